@@ -1,0 +1,38 @@
+# `make demo` and `make test` need only Python 3.11 to 3.13 and make; everything else goes into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help setup demo test check bench clean
+
+help:
+	@echo "make demo    set up .venv and run everything on a synthetic log"
+	@echo "make test    set up .venv, check style and types, run all tests"
+	@echo "make bench   speed against simple baselines"
+	@echo "make clean   remove .venv, the demo's output and caches"
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml
+	@echo "Setting up $(VENV) (once; about a minute)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: setup
+	@BIN=$(abspath $(BIN)) sh pipelines/demo.sh
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/python -m pytest -n auto
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) demo .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

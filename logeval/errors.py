@@ -1,0 +1,23 @@
+"""The one exception that means "the input is wrong, and here is what to do about it"."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LogevalError(Exception):
+    """A wrong input. The message names the file, the place and the remedy, in one line."""
+
+
+def unknown_names(kind: str, unknown: Iterable[str], known: Iterable[str]) -> LogevalError:
+    """One error for all unknown names at once, each with the closest known ones."""
+    by_lower = {name.lower(): name for name in known}
+    parts = []
+    for name in unknown:
+        close = difflib.get_close_matches(name.lower(), by_lower, n=2, cutoff=0.4)
+        hint = " or ".join(by_lower[c] for c in close)
+        parts.append(f"{name!r}" + (f" (did you mean {hint}?)" if hint else ""))
+    return LogevalError(
+        f"unknown {kind}: {', '.join(parts)}; known: {', '.join(sorted(by_lower.values()))}"
+    )

@@ -1,0 +1,1 @@
+"""Raw log -> serps."""

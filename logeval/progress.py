@@ -1,0 +1,101 @@
+"""Progress on stderr: a bar on a terminal, plain lines otherwise, nothing when quiet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+SILENT_SECONDS = 2.0  # work shorter than this prints no plain line
+LINE_SECONDS = 5.0  # between two plain lines
+
+
+class Progress:
+    """A progress bar with speed and time left; ``unit`` is "bytes" or what is counted.
+
+    >>> with Progress("ingest", total=100, unit="bytes", quiet=True) as progress:
+    ...     progress.advance(40)
+    """
+
+    def __init__(
+        self, title: str, total: float | None = None, unit: str = "items", quiet: bool = False
+    ) -> None:
+        self.title, self.total, self.unit, self.quiet = title, total, unit, quiet
+        self.done = 0.0
+        self._bar = None
+        if not quiet and sys.stderr.isatty():
+            self._bar = _bar(unit)
+            self._task = self._bar.add_task(title, total=total)
+
+    def __enter__(self) -> Self:
+        self._start = self._last_line = time.monotonic()
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+        elif error is None and self._seconds() > SILENT_SECONDS:
+            self._line()
+
+    def advance(self, amount: float) -> None:
+        """``amount`` more is done."""
+        self.done += amount
+        if self._bar:
+            self._bar.advance(self._task, amount)
+        elif time.monotonic() - self._last_line > LINE_SECONDS:
+            self._line()
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._start
+
+    def _line(self) -> None:
+        if self.quiet:
+            return
+        self._last_line = time.monotonic()
+        speed = self.done / max(self._seconds(), 1e-9)
+        scale, unit = (1e6, "MB") if self.unit == "bytes" else (1.0, self.unit)
+        text = f"{self.title}: {self.done / scale:,.0f} {unit}, {speed / scale:,.0f} {unit}/s"
+        if self.total:
+            left = max(self.total - self.done, 0) / max(speed, 1e-9)
+            text += f", {min(self.done / self.total, 1):.0%}, {left:,.0f} s left"
+        print(text, file=sys.stderr, flush=True)
+
+
+def _bar(unit: str):  # type: ignore[no-untyped-def]
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+    from rich.progress import Progress as RichProgress
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Speed(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed:,.0f} {unit}/s" if speed else "")
+
+    amount = (
+        [DownloadColumn(), TransferSpeedColumn()]
+        if unit == "bytes"
+        else [MofNCompleteColumn(), Speed()]
+    )
+    return RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *amount,
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
