@@ -1,0 +1,184 @@
+"""Users who read from the top and may leave after each result: CM, DCM, SDBN, DBN, CCM.
+
+One chain describes them all. The user examines position 1. At an examined position k with
+item a the user clicks with probability w(a). After a click the user goes on to k+1 with
+probability stay_item(a) * stay_position(k), after a skip with probability ``skip``. A click
+satisfies with probability sat_item(a) * sat_position(k).
+
+| model | stay_item | stay_position | skip  | sat_item | sat_position |
+|-------|-----------|---------------|-------|----------|--------------|
+| CM    | 1         | 0             | 1     | 1        | 1            |
+| DCM   | 1         | 1 - v(k)      | 1     | 1        | v(k)         |
+| DBN   | 1 - s(a)  | gamma         | gamma | s(a)     | 1            |
+| CCM   | tau2 (1 - w(a)) + tau3 w(a) | 1 | tau1 | 1    | 0            |
+
+Chuklin, Markov, de Rijke: Click Models for Web Search (2015), chapter 3. SDBN is DBN with
+gamma = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Bools, Floats, Ints
+
+
+@njit(cache=True, nogil=True)
+def sample_one(w, stay, skip, u, clicks):
+    """Clicks of one user; one uniform per position decides the click and whether to go on.
+
+    u < w stay: click, go on; u < w: click, leave; u < w + (1-w) skip: no click, go on.
+    Returns the number of examined positions.
+    """
+    K = w.shape[0]
+    for k in range(K):
+        clicks[k] = 0
+    for k in range(K):
+        if u[k] < w[k]:
+            clicks[k] = 1
+            if u[k] >= w[k] * stay[k]:
+                return k + 1
+        elif u[k] >= w[k] + (1.0 - w[k]) * skip:
+            return k + 1
+    return K
+
+
+@njit(cache=True, nogil=True)
+def click_probs_one(w, stay, skip, p):
+    """P(c_k = 1) = e_k w_k with e_1 = 1, e_{k+1} = e_k [w_k stay_k + (1 - w_k) skip]."""
+    e = 1.0
+    for k in range(w.shape[0]):
+        p[k] = e * w[k]
+        e *= w[k] * stay[k] + (1.0 - w[k]) * skip
+
+
+@njit(cache=True, nogil=True)
+def conditional_one(w, stay, skip, clicks, p):
+    """P(c_k = 1 | c_<k) = b_k w_k, where b_k = P(examined k | c_<k).
+
+    After a click b = stay; after a skip b = skip b (1 - w) / (1 - b w).
+    """
+    b = 1.0
+    for k in range(w.shape[0]):
+        p[k] = b * w[k]
+        if clicks[k]:
+            b = stay[k]
+        else:
+            unclicked = 1.0 - p[k]
+            b = skip * b * (1.0 - w[k]) / unclicked if unclicked > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def satisfaction_one(w, stay, skip, sat):
+    """P(some click satisfies) = sum_k e_k w_k sat_k."""
+    e, total = 1.0, 0.0
+    for k in range(w.shape[0]):
+        total += e * w[k] * sat[k]
+        e *= w[k] * stay[k] + (1.0 - w[k]) * skip
+    return total
+
+
+@njit(cache=True, nogil=True)
+def clicks_one(w, stay, skip):
+    """Expected number of clicks, sum_k e_k w_k."""
+    e, total = 1.0, 0.0
+    for k in range(w.shape[0]):
+        total += e * w[k]
+        e *= w[k] * stay[k] + (1.0 - w[k]) * skip
+    return total
+
+
+@njit(cache=True, nogil=True)
+def any_click_one(w, skip):
+    """P(at least one click) = sum_k w_k prod_{i<k} (1 - w_i) skip."""
+    e, total = 1.0, 0.0
+    for k in range(w.shape[0]):
+        total += e * w[k]
+        e *= (1.0 - w[k]) * skip
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sample_rows(w, stay, skip, u, clicks, examined):
+    """``sample_one`` for each row."""
+    for i in range(w.shape[0]):
+        examined[i] = sample_one(w[i], stay[i], skip, u[i], clicks[i])
+
+
+@njit(cache=True, nogil=True)
+def click_probs_rows(w, stay, skip, p):
+    """``click_probs_one`` for each row."""
+    for i in range(w.shape[0]):
+        click_probs_one(w[i], stay[i], skip, p[i])
+
+
+@njit(cache=True, nogil=True)
+def conditional_rows(w, stay, skip, clicks, p):
+    """``conditional_one`` for each row."""
+    for i in range(w.shape[0]):
+        conditional_one(w[i], stay[i], skip, clicks[i], p[i])
+
+
+@njit(cache=True, nogil=True)
+def reward_rows(w, stay, skip, sat, kind, out):
+    """Expected reward of each row; kind 0 satisfaction, 1 clicks, 2 any-click."""
+    for i in range(w.shape[0]):
+        if kind == 0:
+            out[i] = satisfaction_one(w[i], stay[i], skip, sat[i])
+        elif kind == 1:
+            out[i] = clicks_one(w[i], stay[i], skip)
+        else:
+            out[i] = any_click_one(w[i], skip)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The users of one query, as arrays over its L items and K positions."""
+
+    w: Floats  # (L,) attraction
+    stay_item: Floats  # (L,)
+    stay_position: Floats  # (K,)
+    skip: float
+    sat_item: Floats  # (L,)
+    sat_position: Floats  # (K,)
+
+    def _lists(self, A: Ints) -> tuple[Floats, Floats, Floats]:
+        K = A.shape[1]
+        return (
+            self.w[A],
+            self.stay_item[A] * self.stay_position[:K],
+            self.sat_item[A] * self.sat_position[:K],
+        )
+
+    def click_probs(self, A: Ints) -> Floats:
+        """P(c_k = 1) for each list (row of A)."""
+        w, stay, _ = self._lists(A)
+        p = np.empty_like(w)
+        click_probs_rows(w, stay, self.skip, p)
+        return p
+
+    def conditional_click_probs(self, A: Ints, clicks: Ints | Bools) -> Floats:
+        """P(c_k = 1 | c_<k) for each list and its clicks."""
+        w, stay, _ = self._lists(A)
+        p = np.empty_like(w)
+        conditional_rows(w, stay, self.skip, np.asarray(clicks) > 0, p)
+        return p
+
+    def sample(self, A: Ints, uniforms: Floats) -> tuple[Ints, Ints]:
+        """Clicks (n, K) and the number of examined positions (n,)."""
+        w, stay, _ = self._lists(A)
+        clicks = np.empty(A.shape, dtype=np.int8)
+        examined = np.empty(len(A), dtype=np.int64)
+        sample_rows(w, stay, self.skip, uniforms, clicks, examined)
+        return clicks, examined
+
+    def expected_reward(self, A: Ints, reward: str) -> Floats:
+        """Expected satisfaction, clicks, or any-click of each list."""
+        w, stay, sat = self._lists(A)
+        out = np.empty(len(A))
+        kind = ("satisfaction", "clicks", "any-click").index(reward)
+        reward_rows(w, stay, self.skip, sat, kind, out)
+        return out
