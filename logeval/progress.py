@@ -35,7 +35,10 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
     ) -> None:
         if self._bar:
             self._bar.stop()
@@ -72,13 +75,14 @@ def _bar(unit: str):  # type: ignore[no-untyped-def]
         BarColumn,
         DownloadColumn,
         MofNCompleteColumn,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
         TransferSpeedColumn,
     )
     from rich.progress import Progress as RichProgress
-    from rich.progress import ProgressColumn, Task
     from rich.text import Text
 
     class Speed(ProgressColumn):

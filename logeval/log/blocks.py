@@ -13,52 +13,70 @@ import numpy as np
 from logeval.arrays import Bytes
 from logeval.errors import LogevalError
 from logeval.log.fields import MAX_LINE
-from logeval.log.scan import last_session
+from logeval.log.scan import NEWLINE, last_session
 from logeval.log.source import Source
 
 BLOCK_SIZE = 24 << 20  # about 100,000 SERPs of the Kaggle log, one row group
 MAX_SESSION = 64 << 20
 
 
-def whole_lines(source: Source, size: int) -> Iterator[bytes]:
-    """The bytes in pieces that end with a newline; of an overlong line only the head is kept.
+def session_blocks(
+    source: Source, fmt: int, size: int = BLOCK_SIZE, free: list[Bytes] | None = None
+) -> Iterator[Bytes]:
+    """Blocks of whole sessions, each ending with a newline.
 
-    MAX_LINE + 1 bytes of it are: enough for the parser to see that it is too long.
+    Who is done with a block may put it into ``free``: its memory is then used again.
     """
-    tail = b""
-    overlong = False
-    while chunk := source.read(size):
-        if overlong:
-            newline = chunk.find(b"\n")
-            if newline < 0:
-                continue
-            chunk, overlong = chunk[newline:], False
-        cut = chunk.rfind(b"\n") + 1
+    free = [] if free is None else free
+    rest = np.empty(0, np.uint8)  # after the last block: its last session, the start of a line
+    held = np.empty(0, np.uint8)  # the block before; the last one takes the rest with it
+    while True:
+        buffer = _buffer(free, len(rest) + size)
+        n = _fill(source, buffer[: len(rest) + size], rest)
+        if n == len(rest):
+            break
+        cut = last_session(buffer[:n], fmt)
+        rest = buffer[cut:n].copy()
         if cut:
-            yield tail + chunk[:cut]
-            tail = chunk[cut:]
-        else:
-            tail += chunk
-        if len(tail) > MAX_LINE:
-            tail, overlong = tail[: MAX_LINE + 1], True
-    if tail:
-        yield tail + b"\n"
+            if len(held):
+                yield held
+            held = buffer[:cut]
+        elif n > MAX_SESSION:
+            raise LogevalError(
+                f"{source.name}: a session of over {MAX_SESSION >> 20} MiB; sessions are runs of "
+                "lines with the same SessionID; check the file and --format"
+            )
+    if len(rest) and rest[-1] != NEWLINE:
+        rest = np.append(rest, np.uint8(NEWLINE))
+    if len(held) or len(rest):
+        yield np.concatenate([held, rest])
 
 
-def session_blocks(source: Source, fmt: int, size: int = BLOCK_SIZE) -> Iterator[Bytes]:
-    """Blocks of whole sessions, each ending with a newline."""
-    data = b""
-    for lines in whole_lines(source, size):
-        if data:  # more lines follow: its last session may go on in them
-            cut = last_session(np.frombuffer(data, np.uint8), fmt)
-            if cut:
-                yield np.frombuffer(data, np.uint8, cut)
-            elif len(data) > MAX_SESSION:
-                raise LogevalError(
-                    f"{source.name}: a session of over {MAX_SESSION >> 20} MiB; sessions are runs "
-                    "of lines with the same SessionID; check the file and --format"
-                )
-            data = data[cut:]
-        data += lines
-    if data:
-        yield np.frombuffer(data, np.uint8)
+def _buffer(free: list[Bytes], size: int) -> Bytes:
+    while free:
+        buffer: Bytes = free.pop()
+        buffer = buffer if buffer.base is None else buffer.base  # type: ignore[assignment]
+        if len(buffer) >= size:
+            return buffer
+    return np.empty(size + MAX_LINE, np.uint8)
+
+
+def _fill(source: Source, buffer: Bytes, rest: Bytes) -> int:
+    """Put the rest and the next bytes into the buffer; returns how many there are now.
+
+    Of an overlong line only the head is kept, more than MAX_LINE bytes: enough for the parser
+    to see that it is too long.
+    """
+    start = len(rest)
+    buffer[:start] = rest
+    n = source.readinto(buffer[start:])
+    begun = start - (rest.tobytes().rfind(b"\n") + 1)  # bytes of the line that goes on
+    if begun > MAX_LINE:
+        while n:
+            newline = buffer[start : start + n].tobytes().find(b"\n")
+            if newline >= 0:
+                n -= newline
+                buffer[start : start + n] = buffer[start + newline : start + newline + n].copy()
+                break
+            n = source.readinto(buffer[start:])
+    return start + n

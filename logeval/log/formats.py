@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.log.scan import FORMATS, LINES, N_REJECTED, scan_block
+from logeval.log.scan import FORMATS, LINES, N_REJECTED, Scanner
 from logeval.tables import SERPS
 
 TABLE = "table"
@@ -21,15 +21,13 @@ def check_format(name: str) -> None:
 
 def recognise(head: bytes, name: str) -> str:
     """The format of a log that starts with ``head``: the one most of whose lines are valid."""
-    if not head:
-        raise LogevalError(f"{name}: is empty; there is nothing to ingest")
     if head.startswith(b"PAR1"):
         return TABLE
     lines = head[: head.rfind(b"\n") + 1] or head + b"\n"
     buf = np.frombuffer(lines, np.uint8)
     shares = []
     for fmt in range(len(FORMATS)):
-        counts = scan_block(buf, fmt).counts
+        counts = Scanner(fmt).scan(buf).counts
         shares.append(1 - counts[N_REJECTED] / counts[LINES])
     best = int(np.argmax(shares))
     if shares[best] > 0.5:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,7 +23,7 @@ from logeval.log import rejects
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
 from logeval.log.formats import HEAD, TABLE, check_format, recognise
 from logeval.log.log import Log, load
-from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, scan_block
+from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, Scanner
 from logeval.log.serps import serps_table
 from logeval.log.source import STDIN, Source
 from logeval.log.tabular import read_batches
@@ -105,7 +106,10 @@ def _ingest_file(
 ) -> None:
     source = Source(path, run.progress.advance)
     try:
-        name = format if format != "auto" else recognise(source.peek(HEAD), source.name)
+        head = source.peek(HEAD)
+        if not head:
+            raise LogevalError(f"{source.name}: is empty; there is nothing to ingest")
+        name = format if format != "auto" else recognise(head, source.name)
         if format == "auto":
             _say(f"{source.name}: recognised as {name}", quiet)
         run.formats.append(name)
@@ -133,10 +137,23 @@ def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
         if file_counts["lines"] > CHECK_BAD_AFTER:
             _check_bad(run, source.name, file_counts, first_rejects)
 
+    scanners = threading.local()
+    free: list[Bytes] = []  # blocks whose memory can be used again
+
+    def parse_and_write(buf: Bytes, path: Path) -> tuple[Counter[str], list[rejects.Reject]]:
+        if not hasattr(scanners, "own"):
+            scanners.own = Scanner(fmt)
+        block = scanners.own.scan(buf)
+        tables.write_serps(serps_table(block, has_domains=fmt == PERSONALIZED), path)
+        counts = Counter(dict(zip(COUNTS, block.counts.tolist(), strict=True)))
+        bad = rejects.rejects_of(block, buf)
+        free.append(buf)
+        return counts, bad
+
     with ThreadPoolExecutor(run.workers) as pool:
         waiting: deque[Future[tuple[Counter[str], list[rejects.Reject]]]] = deque()
-        for buf in session_blocks(source, fmt, run.block_size):
-            waiting.append(pool.submit(_ingest_block, buf, fmt, run.next_part()))
+        for buf in session_blocks(source, fmt, run.block_size, free):
+            waiting.append(pool.submit(parse_and_write, buf, run.next_part()))
             if len(waiting) > run.workers:
                 collect(waiting.popleft())
         while waiting:
@@ -145,19 +162,12 @@ def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
     run.counts.update(file_counts)
 
 
-def _ingest_block(buf: Bytes, fmt: int, path: Path) -> tuple[Counter[str], list[rejects.Reject]]:
-    block = scan_block(buf, fmt)
-    tables.write_parquet(serps_table(block, has_domains=fmt == PERSONALIZED), path)
-    counts = dict(zip(COUNTS, block.counts.tolist(), strict=True))
-    return Counter(counts), rejects.rejects_of(block, buf)
-
-
 def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> None:
     if str(path) == STDIN:
         raise LogevalError("a table cannot be read from standard input; give its file")
     rows = 0
     for batch in read_batches(Path(path), column_map):
-        tables.write_parquet(batch, run.next_part())
+        tables.write_serps(batch, run.next_part())
         clicks = batch["clicks"].combine_chunks().flatten().to_numpy()
         run.counts.update(
             rows=batch.num_rows,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
@@ -44,7 +44,7 @@ class Log:
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A DuckDB connection with the view ``serps``."""
         with tempfile.TemporaryDirectory(prefix="logeval-") as spill:
-            settings = {"memory_limit": MEMORY_LIMIT, "temp_directory": spill}
+            settings: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": spill}
             connection = duckdb.connect(config=settings)
             try:
                 connection.execute("SET preserve_insertion_order = false")

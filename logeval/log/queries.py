@@ -22,7 +22,9 @@ def query_key(name: str | int | QueryKey) -> QueryKey:
     try:
         return int(query), int(region) if region else None
     except ValueError:
-        raise LogevalError(f"{name!r} is not a query; write 9982, or 9982@0 with a region") from None
+        raise LogevalError(
+            f"{name!r} is not a query; write 9982, or 9982@0 with a region"
+        ) from None
 
 
 def sql_condition(names: Iterable[str | int | QueryKey]) -> str:

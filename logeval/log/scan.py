@@ -89,15 +89,18 @@ def count_lines_and_tabs(buf):
 
 @njit(cache=True, nogil=True)
 def last_session(buf, fmt):
-    """Where the last session starts in ``buf``, which ends with a newline; 0 if it is all one.
+    """Where the last session starts in ``buf``; 0 if it is all one.
 
-    Lines that are not valid stay with the session that follows them.
+    What stands after the last newline is not looked at. Lines that are not valid stay with the
+    session that follows them.
     """
     rec = np.empty(REC_SIZE, np.int64)
     items = np.empty(MAX_ITEMS, np.int64)
     domains = np.empty(MAX_ITEMS, np.int64)
     session = -1
     end = np.uint64(buf.shape[0])
+    while end > 0 and buf[end - ONE] != NEWLINE:
+        end -= ONE
     while end > 0:
         end -= ONE  # the newline that ends this line
         start = end
@@ -236,24 +239,41 @@ class Scanned:
     counts: Ints
 
 
-def scan_block(buf: Bytes, fmt: int) -> Scanned:
-    """Parse a block of whole sessions."""
-    lines, tabs = count_lines_and_tabs(buf)
-    room = tabs + MAX_ITEMS + 1  # a list that turns out too long is written before it is rejected
-    serps = np.empty((9, lines + 1), np.int64)
-    items, domains, click_times = (np.empty(room, np.int64) for _ in range(3))
-    clicks = np.empty(room, np.int32)
-    late = np.empty((3, lines), np.int64)
-    rejects = np.empty((4, lines), np.int64)
-    counts = np.zeros(len(COUNTS), np.int64)
-    n = scan(buf, fmt, serps, items, domains, clicks, click_times, late, rejects, counts)
-    m = serps[S_ITEMS, n]
-    return Scanned(
-        serps[:, : n + 1],
-        items[:m],
-        domains[:m],
-        clicks[:m],
-        click_times[:m],
-        rejects[:, : counts[N_REJECTED]],
-        counts,
-    )
+class Scanner:
+    """Parses blocks of whole sessions, one after the other, into the same memory.
+
+    What ``scan`` returns is valid until the next call: fresh memory for every block would cost
+    as much time as the parsing.
+    """
+
+    def __init__(self, fmt: int) -> None:
+        self.fmt = fmt
+        self._lines = self._tabs = -1
+
+    def scan(self, buf: Bytes) -> Scanned:
+        """Parse a block that ends with a newline."""
+        lines, tabs = count_lines_and_tabs(buf)
+        if lines > self._lines or tabs > self._tabs:
+            self._allocate(lines + lines // 4, tabs + tabs // 4)
+        counts = np.zeros(len(COUNTS), np.int64)
+        arrays = (self.serps, self.items, self.domains, self.clicks, self.click_times)
+        n = scan(buf, self.fmt, *arrays, self.late, self.rejects, counts)
+        m = self.serps[S_ITEMS, n]
+        return Scanned(
+            self.serps[:, : n + 1],
+            self.items[:m],
+            self.domains[:m],
+            self.clicks[:m],
+            self.click_times[:m],
+            self.rejects[:, : counts[N_REJECTED]],
+            counts,
+        )
+
+    def _allocate(self, lines: int, tabs: int) -> None:
+        self._lines, self._tabs = lines, tabs
+        room = tabs + MAX_ITEMS + 1  # a list that turns out too long is written, then rejected
+        self.serps = np.empty((9, lines + 1), np.int64)
+        self.items, self.domains, self.click_times = (np.empty(room, np.int64) for _ in range(3))
+        self.clicks = np.empty(room, np.int32)
+        self.late = np.empty((3, lines), np.int64)
+        self.rejects = np.empty((4, lines), np.int64)

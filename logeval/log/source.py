@@ -11,10 +11,12 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 
+from logeval.arrays import Bytes
 from logeval.errors import LogevalError
 from logeval.tables import Manifest
 
@@ -33,12 +35,20 @@ class _Counted(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        n = self.file.readinto(buffer)  # type: ignore[attr-defined]
+        self._count(memoryview(buffer)[:n])
+        return int(n)
+
     def read(self, size: int = -1) -> bytes:
         data = self.file.read(size)
+        self._count(memoryview(data))
+        return data
+
+    def _count(self, data: memoryview) -> None:
         self.size += len(data)
         self.sha256.update(data)
         self.on_read(len(data))
-        return data
 
 
 class Source:
@@ -46,40 +56,41 @@ class Source:
 
     def __init__(self, path: str | Path, on_read: Callable[[int], None] = lambda n: None) -> None:
         self.name = "standard input" if str(path) == STDIN else str(path)
-        self._raw: IO[bytes] = sys.stdin.buffer if str(path) == STDIN else _open(path)
-        buffered = io.BufferedReader(self._raw, 1 << 20)  # type: ignore[arg-type]
+        self._raw: Any = _open(path)
+        buffered = io.BufferedReader(self._raw, 1 << 20)
         head = buffered.peek(4)
         self._counted = _Counted(buffered, on_read)
         self.compression = next((c for m, c in MAGIC.items() if head.startswith(m)), None)
-        self._ahead = b""  # read by peek, not yet by read
+        self._ahead: Bytes = np.empty(0, np.uint8)  # read by peek, to be read again
         self._stream: pa.NativeFile | _Counted = self._counted
         if self.compression:
             file = pa.PythonFile(self._counted, mode="r")
             self._stream = pa.CompressedInputStream(file, self.compression)
 
     def peek(self, size: int) -> bytes:
-        """The first ``size`` bytes of what is to come, which the next read gives again."""
-        self._ahead = self.read(size)
-        return self._ahead
+        """The first ``size`` bytes of what is to come, which are then read again."""
+        head = np.empty(size, np.uint8)
+        head = head[: self.readinto(head)]
+        self._ahead = head
+        return head.tobytes()
 
-    def read(self, size: int) -> bytes:
-        """The next ``size`` bytes; fewer only at the end."""
-        parts = [self._ahead[:size]] if self._ahead else []
-        missing = size - len(self._ahead[:size])
-        self._ahead = self._ahead[size:]
-        while missing > 0:
+    def readinto(self, buffer: Bytes) -> int:
+        """Fill the buffer; returns the number of bytes, fewer than its size only at the end."""
+        n = min(len(self._ahead), len(buffer))
+        buffer[:n] = self._ahead[:n]
+        self._ahead = self._ahead[n:]
+        while n < len(buffer):
             try:
-                part = self._stream.read(missing)
+                read = self._stream.readinto(buffer[n:].data)
             except OSError as error:
                 raise LogevalError(
                     f"{self.name}: damaged {self.compression} data before offset "
                     f"{self._counted.size:,} of the file ({error}); get the file again"
                 ) from None
-            if not part:
+            if not read:
                 break
-            parts.append(part)
-            missing -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            n += read
+        return n
 
     def identity(self) -> Manifest:
         """Name, size and checksum, once all was read."""
@@ -96,7 +107,9 @@ class Source:
             self._raw.close()
 
 
-def _open(path: str | Path) -> IO[bytes]:
+def _open(path: str | Path) -> Any:
+    if str(path) == STDIN:
+        return sys.stdin.buffer
     try:
         return open(path, "rb", buffering=0)
     except OSError as error:

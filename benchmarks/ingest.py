@@ -1,0 +1,84 @@
+"""Ingestion: generate a log of 300 MB, then parse it in plain Python, in the kernel, end to end."""
+
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+import logeval
+from benchmarks.plain_parser import parse
+from logeval.generate.generate import generate
+from logeval.log.blocks import session_blocks
+from logeval.log.scan import PERSONALIZED, S_ITEMS, Scanner
+from logeval.log.source import Source
+
+SESSIONS = 1_000_000  # about 330 MB
+LINES_AT_ONCE = 100_000  # so that the baseline does not pay for memory
+
+
+def rows():
+    """Rows of the benchmark table: what, speed, ratio to the baseline."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.tsv"
+        generate(log, sessions=1000, quiet=True)  # compile
+        logeval.ingest(log, Path(folder) / "warm", quiet=True)
+        start = time.perf_counter()
+        generate(log, sessions=SESSIONS, seed=1, overwrite=True, quiet=True)
+        generating = time.perf_counter() - start
+        megabytes = log.stat().st_size / 1e6
+
+        baseline, n_baseline = _timed(_plain, log)
+        kernel, n_kernel = _timed(_kernel, log)
+        whole, n_whole = _timed(_whole, log, Path(folder) / "out")
+        assert n_baseline == n_kernel == n_whole, "the parsers disagree"
+        return [
+            _row("generate a log", f"{SESSIONS / generating:,.0f} sessions/s", None),
+            _row(f"plain Python parser, {megabytes:,.0f} MB", _speed(megabytes, baseline), 1.0),
+            _row("scan kernel, one core", _speed(megabytes, kernel), baseline / kernel),
+            _row("ingest into Parquet, all cores", _speed(megabytes, whole), baseline / whole),
+        ]
+
+
+def _plain(log):
+    n = 0
+    with open(log, "rb") as file:
+        while lines := list(islice(file, LINES_AT_ONCE)):
+            n += sum(len(serp[7]) for serp in parse(lines))
+    return n
+
+
+def _kernel(log):
+    """Time of the parsing alone: reading and cutting blocks is not counted."""
+    n, seconds, scanner = 0, 0.0, Scanner(PERSONALIZED)
+    for block in session_blocks(Source(log), PERSONALIZED):
+        start = time.perf_counter()
+        scanned = scanner.scan(block)
+        seconds += time.perf_counter() - start
+        n += int(scanned.serps[S_ITEMS, -1])
+    return n, seconds
+
+
+def _whole(log, out):
+    """Time of the ingest alone: counting what it wrote is not."""
+    start = time.perf_counter()
+    written = logeval.ingest(log, out, quiet=True)
+    seconds = time.perf_counter() - start
+    with written.connect() as connection:
+        return connection.execute("SELECT sum(len(items)) FROM serps").fetchone()[0], seconds
+
+
+def _timed(function, *arguments):
+    start = time.perf_counter()
+    result = function(*arguments)
+    seconds = time.perf_counter() - start
+    if isinstance(result, tuple):
+        result, seconds = result
+    return seconds, int(result)
+
+
+def _speed(megabytes, seconds):
+    return f"{megabytes / seconds:,.0f} MB/s"
+
+
+def _row(what, speed, ratio):
+    return {"what": what, "speed": speed, "ratio": "" if ratio is None else f"{ratio:.1f}x"}

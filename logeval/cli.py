@@ -1,0 +1,67 @@
+"""The ``logeval`` command: the stages in their order."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from logeval import __version__
+from logeval.commands import log
+from logeval.errors import LogevalError
+
+
+class Stages(TyperGroup):
+    """A wrong input is one line and exit code 2; Ctrl-C is exit code 130."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except LogevalError as error:
+            print(f"logeval: {error}", file=sys.stderr)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            print("\nlogeval: stopped; nothing is left half-written", file=sys.stderr)
+            sys.exit(130)
+        except BrokenPipeError:  # the reader of stdout went away, as `| head` does
+            sys.stderr.close()
+            sys.exit(141)
+
+
+app = typer.Typer(
+    cls=Stages,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Offline evaluation of ranking bandits over search logs. The stages, in their order:",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"logeval {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    pass
+
+
+log.register(app)
+
+
+def main() -> None:
+    """The console script."""
+    app(prog_name="logeval")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""The picture of a log: CTR by rank, and how often the queries are asked."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from logeval.log.describe import Description
+
+
+def plot_log(description: Description) -> Figure:
+    """CTR by rank (left); SERPs of the queries, most frequent first, on log scales (right)."""
+    figure = Figure(figsize=(7, 2.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    ctr = description.ctr_by_rank
+    left.bar(ctr["rank"], ctr["ctr"], color="#0072B2")
+    left.set(xlabel="rank", ylabel="share of SERPs with a click", xticks=ctr["rank"])
+    frequency = description.frequency
+    last = np.cumsum(frequency["queries"])
+    right.step(last, frequency["serps"], where="post", color="#D55E00")
+    right.plot(last, frequency["serps"], ".", color="#D55E00", markersize=3)
+    right.set(xscale="log", yscale="log", xlabel="queries, most frequent first", ylabel="SERPs")
+    return figure

@@ -1,0 +1,27 @@
+"""Ingest a piece of text, get the SERPs back as plain dicts."""
+
+import tempfile
+from pathlib import Path
+
+import logeval
+
+
+def ingest(data, fmt="auto", **options):
+    """(SERPs as dicts, the log's counts) of a log given as text or bytes."""
+    data = data.encode() if isinstance(data, str) else data
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "log.tsv"
+        source.write_bytes(data)
+        options = {"max_bad": 1.0, "quiet": True} | options
+        log = logeval.ingest(source, Path(folder) / "out", format=fmt, **options)
+        return log.serps().to_pylist(), log.counts
+
+
+def lines(*records):
+    """Lines from records whose fields are separated by blanks."""
+    return "".join(record.replace(" ", "\t") + "\n" for record in records)
+
+
+def adds_up(counts):
+    parts = ["metadata", "queries", "clicks_matched", "clicks_repeat", "clicks_orphan", "rejected"]
+    return counts["lines"] == sum(counts[part] for part in parts)

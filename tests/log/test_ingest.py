@@ -1,0 +1,112 @@
+"""What a user of ingest relies on: atomic, repeatable, the same for any number of workers."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import logeval
+from logeval.generate.generate import generate
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+RELPRED = GOLDEN / "tiny.relpred.tsv"
+PERSONALIZED = GOLDEN / "tiny.personalized.tsv"
+
+
+def files(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_the_files_are_the_same_for_any_number_of_workers(tmp_path):
+    for workers in (1, 2, 3):
+        logeval.ingest(
+            PERSONALIZED, tmp_path / str(workers), workers=workers, block_size=5_000, quiet=True
+        )
+    assert len(files(tmp_path / "1")) > 20
+    assert files(tmp_path / "1") == files(tmp_path / "2") == files(tmp_path / "3")
+
+
+def test_several_files_make_one_table(tmp_path):
+    log = logeval.ingest([RELPRED, PERSONALIZED], tmp_path / "out", quiet=True)
+    assert log.serps().num_rows == 3600
+    assert log.manifest["formats"] == ["yandex-relpred", "yandex-personalized"]
+    assert [i["name"] for i in log.manifest["inputs"]] == [RELPRED.name, PERSONALIZED.name]
+
+
+def test_the_same_again_does_nothing_and_says_so(tmp_path, capsys):
+    logeval.ingest(RELPRED, tmp_path / "out")
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*")}
+    logeval.ingest(RELPRED, tmp_path / "out")
+    assert "up to date" in capsys.readouterr().err
+    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*")} == before
+
+
+def test_another_input_is_not_written_over_the_table_unless_asked(tmp_path):
+    logeval.ingest(RELPRED, tmp_path / "out", quiet=True)
+    before = files(tmp_path / "out")
+    for options in ({"max_bad": 0.5}, {"sources": PERSONALIZED}):
+        arguments = {"sources": RELPRED, "out": tmp_path / "out", "quiet": True} | options
+        with pytest.raises(logeval.LogevalError, match="--overwrite"):
+            logeval.ingest(**arguments)
+    assert files(tmp_path / "out") == before
+    (tmp_path / "out" / "models").mkdir()
+    log = logeval.ingest(PERSONALIZED, tmp_path / "out", overwrite=True, quiet=True)
+    assert log.manifest["formats"] == ["yandex-personalized"]
+    assert (tmp_path / "out" / "models").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out"]
+
+
+def test_a_failed_overwrite_leaves_the_old_table(tmp_path):
+    logeval.ingest(RELPRED, tmp_path / "out", quiet=True)
+    before = files(tmp_path / "out")
+    with pytest.raises(logeval.LogevalError):
+        logeval.ingest(
+            PERSONALIZED, tmp_path / "out", format="yandex-relpred", overwrite=True, quiet=True
+        )
+    assert files(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sources": "nowhere.tsv"}, "nowhere.tsv: no such file"),
+        ({"sources": []}, "no log was given"),
+        ({"sources": RELPRED, "format": "yandex-relprd"}, "did you mean yandex-relpred"),
+        ({"sources": __file__}, "is not recognised .* --format"),
+    ],
+)
+def test_wrong_arguments_are_named(tmp_path, arguments, message):
+    with pytest.raises(logeval.LogevalError, match=message):
+        logeval.ingest(out=tmp_path / "out", quiet=True, **arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_session_that_never_ends_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("logeval.log.blocks.MAX_SESSION", 1000)
+    source = tmp_path / "log.tsv"
+    source.write_text("1\t0\tQ\t5\t0\t11\n" * 500)
+    with pytest.raises(logeval.LogevalError, match="a session of over"):
+        logeval.ingest(source, tmp_path / "out", block_size=100, quiet=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_ingest_leaves_no_table_and_can_be_run_again(tmp_path, number):
+    source = tmp_path / "log.tsv"
+    generate(source, sessions=60_000, quiet=True)
+    out = tmp_path / "out"
+    code = "import sys, logeval; logeval.ingest(sys.argv[1], sys.argv[2], block_size=1 << 16)"
+    process = subprocess.Popen([sys.executable, "-c", code, source, out], stderr=subprocess.PIPE)
+    while not list(tmp_path.glob(".out.partial/serps/part-00003.parquet")):
+        assert process.poll() is None
+        time.sleep(0.002)
+    os.kill(process.pid, number)
+    process.communicate()
+    assert process.returncode != 0
+    assert not out.exists()
+    log = logeval.ingest(source, out, quiet=True)
+    assert log.counts["metadata"] == 60_000
+    assert not list(tmp_path.glob(".out*"))

@@ -1,0 +1,88 @@
+"""Tables that people bring: Parquet or CSV in the SERP schema, checked cell by cell."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import logeval
+from logeval.tables import SERPS
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def write(tmp_path, text):
+    path = tmp_path / "serps.csv"
+    path.write_text(text)
+    return path
+
+
+def test_a_written_table_reads_back_the_same(tmp_path):
+    log = logeval.ingest(GOLDEN / "tiny.personalized.tsv", tmp_path / "log", quiet=True)
+    pq.write_table(log.serps(), tmp_path / "serps.parquet")
+    again = logeval.ingest(tmp_path / "serps.parquet", tmp_path / "again", quiet=True)
+    assert again.serps().equals(log.serps())
+    assert again.counts["rows"] == 1800
+    for name in ("clicks_matched", "clicks_repeat", "queries"):
+        assert again.counts[name] == log.counts[name]
+
+
+def test_csv_needs_only_query_items_and_clicks(tmp_path):
+    path = write(tmp_path, "query_id,items,clicks\n5,11 12,0 1\n6,13,2\n")
+    log = logeval.ingest(path, tmp_path / "out", quiet=True)
+    table = log.serps()
+    assert table.schema.equals(SERPS)
+    assert table.select(["session_id", "time", "query_id", "items", "clicks"]).to_pylist() == [
+        {"session_id": 0, "time": 0, "query_id": 5, "items": [11, 12], "clicks": [0, 1]},
+        {"session_id": 1, "time": 0, "query_id": 6, "items": [13], "clicks": [2]},
+    ]
+    assert table["click_times"].to_pylist() == [[None, None], [None]]
+    assert table["domains"].to_pylist() == [None, None]
+
+
+def test_columns_can_be_mapped(tmp_path):
+    path = write(tmp_path, "qid,urls,c,when\n5,11 12,0 1,- 7\n")
+    columns = {"query_id": "qid", "items": "urls", "clicks": "c", "click_times": "when"}
+    log = logeval.ingest(path, tmp_path / "out", format="table", column_map=columns, quiet=True)
+    assert log.serps()["items"].to_pylist() == [[11, 12]]
+    assert log.serps()["click_times"].to_pylist() == [[None, 7]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("query_id,items\n5,11\n", "no column 'clicks'.*--map clicks=YOURS"),
+        ("query_id,items,clicks\n5,11,0\n,12,0\n", "column 'query_id', row 2: is empty"),
+        ("query_id,items,clicks\n5,11,0\nx,12,0\n", "column 'query_id', row 2: 'x' is not int64"),
+        ("query_id,items,clicks\n5,11 y,0 0\n", "column 'items', row 1: not a list of numbers"),
+        ("query_id,items,clicks\n5,11,0\n5,11 12,0\n", "column 'clicks', row 2: not one value"),
+        ("query_id,items,clicks\n5,11,-1\n", "column 'clicks', row 1: number of clicks"),
+        ("query_id,items,clicks\n5,,\n", "column 'items', row 1: is empty"),
+        ("query_id,items,clicks\n5,11 -,0 0\n", "column 'items', row 1: has an empty element"),
+        ("query_id,items,clicks,test\n5,11,0,maybe\n", "column 'test', row 1"),
+        ("query_id,items,clicks\n", "has no rows"),
+    ],
+)
+def test_a_wrong_cell_is_named_by_column_and_row(tmp_path, text, message):
+    path = write(tmp_path, text)
+    with pytest.raises(logeval.LogevalError, match=message):
+        logeval.ingest(path, tmp_path / "out", format="table", quiet=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["serps.csv"]
+
+
+def test_the_row_of_an_error_counts_over_batches(tmp_path):
+    rows = 70_000
+    clicks = [[0]] * (rows - 1) + [[0, 1]]
+    table = pa.table({"query_id": [1] * rows, "items": [[7]] * rows, "clicks": clicks})
+    pq.write_table(table, tmp_path / "serps.parquet")
+    with pytest.raises(logeval.LogevalError, match="column 'clicks', row 70000"):
+        logeval.ingest(tmp_path / "serps.parquet", tmp_path / "out", quiet=True)
+
+
+def test_an_unknown_column_in_the_map_is_named(tmp_path):
+    path = write(tmp_path, "query_id,items,clicks\n5,11,0\n")
+    with pytest.raises(logeval.LogevalError, match="did you mean query_id"):
+        logeval.ingest(
+            path, tmp_path / "out", format="table", column_map={"query": "qid"}, quiet=True
+        )

@@ -1,0 +1,111 @@
+"""The commands as a user types them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import logeval
+
+LOGEVAL = [sys.executable, "-m", "logeval.cli"]
+STAGES = ["generate", "ingest", "describe"]
+
+
+def run(*arguments, check=True, **options):
+    done = subprocess.run(
+        [*LOGEVAL, *map(str, arguments)], capture_output=True, text=True, **options
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    run("generate", folder / "log.tsv.gz", "--sessions", 2000, "--seed", 1)
+    run("ingest", folder / "log.tsv.gz", "--out", folder / "log")
+    return folder
+
+
+def test_version_and_help_show_the_stages_in_their_order():
+    assert run("--version").stdout == f"logeval {logeval.__version__}\n"
+    text = run("--help").stdout
+    places = [text.index(f"\n  {stage} ") for stage in STAGES]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_command_has_an_example(stage):
+    assert f"Example: logeval {stage} " in run(stage, "--help").stdout.replace("\n  ", " ")
+
+
+def test_the_shell_completes_commands():
+    code = "from logeval.cli import main; main()"
+    words = {"_LOGEVAL_COMPLETE": "complete_bash", "COMP_WORDS": "logeval inge", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | words, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["ingest"]
+
+
+def test_ingest_prints_counts_that_add_up(folder):
+    text = run("ingest", folder / "log.tsv.gz", "--out", folder / "again").stdout
+    rows = re.findall(r"^ +(\S.*?) {2,}([\d,]+) *$", text, re.MULTILINE)
+    numbers = {name: int(count.replace(",", "")) for name, count in rows}
+    assert numbers.pop("test SERPs among the queries") > 0
+    assert numbers.pop("lines read") == sum(numbers.values()) > 0
+
+
+def test_ingest_reads_standard_input(folder):
+    data = (folder / "log.tsv.gz").read_bytes()
+    done = subprocess.run(
+        [*LOGEVAL, "ingest", "-", "--out", folder / "stdin", "--quiet"], input=data, check=True,
+        capture_output=True,
+    )  # fmt: skip
+    assert done.stderr == b""
+    assert logeval.load(folder / "stdin").serps().equals(logeval.load(folder / "log").serps())
+
+
+def test_describe_for_people_and_for_programs(folder):
+    assert "CTR by rank" in run("describe", folder / "log").stdout
+    done = run("describe", folder / "log", "--json", "--top", 3, "--figure", folder / "log.png")
+    found = json.loads(done.stdout)
+    assert len(found["top_queries"]) == 3
+    assert found["totals"]["sessions"] == 2000
+    assert (folder / "log.png").stat().st_size > 10_000
+
+
+def test_a_wrong_input_is_one_line_and_exit_code_2(folder):
+    done = run("ingest", folder / "nothing.gz", "--out", folder / "x", check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == f"logeval: {folder}/nothing.gz: no such file; check the path\n"
+    done = run("ingest", folder / "log.tsv.gz", "--out", folder / "x", "--map", "oops", check=False)
+    assert done.returncode == 2
+    assert "query_id=qid" in done.stderr
+
+
+def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
+    command = [*LOGEVAL, "generate", str(tmp_path / "big.tsv"), "--sessions", "100000000"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob(".big.tsv.partial")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert "nothing is left half-written" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_output_cut_short_by_the_reader_is_no_error(folder):
+    command = f"{sys.executable} -m logeval.cli describe {folder / 'log'} --json | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.stdout == "{\n"
+    assert "Traceback" not in done.stderr
