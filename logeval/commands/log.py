@@ -64,7 +64,7 @@ def ingest(
         float, typer.Option(min=0, max=1, help="Share of lines that may be rejected.")
     ] = 0.01,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Threads; by default one per core, at most 4.")
+        int | None, typer.Option(min=1, max=8, help="Threads; by default one per core.")
     ] = None,
     map: Annotated[
         list[str] | None,

@@ -16,7 +16,7 @@ from logeval.log.fields import MAX_LINE
 from logeval.log.scan import NEWLINE, last_session
 from logeval.log.source import Source
 
-BLOCK_SIZE = 24 << 20  # about 100,000 SERPs of the Kaggle log, one row group
+BLOCK_SIZE = 12 << 20  # about 50,000 SERPs of the Kaggle log, one row group
 MAX_SESSION = 64 << 20
 
 

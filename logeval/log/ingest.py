@@ -29,6 +29,7 @@ from logeval.log.source import STDIN, Source
 from logeval.log.tabular import read_batches
 from logeval.progress import Progress
 
+MAX_WORKERS = 8  # each takes about 70 MB; all of it stays under 1 GiB
 CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
 
 
@@ -75,6 +76,9 @@ def ingest(
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     out = Path(out)
     check_format(format)
+    n_workers = workers or min(os.cpu_count() or 1, MAX_WORKERS)
+    if not 1 <= n_workers <= MAX_WORKERS:
+        raise LogevalError(f"{n_workers} workers: choose 1 to {MAX_WORKERS}")
     _check_readable(paths)
     arguments = {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
     if (out / tables.MANIFEST).exists() and not overwrite:
@@ -91,8 +95,7 @@ def ingest(
             Progress("ingest", _total_bytes(paths), "bytes", quiet) as progress,
         ):
             rejects_file.write(rejects.HEADER)
-            n = workers or min(os.cpu_count() or 1, 4)
-            run = _Run(staging, max_bad, n, block_size, progress, rejects_file)
+            run = _Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
             for path in paths:
                 _ingest_file(run, path, format, column_map or {}, quiet)
         manifest = tables.manifest_of("ingest", arguments, run.inputs)

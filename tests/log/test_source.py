@@ -74,7 +74,7 @@ def test_a_truncated_zst_is_an_error(tmp_path):
         logeval.ingest(path, tmp_path / "out", quiet=True)
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b"")])
+@pytest.mark.parametrize("content", [b"", gzip.compress(b"")], ids=["plain", "gz"])
 def test_an_empty_file_is_an_error(tmp_path, content):
     path = tmp_path / "log.tsv"
     path.write_bytes(content)
