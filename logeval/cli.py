@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -23,12 +24,15 @@ class Stages(TyperGroup):
         except LogevalError as error:
             print(f"logeval: {error}", file=sys.stderr)
             sys.exit(2)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):  # the reader of stdout went away, as `| head`
+                sys.stderr.close()
+                sys.exit(141)
+            print(f"logeval: {error}; check the path and the space on it", file=sys.stderr)
+            sys.exit(2)
         except KeyboardInterrupt:
             print("\nlogeval: stopped; nothing is left half-written", file=sys.stderr)
             sys.exit(130)
-        except BrokenPipeError:  # the reader of stdout went away, as `| head` does
-            sys.stderr.close()
-            sys.exit(141)
 
 
 app = typer.Typer(
@@ -59,7 +63,8 @@ log.register(app)
 
 
 def main() -> None:
-    """The console script."""
+    """The console script; it cleans up when it is told to end, as on Ctrl-C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app(prog_name="logeval")
 
 

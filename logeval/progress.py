@@ -23,6 +23,7 @@ class Progress:
     ) -> None:
         self.title, self.total, self.unit, self.quiet = title, total, unit, quiet
         self.done = 0.0
+        self._printed = -1.0  # what was done at the last plain line
         self._bar = None
         if not quiet and sys.stderr.isatty():
             self._bar = _bar(unit)
@@ -42,7 +43,7 @@ class Progress:
     ) -> None:
         if self._bar:
             self._bar.stop()
-        elif error is None and self._seconds() > SILENT_SECONDS:
+        elif error is None and self._seconds() > SILENT_SECONDS and self._printed != self.done:
             self._line()
 
     def advance(self, amount: float) -> None:
@@ -59,9 +60,11 @@ class Progress:
     def _line(self) -> None:
         if self.quiet:
             return
-        self._last_line = time.monotonic()
+        self._last_line, self._printed = time.monotonic(), self.done
         speed = self.done / max(self._seconds(), 1e-9)
-        scale, unit = (1e6, "MB") if self.unit == "bytes" else (1.0, self.unit)
+        scale, unit = 1.0, self.unit
+        if unit == "bytes":
+            scale, unit = (1e6, "MB") if max(self.done, self.total or 0) > 1e7 else (1e3, "kB")
         text = f"{self.title}: {self.done / scale:,.0f} {unit}, {speed / scale:,.0f} {unit}/s"
         if self.total:
             left = max(self.total - self.done, 0) / max(speed, 1e-9)

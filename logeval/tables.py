@@ -7,10 +7,14 @@ into place last, so a folder without one holds no table; a reader never sees hal
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
+import os
+import platform
 import re
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -187,38 +191,81 @@ def checksum(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def staged(out: Path | str) -> Iterator[Path]:
+def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
     """A folder to write into; its content appears in ``out`` by rename, or not at all.
 
     Whatever else is in ``out`` (say, ``models/`` below a log) stays. The manifest is taken
-    away first and put in place last, so it vouches for the rest.
+    away first and put in place last, so it vouches for the rest; if anything goes wrong on the
+    way, what was there before is put back. Without ``overwrite`` nothing that is there is
+    replaced.
     """
-    out = Path(out)
+    out = Path(out).resolve()
     if out.exists() and not out.is_dir():
         raise LogevalError(f"{out}: is a file; name a folder for the output")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    staging = out.parent / f".{out.name}.partial"
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir()
+    existed = out.exists()
+    # inside an existing folder, which may be a file system of its own, else beside the new one
+    home = out if existed else out.parent
+    home.mkdir(parents=True, exist_ok=True)
+    _remove_stale(home, f".{out.name}.partial-")
+    staging = Path(tempfile.mkdtemp(prefix=f".{out.name}.partial-{_owner()}-", dir=home))
+    staging.chmod(0o755)
     try:
         yield staging
-        if not out.exists():
+        if out.exists() != existed:
+            raise LogevalError(f"{out}: appeared while its content was made; see what it is")
+        if not existed:
             staging.rename(out)
         else:
-            _replace_entries(staging, out)
+            _replace_entries(staging, out, overwrite)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _replace_entries(staging: Path, out: Path) -> None:
-    (out / MANIFEST).unlink(missing_ok=True)
+def _replace_entries(staging: Path, out: Path, overwrite: bool) -> None:
     names = sorted((p.name for p in staging.iterdir()), key=lambda name: name == MANIFEST)
+    there = [name for name in names if (out / name).exists()]
+    if there and not overwrite:
+        raise LogevalError(
+            f"{out / there[0]}: is there already; choose another folder, or --overwrite"
+        )
     old = staging / ".old"
     old.mkdir()
-    for name in names:
-        if (out / name).exists():
+    placed: list[str] = []
+    try:
+        for name in reversed(there):  # the manifest first
             (out / name).rename(old / name)
-        (staging / name).rename(out / name)
+        for name in names:  # the manifest last
+            (staging / name).rename(out / name)
+            placed.append(name)
+    except BaseException:
+        for name in placed:
+            (out / name).rename(staging / name)
+        for kept in old.iterdir():
+            kept.rename(out / kept.name)
+        raise
+
+
+def _owner() -> str:
+    return f"{platform.node()}-{os.getpid()}"
+
+
+def _remove_stale(home: Path, prefix: str) -> None:
+    """Remove what processes of this machine that were killed left behind."""
+    for folder in home.glob(f"{glob.escape(prefix)}*"):
+        node, _, rest = folder.name.removeprefix(prefix).rpartition(f"{platform.node()}-")
+        pid = rest.partition("-")[0]
+        if not node and pid.isdigit() and not _alive(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -104,6 +104,34 @@ def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_ingest_leaves_nothing(folder, tmp_path, number):
+    run("generate", tmp_path / "log.tsv", "--sessions", 300_000)
+    command = [*LOGEVAL, "ingest", str(tmp_path / "log.tsv"), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob(".out.partial-*/serps/*.parquet")):
+        assert process.poll() is None
+        time.sleep(0.002)
+    process.send_signal(number)
+    assert "nothing is left half-written" in process.communicate()[1]
+    assert process.returncode == 130
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log.truth", "log.tsv"]
+
+
+def test_paths_that_cannot_be_written_are_named_in_one_line(folder):
+    for arguments in (
+        ["ingest", folder / "log.tsv.gz", "--out", folder / "log.tsv.gz" / "x"],
+        ["describe", folder / "log", "--figure", folder / "no" / "x.png"],
+        ["describe", folder / "log", "--figure", folder / "x.foo"],
+        ["generate", folder],
+    ):
+        done = run(*arguments, check=False)
+        assert done.returncode == 2, arguments
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("logeval: ")
+        assert "Traceback" not in done.stderr
+
+
 def test_output_cut_short_by_the_reader_is_no_error(folder):
     command = f"{sys.executable} -m logeval.cli describe {folder / 'log'} --json | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)

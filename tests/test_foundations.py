@@ -76,8 +76,8 @@ def test_plain_progress_has_speed_and_time_left_and_quiet_has_none(monkeypatch):
     for quiet in (False, True):
         monkeypatch.setattr(sys, "stderr", io.StringIO())
         monkeypatch.setattr("logeval.progress.LINE_SECONDS", 0)
-        with Progress("ingest", total=4e6, unit="bytes", quiet=quiet) as progress:
-            progress.advance(1e6)
+        with Progress("ingest", total=4e7, unit="bytes", quiet=quiet) as progress:
+            progress.advance(1e7)
         text = sys.stderr.getvalue()
-        assert ("ingest: 1 MB" in text and "25%" in text and "s left" in text) != quiet
+        assert ("ingest: 10 MB" in text and "25%" in text and "s left" in text) != quiet
         assert bool(text) != quiet

@@ -132,9 +132,9 @@ def describe(
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
     if figure:
-        from logeval.report.log import plot_log
+        from logeval.report.log import plot_log, save_figure
 
-        plot_log(found).savefig(figure, dpi=150)
+        save_figure(plot_log(found), figure)
         if not as_json:
             print(f"figure   {figure}")
 

@@ -24,7 +24,8 @@ REGIONS = 4  # of the users in yandex-relpred
 def truth_folder(log: str | Path) -> Path:
     """Where the true models of a generated log are: ``log.truth`` beside ``log.tsv.gz``."""
     log = Path(log)
-    return log.with_name(log.name.split(".")[0] + ".truth")
+    name = log.name.removesuffix(".gz").removesuffix(".zst").removesuffix(".tsv")
+    return log.with_name(f"{name}.truth")
 
 
 def generate(
@@ -56,10 +57,13 @@ def generate(
         "seed": seed,
     }
     manifest = tables.manifest_of("generate", arguments, [])
-    if out.exists() and not overwrite:
-        if tables.same_work(truth, manifest):
+    if out.is_dir():
+        raise LogevalError(f"{out}: is a folder; name a file for the log")
+    if not overwrite and (out.exists() or truth.exists()):
+        if out.exists() and tables.same_work(truth, manifest):
             return truth
-        raise LogevalError(f"{out}: exists already; choose another name, or --overwrite")
+        there = out if out.exists() else truth
+        raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
     fmt = FORMATS.index(format)
     world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
     with tables.staged(truth) as staging:

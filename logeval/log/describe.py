@@ -1,8 +1,8 @@
 """What people look at first: totals, CTR by rank, clicks per SERP, the frequent queries.
 
 CTR at rank k is the share of the SERPs with at least k items whose k-th item was clicked.
-The entropy of a query's list is -sum p log2 p over its distinct lists. Test SERPs count as
-SERPs, but have no clicks to give, so nothing else is computed from them.
+The entropy of a query's list is -sum p log2 p over its distinct lists. Test SERPs count in the
+totals only: their clicks are withheld, so rates and frequencies leave them out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CLICKS_PER_SERP = """
 
 FREQUENCY = """
     SELECT serps, count(*) AS queries
-    FROM (SELECT count(*) AS serps FROM serps GROUP BY query_id, region_id)
+    FROM (SELECT count(*) AS serps FROM serps WHERE NOT test GROUP BY query_id, region_id)
     GROUP BY serps ORDER BY serps DESC"""
 
 LISTS_OF = """

@@ -13,11 +13,12 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from logeval import tables
-from logeval.arrays import Bytes
+from logeval.arrays import Bytes, Ints
 from logeval.errors import LogevalError
 from logeval.log import rejects
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
@@ -54,6 +55,15 @@ class _Run:
         return path
 
 
+@dataclass(frozen=True)
+class _Parsed:
+    """What is left of a block once its SERPs are written."""
+
+    counts: Counter[str]
+    rejects: Ints
+    buf: Bytes
+
+
 def ingest(
     sources: str | Path | Sequence[str | Path],
     out: str | Path,
@@ -80,18 +90,22 @@ def ingest(
     if not 1 <= n_workers <= MAX_WORKERS:
         raise LogevalError(f"{n_workers} workers: choose 1 to {MAX_WORKERS}")
     _check_readable(paths)
+    if column_map and format == "auto":
+        format = TABLE
+    if column_map and format != TABLE:
+        raise LogevalError(f"--map is for tables; a log in format {format} has no columns")
     arguments = {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
     if (out / tables.MANIFEST).exists() and not overwrite:
-        if STDIN not in map(str, paths) and _same(out, paths, arguments):
+        if not any(map(_is_stream, paths)) and _same(out, paths, arguments):
             _say(f"{out}: up to date, made from the same input; nothing to do", quiet)
             return load(out)
         raise LogevalError(
             f"{out}: holds another table already; choose another --out, or --overwrite"
         )
-    with tables.staged(out) as staging:
+    with tables.staged(out, overwrite) as staging:
         (staging / "serps").mkdir()
         with (
-            open(staging / rejects.FILE, "w", encoding="utf-8") as rejects_file,
+            open(staging / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
             Progress("ingest", _total_bytes(paths), "bytes", quiet) as progress,
         ):
             rejects_file.write(rejects.HEADER)
@@ -107,6 +121,7 @@ def ingest(
 def _ingest_file(
     run: _Run, path: str | Path, format: str, column_map: dict[str, str], quiet: bool
 ) -> None:
+    _say(f"{path}: reading", quiet)
     source = Source(path, run.progress.advance)
     try:
         head = source.peek(HEAD)
@@ -116,6 +131,10 @@ def _ingest_file(
         if format == "auto":
             _say(f"{source.name}: recognised as {name}", quiet)
         run.formats.append(name)
+        if (name == TABLE) != (run.formats[0] == TABLE):
+            raise LogevalError(
+                f"{source.name}: tables and logs cannot be ingested together; do it one by one"
+            )
         if name == TABLE:
             _ingest_table(run, path, column_map)
         else:
@@ -129,32 +148,33 @@ def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
     file_counts: Counter[str] = Counter()
     first_rejects: list[str] = []
 
-    def collect(done: Future[tuple[Counter[str], list[rejects.Reject]]]) -> None:
-        counts, bad = done.result()
-        for reject in bad:
-            line = file_counts["lines"] + reject.line + 1
-            run.rejects_file.write(f"{source.name}\t{line}\t{reject.reason}\t{reject.text}\n")
-            if len(first_rejects) < 3:
-                first_rejects.append(f"line {line}: {reject.reason}")
-        file_counts.update(counts)
+    def collect(done: Future[_Parsed]) -> None:
+        parsed = done.result()
+        lines_before = file_counts["lines"]
+        file_counts.update(parsed.counts)
+        bad = rejects.rejects_of(parsed.rejects, parsed.buf)
+        for reject in islice(bad, 3 - len(first_rejects)):
+            first_rejects.append(f"line {lines_before + reject.line + 1}: {reject.reason}")
         if file_counts["lines"] > CHECK_BAD_AFTER:
             _check_bad(run, source.name, file_counts, first_rejects)
+        for reject in rejects.rejects_of(parsed.rejects, parsed.buf):
+            line = lines_before + reject.line + 1
+            run.rejects_file.write(f"{source.name}\t{line}\t{reject.reason}\t{reject.text}\n")
+        free.append(parsed.buf)
 
     scanners = threading.local()
     free: list[Bytes] = []  # blocks whose memory can be used again
 
-    def parse_and_write(buf: Bytes, path: Path) -> tuple[Counter[str], list[rejects.Reject]]:
+    def parse_and_write(buf: Bytes, path: Path) -> _Parsed:
         if not hasattr(scanners, "own"):
             scanners.own = Scanner(fmt)
         block = scanners.own.scan(buf)
         tables.write_serps(serps_table(block, has_domains=fmt == PERSONALIZED), path)
         counts = Counter(dict(zip(COUNTS, block.counts.tolist(), strict=True)))
-        bad = rejects.rejects_of(block, buf)
-        free.append(buf)
-        return counts, bad
+        return _Parsed(counts, block.rejects.copy(), buf)
 
     with ThreadPoolExecutor(run.workers) as pool:
-        waiting: deque[Future[tuple[Counter[str], list[rejects.Reject]]]] = deque()
+        waiting: deque[Future[_Parsed]] = deque()
         for buf in session_blocks(source, fmt, run.block_size, free):
             waiting.append(pool.submit(parse_and_write, buf, run.next_part()))
             if len(waiting) > run.workers:
@@ -166,10 +186,11 @@ def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
 
 
 def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> None:
-    if str(path) == STDIN:
-        raise LogevalError("a table cannot be read from standard input; give its file")
+    if _is_stream(path):
+        raise LogevalError(f"{path}: a table cannot be read from a stream; give its file")
     rows = 0
-    for batch in read_batches(Path(path), column_map):
+    for batch, share in read_batches(Path(path), column_map, first_session=run.counts["rows"]):
+        run.progress.advance(share * Path(path).stat().st_size)
         tables.write_serps(batch, run.next_part())
         clicks = batch["clicks"].combine_chunks().flatten().to_numpy()
         run.counts.update(
@@ -198,9 +219,15 @@ def _check_bad(run: _Run, name: str, counts: Counter[str], first: Iterable[str])
 def _check_readable(paths: Sequence[str | Path]) -> None:
     if not paths:
         raise LogevalError("no log was given; name at least one file, or - for standard input")
-    missing = [str(p) for p in paths if str(p) != STDIN and not Path(p).is_file()]
+    names = [str(p) for p in paths]
+    if names.count(STDIN) > 1:
+        raise LogevalError("standard input can be read only once; give - once")
+    missing = [name for name in names if name != STDIN and not Path(name).exists()]
     if missing:
         raise LogevalError(f"{', '.join(missing)}: no such file; check the path")
+    folders = [name for name in names if name != STDIN and Path(name).is_dir()]
+    if folders:
+        raise LogevalError(f"{', '.join(folders)}: is a folder; name the files in it")
 
 
 def _same(out: Path, paths: Sequence[str | Path], arguments: tables.Manifest) -> bool:
@@ -216,8 +243,13 @@ def _identity(path: str | Path) -> tables.Manifest:
     return {"name": path.name, "bytes": path.stat().st_size, "sha256": tables.checksum(path)}
 
 
+def _is_stream(path: str | Path) -> bool:
+    """Standard input or a pipe: it can be read only once."""
+    return str(path) == STDIN or not Path(path).is_file()
+
+
 def _total_bytes(paths: Sequence[str | Path]) -> int | None:
-    if STDIN in map(str, paths):
+    if any(map(_is_stream, paths)):
         return None
     return sum(Path(p).stat().st_size for p in paths)
 

@@ -48,19 +48,27 @@ class Log:
             connection = duckdb.connect(config=settings)
             try:
                 connection.execute("SET preserve_insertion_order = false")
-                files = str(self.path / "serps" / "*.parquet").replace("'", "''")
-                connection.execute(f"CREATE VIEW serps AS SELECT * FROM read_parquet('{files}')")
+                files = ", ".join(_quoted(f) for f in sorted((self.path / "serps").iterdir()))
+                connection.execute(
+                    "CREATE VIEW serps AS SELECT * FROM "
+                    f"read_parquet([{files}], hive_partitioning = false)"
+                )
                 yield connection
             finally:
                 connection.close()
 
     def serps(
         self,
-        columns: Iterable[str] | None = None,
-        queries: Iterable[str | int | QueryKey] | None = None,
+        columns: str | Iterable[str] | None = None,
+        queries: str | int | QueryKey | Iterable[str | int | QueryKey] | None = None,
     ) -> pa.Table:
         """SERPs as an Arrow table (``.to_pandas()`` for pandas), in the order of the log."""
+        columns = [columns] if isinstance(columns, str) else columns
         names = list(columns) if columns is not None else tables.SERPS.names
+        if not names:
+            raise LogevalError(
+                f"no column was asked for; there are {', '.join(tables.SERPS.names)}"
+            )
         unknown = [name for name in names if name not in tables.SERPS.names]
         if unknown:
             raise unknown_names("column", unknown, tables.SERPS.names)
@@ -89,6 +97,16 @@ class Log:
         names = [query_name(int(q), r) for q, r in zip(frame["query_id"], regions, strict=True)]
         frame.insert(0, "query", pd.Series(names, dtype=object))
         return frame
+
+
+def _quoted(path: Path) -> str:
+    """A path in SQL; as the files are listed, no character of it has a meaning."""
+    escaped = str(path).replace("'", "''")
+    return f"'{_glob_escaped(escaped)}'"
+
+
+def _glob_escaped(text: str) -> str:
+    return "".join(f"[{c}]" if c in "[*?" else c for c in text)
 
 
 def load(path: str | Path) -> Log:

@@ -27,8 +27,10 @@ def query_key(name: str | int | QueryKey) -> QueryKey:
         ) from None
 
 
-def sql_condition(names: Iterable[str | int | QueryKey]) -> str:
-    """An SQL condition for these queries; a name without a region means all regions."""
+def sql_condition(names: str | int | QueryKey | Iterable[str | int | QueryKey]) -> str:
+    """An SQL condition for one or more queries; a name without a region means all regions."""
+    if isinstance(names, str | int | tuple):
+        names = [names]
     parts = []
     for query, region in map(query_key, names):
         both = f"query_id = {query}" + ("" if region is None else f" AND region_id = {region}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from logeval.arrays import Bytes
+from logeval.arrays import Bytes, Ints
 from logeval.log.fields import REASONS, TOO_LONG
-from logeval.log.scan import Scanned
 
 FILE = "rejects.tsv"
 HEADER = "file\tline\treason\ttext\n"
@@ -22,13 +22,12 @@ class Reject:
     text: str
 
 
-def rejects_of(block: Scanned, buf: Bytes) -> list[Reject]:
-    """The rejected lines of a block."""
-    found = []
-    for line, start, end, code in block.rejects.T.tolist():
+def rejects_of(rejects: Ints, buf: Bytes) -> Iterator[Reject]:
+    """The rejected lines of a block, one by one: there may be millions."""
+    for i in range(rejects.shape[1]):
+        line, start, end, code = rejects[:, i].tolist()
         text = buf[start:end].tobytes()
-        found.append(Reject(line, _reason(text, code), _printable(text[:EXCERPT])))
-    return found
+        yield Reject(line, _reason(text, code), _printable(text[:EXCERPT]))
 
 
 def _reason(text: bytes, code: int) -> str:

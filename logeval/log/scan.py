@@ -45,6 +45,7 @@ from logeval.log.fields import (
 FORMATS = ("yandex-personalized", "yandex-relpred")
 PERSONALIZED = 0  # the place of a format in FORMATS is its number in the kernels
 NEWLINE, RETURN = 10, 13
+LOOK_BACK = 1000  # SERPs of a session that a click is matched with: bounds the work per click
 
 # rows of the array of SERPs
 S_SESSION, S_USER, S_DAY, S_TIME, S_SERP, S_QUERY, S_REGION, S_TEST, S_ITEMS = range(9)
@@ -132,7 +133,7 @@ def click_on(place, time, url, serps, n, items, clicks, click_times, counts):
 
 @njit(cache=True, nogil=True)
 def match_serp(first, n, serp, serps):
-    """The latest SERP of the session, serps first..n-1, with this SERPID, or -1."""
+    """The latest of the serps first..n-1 with this SERPID, or -1."""
     for s in range(n - 1, first - 1, -1):
         if serps[S_SERP, s] == serp:
             return s
@@ -169,10 +170,11 @@ def scan(buf, fmt, serps, items, domains, clicks, click_times, late, rejects, co
                 counts[N_METADATA] += 1
                 user, day = rec[USER], rec[DAY]
             elif kind == CLICK:
+                oldest = max(first, n - LOOK_BACK)
                 if first == n:
                     counts[N_ORPHAN] += 1
                 elif fmt == PERSONALIZED:
-                    s = match_serp(first, n, rec[SERP], serps)
+                    s = match_serp(oldest, n, rec[SERP], serps)
                     if s < 0:
                         late[0, n_late], late[1, n_late], late[2, n_late] = (
                             rec[SERP],
@@ -186,11 +188,11 @@ def scan(buf, fmt, serps, items, domains, clicks, click_times, late, rejects, co
                         counts[N_ORPHAN] += 1
                 else:
                     s = n - 1
-                    while s >= first and not click_on(
+                    while s >= oldest and not click_on(
                         s, rec[TIME], rec[URL], serps, n, items, clicks, click_times, counts
                     ):
                         s -= 1
-                    if s < first:
+                    if s < oldest:
                         counts[N_ORPHAN] += 1
             else:
                 serps[S_SESSION, n] = session
@@ -219,7 +221,7 @@ def scan(buf, fmt, serps, items, domains, clicks, click_times, late, rejects, co
 def settle_late(late, n_late, first, n, serps, items, clicks, click_times, counts):
     """At the end of a session, credit the clicks whose SERP stood after them."""
     for c in range(n_late):
-        s = match_serp(first, n, late[0, c], serps)
+        s = match_serp(max(first, n - LOOK_BACK), n, late[0, c], serps)
         if s < 0 or not click_on(
             s, late[1, c], late[2, c], serps, n, items, clicks, click_times, counts
         ):
@@ -276,4 +278,4 @@ class Scanner:
         self.items, self.domains, self.click_times = (np.empty(room, np.int64) for _ in range(3))
         self.clicks = np.empty(room, np.int32)
         self.late = np.empty((3, lines), np.int64)
-        self.rejects = np.empty((4, lines), np.int64)
+        self.rejects = np.empty((4, lines), np.int32)

@@ -57,9 +57,9 @@ class Source:
     def __init__(self, path: str | Path, on_read: Callable[[int], None] = lambda n: None) -> None:
         self.name = "standard input" if str(path) == STDIN else str(path)
         self._raw: Any = _open(path)
-        buffered = io.BufferedReader(self._raw, 1 << 20)
-        head = buffered.peek(4)
-        self._counted = _Counted(buffered, on_read)
+        self._buffered = io.BufferedReader(self._raw, 1 << 20)
+        head = self._buffered.peek(4)
+        self._counted = _Counted(self._buffered, on_read)
         self.compression = next((c for m, c in MAGIC.items() if head.startswith(m)), None)
         self._ahead: Bytes = np.empty(0, np.uint8)  # read by peek, to be read again
         self._stream: pa.NativeFile | _Counted = self._counted
@@ -102,9 +102,10 @@ class Source:
         }
 
     def close(self) -> None:
-        """Close the file (standard input stays open)."""
-        if self._raw is not sys.stdin.buffer:
-            self._raw.close()
+        """Close the file; standard input stays open."""
+        raw = self._buffered.detach()
+        if raw is not sys.stdin.buffer:
+            raw.close()
 
 
 def _open(path: str | Path) -> Any:

@@ -7,6 +7,9 @@ separated by blanks, a missing click time is ``-``.
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,45 +20,75 @@ import pyarrow.parquet as pq
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.fields import MAX_ITEMS
+from logeval.log.source import MAGIC
 from logeval.tables import SERPS
 
 NEEDED = ("query_id", "items", "clicks")
 BATCH_ROWS = 1 << 16
 
 
-def read_batches(path: Path, columns: dict[str, str]) -> Iterator[pa.Table]:
-    """The file in batches in the SERP schema; ``columns`` maps our names to the file's."""
+def read_batches(
+    path: Path, columns: dict[str, str], first_session: int = 0
+) -> Iterator[tuple[pa.Table, float]]:
+    """The file in batches in the SERP schema, each with its share of the file.
+
+    ``columns`` maps our names to the file's; sessions are numbered from ``first_session`` where
+    the file has none.
+    """
     unknown = [name for name in columns if name not in SERPS.names]
     if unknown:
         raise unknown_names("column in --map", unknown, SERPS.names)
     row = 0
-    for batch in _raw_batches(path):
-        table = _Batch(path, batch, row, columns).table()
+    for batch, share in _raw_batches(path):
+        table = _Batch(path, batch, row, columns, first_session).table()
         row += table.num_rows
-        yield table
+        yield table, share
 
 
-def _raw_batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
+    with open(path, "rb") as file:
+        magic = file.read(4)
     try:
-        with open(path, "rb") as file:
-            parquet = file.read(4) == b"PAR1"
-        if parquet:
-            yield from pq.ParquetFile(path).iter_batches(BATCH_ROWS)
+        if magic == b"PAR1":
+            parquet = pq.ParquetFile(path)
+            for batch in parquet.iter_batches(BATCH_ROWS):
+                yield batch, batch.num_rows / parquet.metadata.num_rows
             return
-        with pa.input_stream(path, compression="detect") as stream:
-            header = stream.read(1 << 16).split(b"\n", 1)[0]
-        names = header.decode().replace('"', "").strip().split(",")
-        convert = pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-        yield from pacsv.open_csv(path, convert_options=convert)
-    except (OSError, UnicodeDecodeError, pa.ArrowInvalid) as error:
+        head = _csv_stream(path, magic)[1].read(1 << 16).decode("utf-8-sig", "replace")
+        header = next(csv.reader(io.StringIO(head, newline="")))
+        if twice := [name for name in header if header.count(name) > 1]:
+            raise LogevalError(f"{path}: has two columns {twice[0]!r}; rename one of them")
+        raw, stream = _csv_stream(path, magic)
+        convert = pacsv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()))
+        parse = pacsv.ParseOptions(newlines_in_values=True)
+        before = 0
+        for batch in pacsv.open_csv(stream, convert_options=convert, parse_options=parse):
+            yield batch, (raw.tell() - before) / max(raw.size(), 1)
+            before = raw.tell()
+    except (OSError, UnicodeDecodeError, StopIteration, pa.ArrowInvalid) as error:
         raise LogevalError(f"{path}: cannot be read as Parquet or CSV ({error})") from None
+
+
+def _csv_stream(path: Path, magic: bytes) -> tuple[pa.NativeFile, pa.NativeFile]:
+    """The file, and the file decompressed."""
+    raw = pa.OSFile(str(path))
+    codec = next((c for m, c in MAGIC.items() if magic.startswith(m)), None)
+    return raw, pa.CompressedInputStream(raw, codec) if codec else raw
 
 
 class _Batch:
     """One batch on its way into the schema; ``first`` is the number of its first row."""
 
-    def __init__(self, path: Path, batch: pa.RecordBatch, first: int, columns: dict[str, str]):
+    def __init__(
+        self,
+        path: Path,
+        batch: pa.RecordBatch,
+        first: int,
+        columns: dict[str, str],
+        first_session: int,
+    ) -> None:
         self.path, self.batch, self.first, self.columns = path, batch, first, columns
+        self.first_session = first_session
 
     def table(self) -> pa.Table:
         arrays = {field.name: self._column(field) for field in SERPS}
@@ -66,6 +99,14 @@ class _Batch:
             other = pc.list_value_length(arrays[name])
             self._fail_at(pc.not_equal(other, lengths), name, "not one value per item")
         self._check(arrays["clicks"].flatten(), "clicks", 0, None, "clicks", arrays["clicks"])
+        for field in SERPS:
+            if pa.types.is_integer(field.type):
+                self._fail_at(pc.less(arrays[field.name], 0), field.name, "is negative")
+        timed = pc.is_valid(arrays["click_times"].flatten())
+        unclicked = pc.equal(arrays["clicks"].flatten(), 0)
+        self._fail_at(
+            pc.and_(timed, unclicked), "click_times", "a time without a click", arrays["clicks"]
+        )
         return pa.Table.from_arrays([arrays[name] for name in SERPS.names], schema=SERPS)
 
     def _column(self, field: pa.Field) -> pa.Array:
@@ -81,6 +122,8 @@ class _Batch:
         values = self.batch.column(source)
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             values = self._from_text(field, values)
         try:
@@ -89,16 +132,17 @@ class _Batch:
             self._fail_at_first_bad(field, values)
         if not field.nullable:
             self._fail_at(pc.is_null(values), field.name, "is empty")
-            if pa.types.is_list(field.type) and field.name != "click_times":
-                holes = pc.is_null(values.flatten())
-                self._fail_at(holes, field.name, "has an empty element", values)
+        if pa.types.is_list(field.type) and field.name != "click_times":
+            holes = pc.is_null(values.flatten())
+            self._fail_at(holes, field.name, "has an empty element", values)
         return values
 
     def _filled(self, field: pa.Field, n: int) -> pa.Array:
         if field.nullable:
             return pa.nulls(n, field.type)
         if field.name == "session_id":
-            return pa.array(range(self.first, self.first + n), field.type)
+            first = self.first_session + self.first
+            return pa.array(range(first, first + n), field.type)
         if field.name == "click_times":
             items = self._column(SERPS.field("items"))
             return pa.ListArray.from_arrays(
@@ -120,7 +164,8 @@ class _Batch:
         try:
             numbers = values.cast(field.type.value_type)
         except pa.ArrowInvalid:
-            bad = pa.array([_not_integer(v) for v in values.to_pylist()])
+            limit = 1 << (field.type.value_type.bit_width - 1)
+            bad = pa.array([_not_integer(v, limit) for v in values.to_pylist()])
             self._fail_at(bad, field.name, "not a list of numbers", lists)
             raise
         return pa.ListArray.from_arrays(offsets, numbers, mask=mask)
@@ -165,10 +210,7 @@ class _Batch:
         )
 
 
-def _not_integer(text: str | None) -> bool:
+def _not_integer(text: str | None, limit: int) -> bool:
     if text is None:
         return False
-    try:
-        return not -(2**63) <= int(text) < 2**63
-    except ValueError:
-        return True
+    return re.fullmatch(r"-?\d+", text, re.ASCII) is None or not -limit <= int(text) < limit

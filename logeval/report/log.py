@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from matplotlib.figure import Figure
 
+from logeval.errors import LogevalError
 from logeval.log.describe import Description
+
+
+def save_figure(figure: Figure, path: Path | str) -> None:
+    """Write a figure; an unknown ending is named."""
+    known = figure.canvas.get_supported_filetypes()
+    if Path(path).suffix.lstrip(".") not in known:
+        raise LogevalError(f"{path}: not a kind of figure; end it with .png, .pdf or .svg")
+    figure.savefig(path, dpi=150)
 
 
 def plot_log(description: Description) -> Figure:
@@ -19,5 +30,6 @@ def plot_log(description: Description) -> Figure:
     last = np.cumsum(frequency["queries"])
     right.step(last, frequency["serps"], where="post", color="#D55E00")
     right.plot(last, frequency["serps"], ".", color="#D55E00", markersize=3)
-    right.set(xscale="log", yscale="log", xlabel="queries, most frequent first", ylabel="SERPs")
+    scale = "log" if len(frequency) else "linear"
+    right.set(xscale=scale, yscale=scale, xlabel="queries, most frequent first", ylabel="SERPs")
     return figure

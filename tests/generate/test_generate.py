@@ -136,3 +136,11 @@ def test_wrong_arguments_are_named(tmp_path, arguments, message):
     with pytest.raises(logeval.LogevalError, match=message):
         generate(tmp_path / "log.tsv", quiet=True, **arguments)
     assert not list(tmp_path.iterdir())
+
+
+def test_every_log_has_its_own_truth(tmp_path):
+    one = generate(tmp_path / "run.1.tsv", sessions=10, quiet=True)
+    two = generate(tmp_path / "run.2.tsv.gz", sessions=10, quiet=True)
+    assert (one.name, two.name) == ("run.1.truth", "run.2.truth")
+    with pytest.raises(logeval.LogevalError, match=r"run.1.truth: exists already"):
+        generate(tmp_path / "run.1.tsv.zst", sessions=10, quiet=True)

@@ -75,7 +75,7 @@ def test_top_queries(log):
 def test_frequencies_count_every_query_once(log):
     frequency = log.describe().frequency
     assert frequency["queries"].sum() == log.describe().totals["queries"]
-    assert (frequency["queries"] * frequency["serps"]).sum() == 1803
+    assert (frequency["queries"] * frequency["serps"]).sum() == 1800
 
 
 def test_the_description_is_json(log):
@@ -103,3 +103,14 @@ def test_load_says_what_is_missing(tmp_path):
         logeval.load(tmp_path / "nothing")
     with pytest.raises(logeval.LogevalError, match="no manifest"):
         logeval.load(tmp_path)
+
+
+def test_a_single_query_may_be_named_and_regions_are_apart(tmp_path):
+    source = tmp_path / "log.tsv"
+    source.write_text("1\t0\tQ\t12\t0\t11\n2\t0\tQ\t12\t1\t11\n3\t0\tQ\t1\t0\t11\n")
+    log = logeval.ingest(source, tmp_path / "out", quiet=True)
+    assert log.describe().totals["queries"] == 3
+    assert log.serps(queries="12").num_rows == log.serps(queries=12).num_rows == 2
+    assert log.serps(queries="12@1", columns="session_id").to_pylist() == [{"session_id": 2}]
+    with pytest.raises(logeval.LogevalError, match="no column"):
+        log.serps(columns=[])

@@ -75,6 +75,9 @@ def test_a_failed_overwrite_leaves_the_old_table(tmp_path):
     [
         ({"sources": "nowhere.tsv"}, "nowhere.tsv: no such file"),
         ({"sources": []}, "no log was given"),
+        ({"sources": GOLDEN}, "golden: is a folder"),
+        ({"sources": ["-", "-"]}, "only once"),
+        ({"sources": RELPRED, "workers": 9}, "choose 1 to 8"),
         ({"sources": RELPRED, "format": "yandex-relprd"}, "did you mean yandex-relpred"),
         ({"sources": __file__}, "is not recognised .* --format"),
     ],
@@ -100,7 +103,7 @@ def test_an_interrupted_ingest_leaves_no_table_and_can_be_run_again(tmp_path, nu
     out = tmp_path / "out"
     code = "import sys, logeval; logeval.ingest(sys.argv[1], sys.argv[2], block_size=1 << 16)"
     process = subprocess.Popen([sys.executable, "-c", code, source, out], stderr=subprocess.PIPE)
-    while not list(tmp_path.glob(".out.partial/serps/part-00003.parquet")):
+    while not list(tmp_path.glob(".out.partial-*/serps/part-00003.parquet")):
         assert process.poll() is None
         time.sleep(0.002)
     os.kill(process.pid, number)
@@ -110,3 +113,73 @@ def test_an_interrupted_ingest_leaves_no_table_and_can_be_run_again(tmp_path, nu
     log = logeval.ingest(source, out, quiet=True)
     assert log.counts["metadata"] == 60_000
     assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.parametrize("name", ["query_id=7", "day=3", "a[1]", "it's *", "ü b"])
+def test_no_character_of_a_path_has_a_meaning(tmp_path, name):
+    log = logeval.ingest(RELPRED, tmp_path / name / "log", quiet=True)
+    assert log.serps().equals(logeval.ingest(RELPRED, tmp_path / "plain", quiet=True).serps())
+    assert log.describe().totals["days"] == 0
+
+
+def test_files_of_others_in_the_folder_are_not_replaced(tmp_path):
+    (tmp_path / "out" / "serps").mkdir(parents=True)
+    (tmp_path / "out" / "serps" / "mine").write_text("precious")
+    with pytest.raises(logeval.LogevalError, match="serps: is there already"):
+        logeval.ingest(RELPRED, tmp_path / "out", quiet=True)
+    assert files(tmp_path / "out") == {Path("serps/mine"): b"precious"}
+
+
+def test_a_link_to_a_folder_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    logeval.ingest(RELPRED, tmp_path / "link", quiet=True)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "manifest.json").exists()
+
+
+def test_a_failure_while_the_table_is_put_in_place_brings_the_old_one_back(tmp_path, monkeypatch):
+    logeval.ingest(RELPRED, tmp_path / "out", quiet=True)
+    before = files(tmp_path / "out")
+    rename = Path.rename
+
+    def fail_at_the_manifest(self, target):
+        new = self.parent.name.startswith(".out.partial")  # not one that is put back
+        if new and target == tmp_path / "out" / "manifest.json":
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_at_the_manifest)
+    with pytest.raises(KeyboardInterrupt):
+        logeval.ingest(PERSONALIZED, tmp_path / "out", overwrite=True, quiet=True)
+    assert files(tmp_path / "out") == before
+
+
+def test_a_pipe_can_be_ingested(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", f"cat '{RELPRED}' > '{pipe}'"]):
+        log = logeval.ingest(pipe, tmp_path / "out", quiet=True)
+    assert log.counts["queries"] == 1800
+
+
+def test_memory_stays_bounded_when_almost_every_line_is_bad(tmp_path):
+    source = tmp_path / "log.tsv"
+    source.write_bytes(b"1\t0\tQ\t5\t0\t11\n" + b"\n" * 1_000_000)
+    code = (
+        "import sys, resource, logeval; "
+        "logeval.ingest(sys.argv[1], sys.argv[2], format='yandex-relpred', max_bad=1, quiet=True); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    command = [sys.executable, "-c", code, str(source), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1024
+    assert logeval.load(tmp_path / "out").counts["rejected"] == 1_000_000
+
+
+def test_a_session_with_very_many_serps_takes_linear_time(tmp_path):
+    n = 30_000
+    source = tmp_path / "log.tsv"
+    source.write_bytes(b"1\t0\tQ\t5\t0\t11\n" * n + b"1\t3\tC\t9\n" * n + b"1\t4\tC\t11\n")
+    log = logeval.ingest(source, tmp_path / "out", quiet=True)
+    assert (log.counts["clicks_orphan"], log.counts["clicks_matched"]) == (n, 1)

@@ -1,5 +1,6 @@
 """Tables that people bring: Parquet or CSV in the SERP schema, checked cell by cell."""
 
+import gzip
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,6 +63,13 @@ def test_columns_can_be_mapped(tmp_path):
         ("query_id,items,clicks\n5,11 -,0 0\n", "column 'items', row 1: has an empty element"),
         ("query_id,items,clicks,test\n5,11,0,maybe\n", "column 'test', row 1"),
         ("query_id,items,clicks\n", "has no rows"),
+        ("query_id,items,clicks\n5,11,99999999999\n", "column 'clicks', row 1: not a list"),
+        ("query_id,items,clicks\n5,11,1_0\n", "column 'clicks', row 1: not a list"),
+        ("query_id,items,clicks\n-5,11,0\n", "column 'query_id', row 1: is negative"),
+        ("query_id,items,clicks,clicks\n5,11,0,0\n", "has two columns 'clicks'"),
+        ("query_id,items,clicks,domains\n5,11,0,-\n", "column 'domains', row 1: has an empty"),
+        ("query_id,items,clicks,click_times\n5,11,0,3\n", "'click_times', row 1: a time without"),
+        ("query_id,items,clicks\n5,11\n", "cannot be read as Parquet or CSV"),
     ],
 )
 def test_a_wrong_cell_is_named_by_column_and_row(tmp_path, text, message):
@@ -86,3 +94,53 @@ def test_an_unknown_column_in_the_map_is_named(tmp_path):
         logeval.ingest(
             path, tmp_path / "out", format="table", column_map={"query": "qid"}, quiet=True
         )
+
+
+def test_csv_as_spreadsheets_write_it(tmp_path):
+    path = tmp_path / "serps.csv"
+    path.write_bytes(b'\xef\xbb\xbfitems,query_id,clicks\r\n"11",5,0\r\n"13 14",6,"2 0"\r\n')
+    log = logeval.ingest(path, tmp_path / "out", quiet=True)
+    assert log.serps()["items"].to_pylist() == [[11], [13, 14]]
+
+
+def test_a_compressed_csv_is_recognised_by_its_bytes(tmp_path):
+    path = tmp_path / "serps.csv"
+    path.write_bytes(gzip.compress(b"query_id,items,clicks\n5,11,0\n"))
+    assert logeval.ingest(path, tmp_path / "out", quiet=True).counts["rows"] == 1
+
+
+def test_parquet_types_of_other_writers_are_taken(tmp_path):
+    table = pa.table(
+        {
+            "query_id": pa.array([5, 5], pa.uint32()).dictionary_encode(),
+            "items": pa.array([[1, 2], [3]], pa.large_list(pa.int32())),
+            "clicks": pa.array(["0 1", "2"]).dictionary_encode(),
+        }
+    )
+    pq.write_table(table, tmp_path / "serps.parquet")
+    log = logeval.ingest(tmp_path / "serps.parquet", tmp_path / "out", quiet=True)
+    assert log.serps()["clicks"].to_pylist() == [[0, 1], [2]]
+
+
+def test_sessions_are_numbered_through_over_files(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("query_id,items,clicks\n5,11,0\n5,12,0\n")
+    log = logeval.ingest([tmp_path / "a.csv", tmp_path / "b.csv"], tmp_path / "out", quiet=True)
+    assert log.serps()["session_id"].to_pylist() == [0, 1, 2, 3]
+
+
+def test_a_map_means_a_table_and_is_refused_for_logs(tmp_path):
+    path = write(tmp_path, "qid,urls,c\n5,11 12,0 1\n")
+    columns = {"query_id": "qid", "items": "urls", "clicks": "c"}
+    assert (
+        logeval.ingest(path, tmp_path / "out", column_map=columns, quiet=True).counts["rows"] == 1
+    )
+    with pytest.raises(logeval.LogevalError, match="--map is for tables"):
+        logeval.ingest(path, tmp_path / "x", format="yandex-relpred", column_map=columns)
+
+
+def test_tables_and_logs_are_not_mixed(tmp_path):
+    path = write(tmp_path, "query_id,items,clicks\n5,11,0\n")
+    with pytest.raises(logeval.LogevalError, match="cannot be ingested together"):
+        logeval.ingest([GOLDEN / "tiny.relpred.tsv", path], tmp_path / "out", quiet=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["serps.csv"]
