@@ -60,6 +60,18 @@ SERPS = pa.schema(
     metadata={"doc": "One row per search engine result page (SERP), in the order of the log."},
 )
 
+CLICK_STATISTICS = pa.schema(
+    [
+        _field("query_id", pa.int64(), "query"),
+        _field("region_id", pa.int64(), "region of the query", nullable=True),
+        _field("holdout", pa.bool_(), "held out: used to score, never to fit"),
+        _field("items", pa.list_(pa.int64()), "the list shown, from the first position down"),
+        _field("clicks", pa.int64(), "clicked positions as bits, the first position lowest"),
+        _field("count", pa.int64(), "number of SERPs"),
+    ],
+    metadata={"doc": "One row per (query, list, clicked positions) and its number of SERPs."},
+)
+
 MODELS = pa.schema(
     [
         _field("model", pa.string(), "click model, for instance DCM"),
@@ -95,7 +107,11 @@ MODELS = pa.schema(
     metadata={"doc": "One row per parameter of a click model."},
 )
 
-TABLES: dict[str, pa.Schema] = {"serps": SERPS, "models": MODELS}
+TABLES: dict[str, pa.Schema] = {
+    "serps": SERPS,
+    "click_statistics": CLICK_STATISTICS,
+    "models": MODELS,
+}
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
@@ -138,7 +154,9 @@ def read_manifest(path: Path | str) -> Manifest:
     return manifest
 
 
-def manifest_of(stage: str, arguments: Manifest, inputs: Iterable[Manifest], **more: Any) -> Manifest:
+def manifest_of(
+    stage: str, arguments: Manifest, inputs: Iterable[Manifest], **more: Any
+) -> Manifest:
     """A manifest: what made the table, from what, with which arguments."""
     return {
         "stage": stage,
