@@ -15,7 +15,7 @@ from numba import njit
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from logeval.arrays import Bools, Floats, Ints
+from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.em import EMResult, run
 from logeval.clicks.estimates import CAP, Options
 from logeval.clicks.patterns import Patterns
@@ -41,8 +41,8 @@ class Cells:
 
     def sums(self, weight: Floats) -> tuple[Floats, Floats]:
         """Sums of a weight per row, by item and by cell."""
-        by_item = np.bincount(self.item, weight, minlength=self.I)
-        return by_item, np.bincount(self.cell, weight, minlength=self.G * self.J)
+        by_item = sum_by(self.item, weight, self.I)
+        return by_item, sum_by(self.cell, weight, self.G * self.J)
 
 
 def fold(data: Patterns, cell: Ints, J: int, G: int, group: Ints) -> Cells:
@@ -50,8 +50,8 @@ def fold(data: Patterns, cell: Ints, J: int, G: int, group: Ints) -> Cells:
     shown = data.shown
     key = shown.item * (G * J) + group[shown.query] * J + cell
     keys, row = np.unique(key, return_inverse=True)
-    impressions = np.bincount(row, shown.count)
-    clicks = np.bincount(row, shown.clicks)
+    impressions = sum_by(row, shown.count, len(keys))
+    clicks = sum_by(row, shown.clicks, len(keys))
     return Cells(
         keys // (G * J), keys % (G * J), impressions, clicks, data.I, J, G, group[data.item_query]
     )
@@ -108,7 +108,7 @@ def fit_em(cells: Cells, a: Floats, b: Floats, shared: float, options: Options) 
             examined,
             likelihood,
         )
-        likelihood += np.bincount(cells.item_group, penalty(w, a, b), minlength=cells.G)
+        likelihood += sum_by(cells.item_group, penalty(w, a, b), cells.G)
         likelihood += penalty(e, shared, shared).reshape(cells.G, -1).sum(axis=1)
         new_e = ratio(examined + shared, trials_j + 2 * shared)
         return {"w": ratio(attractive + a, trials_i + a + b), "e": new_e}, likelihood
@@ -184,9 +184,9 @@ def variances(
     slope = (c - n * x) / (1 - x)
     curve = (n - c) * x / (1 - x) ** 2  # minus the second derivative in ln w, ln e
     dw, de = 1 - w[item], 1 - e[cell]
-    items = np.bincount(item, curve * dw**2 + slope * w[item] * dw, minlength=cells.I)
+    items = sum_by(item, curve * dw**2 + slope * w[item] * dw, cells.I)
     items = np.maximum(items + prior_w * w * (1 - w), 1e-12)
-    diagonal = np.bincount(cell, curve * de**2 + slope * e[cell] * de, minlength=len(e))
+    diagonal = sum_by(cell, curve * de**2 + slope * e[cell] * de, len(e))
     diagonal = diagonal + prior_e * e * (1 - e)
     cross = curve * dw * de
     var_w, var_e = 1.0 / items, np.full(len(e), np.inf)

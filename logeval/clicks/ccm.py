@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
+from logeval.arrays import Bools, Floats, sum_by
 from logeval.clicks import em
 from logeval.clicks.browsing_em import penalty, ratio
 from logeval.clicks.chain import Chain
@@ -86,7 +86,7 @@ def _exact(data: Patterns, options: Options) -> Fit:
     everywhere = np.ones((G, data.K))
 
     def by_group(x: Floats) -> Floats:
-        return np.bincount(item_group, x, minlength=G)
+        return sum_by(item_group, x, G)
 
     def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
         w, t2, t3 = x["w"], x["tau2"][item_group], x["tau3"][item_group]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Floats
+from logeval.arrays import Floats, sum_by
 from logeval.clicks.patterns import Patterns
 
 
@@ -30,7 +30,7 @@ def over_expected_clicks(data: Patterns) -> tuple[Floats, Floats]:
     examination is one (Zhang and Jones, 2007).
     """
     shown = data.shown
-    impressions = np.bincount(shown.position, shown.count, minlength=data.K)
-    ctr = np.bincount(shown.position, shown.clicks, minlength=data.K) / np.maximum(impressions, 1.0)
+    impressions = sum_by(shown.position, shown.count, data.K)
+    ctr = sum_by(shown.position, shown.clicks, data.K) / np.maximum(impressions, 1.0)
     relative = ctr / max(float(ctr.max(initial=0.0)), 1e-12)
     return data.sum_items(shown.clicks), data.sum_items(shown.count * relative[shown.position])

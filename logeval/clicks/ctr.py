@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Floats
+from logeval.arrays import Floats, sum_by
 from logeval.clicks.browsing import Browsing
 from logeval.clicks.estimates import Fit, Options, counted
 from logeval.clicks.model import ClickModel, Parameter
@@ -45,8 +45,8 @@ class GCTR(ClickModel):
         """Clicks / impressions."""
         G, group = options.groups(data)
         g, prior = group[data.shown.query], shared_prior(options.smoothing)
-        clicks = np.bincount(g, data.shown.clicks, minlength=G)
-        shown = np.bincount(g, data.shown.count, minlength=G)
+        clicks = sum_by(g, data.shown.clicks, G)
+        shown = sum_by(g, data.shown.count, G)
         return Fit({"ctr": counted(clicks, shown, prior, prior)})
 
 
@@ -72,8 +72,8 @@ class RCTR(ClickModel):
         G, group = options.groups(data)
         prior = shared_prior(options.smoothing)
         cell = group[data.shown.query] * data.K + data.shown.position
-        clicks = np.bincount(cell, data.shown.clicks, minlength=G * data.K).reshape(G, -1)
-        shown = np.bincount(cell, data.shown.count, minlength=G * data.K).reshape(G, -1)
+        clicks = sum_by(cell, data.shown.clicks, G * data.K).reshape(G, -1)
+        shown = sum_by(cell, data.shown.count, G * data.K).reshape(G, -1)
         return Fit({"ctr": counted(clicks, shown, prior, prior)})
 
 

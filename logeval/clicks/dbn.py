@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
+from logeval.arrays import Bools, Floats, sum_by
 from logeval.clicks import em
 from logeval.clicks.browsing_em import penalty, ratio
 from logeval.clicks.chain import Chain
@@ -121,15 +121,15 @@ def _exact(data: Patterns, options: Options, name: str) -> Fit:
     def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
         t, satisfied = expected(x, active)
         item_penalty = penalty(x["w"], a, b) + penalty(x["s"], sa, sb)
-        likelihood = t.log_likelihood + np.bincount(item_group, item_penalty, minlength=G)
+        likelihood = t.log_likelihood + sum_by(item_group, item_penalty, G)
         new = {
             "w": ratio(clicks + a, t.examined + a + b),
             "s": ratio(satisfied + sa, t.clicked + sa + sb),
         }
         if full:
             likelihood += penalty(x["gamma"], c, c)
-            went_on = np.bincount(item_group, t.went_on, minlength=G) + t.skip_went_on
-            unsatisfied = np.bincount(item_group, t.clicked - satisfied, minlength=G)
+            went_on = sum_by(item_group, t.went_on, G) + t.skip_went_on
+            unsatisfied = sum_by(item_group, t.clicked - satisfied, G)
             new["gamma"] = ratio(went_on + c, unsatisfied + t.skipped + 2 * c)
         return new, likelihood
 
@@ -155,7 +155,7 @@ def _exact(data: Patterns, options: Options, name: str) -> Fit:
         "s": around(x["s"], spread["s"], t.clicked),
     }
     if full:
-        passed = np.bincount(item_group, t.clicked, minlength=G) + t.skipped
+        passed = sum_by(item_group, t.clicked, G) + t.skipped
         estimates["gamma"] = around(x["gamma"], spread["gamma"], passed)
     return Fit(
         estimates,

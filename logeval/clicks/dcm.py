@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
+from logeval.arrays import Bools, Floats, sum_by
 from logeval.clicks import em
 from logeval.clicks.browsing_em import penalty, ratio
 from logeval.clicks.chain import Chain
@@ -70,8 +70,8 @@ def _count(data: Patterns, options: Options) -> Fit:
     shown, c = data.shown, shared_prior(options.smoothing)
     last = shown.position == data.last_click[shown.pattern]
     cell = group[shown.query] * data.K + shown.position
-    stops = np.bincount(cell, shown.count * last, minlength=G * data.K).reshape(G, -1)
-    clicked = np.bincount(cell, shown.clicks, minlength=G * data.K).reshape(G, -1)
+    stops = sum_by(cell, shown.count * last, G * data.K).reshape(G, -1)
+    clicked = sum_by(cell, shown.clicks, G * data.K).reshape(G, -1)
     return Fit({"w": w, "v": counted(stops, clicked, c, c)}, {"w": prior})
 
 
@@ -91,7 +91,7 @@ def _exact(data: Patterns, options: Options, start: Fit) -> Fit:
     def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
         t = tally(data, group, active, x["w"], one, 1.0 - x["v"], np.ones(G))
         likelihood = t.log_likelihood + penalty(x["v"], c, c).sum(axis=1)
-        likelihood += np.bincount(group[data.item_query], penalty(x["w"], a, b), minlength=G)
+        likelihood += sum_by(group[data.item_query], penalty(x["w"], a, b), G)
         stops = t.position_clicked - t.position_went_on
         new = {
             "w": ratio(clicks + a, t.examined + a + b),

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.arrays import Bools, Floats, Ints
+from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.model import Query
 
 NO_REGION = np.iinfo(np.int64).min
@@ -84,11 +84,11 @@ class Patterns:
     @cached_property
     def serps(self) -> Floats:
         """The number of SERPs of each query, (Q,)."""
-        return np.bincount(self.query, self.count, minlength=self.Q)
+        return sum_by(self.query, self.count, self.Q)
 
     def sum_items(self, weight: Floats) -> Floats:
         """Sums of a weight per shown (pattern, position), by (query, item) pair."""
-        return np.bincount(self.shown.item, weight, minlength=self.I)
+        return sum_by(self.shown.item, weight, self.I)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _order(query: Ints, seen: list[Query], count: Floats, queries: list[Query] |
     if queries is not None:
         wanted = {q: i for i, q in enumerate(queries)}
         return np.array(sorted(range(len(seen)), key=lambda i: wanted[seen[i]]), dtype=np.int64)
-    serps = np.bincount(query, count, minlength=len(seen))
+    serps = sum_by(query, count, len(seen))
     return np.argsort(-serps, kind="stable")
 
 

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import digamma
 
-from logeval.arrays import Bools, Floats, Ints
+from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.patterns import Patterns
 from logeval.errors import unknown_names
 
@@ -57,7 +57,7 @@ def item_prior(smoothing: Smoothing, data: Patterns, num: Floats, den: Floats) -
     pseudo = np.full(data.Q, c)
     if smoothing == "pyclick":
         return Prior(pseudo, pseudo, c, c, np.full(data.Q, 0.5), 0.5)
-    totals = [np.bincount(data.item_query, x, minlength=data.Q) for x in (num, den)]
+    totals = [sum_by(data.item_query, x, data.Q) for x in (num, den)]
     log_mean = float(num.sum() / max(den.sum(), 1.0))
     mean = np.divide(totals[0], totals[1], out=np.full(data.Q, log_mean), where=totals[1] > 0)
     return Prior(pseudo, pseudo, c, c, mean, log_mean)
@@ -82,7 +82,7 @@ def fit_beta(num: Floats, den: Floats, group: Ints, G: int) -> tuple[Floats, Flo
     """Beta(a, b) of each group from its items' counts, by marginal likelihood."""
 
     def total(x: Floats) -> Floats:
-        return np.bincount(group, x, minlength=G)
+        return sum_by(group, x, G)
 
     mean = np.clip(
         np.divide(total(num), total(den), out=np.full(G, 0.5), where=total(den) > 0), 1e-4, 0.9999

@@ -84,8 +84,7 @@ def branch_and_bound(w: Floats, e: Floats, U: Floats, to_beat: float, order: Int
     tried = np.zeros(K, dtype=np.int64)  # items tried at each position, as bits
     last[0, 0] = 1.0
     left[0] = (1 << K) - 1
-    k = 0
-    nodes = 0
+    k, nodes = 0, 0
     while k >= 0:
         best_i, best_bound = -1, to_beat + SLACK
         for i in range(K):
@@ -116,7 +115,7 @@ def branch_and_bound(w: Floats, e: Floats, U: Floats, to_beat: float, order: Int
         got[k + 1] = got[k] + p
         if k + 1 == K:
             if got[K] > to_beat:
-                to_beat = got[K]
+                to_beat = float(got[K])
                 order[:] = path
         else:
             left[k + 1] = left[k] ^ (1 << best_i)
