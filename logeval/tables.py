@@ -107,10 +107,36 @@ MODELS = pa.schema(
     metadata={"doc": "One row per parameter of a click model."},
 )
 
+QUALITY = pa.schema(
+    [
+        _field("model", pa.string(), "click model"),
+        _field(
+            "baseline",
+            pa.string(),
+            "for a difference: the model it is measured from; else null",
+            nullable=True,
+        ),
+        _field("measure", pa.string(), "log-likelihood, perplexity or conditional-perplexity"),
+        _field("rank", pa.int64(), "rank, from 1; null for all of them", nullable=True),
+        _field(
+            "frequency",
+            pa.string(),
+            "SERPs of the query in the training part, as a band; null for all queries",
+            nullable=True,
+        ),
+        _field("serps", pa.int64(), "number of SERPs scored"),
+        _field("value", pa.float64(), "the measure, or the difference in it"),
+        _field("low", pa.float64(), "lower end of the 95% bootstrap interval"),
+        _field("high", pa.float64(), "upper end of the 95% bootstrap interval"),
+    ],
+    metadata={"doc": "One row per measured quality of a click model on held-out SERPs."},
+)
+
 TABLES: dict[str, pa.Schema] = {
     "serps": SERPS,
     "click_statistics": CLICK_STATISTICS,
     "models": MODELS,
+    "quality": QUALITY,
 }
 
 

@@ -7,7 +7,7 @@ one pass over the arrays serves any number of queries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -85,6 +85,19 @@ class Patterns:
     def serps(self) -> Floats:
         """The number of SERPs of each query, (Q,)."""
         return sum_by(self.query, self.count, self.Q)
+
+    def only(self, queries: set[Query]) -> Patterns:
+        """The patterns of those queries; queries and items keep their numbers."""
+        wanted = np.array([query in queries for query in self.queries], dtype=np.bool_)
+        rows = wanted[self.query]
+        return replace(
+            self,
+            query=self.query[rows],
+            items=self.items[rows],
+            clicks=self.clicks[rows],
+            length=self.length[rows],
+            count=self.count[rows],
+        )
 
     def sum_items(self, weight: Floats) -> Floats:
         """Sums of a weight per shown (pattern, position), by (query, item) pair."""
