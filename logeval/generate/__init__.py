@@ -1,0 +1,1 @@
+"""Synthetic logs: a known click model -> a raw log in a challenge format."""

@@ -1,0 +1,135 @@
+"""Search sessions in a world: who, when, which queries, lists and clicks.
+
+Everything is drawn batch by batch from a generator of its own, so the log does not depend on
+how much of it is in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from logeval import seeds
+from logeval.arrays import Bools, Floats, Ints
+from logeval.clicks import chain
+from logeval.generate.world import K, World
+
+BATCH = 20_000  # sessions
+
+MEAN_SERPS = 1.88  # of a session; the Kaggle log has 65 M SERPs in 34.6 M sessions
+MAX_SERPS = 12
+SAME_QUERY = 0.1  # share of SERPs that repeat the query before
+SESSIONS_PER_USER = 6
+DAYS = 27
+VERSIONS = 200  # of a query's list
+VERSION_POWER = 5  # version = VERSIONS * u ** VERSION_POWER: a few are most frequent
+DRIFT = 3  # versions by which the ranking moves on every week
+CHANGES = (0.8, 0.6, 0.4, 0.4, 0.3)  # probability of a first, second, ... change in a version
+TEST_SHARE = 0.02  # of sessions that end in a test query
+REPEATS = 0.17  # repeat clicks per clicked result
+LATE = 0.03  # share of clicks made after the next query
+ORPHANS = 0.01  # clicks on a URL that is not shown, per SERP
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """A batch: sessions own runs of SERPs, session s has SERPs first[s] .. first[s + 1] - 1."""
+
+    first: Ints
+    user: Ints
+    day: Ints
+    query: Ints  # per SERP, from 0
+    lists: Ints  # (S, K) item ids, flat over the world, from 0
+    clicks: Ints  # (S, K) number of clicks
+    late: Bools  # (S, K) clicked only after the next query
+    orphan: Bools  # per SERP
+    test: Bools  # per SERP
+    dwell: Ints  # (S, K + 1) time before each click, and before the next query
+
+
+def draw_sessions(world: World, sessions: int, total: int, seed: int, batch: int) -> Sessions:
+    """Batch number ``batch`` of ``sessions`` sessions, of ``total`` in the whole log."""
+    rng = seeds.generator(seed, "sessions", batch)
+    n_serps = np.minimum(rng.geometric(1 / MEAN_SERPS, sessions), MAX_SERPS)
+    first = np.concatenate([[0], np.cumsum(n_serps)])
+    S = int(first[-1])
+    starts = np.zeros(S, bool)
+    starts[first[:-1]] = True
+    query = _queries(world, starts, rng)
+    day = rng.integers(1, DAYS + 1, sessions)
+    version = (VERSIONS * rng.random(S) ** VERSION_POWER).astype(np.int64)
+    version += DRIFT * np.repeat(day // 7, n_serps)
+    ranks = _lists(query, version, world.n_items[query])
+    lists = world.first_item[query][:, None] + ranks
+    clicked = _clicks(world, query, lists, rng.random((S, K)))
+
+    last = np.zeros(S, bool)
+    last[first[1:] - 1] = True
+    test = world.has_tests & last & (rng.random(S) < TEST_SHARE)
+    clicked[test] = 0
+    followed_by_other = ~last
+    followed_by_other[:-1] &= query[:-1] != query[1:]
+    late = (clicked > 0) & followed_by_other[:, None] & (rng.random((S, K)) < LATE)
+    repeats = rng.geometric(1 / (1 + REPEATS), (S, K))
+    return Sessions(
+        first=first,
+        user=rng.integers(0, max(total // SESSIONS_PER_USER, 1), sessions),
+        day=day,
+        query=query,
+        lists=lists,
+        clicks=clicked * repeats,
+        late=late,
+        orphan=~test & (rng.random(S) < ORPHANS),
+        test=test,
+        dwell=1 + np.exp(3.3 + 1.2 * rng.standard_normal((S, K + 1))).astype(np.int64),
+    )
+
+
+def _queries(world: World, starts: Bools, rng: np.random.Generator) -> Ints:
+    S = len(starts)
+    drawn = np.searchsorted(world.popularity, rng.random(S) * world.popularity[-1])
+    fresh = starts | (rng.random(S) >= SAME_QUERY)
+    return drawn[np.maximum.accumulate(np.where(fresh, np.arange(S), 0))]
+
+
+def _lists(query: Ints, version: Ints, L: Ints) -> Ints:
+    """Lists of production ranks, the same for the same query and version.
+
+    They are 0..K-1 with a few changes: a change either exchanges two neighbours, or puts an
+    item from below the first page in the place of one on it.
+    """
+    lists = np.tile(np.arange(K), (len(query), 1))
+    for change, probability in enumerate(CHANGES):
+        happens, where, how, which = (_uniform(query, version, 4 * change + i) for i in range(4))
+        place = (K * where**0.7).astype(np.int64)
+        swap = (how < 0.5) & (place < K - 1)
+        r = np.flatnonzero((happens < probability) & swap)
+        p = place[r]
+        lists[r, p], lists[r, p + 1] = lists[r, p + 1], lists[r, p]
+        r = np.flatnonzero((happens < probability) & ~swap)
+        below = K + ((L[r] - K) * which[r] ** 3).astype(np.int64)
+        new = ~(lists[r] == below[:, None]).any(axis=1)
+        lists[r[new], place[r[new]]] = below[new]
+    return lists
+
+
+def _uniform(query: Ints, version: Ints, salt: int) -> Floats:
+    """A uniform number that is a function of its arguments (splitmix64)."""
+    x = query.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x += version.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03) + np.uint64(salt + 1)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    x ^= x >> np.uint64(31)
+    return (x >> np.uint64(11)) / float(1 << 53)
+
+
+def _clicks(world: World, query: Ints, lists: Ints, uniforms: Floats) -> Ints:
+    w = world.attraction[lists]
+    clicks = np.zeros(lists.shape, np.int64)
+    if world.model == "DCM":
+        examined = np.empty(len(lists), np.int64)
+        chain.sample_rows(w, 1.0 - world.position[query], 1.0, uniforms, clicks, examined)
+    else:
+        clicks[:] = uniforms < w * world.position[query]
+    return clicks

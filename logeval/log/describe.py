@@ -1,0 +1,106 @@
+"""What people look at first: totals, CTR by rank, clicks per SERP, the frequent queries.
+
+CTR at rank k is the share of the SERPs with at least k items whose k-th item was clicked.
+The entropy of a query's list is -sum p log2 p over its distinct lists. Test SERPs count as
+SERPs, but have no clicks to give, so nothing else is computed from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+
+from logeval.log.queries import sql_condition
+
+if TYPE_CHECKING:
+    from logeval.log.log import Log
+
+# name -> SQL over the view serps; one row, one column
+TOTALS = {
+    "sessions": "SELECT count(DISTINCT session_id) FROM serps",
+    "serps": "SELECT count(*) FROM serps",
+    "test_serps": "SELECT count(*) FROM serps WHERE test",
+    "queries": "SELECT count(*) FROM (SELECT DISTINCT query_id, region_id FROM serps)",
+    "items": "SELECT count(*) FROM (SELECT DISTINCT unnest(items) FROM serps)",
+    "users": "SELECT count(DISTINCT user_id) FROM serps",
+    "days": "SELECT count(DISTINCT day) FROM serps",
+    "clicked_results": "SELECT sum(len(list_filter(clicks, lambda c: c > 0))) FROM serps",
+    "clicks": "SELECT sum(list_sum(clicks)) FROM serps",
+}
+
+CTR_BY_RANK = """
+    SELECT rank, count(*) AS serps, avg((clicks > 0)::DOUBLE) AS ctr
+    FROM (SELECT generate_subscripts(clicks, 1) AS rank, unnest(clicks) AS clicks
+          FROM serps WHERE NOT test)
+    GROUP BY rank ORDER BY rank"""
+
+CLICKS_PER_SERP = """
+    SELECT len(list_filter(clicks, lambda c: c > 0)) AS clicked, count(*) AS serps,
+           count(*) / sum(count(*)) OVER () AS share
+    FROM serps WHERE NOT test GROUP BY clicked ORDER BY clicked"""
+
+FREQUENCY = """
+    SELECT serps, count(*) AS queries
+    FROM (SELECT count(*) AS serps FROM serps GROUP BY query_id, region_id)
+    GROUP BY serps ORDER BY serps DESC"""
+
+LISTS_OF = """
+    WITH lists AS (
+        SELECT query_id, region_id, items, count(*) AS n,
+               sum(len(list_filter(clicks, lambda c: c > 0))) AS clicks
+        FROM serps WHERE NOT test AND ({condition}) GROUP BY ALL),
+    shown AS (SELECT DISTINCT query_id, region_id, unnest(items) AS item FROM lists),
+    sizes AS (SELECT query_id, region_id, count(*) AS L FROM shown GROUP BY ALL)
+    SELECT l.query_id, l.region_id, sum(n)::BIGINT AS serps, any_value(L) AS items,
+           count(*) AS lists, sum(clicks) / sum(n) AS clicks_per_serp,
+           log2(sum(n)) - sum(n * log2(n)) / sum(n) AS list_entropy
+    FROM lists AS l JOIN sizes AS s
+        ON l.query_id = s.query_id AND l.region_id IS NOT DISTINCT FROM s.region_id
+    GROUP BY l.query_id, l.region_id ORDER BY serps DESC, l.query_id, l.region_id"""
+
+
+@dataclass(frozen=True)
+class Description:
+    """The description of a log."""
+
+    totals: dict[str, int]
+    ctr_by_rank: pd.DataFrame  # rank, serps, ctr
+    clicks_per_serp: pd.DataFrame  # clicked, serps, share
+    top_queries: pd.DataFrame  # query, serps, items, lists, clicks_per_serp, list_entropy
+    frequency: pd.DataFrame  # serps, queries: how many queries have this many SERPs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, lists and strings, fit for JSON."""
+        return {
+            name: value.to_dict(orient="records") if isinstance(value, pd.DataFrame) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def describe(log: Log, top: int = 20) -> Description:
+    """Describe an ingested log."""
+    queries = log.top_queries(top)
+    with log.connect() as connection:
+        return Description(
+            totals={name: _number(connection, sql) for name, sql in TOTALS.items()},
+            ctr_by_rank=connection.execute(CTR_BY_RANK).df(),
+            clicks_per_serp=connection.execute(CLICKS_PER_SERP).df(),
+            top_queries=_lists_of(connection, queries),
+            frequency=connection.execute(FREQUENCY).df(),
+        )
+
+
+def _number(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
+    row = connection.execute(sql).fetchone()
+    return int(row[0] or 0) if row else 0
+
+
+def _lists_of(connection: duckdb.DuckDBPyConnection, queries: pd.DataFrame) -> pd.DataFrame:
+    condition = sql_condition(queries["query"])
+    frame = connection.execute(LISTS_OF.format(condition=condition)).df()
+    frame["region_id"] = frame["region_id"].astype("Int64")
+    frame = queries[["query", "query_id", "region_id"]].merge(frame, on=["query_id", "region_id"])
+    return frame.drop(columns=["query_id", "region_id"])

@@ -1,0 +1,43 @@
+"""Which format a log has, told from its first lines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from logeval.errors import LogevalError, unknown_names
+from logeval.log.scan import FORMATS, LINES, N_REJECTED, scan_block
+from logeval.tables import SERPS
+
+TABLE = "table"
+HEAD = 1 << 16  # bytes looked at
+
+
+def check_format(name: str) -> None:
+    """Raise for an unknown format name."""
+    known = ("auto", *FORMATS, TABLE)
+    if name not in known:
+        raise unknown_names("format", [name], known)
+
+
+def recognise(head: bytes, name: str) -> str:
+    """The format of a log that starts with ``head``: the one most of whose lines are valid."""
+    if not head:
+        raise LogevalError(f"{name}: is empty; there is nothing to ingest")
+    if head.startswith(b"PAR1"):
+        return TABLE
+    lines = head[: head.rfind(b"\n") + 1] or head + b"\n"
+    buf = np.frombuffer(lines, np.uint8)
+    shares = []
+    for fmt in range(len(FORMATS)):
+        counts = scan_block(buf, fmt).counts
+        shares.append(1 - counts[N_REJECTED] / counts[LINES])
+    best = int(np.argmax(shares))
+    if shares[best] > 0.5:
+        return FORMATS[best]
+    first = lines.split(b"\n", 1)[0].decode(errors="backslashreplace")
+    if set(first.replace('"', "").split(",")) & set(SERPS.names):
+        return TABLE
+    raise LogevalError(
+        f"{name}: the format is not recognised from its first lines ({first[:80]!r}); "
+        f"name it with --format {'|'.join((*FORMATS, TABLE))}"
+    )

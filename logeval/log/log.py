@@ -1,0 +1,100 @@
+"""An ingested log: its folder, its manifest, and queries over its SERPs.
+
+Queries run in DuckDB over the Parquet files, within a memory limit; what does not fit is
+spilled to a temporary folder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from logeval import tables
+from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import QueryKey, query_name, sql_condition
+
+if TYPE_CHECKING:
+    from logeval.log.describe import Description
+
+MEMORY_LIMIT = "1200MB"
+
+
+@dataclass(frozen=True)
+class Log:
+    """An ingested log; ``logeval.load(path)`` gives one."""
+
+    path: Path
+    manifest: tables.Manifest
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What was read, kept and dropped when the log was ingested."""
+        counts: dict[str, int] = self.manifest["counts"]
+        return counts
+
+    @contextmanager
+    def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A DuckDB connection with the view ``serps``."""
+        with tempfile.TemporaryDirectory(prefix="logeval-") as spill:
+            settings = {"memory_limit": MEMORY_LIMIT, "temp_directory": spill}
+            connection = duckdb.connect(config=settings)
+            try:
+                connection.execute("SET preserve_insertion_order = false")
+                files = str(self.path / "serps" / "*.parquet").replace("'", "''")
+                connection.execute(f"CREATE VIEW serps AS SELECT * FROM read_parquet('{files}')")
+                yield connection
+            finally:
+                connection.close()
+
+    def serps(
+        self,
+        columns: Iterable[str] | None = None,
+        queries: Iterable[str | int | QueryKey] | None = None,
+    ) -> pa.Table:
+        """SERPs as an Arrow table (``.to_pandas()`` for pandas), in the order of the log."""
+        names = list(columns) if columns is not None else tables.SERPS.names
+        unknown = [name for name in names if name not in tables.SERPS.names]
+        if unknown:
+            raise unknown_names("column", unknown, tables.SERPS.names)
+        where = "" if queries is None else f"WHERE {sql_condition(queries)}"
+        with self.connect() as connection:
+            connection.execute("SET preserve_insertion_order = true")
+            select = f"SELECT {', '.join(names)} FROM serps {where}"
+            table = connection.sql(select).to_arrow_table()
+        return table.cast(pa.schema([tables.SERPS.field(name) for name in names]))
+
+    def describe(self, top: int = 20) -> Description:
+        """What the log holds: totals, CTR by rank, the most frequent queries."""
+        from logeval.log.describe import describe
+
+        return describe(self, top)
+
+    def top_queries(self, n: int = 20) -> pd.DataFrame:
+        """The ``n`` most frequent queries (test SERPs not counted), most frequent first."""
+        with self.connect() as connection:
+            frame = connection.execute(
+                "SELECT query_id, region_id, count(*) AS serps FROM serps WHERE NOT test "
+                f"GROUP BY ALL ORDER BY serps DESC, query_id, region_id LIMIT {int(n)}"
+            ).df()
+        frame["region_id"] = frame["region_id"].astype("Int64")
+        regions = [None if pd.isna(r) else int(r) for r in frame["region_id"]]
+        names = [query_name(int(q), r) for q, r in zip(frame["query_id"], regions, strict=True)]
+        frame.insert(0, "query", pd.Series(names, dtype=object))
+        return frame
+
+
+def load(path: str | Path) -> Log:
+    """Open an ingested log."""
+    path = Path(path)
+    manifest = tables.read_manifest(path)
+    if manifest.get("stage") != "ingest" or not (path / "serps").is_dir():
+        raise LogevalError(f"{path}: is not an ingested log; make one with `logeval ingest`")
+    return Log(path, manifest)

@@ -1,0 +1,119 @@
+"""yandex-personalized: the Yandex Personalized Web Search Challenge (Kaggle, 2013).
+
+    SessionID M Day UserID
+    SessionID TimePassed Q|T SERPID QueryID term,term,... URL,Domain URL,Domain ...
+    SessionID TimePassed C SERPID URL
+
+Fields are separated by TABs. T marks a test query, whose clicks are withheld.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from logeval.log.fields import (
+    CLICK,
+    COMMA,
+    DAY,
+    EMPTY_LIST,
+    FIELD_COUNT,
+    LENGTH,
+    MAX_ITEMS,
+    METADATA,
+    NOT_A_NUMBER,
+    ONE,
+    QUERY,
+    QUERY_ID,
+    REGION,
+    SERP,
+    SESSION,
+    TAB,
+    TEST,
+    TIME,
+    TOO_MANY_ITEMS,
+    UNKNOWN_TYPE,
+    URL,
+    USER,
+    field,
+    last_number,
+    number,
+)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def parse(buf, i, end, rec, items, domains, at):
+    """Parse the line buf[i:end] into ``rec`` and, for a query, items[at:] and domains[at:]."""
+    rec[SESSION], i = field(buf, i, end)
+    if rec[SESSION] < 0:
+        return rec[SESSION]
+    if i < end and buf[i] == ord("M"):
+        return parse_metadata(buf, i + ONE, end, rec)
+    rec[TIME], i = field(buf, i, end)
+    if rec[TIME] < 0:
+        return rec[TIME]
+    if i == end:
+        return FIELD_COUNT
+    kind = buf[i]
+    i += ONE
+    if i < end and buf[i] != TAB:
+        return UNKNOWN_TYPE
+    if kind != ord("C") and kind != ord("Q") and kind != ord("T"):
+        return UNKNOWN_TYPE
+    if i == end:
+        return FIELD_COUNT
+    rec[SERP], i = field(buf, i + ONE, end)
+    if rec[SERP] < 0:
+        return rec[SERP]
+    if kind == ord("C"):
+        rec[URL] = last_number(buf, i, end)
+        return CLICK if rec[URL] >= 0 else rec[URL]
+    rec[QUERY_ID], i = field(buf, i, end)
+    if rec[QUERY_ID] < 0:
+        return rec[QUERY_ID]
+    rec[REGION] = -1
+    status = parse_list(buf, i, end, rec, items, domains, at)
+    if status < 0:
+        return status
+    return QUERY if kind == ord("Q") else TEST
+
+
+@njit(cache=True, nogil=True)
+def parse_metadata(buf, i, end, rec):
+    """The rest of a metadata line, from the TAB after the M."""
+    if i == end:
+        return FIELD_COUNT
+    if buf[i] != TAB:
+        return UNKNOWN_TYPE
+    rec[DAY], i = field(buf, i + ONE, end)
+    if rec[DAY] < 0:
+        return rec[DAY]
+    rec[USER] = last_number(buf, i, end)
+    return METADATA if rec[USER] >= 0 else rec[USER]
+
+
+@njit(cache=True, nogil=True)
+def parse_list(buf, i, end, rec, items, domains, at):
+    """The terms (checked, not kept) and the URL,Domain pairs of a query line."""
+    while i < end and buf[i] != TAB:
+        if (buf[i] < 48 or buf[i] > 57) and buf[i] != COMMA:
+            return NOT_A_NUMBER
+        i += ONE
+    n = 0
+    while i < end and (n > 0 or i + ONE < end):
+        if n == MAX_ITEMS:
+            return TOO_MANY_ITEMS
+        item, i = number(buf, i + ONE)
+        if item < 0:
+            return item
+        if buf[i] != COMMA:
+            return NOT_A_NUMBER
+        domain, i = number(buf, i + ONE)
+        if domain < 0:
+            return domain
+        if i < end and buf[i] != TAB:
+            return NOT_A_NUMBER
+        items[at + n] = item
+        domains[at + n] = domain
+        n += 1
+    rec[LENGTH] = n
+    return EMPTY_LIST if n == 0 else 0

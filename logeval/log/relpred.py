@@ -1,0 +1,80 @@
+"""yandex-relpred: the Yandex Relevance Prediction Challenge (2011).
+
+    SessionID TimePassed Q QueryID RegionID URL URL ...
+    SessionID TimePassed C URL
+
+Fields are separated by TABs. The same QueryID in two regions is two queries.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from logeval.log.fields import (
+    CLICK,
+    EMPTY_LIST,
+    FIELD_COUNT,
+    LENGTH,
+    MAX_ITEMS,
+    NOT_A_NUMBER,
+    ONE,
+    QUERY,
+    QUERY_ID,
+    REGION,
+    SERP,
+    SESSION,
+    TAB,
+    TIME,
+    TOO_MANY_ITEMS,
+    UNKNOWN_TYPE,
+    URL,
+    field,
+    last_number,
+    number,
+)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def parse(buf, i, end, rec, items, at):
+    """Parse the line buf[i:end] into ``rec`` and, for a query, items[at:]."""
+    rec[SESSION], i = field(buf, i, end)
+    if rec[SESSION] < 0:
+        return rec[SESSION]
+    rec[TIME], i = field(buf, i, end)
+    if rec[TIME] < 0:
+        return rec[TIME]
+    if i == end:
+        return FIELD_COUNT
+    kind = buf[i]
+    i += ONE
+    if i < end and buf[i] != TAB:
+        return UNKNOWN_TYPE
+    if kind != ord("C") and kind != ord("Q"):
+        return UNKNOWN_TYPE
+    if i == end:
+        return FIELD_COUNT
+    if kind == ord("C"):
+        rec[URL] = last_number(buf, i + ONE, end)
+        return CLICK if rec[URL] >= 0 else rec[URL]
+    rec[QUERY_ID], i = field(buf, i + ONE, end)
+    if rec[QUERY_ID] < 0:
+        return rec[QUERY_ID]
+    rec[SERP] = -1
+    rec[REGION], i = number(buf, i)
+    if rec[REGION] < 0:
+        return rec[REGION]
+    if i < end and buf[i] != TAB:
+        return NOT_A_NUMBER
+    n = 0
+    while i < end and (n > 0 or i + ONE < end):
+        if n == MAX_ITEMS:
+            return TOO_MANY_ITEMS
+        item, i = number(buf, i + ONE)
+        if item < 0:
+            return item
+        if i < end and buf[i] != TAB:
+            return NOT_A_NUMBER
+        items[at + n] = item
+        n += 1
+    rec[LENGTH] = n
+    return QUERY if n > 0 else EMPTY_LIST

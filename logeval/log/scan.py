@@ -1,0 +1,259 @@
+"""The scan kernel: bytes of whole sessions -> SERPs with their clicks.
+
+A session is a run of valid lines with the same SessionID. A click belongs to the SERP that
+the format's rule names:
+
+- personalized: the SERP of the session with the click's SERPID (the latest, if several),
+  wherever in the session it is;
+- relpred: the most recent SERP of the session that shows the URL, else the most recent one.
+
+A click on a URL that its SERP does not show, or before any query, is an orphan. Where a URL
+stands twice on a SERP, the first place gets the click.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Bytes, Ints
+from logeval.log import personalized, relpred
+from logeval.log.fields import (
+    CLICK,
+    DAY,
+    EMPTY_LINE,
+    LENGTH,
+    MAX_ITEMS,
+    MAX_LINE,
+    METADATA,
+    ONE,
+    QUERY_ID,
+    REC_SIZE,
+    REGION,
+    SERP,
+    SESSION,
+    TAB,
+    TEST,
+    TIME,
+    TOO_LONG,
+    URL,
+    USER,
+)
+
+FORMATS = ("yandex-personalized", "yandex-relpred")
+PERSONALIZED = 0  # the place of a format in FORMATS is its number in the kernels
+NEWLINE, RETURN = 10, 13
+
+# rows of the array of SERPs
+S_SESSION, S_USER, S_DAY, S_TIME, S_SERP, S_QUERY, S_REGION, S_TEST, S_ITEMS = range(9)
+# places in the array of counts
+COUNTS = (
+    "lines",
+    "metadata",
+    "queries",
+    "test_queries",
+    "clicks_matched",
+    "clicks_repeat",
+    "clicks_orphan",
+    "rejected",
+)
+LINES, N_METADATA, N_QUERIES, N_TEST, N_MATCHED, N_REPEAT, N_ORPHAN, N_REJECTED = range(8)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def parse_line(buf, i, end, fmt, rec, items, domains, at):
+    """The kind of record of the line buf[i:end], or the reason why it is none."""
+    if end - i > MAX_LINE:
+        return TOO_LONG
+    if end > i and buf[end - ONE] == RETURN:
+        end -= ONE
+    if end == i:
+        return EMPTY_LINE
+    if fmt == PERSONALIZED:
+        return personalized.parse(buf, i, end, rec, items, domains, at)
+    return relpred.parse(buf, i, end, rec, items, at)
+
+
+@njit(cache=True, nogil=True)
+def count_lines_and_tabs(buf):
+    """Upper bounds on the number of SERPs and of items in ``buf``."""
+    lines = 0
+    tabs = 0
+    for i in range(buf.shape[0]):
+        lines += buf[i] == NEWLINE
+        tabs += buf[i] == TAB
+    return lines + 1, tabs
+
+
+@njit(cache=True, nogil=True)
+def last_session(buf, fmt):
+    """Where the last session starts in ``buf``, which ends with a newline; 0 if it is all one.
+
+    Lines that are not valid stay with the session that follows them.
+    """
+    rec = np.empty(REC_SIZE, np.int64)
+    items = np.empty(MAX_ITEMS, np.int64)
+    domains = np.empty(MAX_ITEMS, np.int64)
+    session = -1
+    end = np.uint64(buf.shape[0])
+    while end > 0:
+        end -= ONE  # the newline that ends this line
+        start = end
+        while start > 0 and buf[start - ONE] != NEWLINE:
+            start -= ONE
+        if parse_line(buf, start, end, fmt, rec, items, domains, 0) >= 0:
+            if session >= 0 and rec[SESSION] != session:
+                return np.int64(end) + 1
+            session = rec[SESSION]
+        end = start
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def click_on(place, time, url, serps, n, items, clicks, click_times, counts):
+    """Credit a click on ``url`` to SERP ``place`` of ``n``, if it shows it."""
+    for j in range(serps[S_ITEMS, place], serps[S_ITEMS, place + 1]):
+        if items[j] == url:
+            clicks[j] += 1
+            if clicks[j] == 1:
+                counts[N_MATCHED] += 1
+                click_times[j] = time
+            else:
+                counts[N_REPEAT] += 1
+                click_times[j] = min(click_times[j], time)
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def match_serp(first, n, serp, serps):
+    """The latest SERP of the session, serps first..n-1, with this SERPID, or -1."""
+    for s in range(n - 1, first - 1, -1):
+        if serps[S_SERP, s] == serp:
+            return s
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def scan(buf, fmt, serps, items, domains, clicks, click_times, late, rejects, counts):
+    """Parse ``buf``, fill the arrays, return the number of SERPs."""
+    rec = np.empty(REC_SIZE, np.int64)
+    n = 0  # SERPs so far
+    n_items = 0
+    n_late = 0  # clicks of this session that name a SERP not seen yet
+    session = -1
+    first = 0  # the first SERP of this session
+    user, day = -1, -1
+    serps[S_ITEMS, 0] = 0
+    i = np.uint64(0)
+    size = np.uint64(buf.shape[0])
+    while i < size:
+        end = i
+        while end < size and buf[end] != NEWLINE:
+            end += ONE
+        kind = parse_line(buf, i, end, fmt, rec, items, domains, n_items)
+        if kind < 0:
+            r = counts[N_REJECTED]
+            rejects[0, r], rejects[1, r], rejects[2, r], rejects[3, r] = counts[LINES], i, end, kind
+            counts[N_REJECTED] += 1
+        else:
+            if rec[SESSION] != session:
+                settle_late(late, n_late, first, n, serps, items, clicks, click_times, counts)
+                session, first, n_late, user, day = rec[SESSION], n, 0, -1, -1
+            if kind == METADATA:
+                counts[N_METADATA] += 1
+                user, day = rec[USER], rec[DAY]
+            elif kind == CLICK:
+                if first == n:
+                    counts[N_ORPHAN] += 1
+                elif fmt == PERSONALIZED:
+                    s = match_serp(first, n, rec[SERP], serps)
+                    if s < 0:
+                        late[0, n_late], late[1, n_late], late[2, n_late] = (
+                            rec[SERP],
+                            rec[TIME],
+                            rec[URL],
+                        )
+                        n_late += 1
+                    elif not click_on(
+                        s, rec[TIME], rec[URL], serps, n, items, clicks, click_times, counts
+                    ):
+                        counts[N_ORPHAN] += 1
+                else:
+                    s = n - 1
+                    while s >= first and not click_on(
+                        s, rec[TIME], rec[URL], serps, n, items, clicks, click_times, counts
+                    ):
+                        s -= 1
+                    if s < first:
+                        counts[N_ORPHAN] += 1
+            else:
+                serps[S_SESSION, n] = session
+                serps[S_USER, n] = user
+                serps[S_DAY, n] = day
+                serps[S_TIME, n] = rec[TIME]
+                serps[S_SERP, n] = rec[SERP] if fmt == PERSONALIZED else n - first
+                serps[S_QUERY, n] = rec[QUERY_ID]
+                serps[S_REGION, n] = rec[REGION]
+                serps[S_TEST, n] = kind == TEST
+                counts[N_QUERIES] += 1
+                counts[N_TEST] += kind == TEST
+                for j in range(n_items, n_items + rec[LENGTH]):
+                    clicks[j] = 0
+                    click_times[j] = -1
+                n_items += rec[LENGTH]
+                n += 1
+                serps[S_ITEMS, n] = n_items
+        counts[LINES] += 1
+        i = end + ONE
+    settle_late(late, n_late, first, n, serps, items, clicks, click_times, counts)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def settle_late(late, n_late, first, n, serps, items, clicks, click_times, counts):
+    """At the end of a session, credit the clicks whose SERP stood after them."""
+    for c in range(n_late):
+        s = match_serp(first, n, late[0, c], serps)
+        if s < 0 or not click_on(
+            s, late[1, c], late[2, c], serps, n, items, clicks, click_times, counts
+        ):
+            counts[N_ORPHAN] += 1
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """SERPs of a block as arrays; item arrays are flat, SERP s has serps[S_ITEMS, s:s+2]."""
+
+    serps: Ints  # (9, n + 1)
+    items: Ints
+    domains: Ints
+    clicks: Ints
+    click_times: Ints  # -1: no click
+    rejects: Ints  # (4, m): line in the block from 0, start, end, reason
+    counts: Ints
+
+
+def scan_block(buf: Bytes, fmt: int) -> Scanned:
+    """Parse a block of whole sessions."""
+    lines, tabs = count_lines_and_tabs(buf)
+    room = tabs + MAX_ITEMS + 1  # a list that turns out too long is written before it is rejected
+    serps = np.empty((9, lines + 1), np.int64)
+    items, domains, click_times = (np.empty(room, np.int64) for _ in range(3))
+    clicks = np.empty(room, np.int32)
+    late = np.empty((3, lines), np.int64)
+    rejects = np.empty((4, lines), np.int64)
+    counts = np.zeros(len(COUNTS), np.int64)
+    n = scan(buf, fmt, serps, items, domains, clicks, click_times, late, rejects, counts)
+    m = serps[S_ITEMS, n]
+    return Scanned(
+        serps[:, : n + 1],
+        items[:m],
+        domains[:m],
+        clicks[:m],
+        click_times[:m],
+        rejects[:, : counts[N_REJECTED]],
+        counts,
+    )

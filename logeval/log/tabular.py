@@ -1,0 +1,174 @@
+"""``table``: SERPs that are already a Parquet or CSV file in the SERP schema.
+
+Needed are query_id, items and clicks; what else is missing is filled: every row is a session
+of its own, time 0, no user, no day, no region, not a test. In CSV the lists are numbers
+separated by blanks, a missing click time is ``-``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from logeval.errors import LogevalError, unknown_names
+from logeval.log.fields import MAX_ITEMS
+from logeval.tables import SERPS
+
+NEEDED = ("query_id", "items", "clicks")
+BATCH_ROWS = 1 << 16
+
+
+def read_batches(path: Path, columns: dict[str, str]) -> Iterator[pa.Table]:
+    """The file in batches in the SERP schema; ``columns`` maps our names to the file's."""
+    unknown = [name for name in columns if name not in SERPS.names]
+    if unknown:
+        raise unknown_names("column in --map", unknown, SERPS.names)
+    row = 0
+    for batch in _raw_batches(path):
+        table = _Batch(path, batch, row, columns).table()
+        row += table.num_rows
+        yield table
+
+
+def _raw_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    try:
+        with open(path, "rb") as file:
+            parquet = file.read(4) == b"PAR1"
+        if parquet:
+            yield from pq.ParquetFile(path).iter_batches(BATCH_ROWS)
+            return
+        with pa.input_stream(path, compression="detect") as stream:
+            header = stream.read(1 << 16).split(b"\n", 1)[0]
+        names = header.decode().replace('"', "").strip().split(",")
+        convert = pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+        yield from pacsv.open_csv(path, convert_options=convert)
+    except (OSError, UnicodeDecodeError, pa.ArrowInvalid) as error:
+        raise LogevalError(f"{path}: cannot be read as Parquet or CSV ({error})") from None
+
+
+class _Batch:
+    """One batch on its way into the schema; ``first`` is the number of its first row."""
+
+    def __init__(self, path: Path, batch: pa.RecordBatch, first: int, columns: dict[str, str]):
+        self.path, self.batch, self.first, self.columns = path, batch, first, columns
+
+    def table(self) -> pa.Table:
+        arrays = {field.name: self._column(field) for field in SERPS}
+        items = arrays["items"]
+        self._check(pc.list_value_length(items), "items", 1, MAX_ITEMS, "items")
+        lengths = pc.list_value_length(items)
+        for name in ("domains", "clicks", "click_times"):
+            other = pc.list_value_length(arrays[name])
+            self._fail_at(pc.not_equal(other, lengths), name, "not one value per item")
+        self._check(arrays["clicks"].flatten(), "clicks", 0, None, "clicks", arrays["clicks"])
+        return pa.Table.from_arrays([arrays[name] for name in SERPS.names], schema=SERPS)
+
+    def _column(self, field: pa.Field) -> pa.Array:
+        source = self.columns.get(field.name, field.name)
+        n = self.batch.num_rows
+        if source not in self.batch.schema.names:
+            if field.name in NEEDED or field.name in self.columns:
+                raise LogevalError(
+                    f"{self.path}: there is no column {source!r} (it has "
+                    f"{', '.join(self.batch.schema.names)}); name it with --map {field.name}=YOURS"
+                )
+            return self._filled(field, n)
+        values = self.batch.column(source)
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            values = self._from_text(field, values)
+        try:
+            values = values.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            self._fail_at_first_bad(field, values)
+        if not field.nullable:
+            self._fail_at(pc.is_null(values), field.name, "is empty")
+            if pa.types.is_list(field.type) and field.name != "click_times":
+                holes = pc.is_null(values.flatten())
+                self._fail_at(holes, field.name, "has an empty element", values)
+        return values
+
+    def _filled(self, field: pa.Field, n: int) -> pa.Array:
+        if field.nullable:
+            return pa.nulls(n, field.type)
+        if field.name == "session_id":
+            return pa.array(range(self.first, self.first + n), field.type)
+        if field.name == "click_times":
+            items = self._column(SERPS.field("items"))
+            return pa.ListArray.from_arrays(
+                items.offsets, pa.nulls(items.offsets[-1].as_py(), pa.int64())
+            )
+        return pa.array([False if field.name == "test" else 0] * n, field.type)
+
+    def _from_text(self, field: pa.Field, text: pa.Array) -> pa.Array:
+        """Numbers, or lists of them, written as text; empty text is null."""
+        text = pc.utf8_trim_whitespace(text.cast(pa.string()))
+        text = pc.if_else(pc.equal(text, ""), None, text)
+        if not pa.types.is_list(field.type):
+            return text
+        lists = pc.split_pattern_regex(text, r"\s+")
+        values = lists.flatten()
+        values = pc.if_else(pc.equal(values, "-"), None, values)
+        offsets = lists.offsets
+        mask = pc.is_null(lists) if lists.null_count else None
+        try:
+            numbers = values.cast(field.type.value_type)
+        except pa.ArrowInvalid:
+            bad = pa.array([_not_integer(v) for v in values.to_pylist()])
+            self._fail_at(bad, field.name, "not a list of numbers", lists)
+            raise
+        return pa.ListArray.from_arrays(offsets, numbers, mask=mask)
+
+    def _fail_at_first_bad(self, field: pa.Field, values: pa.Array) -> None:
+        for i in range(len(values)):
+            try:
+                values.slice(i, 1).cast(field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                self._fail(field.name, i, f"{values[i].as_py()!r} is not {field.type}")
+
+    def _check(
+        self,
+        values: pa.Array,
+        name: str,
+        low: int,
+        high: int | None,
+        what: str,
+        lists: pa.Array | None = None,
+    ) -> None:
+        bad = pc.less(values, low)
+        if high is not None:
+            bad = pc.or_(bad, pc.greater(values, high))
+        limit = f"between {low} and {high}" if high is not None else f"at least {low}"
+        self._fail_at(bad, name, f"number of {what} must be {limit}", lists)
+
+    def _fail_at(
+        self, bad: pa.Array, name: str, reason: str, lists: pa.Array | None = None
+    ) -> None:
+        """Raise at the first row that is bad; with ``lists``, ``bad`` is over their elements."""
+        place = pc.index(bad, True).as_py()
+        if place < 0:
+            return
+        if lists is not None:
+            place = pc.list_parent_indices(lists)[place].as_py()
+        self._fail(name, place, reason)
+
+    def _fail(self, name: str, row: int, reason: str) -> None:
+        raise LogevalError(
+            f"{self.path}: column {name!r}, row {self.first + row + 1}: {reason}; "
+            "the schema is in docs/tables.md"
+        )
+
+
+def _not_integer(text: str | None) -> bool:
+    if text is None:
+        return False
+    try:
+        return not -(2**63) <= int(text) < 2**63
+    except ValueError:
+        return True
