@@ -15,7 +15,8 @@ from logeval.clicks.fit import fit_models, read_patterns
 from logeval.clicks.model import Query
 from logeval.clicks.models import Models, read_models
 from logeval.clicks.patterns import patterns_of
-from logeval.clicks.quality import MEASURES, Score, quality_table, score_model
+from logeval.clicks.quality import MEASURES, Score, score_model
+from logeval.clicks.quality_table import quality_table
 from logeval.errors import LogevalError
 
 if TYPE_CHECKING:
@@ -34,10 +35,13 @@ class Comparison:
         table = self.table
         rows = table[table["baseline"].isna() & table["rank"].isna() & table["frequency"].isna()]
         wide = rows.pivot_table(index="model", columns="measure", values=["value", "low", "high"])
-        order = [(v, m) for m in MEASURES for v in ("value", "low", "high")]
-        wide = wide[order].sort_values(("value", MEASURES[0]), ascending=False)
-        wide.columns = [m if v == "value" else f"{m}-{v}" for v, m in wide.columns]
-        return wide.reset_index()
+        wide = wide.sort_values(("value", MEASURES[0]), ascending=False)
+        return wide[[(v, m) for m in MEASURES for v in ("value", "low", "high")]]
+
+    def by_frequency(self, measure: str = MEASURES[0]) -> pd.DataFrame:
+        """One row per model, one column per band of query frequency."""
+        rows = self.table[self.table["frequency"].notna() & (self.table["measure"] == measure)]
+        return rows.pivot_table(index="model", columns="frequency", values="value", sort=False)
 
     def write(self, out: Path | str, arguments: dict[str, Any]) -> None:
         """Write ``quality.parquet`` and its manifest to a folder."""
@@ -66,7 +70,7 @@ def compare_models(
     fitted = fit_models(path, models, holdout=holdout, seed=seed, **options)
     queries = options.get("queries")
     chosen = None if queries is None else [_query(q) for q in queries]
-    _, held_out, _ = read_patterns(path, chosen, options.get("top_queries"), holdout, seed)
+    _, held_out = read_patterns(path, chosen, options.get("top_queries"), holdout, seed)
     assert held_out is not None
     scores = {name: score_model(f, held_out) for name, f in fitted.fitted.items()}
     comparison = _comparison(scores, seed)

@@ -23,7 +23,7 @@ class Options:
     method: str
     scope: str = "per-query"  # or "pooled": position parameters shared by all queries
     smoothing: Smoothing = "empirical-bayes"
-    iterations: int = 2000
+    iterations: int = 10_000
     tolerance: float = 1e-9
     last_termination: str = "previous"  # v_K = v_{K-1}, or "raw": the plain estimate (DCM)
 

@@ -14,7 +14,7 @@ from logeval.clicks import quality, statistics
 from logeval.clicks.estimates import Estimate, Fit, Options
 from logeval.clicks.fitted import Fitted, averaged
 from logeval.clicks.model import Query
-from logeval.clicks.models import Models
+from logeval.clicks.models import Models, read_models
 from logeval.clicks.patterns import Patterns, patterns_of
 from logeval.clicks.priors import check
 from logeval.clicks.registry import MODELS, model_names
@@ -61,16 +61,36 @@ def fit_models(
         if value not in known:
             raise unknown_names(kind, [value], known)
     path = Path(getattr(log, "path", log))
+    tables.read_manifest(path)
     chosen = (
         None if queries is None else [Query.parse(q) if isinstance(q, str) else q for q in queries]
     )
-    data, held_out, _ = read_patterns(path, chosen, top_queries, holdout, seed)
+    arguments = {
+        "models": names,
+        "method": method,
+        "scope": scope,
+        "smoothing": check(smoothing),
+        "top_queries": top_queries,
+        "queries": None if chosen is None else [str(q) for q in chosen],
+        "min_impressions": min_impressions,
+        "holdout": None if holdout is None else str(holdout),
+        "iterations": iterations,
+        "tolerance": tolerance,
+        "last_termination": last_termination,
+        "seed": seed,
+    }
+    inputs = [{"log": tables.checksum(path / tables.MANIFEST)}]
+    manifest = tables.manifest_of("fit-models", arguments, inputs)
+    if out is not None and tables.same_work(Path(out), manifest):
+        return read_models(out)
 
+    data, held_out = read_patterns(path, chosen, top_queries, holdout, seed)
     fitted = {}
     with Progress("fit", total=len(names), unit="models", quiet=quiet) as progress:
         for name in names:
+            methods = MODELS[name].methods
             options = Options(
-                method if method in MODELS[name].methods else MODELS[name].methods[0],  # type: ignore[arg-type]
+                method if method in methods else methods[0],
                 scope,
                 check(smoothing),
                 iterations,
@@ -82,22 +102,7 @@ def fit_models(
                 score = quality.score_model(fitted[name], held_out)
                 fitted[name].report.update(score.headline())
             progress.advance(1)
-    arguments = {
-        "method": method,
-        "scope": scope,
-        "smoothing": smoothing,
-        "top_queries": top_queries,
-        "queries": None if chosen is None else [str(q) for q in chosen],
-        "min_impressions": min_impressions,
-        "holdout": None if holdout is None else str(holdout),
-        "iterations": iterations,
-        "tolerance": tolerance,
-        "last_termination": last_termination,
-        "seed": seed,
-    }
-    inputs = [{"log": tables.checksum(path / tables.MANIFEST)}]
-    reports = {name: f.report for name, f in fitted.items()}
-    manifest = tables.manifest_of("fit-models", arguments, inputs, models=reports)
+    manifest["models"] = {name: f.report for name, f in fitted.items()}
     result = Models(fitted, manifest)
     if out is not None:
         result.write(out)
@@ -110,7 +115,7 @@ def read_patterns(
     top_queries: int | None,
     holdout: str | float | None,
     seed: int,
-) -> tuple[Patterns, Patterns | None, list[Query]]:
+) -> tuple[Patterns, Patterns | None]:
     """Training and held-out patterns of a log."""
     table = statistics.fold(
         path, queries=queries, top_queries=top_queries, holdout=holdout, seed=seed
@@ -125,7 +130,7 @@ def read_patterns(
         if not rest.num_rows:
             raise LogevalError(f"{path}: --holdout {holdout} leaves no SERPs to score")
         held_out = patterns_of(rest)
-    return data, held_out, data.queries
+    return data, held_out
 
 
 def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 0) -> Fitted:

@@ -18,6 +18,7 @@ from logeval.clicks.browsing import Browsing
 from logeval.clicks.chain import Chain
 from logeval.clicks.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import query_key, query_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,16 +36,12 @@ class Query(NamedTuple):
     region_id: int | None = None
 
     def __str__(self) -> str:
-        return str(self.query_id) if self.region_id is None else f"{self.query_id}@{self.region_id}"
+        return query_name(self.query_id, self.region_id)
 
     @classmethod
     def parse(cls, text: str) -> Query:
         """The query written as ``9982@0``, or ``9982`` where there is no region."""
-        query, _, region = text.partition("@")
-        try:
-            return cls(int(query), int(region) if region else None)
-        except ValueError:
-            raise LogevalError(f"{text!r} is not a query; write it as 9982 or 9982@0") from None
+        return cls(*query_key(text))
 
 
 class Parameter(NamedTuple):

@@ -5,27 +5,20 @@ perplexity at rank k      2^(-mean log2 P(c_k)), from marginal probabilities; an
 conditional perplexity    the same from P(c_k | c_<k)
 
 Probabilities are kept above ``FLOOR``, since some models rule out what does happen (two clicks
-in the cascade model); the share of such events is reported. Intervals are bootstraps over
-SERPs, each weighted by Poisson(1); all models share the weights, so differences are paired.
+in the cascade model); the share of such events is reported.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logeval import seeds
 from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.fitted import UNSEEN, Fitted
 from logeval.clicks.patterns import Patterns
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 FLOOR = 1e-6
-REPLICATES = 500
 BINS = (1, 10, 100, 1000, 10_000)  # SERPs of a query in the training part
 MEASURES = ("log-likelihood", "perplexity", "conditional-perplexity")
 
@@ -46,27 +39,31 @@ class Score:
     def headline(self) -> dict[str, float]:
         """The three measures over all SERPs and ranks."""
         names = [m.replace("-", "_") for m in MEASURES]
-        return dict(zip(names, self.measures(self.count), strict=True)) | {
+        values = measures(self.count @ self.columns())
+        return dict(zip(names, values.tolist(), strict=True)) | {
             "held_out_serps": int(self.count.sum())
         }
 
-    def measures(self, weight: Floats) -> tuple[float, float, float]:
-        """Log-likelihood, perplexity, conditional perplexity, with SERPs so weighted."""
-        at_rank = self.at_ranks(weight)
-        likelihood = self.log_likelihoods @ weight / weight.sum()
-        return float(likelihood), float(at_rank[0].mean()), float(at_rank[1].mean())
+    def columns(self) -> Floats:
+        """What each SERP adds to the sums that ``measures`` needs, (P, 2 + 3 K)."""
+        likelihood = np.log(2) * self.conditional.sum(axis=1) / self.shown.sum(axis=1)
+        one = np.ones(len(self.count))
+        parts = [np.stack([one, likelihood], axis=1), self.shown, self.marginal, self.conditional]
+        return np.concatenate(parts, axis=1)
 
-    @property
-    def log_likelihoods(self) -> Floats:
-        """The log-likelihood of each pattern, averaged over its ranks."""
-        return np.log(2) * self.conditional.sum(axis=1) / self.shown.sum(axis=1)
 
-    def at_ranks(self, weight: Floats) -> Floats:
-        """Perplexity and conditional perplexity at each rank shown, (2, K)."""
-        serps = weight @ self.shown
-        used = serps > 0
-        sums = np.stack([weight @ self.marginal, weight @ self.conditional])[:, used]
-        return np.exp2(-sums / serps[used])
+def measures(sums: Floats) -> Floats:
+    """Log-likelihood, perplexity and conditional perplexity from sums of ``Score.columns``."""
+    ranks = at_ranks(sums)
+    likelihood = sums[..., 1] / sums[..., 0]
+    return np.stack([likelihood, *np.nanmean(ranks, axis=-1)], axis=-1)
+
+
+def at_ranks(sums: Floats) -> Floats:
+    """Perplexity and conditional perplexity at each rank, (2, ..., K); nan where none is shown."""
+    serps, marginal, conditional = np.split(sums[..., 2:], 3, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.exp2(-np.stack([marginal, conditional]) / np.where(serps > 0, serps, np.nan))
 
 
 def score_model(fitted: Fitted, data: Patterns) -> Score:
@@ -116,67 +113,3 @@ def _local(items: Ints, ids: Ints) -> Ints:
     order = np.argsort(items, kind="stable")
     at = order[np.minimum(np.searchsorted(items[order], ids), len(items) - 1)]
     return np.where(items[at] == ids, at, len(items) - 1)
-
-
-def bins(score: Score) -> list[tuple[str, Bools]]:
-    """The SERPs of each band of query frequency that occurs, and its name."""
-    edges = [*BINS, None]
-    out = [("unseen", score.frequency == -1)]
-    for i, low in enumerate(BINS):
-        high = edges[i + 1]
-        name = f"{low}+" if high is None else f"{low}-{high - 1}"
-        out.append((name, score.frequency == i))
-    return [(name, rows) for name, rows in out if rows.any()]
-
-
-def quality_table(
-    scores: dict[str, Score], seed: int = 0, replicates: int = REPLICATES
-) -> pd.DataFrame:
-    """All measures of all models with intervals: overall, per rank, by query frequency; and
-    each model's difference to the one with the best log-likelihood."""
-    import pandas as pd
-
-    any_score = next(iter(scores.values()))
-    weights = poisson_weights(any_score.count, seed, replicates)
-    rows: list[dict[str, Any]] = []
-    overall = {}
-    for name, score in scores.items():
-        base = {"model": name, "serps": int(score.count.sum())}
-        values = np.array([score.measures(w) for w in weights])
-        overall[name] = values
-        for m, measure in enumerate(MEASURES):
-            rows.append({**base, "measure": measure, **_interval(values[:, m])})
-        ranks = np.array([score.at_ranks(w) for w in weights])
-        for k in range(ranks.shape[2]):
-            for m, measure in enumerate(MEASURES[1:]):
-                rows.append(
-                    {**base, "measure": measure, "rank": k + 1, **_interval(ranks[:, m, k])}
-                )
-        for band, inside in bins(score):
-            part = np.array([score.measures(w * inside) for w in weights if (w * inside).any()])
-            count = int(score.count[inside].sum())
-            for m, measure in enumerate(MEASURES):
-                row = {**base, "measure": measure, "frequency": band, "serps": count}
-                rows.append({**row, **_interval(part[:, m])})
-    best = max(scores, key=lambda name: overall[name][0, 0])
-    for name in scores:
-        if name != best:
-            for m, measure in enumerate(MEASURES):
-                change = overall[name][:, m] - overall[best][:, m]
-                row = {"model": name, "baseline": best, "measure": measure}
-                rows.append({**row, "serps": int(any_score.count.sum()), **_interval(change)})
-    columns = ["model", "baseline", "measure", "rank", "frequency", "serps", "value", "low", "high"]
-    table = pd.DataFrame(rows).reindex(columns=columns)
-    return table.astype({"rank": "Int64"})
-
-
-def poisson_weights(count: Floats, seed: int, replicates: int) -> Floats:
-    """Weights of the patterns: as they are, then ``replicates`` bootstrap samples of SERPs."""
-    rng = seeds.generator(seed, "quality", "bootstrap")
-    return np.concatenate([count[None], rng.poisson(count, (replicates, len(count)))])
-
-
-def _interval(values: Floats) -> dict[str, float]:
-    """The first value, and the central 95% of the others."""
-    low, high = np.quantile(values[1:], [0.025, 0.975])
-    return {"value": float(values[0]), "low": float(low), "high": float(high)}

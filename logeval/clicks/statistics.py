@@ -17,11 +17,12 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from logeval import tables
 from logeval.clicks.model import Query
 from logeval.errors import LogevalError
+from logeval.log.queries import sql_condition
 
 MEMORY = "1GB"
 MAX_POSITIONS = 50
@@ -136,17 +137,23 @@ def _fold(
 def _choose(
     db: duckdb.DuckDBPyConnection, queries: list[Query] | None, top_queries: int | None
 ) -> str:
-    """The condition on the query; empty for all."""
+    """The condition on the query; empty for all. A query without a region means all of them."""
     if queries is not None:
-        known = [Query(*row) for row in _known(db, queries)]
-        missing = [q for q in queries if q not in known]
+        known = db.execute(
+            f"SELECT DISTINCT query_id, region_id FROM serps WHERE {sql_condition(queries)}"
+        ).fetchall()
+        ids = {q for q, _ in known}
+        missing = [
+            q
+            for q in queries
+            if q not in known and (q.region_id is not None or q.query_id not in ids)
+        ]
         if missing:
             names = ", ".join(map(str, missing[:5]))
             raise LogevalError(
-                f"the log has no SERPs of query {names}; a query of a log with regions is "
-                "written as 9982@0"
+                f"the log has no SERPs of query {names}; `describe` lists its queries"
             )
-        return _among(queries)
+        return _among([Query(*row) for row in known])
     if top_queries is not None:
         rows = db.execute(
             "SELECT query_id, region_id FROM serps GROUP BY ALL "
@@ -156,17 +163,12 @@ def _choose(
     return ""
 
 
-def _known(db: duckdb.DuckDBPyConnection, queries: list[Query]) -> list[tuple[int, int | None]]:
-    rows = db.execute(f"SELECT DISTINCT query_id, region_id FROM serps {_among(queries)}")
-    return rows.fetchall()
-
-
 def _among(queries: list[Query]) -> str:
     if not queries:
         return "WHERE false"
     ids = ", ".join(str(q) for q in sorted({q.query_id for q in queries}))
     pairs = ", ".join(
-        f"({q.query_id}, {'NULL' if q.region_id is None else q.region_id})" for q in queries
+        f"({q.query_id}, {'NULL' if q.region_id is None else q.region_id}::BIGINT)" for q in queries
     )
     return (
         f"WHERE query_id IN ({ids}) AND EXISTS (SELECT 1 FROM (VALUES {pairs}) AS wanted(q, r) "
@@ -180,9 +182,4 @@ def _quoted(path: str) -> str:
 
 def training(statistics: pa.Table, held_out: bool = False) -> pa.Table:
     """The training rows of the statistics, or the held-out ones."""
-    return statistics.filter(pa.compute.equal(statistics["holdout"], held_out))
-
-
-def write(statistics: pa.Table, path: Path) -> None:
-    """Write click statistics, for instance of patterns made elsewhere."""
-    pq.write_table(statistics.cast(tables.CLICK_STATISTICS), path)
+    return statistics.filter(pc.equal(statistics["holdout"], held_out))

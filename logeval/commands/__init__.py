@@ -1,0 +1,1 @@
+"""The commands: parse, call, print; no logic. One file per stage."""
