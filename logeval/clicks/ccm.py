@@ -14,17 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, sum_by
+from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks import em
-from logeval.clicks.browsing_em import penalty, ratio
 from logeval.clicks.chain import Chain
-from logeval.clicks.chain_em import tally
-from logeval.clicks.chain_information import Local, variances
-from logeval.clicks.counts import up_to_last_click
-from logeval.clicks.estimates import Fit, Options, around
+from logeval.clicks.chain_em import Tally
+from logeval.clicks.chain_fit import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.chain_information import Local
+from logeval.clicks.estimates import Fit, Options
 from logeval.clicks.model import ClickModel, Parameter
 from logeval.clicks.patterns import Patterns
-from logeval.clicks.priors import item_prior, shared_prior
 
 TAUS = ("tau1", "tau2", "tau3")
 
@@ -56,7 +54,10 @@ class CCM(ClickModel):
     @classmethod
     def fit(cls, data: Patterns, options: Options) -> Fit:
         """Exact EM."""
-        return _exact(data, options)
+        G, _ = options.groups(data)
+        start = {"w": np.full(data.I, 0.5), "tau1": np.full(G, 0.9)}
+        start |= {"tau2": np.full(G, 0.6), "tau3": np.full(G, 0.4)}
+        return fit_chain(CCM_EM, data, options, start)
 
 
 def _push(x: dict[str, Floats]) -> tuple[Floats, Floats, Floats]:
@@ -73,60 +74,32 @@ def _pull(x: dict[str, Floats], dw: Floats, dstay: Floats, dskip: Floats) -> dic
     }
 
 
-LOCAL = Local(_push, _pull)
+def _chain(x: em.Params, group: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    w = x["w"]
+    stay = x["tau2"][group] * (1.0 - w) + x["tau3"][group] * w
+    return w, stay, np.ones((len(x["tau1"]), 1)), x["tau1"]
 
 
-def _exact(data: Patterns, options: Options) -> Fit:
-    G, group = options.groups(data)
-    item_group = group[data.item_query]
-    prior = item_prior(options.smoothing, data, *up_to_last_click(data))
-    a, b = prior.a[data.item_query], prior.b[data.item_query]
-    c = shared_prior(options.smoothing)
-    clicks = data.sum_items(data.shown.clicks)
-    everywhere = np.ones((G, data.K))
+def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
+    w, stay, _, tau1 = _chain(x, group)
+    tau3 = x["tau3"][group]
+    on, off = t.went_on, t.clicked - t.went_on
+    if_on = w * tau3 / np.maximum(stay, 1e-300)  # P(relevant | clicked, went on)
+    if_off = w * (1.0 - tau3) / np.maximum(1.0 - stay, 1e-300)
+    relevant_on, relevant_off = on * if_on, off * if_off
+    relevant = relevant_on + relevant_off
+    G = len(tau1)
+    on3, all3 = sum_by(group, relevant_on, G), sum_by(group, relevant, G)
+    on2, all2 = sum_by(group, on, G) - on3, sum_by(group, t.clicked, G) - all3
+    seen = examination(x, t, clicks)
+    assert seen.missing is not None
+    missing = seen.missing + relevant_on * (1.0 - if_on) + relevant_off * (1.0 - if_off)
+    return {
+        "w": Count(clicks + relevant, t.examined + t.clicked, missing),
+        "tau1": Count(t.skip_went_on, t.skipped),
+        "tau2": Count(on2, all2),
+        "tau3": Count(on3, all3),
+    }
 
-    def by_group(x: Floats) -> Floats:
-        return sum_by(item_group, x, G)
 
-    def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
-        w, t2, t3 = x["w"], x["tau2"][item_group], x["tau3"][item_group]
-        stay = t2 * (1.0 - w) + t3 * w
-        t = tally(data, group, active, w, stay, everywhere, x["tau1"])
-        likelihood = t.log_likelihood + by_group(penalty(w, a, b))
-        likelihood += sum(penalty(x[tau], c, c) for tau in TAUS)
-        on, off = t.went_on, t.clicked - t.went_on
-        relevant_on = on * w * t3 / np.maximum(stay, 1e-300)
-        relevant_off = off * w * (1.0 - t3) / np.maximum(1.0 - stay, 1e-300)
-        relevant = relevant_on + relevant_off
-        on3, all3 = by_group(relevant_on), by_group(relevant)
-        on2, all2 = by_group(on) - on3, by_group(t.clicked) - all3
-        new = {
-            "w": ratio(clicks + relevant + a, t.examined + t.clicked + a + b),
-            "tau1": ratio(t.skip_went_on + c, t.skipped + 2 * c),
-            "tau2": ratio(on2 + c, all2 + 2 * c),
-            "tau3": ratio(on3 + c, all3 + 2 * c),
-        }
-        return new, likelihood
-
-    start = {"w": np.full(data.I, 0.5), "tau1": np.full(G, 0.9)}
-    start |= {"tau2": np.full(G, 0.6), "tau3": np.full(G, 0.4)}
-    groups = {"w": item_group} | {tau: np.arange(G) for tau in TAUS}
-    result = em.run(step, start, groups, G, options.iterations, options.tolerance)
-    x = result.params
-    stay = x["tau2"][item_group] * (1 - x["w"]) + x["tau3"][item_group] * x["w"]
-    active = np.ones(G, dtype=np.bool_)
-    t = tally(data, group, active, x["w"], stay, everywhere, x["tau1"])
-    weight = {"w": a + b} | {tau: np.full(G, 2 * c) for tau in TAUS}
-    shared = {tau: x[tau] for tau in TAUS}
-    spread = variances(data, group, G, LOCAL, {"w": x["w"]}, shared, weight)
-    clicked = by_group(t.clicked)
-    seen = {"w": t.examined, "tau1": t.skipped, "tau2": clicked, "tau3": clicked}
-    return Fit(
-        {name: around(x[name], spread[name], seen[name]) for name in ("w", *TAUS)},
-        {"w": prior},
-        result.iterations,
-        int(result.converged.sum()),
-        G,
-        result.trace,
-        em.warning("CCM", result, options.iterations),
-    )
+CCM_EM = ChainEM("CCM", ("w",), _chain, _counts, Local(_push, _pull))

@@ -32,6 +32,8 @@ class Tally:
     examined: Floats  # by item
     clicked: Floats  # by item: clicks after which going on was observable
     went_on: Floats  # by item: expected continuations after those
+    examined_squared: Floats  # by item: sum of P(examined | clicks)^2
+    left_squared: Floats  # by item: sum of P(left after the click | clicks)^2
     position_clicked: Floats
     position_went_on: Floats
     skipped: Floats  # by group: expected examined skips, likewise
@@ -55,6 +57,8 @@ def tally_rows(
     examined: Floats,
     clicked: Floats,
     went_on: Floats,
+    examined_squared: Floats,
+    left_squared: Floats,
     position_clicked: Floats,
     position_went_on: Floats,
     skipped: Floats,
@@ -74,6 +78,7 @@ def tally_rows(
         for k in range(last + 1):
             i = items[p, k]
             examined[i] += m
+            examined_squared[i] += m
             if not clicks[p, k]:
                 skipped[g] += m
                 skip_went_on[g] += m
@@ -104,9 +109,11 @@ def tally_rows(
             likelihood *= none
             here = stay * B[last + 1] / max(none, 1e-300)
             went_on[i] += m * here
+            left_squared[i] += m * (1.0 - here) ** 2
             position_went_on[g, last] += m * here
         for k in range(last + 1, n):
             examined[items[p, k]] += m * here
+            examined_squared[items[p, k]] += m * here**2
             if k < n - 1:
                 skipped[g] += m * here
                 here *= go * B[k + 1] / max(1.0 - go + go * B[k + 1], 1e-300)
@@ -125,7 +132,7 @@ def tally(
 ) -> Tally:
     """The expected counts of active groups; ``group`` is the group of each query."""
     G = len(active)
-    by_item = [np.zeros(data.I) for _ in range(3)]
+    by_item = [np.zeros(data.I) for _ in range(5)]
     by_position = [np.zeros((G, data.K)) for _ in range(2)]
     by_group = [np.zeros(G) for _ in range(3)]
     tally_rows(

@@ -17,17 +17,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, sum_by
+from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks import em
-from logeval.clicks.browsing_em import penalty, ratio
 from logeval.clicks.chain import Chain
-from logeval.clicks.chain_em import Tally, tally
-from logeval.clicks.chain_information import Local, variances
+from logeval.clicks.chain_em import Tally
+from logeval.clicks.chain_fit import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.chain_information import Local
 from logeval.clicks.counts import last_clicks, up_to_last_click
-from logeval.clicks.estimates import Fit, Options, around, counted
+from logeval.clicks.estimates import Fit, Options, counted
 from logeval.clicks.model import ClickModel, Parameter
 from logeval.clicks.patterns import Patterns
-from logeval.clicks.priors import item_prior, shared_prior
+from logeval.clicks.priors import item_prior
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,9 @@ class SDBN(ClickModel):
     @classmethod
     def fit(cls, data: Patterns, options: Options) -> Fit:
         """Count, or exact EM."""
-        return _exact(data, options, cls.name) if options.method == "em" else _count(data, options)
+        if options.method == "em":
+            return fit_chain(SDBN_EM, data, options, _start(data))
+        return _count(data, options)
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,12 @@ class DBN(SDBN):
     def users(self) -> Chain:
         """A satisfied user leaves; others go on with probability gamma."""
         return _users(self, float(self.gamma))
+
+    @classmethod
+    def fit(cls, data: Patterns, options: Options) -> Fit:
+        """Exact EM."""
+        G, _ = options.groups(data)
+        return fit_chain(DBN_EM, data, options, {**_start(data), "gamma": np.full(G, 0.9)})
 
 
 def _users(model: SDBN, gamma: float) -> Chain:
@@ -99,70 +107,28 @@ DBN_LOCAL = Local(
 )
 
 
-def _exact(data: Patterns, options: Options, name: str) -> Fit:
-    G, group = options.groups(data)
-    of_item, item_group, full = data.item_query, group[data.item_query], name == "DBN"
-    prior_w = item_prior(options.smoothing, data, *up_to_last_click(data))
-    prior_s = item_prior(options.smoothing, data, *last_clicks(data))
-    a, b = prior_w.a[of_item], prior_w.b[of_item]
-    sa, sb = prior_s.a[of_item], prior_s.b[of_item]
-    c = shared_prior(options.smoothing)
-    clicks = data.sum_items(data.shown.clicks)
-    everywhere, ones = np.ones((G, data.K)), np.ones(G)
+def _chain(x: em.Params, group: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    gamma = x["gamma"] if "gamma" in x else np.ones(group.max(initial=0) + 1)
+    return x["w"], 1.0 - x["s"], gamma[:, None], gamma
 
-    def expected(x: em.Params, active: Bools) -> tuple[Tally, Floats]:
-        gamma = x.get("gamma", ones)
-        stay = 1.0 - x["s"]
-        t = tally(data, group, active, x["w"], stay, everywhere * gamma[:, None], gamma)
-        left = 1.0 - stay * gamma[item_group]
-        satisfied = np.divide(x["s"], left, out=np.zeros(data.I), where=left > 0)
-        return t, (t.clicked - t.went_on) * satisfied
 
-    def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
-        t, satisfied = expected(x, active)
-        item_penalty = penalty(x["w"], a, b) + penalty(x["s"], sa, sb)
-        likelihood = t.log_likelihood + sum_by(item_group, item_penalty, G)
-        new = {
-            "w": ratio(clicks + a, t.examined + a + b),
-            "s": ratio(satisfied + sa, t.clicked + sa + sb),
-        }
-        if full:
-            likelihood += penalty(x["gamma"], c, c)
-            went_on = sum_by(item_group, t.went_on, G) + t.skip_went_on
-            unsatisfied = sum_by(item_group, t.clicked - satisfied, G)
-            new["gamma"] = ratio(went_on + c, unsatisfied + t.skipped + 2 * c)
-        return new, likelihood
+def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
+    _, stay, _, gamma = _chain(x, group)
+    left = 1.0 - stay * gamma[group]
+    by_satisfaction = np.divide(x["s"], left, out=np.zeros(len(left)), where=left > 0)
+    satisfied = (t.clicked - t.went_on) * by_satisfaction
+    missing = satisfied - by_satisfaction**2 * t.left_squared
+    counts = {"w": examination(x, t, clicks), "s": Count(satisfied, t.clicked, missing)}
+    if "gamma" in x:
+        went_on = sum_by(group, t.went_on, len(gamma)) + t.skip_went_on
+        asked = sum_by(group, t.clicked - satisfied, len(gamma)) + t.skipped
+        counts["gamma"] = Count(went_on, asked)
+    return counts
 
-    start = {"w": np.full(data.I, 0.5), "s": np.full(data.I, 0.5)}
-    groups = {"w": item_group, "s": item_group}
-    if full:
-        start["gamma"], groups["gamma"] = np.full(G, 0.9), np.arange(G)
-    result = em.run(step, start, groups, G, options.iterations, options.tolerance)
-    x = result.params
-    t, _ = expected(x, np.ones(G, dtype=np.bool_))
-    shared = {"gamma": x["gamma"]} if full else {}
-    spread = variances(
-        data,
-        group,
-        G,
-        DBN_LOCAL if full else SDBN_LOCAL,
-        {"w": x["w"], "s": x["s"]},
-        shared,
-        {"w": a + b, "s": sa + sb, "gamma": np.full(G, 2 * c)},
-    )
-    estimates = {
-        "w": around(x["w"], spread["w"], t.examined),
-        "s": around(x["s"], spread["s"], t.clicked),
-    }
-    if full:
-        passed = sum_by(item_group, t.clicked, G) + t.skipped
-        estimates["gamma"] = around(x["gamma"], spread["gamma"], passed)
-    return Fit(
-        estimates,
-        {"w": prior_w, "s": prior_s},
-        result.iterations,
-        int(result.converged.sum()),
-        G,
-        result.trace,
-        em.warning(name, result, options.iterations),
-    )
+
+SDBN_EM = ChainEM("SDBN", ("w", "s"), _chain, _counts, SDBN_LOCAL)
+DBN_EM = ChainEM("DBN", ("w", "s"), _chain, _counts, DBN_LOCAL)
+
+
+def _start(data: Patterns) -> em.Params:
+    return {"w": np.full(data.I, 0.5), "s": np.full(data.I, 0.5)}

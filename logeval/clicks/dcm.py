@@ -20,17 +20,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, sum_by
+from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks import em
-from logeval.clicks.browsing_em import penalty, ratio
 from logeval.clicks.chain import Chain
-from logeval.clicks.chain_em import tally
-from logeval.clicks.chain_information import Local, variances
+from logeval.clicks.chain_em import Tally
+from logeval.clicks.chain_fit import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.chain_information import Local
 from logeval.clicks.counts import up_to_last_click
-from logeval.clicks.estimates import CAP, Estimate, Fit, Options, around, counted
+from logeval.clicks.estimates import CAP, Estimate, Fit, Options, counted
 from logeval.clicks.model import ClickModel, Parameter
 from logeval.clicks.patterns import Patterns
-from logeval.clicks.priors import Prior, item_prior, shared_prior
+from logeval.clicks.priors import item_prior, shared_prior
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ class DCM(ClickModel):
     @classmethod
     def fit(cls, data: Patterns, options: Options) -> Fit:
         """Guo's counting, or exact EM from there."""
-        fit = _count(data, options)
-        if options.method == "em":
-            fit = _exact(data, options, fit)
+        fit = _exact(data, options) if options.method == "em" else _count(data, options)
         return _settle_last(data, options, fit)
 
 
@@ -75,54 +73,29 @@ def _count(data: Patterns, options: Options) -> Fit:
     return Fit({"w": w, "v": counted(stops, clicked, c, c)}, {"w": prior})
 
 
+def _chain(x: em.Params, group: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    return x["w"], np.ones(len(x["w"])), 1.0 - x["v"], np.ones(len(x["v"]))
+
+
+def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
+    stops = t.position_clicked - t.position_went_on
+    return {"w": examination(x, t, clicks), "v": Count(stops, t.position_clicked)}
+
+
 LOCAL = Local(
     push=lambda x: (x["w"], 1.0 - x["v"], np.ones(len(x["w"]))),
     pull=lambda x, dw, dstay, dskip: {"w": dw, "v": -dstay},
 )
+DCM_EM = ChainEM("DCM", ("w",), _chain, _counts, LOCAL)
 
 
-def _exact(data: Patterns, options: Options, start: Fit) -> Fit:
-    G, group = options.groups(data)
-    prior: Prior = start.priors["w"]
-    a, b = prior.a[data.item_query], prior.b[data.item_query]
-    c, one = shared_prior(options.smoothing), np.ones(data.I)
-    clicks = data.sum_items(data.shown.clicks)
-
-    def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
-        t = tally(data, group, active, x["w"], one, 1.0 - x["v"], np.ones(G))
-        likelihood = t.log_likelihood + penalty(x["v"], c, c).sum(axis=1)
-        likelihood += sum_by(group[data.item_query], penalty(x["w"], a, b), G)
-        stops = t.position_clicked - t.position_went_on
-        new = {
-            "w": ratio(clicks + a, t.examined + a + b),
-            "v": ratio(stops + c, t.position_clicked + 2 * c),
-        }
-        return new, likelihood
-
-    first = {
-        "w": np.clip(start.estimates["w"].value, 0.0, 1.0 - CAP),
-        "v": np.clip(start.estimates["v"].value, 0.01, 0.99),
+def _exact(data: Patterns, options: Options) -> Fit:
+    counts = _count(data, options).estimates
+    start = {
+        "w": np.clip(counts["w"].value, 0.0, 1.0 - CAP),
+        "v": np.clip(counts["v"].value, 0.01, 0.99),  # counting's 1 would never change
     }
-    groups = {"w": group[data.item_query], "v": np.arange(G)}
-    result = em.run(step, first, groups, G, options.iterations, options.tolerance)
-    w, v = result.params["w"], result.params["v"]
-    t = tally(data, group, np.ones(G, dtype=np.bool_), w, one, 1.0 - v, np.ones(G))
-    spread = variances(
-        data, group, G, LOCAL, {"w": w}, {"v": v}, {"w": a + b, "v": np.full(v.shape, 2 * c)}
-    )
-    estimates = {
-        "w": around(w, spread["w"], t.examined),
-        "v": around(v, spread["v"], t.position_clicked),
-    }
-    return Fit(
-        estimates,
-        start.priors,
-        result.iterations,
-        int(result.converged.sum()),
-        G,
-        result.trace,
-        em.warning("DCM", result, options.iterations),
-    )
+    return fit_chain(DCM_EM, data, options, start)
 
 
 def _settle_last(data: Patterns, options: Options, fit: Fit) -> Fit:
