@@ -77,10 +77,25 @@ MODELS = pa.schema(
         _field("model", pa.string(), "click model, for instance DCM"),
         _field("method", pa.string(), "how it was estimated: counting, mle, em, or truth"),
         _field("scope", pa.string(), "per-query, or pooled: position parameters are shared"),
-        _field("query_id", pa.int64(), "query; null for a shared parameter", nullable=True),
+        _field(
+            "query_id",
+            pa.int64(),
+            "query; null for a shared parameter, and for queries never seen",
+            nullable=True,
+        ),
         _field("region_id", pa.int64(), "region of the query", nullable=True),
-        _field("parameter", pa.string(), "attraction, termination, examination, ..."),
-        _field("item_id", pa.int64(), "item; null where it does not depend on it", nullable=True),
+        _field(
+            "parameter",
+            pa.string(),
+            "attraction, termination, examination, ...; positions: the longest list of the query "
+            "and, as observations, its SERPs; items: an item of a model without item parameters",
+        ),
+        _field(
+            "item_id",
+            pa.int64(),
+            "item; null for a position parameter, and for items of the query never seen",
+            nullable=True,
+        ),
         _field("position", pa.int32(), "position, from 1; null likewise", nullable=True),
         _field(
             "previous",

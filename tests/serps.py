@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +33,8 @@ def write_serps(log: Path, serps: Iterable[Serp], parts: int = 1) -> Path:
     """A log folder with ``serps/part-*.parquet`` and a manifest."""
     serps = list(serps)
     folder = log / "serps"
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     sums = []
     for part in range(parts):
         rows = [

@@ -143,7 +143,7 @@ def fit_mle(cells: Cells, a: Floats, b: Floats, shared: float, options: Options)
         trace.append(-objective(z)[0] * scale)
 
     start = np.full(cells.I + cells.G * cells.J, logit(0.5))
-    found = minimize(
+    found = minimize(  # type: ignore[call-overload]
         objective,
         start,
         jac=True,

@@ -116,7 +116,9 @@ def fit_chain(model: ChainEM, data: Patterns, options: Options, start: em.Params
             x = maximise(x, priors, ROUND_ITERATIONS, ROUND_TOLERANCE).params
             _, counts = expected(x, everyone)
             priors = {
-                field: item_prior("empirical-bayes", data, *counts[field].evidence(x[field]))
+                field: item_prior(
+                    "empirical-bayes", data, *counts[field].evidence(x[field]), priors[field]
+                )
                 for field in model.items
             }
     result = maximise(x, priors, options.iterations, options.tolerance)

@@ -21,6 +21,7 @@ from logeval.clicks.model import ClickModel, Parameter, Query
 from logeval.clicks.registry import MODELS
 
 POSITIONS = "positions"  # the row with K, the longest list of a query, and its SERPs
+ITEMS = "items"  # rows that keep the items of a model without parameters of items
 UNSEEN = -1  # the id of the stand-in for items never seen
 
 
@@ -90,6 +91,11 @@ class Fitted:
     def rows(self) -> pa.Table:
         """The rows of the models table."""
         parts = [self._position_rows()]
+        if not any(p.kind == "item" for p in self.kind.PARAMETERS):
+            n = len(self.item_ids)
+            parts.append(
+                self._rows(ITEMS, self._of_item(), n, item_id=self.item_ids, value=np.ones(n))
+            )
         for p in self.kind.PARAMETERS:
             parts.append(self._item_rows(p) if p.kind == "item" else self._shared_rows(p))
             parts.append(self._unseen_rows(p))
@@ -125,9 +131,12 @@ class Fitted:
         return self._rows(POSITIONS, np.arange(Q), Q, value=K, observations=self.serps)
 
     def _item_rows(self, p: Parameter) -> pa.Table:
-        q = np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
+        q = self._of_item()
         columns = _columns(self.estimates[p.field], np.arange(len(q)))
         return self._rows(p.name, q, len(q), item_id=self.item_ids, **columns)
+
+    def _of_item(self) -> Ints:
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
     def _shared_rows(self, p: Parameter) -> pa.Table:
         value = self.estimates[p.field].value

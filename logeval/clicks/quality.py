@@ -55,8 +55,10 @@ class Score:
 def measures(sums: Floats) -> Floats:
     """Log-likelihood, perplexity and conditional perplexity from sums of ``Score.columns``."""
     ranks = at_ranks(sums)
-    likelihood = sums[..., 1] / sums[..., 0]
-    return np.stack([likelihood, *np.nanmean(ranks, axis=-1)], axis=-1)
+    used = np.isfinite(ranks)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(used, ranks, 0.0).sum(axis=-1) / used.sum(axis=-1)
+        return np.stack([sums[..., 1] / sums[..., 0], *mean], axis=-1)
 
 
 def at_ranks(sums: Floats) -> Floats:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimates import Estimate
-from logeval.clicks.fitted import POSITIONS, Fitted, averaged
+from logeval.clicks.fitted import ITEMS, POSITIONS, Fitted, averaged
 from logeval.clicks.model import Parameter, Query
 from logeval.clicks.patterns import NO_REGION
 from logeval.clicks.registry import MODELS, model_names
@@ -38,8 +38,8 @@ def fitted_of_rows(table: pa.Table, source: str) -> dict[str, Fitted]:
         )
     model_names(frame["model"].unique())
     out = {}
-    for name, rows in frame.groupby("model", sort=False):
-        fitted = _fitted(str(name), rows, source)
+    for model, rows in frame.groupby("model", sort=False):
+        fitted = _fitted(str(model), rows, source)
         out[fitted.model] = fitted
     return out
 
@@ -48,7 +48,7 @@ def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
     name = model_names([name])[0]
     kind = MODELS[name]
     method, scope = rows["method"].iloc[0], rows["scope"].iloc[0]
-    known = {p.name for p in kind.PARAMETERS} | {POSITIONS}
+    known = {p.name for p in kind.PARAMETERS} | {POSITIONS, ITEMS}
     unknown = sorted(set(rows["parameter"]) - known)
     if unknown:
         raise LogevalError(
@@ -137,8 +137,8 @@ def _positions(
     longest = np.full(len(place), DEFAULT_K if pd.isna(top) else int(top), dtype=np.int64)
     serps = np.full(len(place), np.nan)
     own = rows[rows["has_query"] & rows["position"].notna()]
-    largest = own.groupby(KEYS, as_index=False)["position"].max()
-    longest[place.get_indexer(pd.MultiIndex.from_frame(largest[KEYS]))] = largest["position"]
+    largest = own.groupby(KEYS)["position"].max()
+    longest[place.get_indexer(largest.index)] = largest.to_numpy(dtype=np.int64)
     if given is not None:
         at = place.get_indexer(pd.MultiIndex.from_frame(given[KEYS]))
         longest[at], serps[at] = given["value"].astype(np.int64), given["observations"]

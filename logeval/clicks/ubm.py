@@ -57,6 +57,8 @@ class UBM(ClickModel):
         fixed[:, 0] = True  # the scale between w and e is free: intervals given e(1, 0)
         var_w, var_e = variances(cells, w, e, a + b, 2 * c, fixed.ravel())
         var_e = np.where(seen_j > 0, var_e, np.inf)
+        earlier = np.arange(K + 1) <= np.arange(K)[:, None]  # a previous click is above
+        e = np.where(np.tile(earlier.ravel(), G), e, 0.0)
         estimates = {
             "w": around(w, var_w, seen_i),
             "e": around(*(x.reshape(G, K, K + 1) for x in (e, var_e, seen_j))),
