@@ -15,7 +15,7 @@ from numba import njit
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from logeval.arrays import Bools, Floats, Ints, sum_by
+from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
 from logeval.clicks.em import EMResult, run
 from logeval.clicks.estimates import CAP, Options
 from logeval.clicks.patterns import Patterns
@@ -48,13 +48,12 @@ class Cells:
 def fold(data: Patterns, cell: Ints, J: int, G: int, group: Ints) -> Cells:
     """Cells of the shown (pattern, position)s, whose cell within its group is given."""
     shown = data.shown
-    key = shown.item * (G * J) + group[shown.query] * J + cell
-    keys, row = np.unique(key, return_inverse=True)
+    keys, row = distinct(shown.item * J + cell, data.I * J)
+    item, item_group = keys // J, group[data.item_query]
     impressions = sum_by(row, shown.count, len(keys))
     clicks = sum_by(row, shown.clicks, len(keys))
-    return Cells(
-        keys // (G * J), keys % (G * J), impressions, clicks, data.I, J, G, group[data.item_query]
-    )
+    at = item_group[item] * J + keys % J
+    return Cells(item, at, impressions, clicks, data.I, J, G, item_group)
 
 
 @njit(cache=True, nogil=True)

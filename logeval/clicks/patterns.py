@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.arrays import Bools, Floats, Ints, sum_by
+from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
 from logeval.clicks.model import Query
 
 NO_REGION = np.iinfo(np.int64).min
@@ -126,7 +126,6 @@ def patterns_of(statistics: pa.Table, queries: list[Query] | None = None) -> Pat
     count = statistics["count"].to_numpy().astype(np.float64)
     lists = _chunk(statistics["items"])
     length = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-    item_ids = lists.flatten().to_numpy()
     bits = statistics["clicks"].to_numpy()
 
     order = _order(query, seen, count, queries)
@@ -136,7 +135,7 @@ def patterns_of(statistics: pa.Table, queries: list[Query] | None = None) -> Pat
 
     row = np.repeat(np.arange(len(length)), length)
     column = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
-    pair, pair_query, pair_ids = _pairs(query[row], item_ids, count[row])
+    pair, pair_query, pair_ids = _pairs(query[row], len(order), lists.flatten(), count[row])
     K = int(length.max(initial=0))
     items = np.full((len(length), K), -1, dtype=np.int64)
     items[row, column] = pair
@@ -148,21 +147,17 @@ def patterns_of(statistics: pa.Table, queries: list[Query] | None = None) -> Pat
     )
 
 
-def _pairs(query: Ints, item_id: Ints, count: Floats) -> tuple[Ints, Ints, Ints]:
+def _pairs(query: Ints, Q: int, item_ids: pa.Array, count: Floats) -> tuple[Ints, Ints, Ints]:
     """Number the (query, item) pairs: by query, then the most shown first, then by id."""
-    by = np.lexsort((item_id, query))
-    q, i = query[by], item_id[by]
-    new = np.ones(len(by), dtype=np.bool_)
-    new[1:] = (q[1:] != q[:-1]) | (i[1:] != i[:-1])
-    group = np.cumsum(new) - 1
-    impressions = np.bincount(group, count[by])
-    q, i = q[new], i[new]
+    encoded = item_ids.dictionary_encode()
+    ids, code = encoded.dictionary.to_numpy(), encoded.indices.to_numpy()
+    keys, group = distinct(query * len(ids) + code, Q * len(ids))
+    impressions = sum_by(group, count, len(keys))
+    q, i = keys // max(len(ids), 1), ids[keys % max(len(ids), 1)]
     order = np.lexsort((i, -impressions, q))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    pair = np.empty(len(by), dtype=np.int64)
-    pair[by] = place[group]
-    return pair, q[order], i[order]
+    return place[group], q[order], i[order]
 
 
 def _query_index(statistics: pa.Table) -> tuple[Ints, list[Query]]:
