@@ -10,7 +10,7 @@ through its Schur complement. The variance of each logit is the diagonal of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +18,12 @@ from numba import njit
 from scipy.linalg import lapack
 from scipy.special import expit, logit
 
-from logeval.arrays import Bools, Floats, Ints
+from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.patterns import Patterns
 
 STEP = 1e-4
+BLOCK = 20_000  # patterns whose Hessians are held at a time
+UNUSED = np.iinfo(np.int64).min
 MAX_DENSE = 2500  # beyond this many item parameters of a query, their correlations are ignored
 
 
@@ -101,40 +103,69 @@ def variances(
 
     ``item`` holds (I,) arrays, ``shared`` (G, K) or (G,) ones, ``prior`` the a + b of each.
     """
-    columns, at, index = _columns(data, group, item, shared)
-    hessian = _hessians(data, local, columns, at, list(item) + list(shared))
     out = {name: np.full(v.shape, np.inf) for name, v in (item | shared).items()}
     information = {n: prior[n] * v * (1 - v) for n, v in (item | shared).items()}
-    S = sum(v.reshape(G, -1).shape[1] for v in shared.values())
+    waiting: list[_Part] = []  # of the current group; groups come one after the other
+    for part in _parts(data, group, local, item, shared, information):
+        if waiting and group[part.q] != group[waiting[0].q]:
+            _finish(data, group, waiting, list(item), list(shared), information, out)
+            waiting = []
+        waiting.append(part)
+    _finish(data, group, waiting, list(item), list(shared), information, out)
+    return out
+
+
+def _finish(
+    data: Patterns,
+    group: Ints,
+    parts: list[_Part],
+    item: list[str],
+    shared: list[str],
+    information: dict[str, Floats],
+    out: dict[str, Floats],
+) -> None:
+    """Invert the shared part of one group, and add what it means for the items."""
+    g = group[parts[0].q]
+    own = [np.atleast_1d(information[name][g]) for name in shared]
+    schur = np.diag(np.concatenate(own)) if shared else np.zeros((0, 0))
+    for part in parts:
+        schur += part.shared_information
+    inverse = _inverse(schur)
+    for part in parts:
+        more = np.einsum(
+            "is,st,it->i", part.cross_solved, inverse, part.cross_solved, optimize=True
+        )
+        variances = np.split(part.item_variance + more, len(item))
+        for name, variance in zip(item, variances, strict=True):
+            out[name][data.offsets[part.q] : data.offsets[part.q + 1]] = variance
+    start = 0
+    for name, mine in zip(shared, own, strict=True):
+        out[name][g] = np.diag(inverse)[start : start + len(mine)].reshape(out[name][g].shape)
+        start += len(mine)
+
+
+def _parts(
+    data: Patterns,
+    group: Ints,
+    local: Local,
+    item: dict[str, Floats],
+    shared: dict[str, Floats],
+    information: dict[str, Floats],
+) -> Iterator[_Part]:
+    """The queries in their order, the Hessians of a block of patterns at a time."""
     by_query = np.argsort(data.query, kind="stable")
     bounds = np.searchsorted(data.query[by_query], np.arange(data.Q + 1))
-    queries_of = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[queries_of], np.arange(G + 1))
-    for g in range(G):
-        diagonal = [information[n].reshape(G, -1)[g] for n in shared]
-        schur = np.diag(np.concatenate(diagonal)) if shared else np.zeros((0, 0))
-        parts = []
-        for q in queries_of[starts[g] : starts[g + 1]]:
-            rows = by_query[bounds[q] : bounds[q + 1]]
-            part = _block(data, q, rows, index, hessian, information, list(item), S)
-            schur += part.shared_information
-            parts.append(part)
-        schur_inverse = _inverse(schur)
-        for part in parts:
-            spread = part.cross_solved @ schur_inverse
-            variance = part.item_variance + np.einsum("is,is->i", spread, part.cross_solved)
-            for j, name in enumerate(item):
-                n = data.offsets[part.q + 1] - data.offsets[part.q]
-                out[name][data.offsets[part.q] : data.offsets[part.q + 1]] = variance[
-                    j * n : (j + 1) * n
-                ]
-        start = 0
-        for name in shared:
-            view = out[name].reshape(G, -1)
-            size = view.shape[1]
-            view[g] = np.diag(schur_inverse)[start : start + size]
-            start += size
-    return out
+    S = sum(int(np.prod(v.shape[1:])) for v in shared.values())
+    q = 0
+    while q < data.Q:
+        end = max(q + 1, int(np.searchsorted(bounds, bounds[q] + BLOCK, side="right")) - 1)
+        block = data.take(by_query[bounds[q] : bounds[end]])
+        columns, at, index = _columns(block, group, item, shared)
+        hessian = _hessians(block, local, columns, at, list(item) + list(shared))
+        for one in range(q, end):
+            rows = slice(bounds[one] - bounds[q], bounds[one + 1] - bounds[q])
+            yield _block(data, one, index[rows], hessian[rows], information, list(item), S)
+        q = end
 
 
 @dataclass(frozen=True)
@@ -151,11 +182,10 @@ def _columns(
     """The logits at each pattern, one column per local parameter, and where each belongs.
 
     ``index[p, c]`` counts item parameters of the pattern's query from 0 (field by field), and
-    shared ones as -1 - their place; unused columns are marked by the smallest integer.
+    shared ones as -1 - their place; it is ``UNUSED`` beyond the end of a list.
     """
-    unused = np.iinfo(np.int64).min
     g = group[data.query]
-    local_item = np.where(data.items >= 0, data.items - data.offsets[data.query][:, None], unused)
+    local_item = np.where(data.items >= 0, data.items - data.offsets[data.query][:, None], UNUSED)
     n_items = np.diff(data.offsets)[data.query]
     columns, at, index = [], [], []
     for j, (name, value) in enumerate(item.items()):
@@ -163,7 +193,7 @@ def _columns(
             shown = data.items[:, k] >= 0
             columns.append(logit(_inside(value[np.where(shown, data.items[:, k], 0)])))
             at.append((name, k))
-            index.append(np.where(shown, local_item[:, k] + j * n_items, unused))
+            index.append(np.where(shown, local_item[:, k] + j * n_items, UNUSED))
     start = 0
     for name, value in shared.items():
         flat = value.reshape(len(value), -1)
@@ -171,7 +201,7 @@ def _columns(
             columns.append(logit(_inside(flat[g, k])))
             at.append((name, k if value.ndim > 1 else -1))
             used = data.length > k if value.ndim > 1 else np.ones(len(g), dtype=np.bool_)
-            index.append(np.where(used, -1 - start - k, unused))
+            index.append(np.where(used, -1 - start - k, UNUSED))
         start += flat.shape[1]
     return columns, at, np.stack(index, axis=1)
 
@@ -210,7 +240,6 @@ def _hessians(
 def _block(
     data: Patterns,
     q: int,
-    rows: Ints,
     index: Ints,
     hessian: Floats,
     information: dict[str, Floats],
@@ -221,10 +250,11 @@ def _block(
     span = slice(data.offsets[q], data.offsets[q + 1])
     own = np.concatenate([information[name][span] for name in item])
     N = len(own)
-    place = np.where(index[rows] >= 0, index[rows], N - 1 - index[rows])
-    place = np.where(index[rows] == np.iinfo(np.int64).min, N + S, place)
-    J = np.zeros((N + S + 1, N + S + 1))
-    np.add.at(J, (place[:, :, None], place[:, None, :]), hessian[rows])
+    place = np.where(index >= 0, index, N - 1 - index)
+    place = np.where(index == UNUSED, N + S, place)
+    M = N + S + 1
+    cell = place[:, :, None] * M + place[:, None, :]
+    J = sum_by(cell.ravel(), hessian.ravel(), M * M).reshape(M, M)
     J = (J + J.T) / 2
     items, cross, shared = J[:N, :N], J[:N, N : N + S], J[N : N + S, N : N + S]
     items[np.diag_indices(N)] += own

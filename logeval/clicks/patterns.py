@@ -89,7 +89,10 @@ class Patterns:
     def only(self, queries: set[Query]) -> Patterns:
         """The patterns of those queries; queries and items keep their numbers."""
         wanted = np.array([query in queries for query in self.queries], dtype=np.bool_)
-        rows = wanted[self.query]
+        return self.take(wanted[self.query])
+
+    def take(self, rows: Ints | Bools) -> Patterns:
+        """Some of the patterns."""
         return replace(
             self,
             query=self.query[rows],

@@ -112,6 +112,7 @@ def _fold(
         db.execute(f"SET memory_limit = '{MEMORY}'")
         db.execute(f"SET temp_directory = '{_quoted(spill)}'")
         db.execute("SET preserve_insertion_order = false")
+        db.execute("SET enable_progress_bar = false")
         names = ", ".join(f"'{_quoted(file)}'" for file in files)
         db.execute(f"CREATE VIEW serps AS SELECT * FROM read_parquet([{names}]) WHERE NOT test")
         where = _choose(db, queries, top_queries)
