@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logeval.clicks.chain_em import tally
-from logeval.clicks.chain_information import gradient_rows
+from logeval.clicks.chain_information import gradient_rows, invert_small
 from logeval.clicks.estimates import Options
 from logeval.clicks.fit import fit_one
 from logeval.clicks.patterns import Patterns, patterns_of
@@ -137,6 +137,16 @@ def test_gradients_agree_with_differences_of_the_likelihood():
         assert dw[:, k] == pytest.approx((up - down) / (2 * h), abs=1e-6)
         up, down = likelihood(w, stay + step, skip), likelihood(w, stay - step, skip)
         assert dstay[:, k] == pytest.approx((up - down) / (2 * h), abs=1e-6)
+
+
+def test_small_matrices_are_inverted():
+    rng = np.random.default_rng(0)
+    for N in (1, 2, 7, 40):
+        X = rng.normal(size=(N, N + 3))
+        J, inverse = X @ X.T, np.empty((N, N))
+        assert invert_small(J, inverse)
+        assert inverse == pytest.approx(np.linalg.inv(J), rel=1e-6)
+    assert not invert_small(np.array([[1.0, 2.0], [2.0, 1.0]]), np.empty((2, 2)))
 
 
 def inside(fit, data, truths, field):
