@@ -26,8 +26,8 @@ from logeval.errors import unknown_names
 Smoothing = Literal["empirical-bayes", "pyclick", "none"]
 MIN_ITEMS = 10
 STRENGTH = 0.05, 10_000.0  # bounds on a + b
-ITERATIONS = 100
-TOLERANCE = 1e-6
+ITERATIONS = 50
+TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
