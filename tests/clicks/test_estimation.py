@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from logeval.clicks.chain_em import tally
-from logeval.clicks.chain_information import gradient_rows, invert_small
+from logeval.clicks.chain_information import gradient_rows
 from logeval.clicks.estimates import Options
 from logeval.clicks.fit import fit_one
+from logeval.clicks.inverse import invert_small
 from logeval.clicks.patterns import Patterns, patterns_of
 from logeval.clicks.priors import fit_beta
 from logeval.clicks.registry import MODELS
