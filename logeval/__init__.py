@@ -1,6 +1,6 @@
 """logeval: offline evaluation of ranking bandits over real search logs.
 
-The public API, one function per stage: ``ingest``, ``load``. They are imported when first
+The public API, one function per stage. They are imported when first
 used, so that ``import logeval`` and ``logeval --help`` stay quick.
 """
 
@@ -12,16 +12,24 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from logeval.clicks.compare import compare_models as compare_models
+    from logeval.clicks.compare import score as score
+    from logeval.clicks.fit import fit_models as fit_models
+    from logeval.clicks.models import read_models as read_models
     from logeval.errors import LogevalError as LogevalError
     from logeval.log.ingest import ingest as ingest
     from logeval.log.log import load as load
 
 _HOME = {
     "LogevalError": "logeval.errors",
+    "compare_models": "logeval.clicks.compare",
+    "fit_models": "logeval.clicks.fit",
     "ingest": "logeval.log.ingest",
     "load": "logeval.log.log",
+    "read_models": "logeval.clicks.models",
+    "score": "logeval.clicks.compare",
 }
-__all__ = ["LogevalError", "__version__", "ingest", "load"]
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

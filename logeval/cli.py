@@ -10,7 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from logeval import __version__
-from logeval.commands import log
+from logeval.commands import log, models
+from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 
 
@@ -60,6 +61,8 @@ def _root(
 
 
 log.register(app)
+models.register(app)
+app.add_typer(plot_app, name="plot")
 
 
 def main() -> None:

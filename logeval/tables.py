@@ -65,15 +65,42 @@ SERPS = pa.schema(
     metadata={"doc": "One row per search engine result page (SERP), in the order of the log."},
 )
 
+CLICK_STATISTICS = pa.schema(
+    [
+        _field("query_id", pa.int64(), "query"),
+        _field("region_id", pa.int64(), "region of the query", nullable=True),
+        _field("holdout", pa.bool_(), "held out: used to score, never to fit"),
+        _field("items", pa.list_(pa.int64()), "the list shown, from the first position down"),
+        _field("clicks", pa.int64(), "clicked positions as bits, the first position lowest"),
+        _field("count", pa.int64(), "number of SERPs"),
+    ],
+    metadata={"doc": "One row per (query, list, clicked positions) and its number of SERPs."},
+)
+
 MODELS = pa.schema(
     [
         _field("model", pa.string(), "click model, for instance DCM"),
         _field("method", pa.string(), "how it was estimated: counting, mle, em, or truth"),
         _field("scope", pa.string(), "per-query, or pooled: position parameters are shared"),
-        _field("query_id", pa.int64(), "query; null for a shared parameter", nullable=True),
+        _field(
+            "query_id",
+            pa.int64(),
+            "query; null for a shared parameter, and for queries never seen",
+            nullable=True,
+        ),
         _field("region_id", pa.int64(), "region of the query", nullable=True),
-        _field("parameter", pa.string(), "attraction, termination, examination, ..."),
-        _field("item_id", pa.int64(), "item; null where it does not depend on it", nullable=True),
+        _field(
+            "parameter",
+            pa.string(),
+            "attraction, termination, examination, ...; positions: the longest list of the query "
+            "and, as observations, its SERPs; items: an item of a model without item parameters",
+        ),
+        _field(
+            "item_id",
+            pa.int64(),
+            "item; null for a position parameter, and for items of the query never seen",
+            nullable=True,
+        ),
         _field("position", pa.int32(), "position, from 1; null likewise", nullable=True),
         _field(
             "previous",
@@ -100,7 +127,37 @@ MODELS = pa.schema(
     metadata={"doc": "One row per parameter of a click model."},
 )
 
-TABLES: dict[str, pa.Schema] = {"serps": SERPS, "models": MODELS}
+QUALITY = pa.schema(
+    [
+        _field("model", pa.string(), "click model"),
+        _field(
+            "baseline",
+            pa.string(),
+            "for a difference: the model it is measured from; else null",
+            nullable=True,
+        ),
+        _field("measure", pa.string(), "log-likelihood, perplexity or conditional-perplexity"),
+        _field("rank", pa.int64(), "rank, from 1; null for all of them", nullable=True),
+        _field(
+            "frequency",
+            pa.string(),
+            "SERPs of the query in the training part, as a band; null for all queries",
+            nullable=True,
+        ),
+        _field("serps", pa.int64(), "number of SERPs scored"),
+        _field("value", pa.float64(), "the measure, or the difference in it"),
+        _field("low", pa.float64(), "lower end of the 95% bootstrap interval"),
+        _field("high", pa.float64(), "upper end of the 95% bootstrap interval"),
+    ],
+    metadata={"doc": "One row per measured quality of a click model on held-out SERPs."},
+)
+
+TABLES: dict[str, pa.Schema] = {
+    "serps": SERPS,
+    "click_statistics": CLICK_STATISTICS,
+    "models": MODELS,
+    "quality": QUALITY,
+}
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

@@ -20,7 +20,7 @@ from logeval.arrays import Bools, Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def sample_one(w, e, u, clicks):
+def sample_one(w: Floats, e: Floats, u: Floats, clicks: Ints) -> None:
     """Clicks of one user, c_k = [u_k < e(k, r) w_k]."""
     r = 0
     for k in range(w.shape[0]):
@@ -30,7 +30,7 @@ def sample_one(w, e, u, clicks):
 
 
 @njit(cache=True, nogil=True)
-def click_probs_one(w, e, p, last):
+def click_probs_one(w: Floats, e: Floats, p: Floats, last: Floats) -> None:
     """P(c_k = 1) = sum_r P(previous click at r) e(k, r) w_k; ``last`` is scratch, (K+1,)."""
     last[:] = 0.0
     last[0] = 1.0
@@ -44,7 +44,7 @@ def click_probs_one(w, e, p, last):
 
 
 @njit(cache=True, nogil=True)
-def conditional_one(w, e, clicks, p):
+def conditional_one(w: Floats, e: Floats, clicks: Bools, p: Floats) -> None:
     """P(c_k = 1 | c_<k) = e(k, r) w_k."""
     r = 0
     for k in range(w.shape[0]):
@@ -54,14 +54,14 @@ def conditional_one(w, e, clicks, p):
 
 
 @njit(cache=True, nogil=True)
-def sample_rows(w, e, u, clicks):
+def sample_rows(w: Floats, e: Floats, u: Floats, clicks: Ints) -> None:
     """``sample_one`` for each row."""
     for i in range(w.shape[0]):
         sample_one(w[i], e, u[i], clicks[i])
 
 
 @njit(cache=True, nogil=True)
-def click_probs_rows(w, e, p):
+def click_probs_rows(w: Floats, e: Floats, p: Floats) -> None:
     """``click_probs_one`` for each row."""
     last = np.empty(w.shape[1] + 1)
     for i in range(w.shape[0]):
@@ -69,7 +69,7 @@ def click_probs_rows(w, e, p):
 
 
 @njit(cache=True, nogil=True)
-def conditional_rows(w, e, clicks, p):
+def conditional_rows(w: Floats, e: Floats, clicks: Bools, p: Floats) -> None:
     """``conditional_one`` for each row."""
     for i in range(w.shape[0]):
         conditional_one(w[i], e, clicks[i], p[i])
@@ -93,7 +93,7 @@ class Browsing:
         """P(c_k = 1 | c_<k) for each list and its clicks."""
         w = self.w[A]
         p = np.empty_like(w)
-        conditional_rows(w, self.e, np.asarray(clicks) > 0, p)
+        conditional_rows(w, self.e, np.asarray(clicks).astype(np.bool_), p)
         return p
 
     def sample(self, A: Ints, uniforms: Floats) -> Ints:

@@ -27,7 +27,7 @@ from logeval.arrays import Bools, Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def sample_one(w, stay, skip, u, clicks):
+def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> int:
     """Clicks of one user; one uniform per position decides the click and whether to go on.
 
     u < w stay: click, go on; u < w: click, leave; u < w + (1-w) skip: no click, go on.
@@ -47,7 +47,7 @@ def sample_one(w, stay, skip, u, clicks):
 
 
 @njit(cache=True, nogil=True)
-def click_probs_one(w, stay, skip, p):
+def click_probs_one(w: Floats, stay: Floats, skip: float, p: Floats) -> None:
     """P(c_k = 1) = e_k w_k with e_1 = 1, e_{k+1} = e_k [w_k stay_k + (1 - w_k) skip]."""
     e = 1.0
     for k in range(w.shape[0]):
@@ -56,7 +56,7 @@ def click_probs_one(w, stay, skip, p):
 
 
 @njit(cache=True, nogil=True)
-def conditional_one(w, stay, skip, clicks, p):
+def conditional_one(w: Floats, stay: Floats, skip: float, clicks: Bools, p: Floats) -> None:
     """P(c_k = 1 | c_<k) = b_k w_k, where b_k = P(examined k | c_<k).
 
     After a click b = stay; after a skip b = skip b (1 - w) / (1 - b w).
@@ -72,7 +72,7 @@ def conditional_one(w, stay, skip, clicks, p):
 
 
 @njit(cache=True, nogil=True)
-def satisfaction_one(w, stay, skip, sat):
+def satisfaction_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float:
     """P(some click satisfies) = sum_k e_k w_k sat_k."""
     e, total = 1.0, 0.0
     for k in range(w.shape[0]):
@@ -82,7 +82,7 @@ def satisfaction_one(w, stay, skip, sat):
 
 
 @njit(cache=True, nogil=True)
-def clicks_one(w, stay, skip):
+def clicks_one(w: Floats, stay: Floats, skip: float) -> float:
     """Expected number of clicks, sum_k e_k w_k."""
     e, total = 1.0, 0.0
     for k in range(w.shape[0]):
@@ -92,7 +92,7 @@ def clicks_one(w, stay, skip):
 
 
 @njit(cache=True, nogil=True)
-def any_click_one(w, skip):
+def any_click_one(w: Floats, skip: float) -> float:
     """P(at least one click) = sum_k w_k prod_{i<k} (1 - w_i) skip."""
     e, total = 1.0, 0.0
     for k in range(w.shape[0]):
@@ -102,28 +102,30 @@ def any_click_one(w, skip):
 
 
 @njit(cache=True, nogil=True)
-def sample_rows(w, stay, skip, u, clicks, examined):
+def sample_rows(
+    w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints, examined: Ints
+) -> None:
     """``sample_one`` for each row."""
     for i in range(w.shape[0]):
         examined[i] = sample_one(w[i], stay[i], skip, u[i], clicks[i])
 
 
 @njit(cache=True, nogil=True)
-def click_probs_rows(w, stay, skip, p):
+def click_probs_rows(w: Floats, stay: Floats, skip: float, p: Floats) -> None:
     """``click_probs_one`` for each row."""
     for i in range(w.shape[0]):
         click_probs_one(w[i], stay[i], skip, p[i])
 
 
 @njit(cache=True, nogil=True)
-def conditional_rows(w, stay, skip, clicks, p):
+def conditional_rows(w: Floats, stay: Floats, skip: float, clicks: Bools, p: Floats) -> None:
     """``conditional_one`` for each row."""
     for i in range(w.shape[0]):
         conditional_one(w[i], stay[i], skip, clicks[i], p[i])
 
 
 @njit(cache=True, nogil=True)
-def reward_rows(w, stay, skip, sat, kind, out):
+def reward_rows(w: Floats, stay: Floats, skip: float, sat: Floats, kind: int, out: Floats) -> None:
     """Expected reward of each row; kind 0 satisfaction, 1 clicks, 2 any-click."""
     for i in range(w.shape[0]):
         if kind == 0:
@@ -164,7 +166,7 @@ class Chain:
         """P(c_k = 1 | c_<k) for each list and its clicks."""
         w, stay, _ = self._lists(A)
         p = np.empty_like(w)
-        conditional_rows(w, stay, self.skip, np.asarray(clicks) > 0, p)
+        conditional_rows(w, stay, self.skip, np.asarray(clicks).astype(np.bool_), p)
         return p
 
     def sample(self, A: Ints, uniforms: Floats) -> tuple[Ints, Ints]:

@@ -40,6 +40,11 @@ class Log:
         counts: dict[str, int] = self.manifest["counts"]
         return counts
 
+    @property
+    def files(self) -> list[Path]:
+        """The Parquet files of the SERPs, in the order of the log."""
+        return sorted((self.path / "serps").glob("*.parquet"))
+
     @contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A DuckDB connection with the view ``serps``."""
@@ -48,7 +53,7 @@ class Log:
             connection = duckdb.connect(config=settings)
             try:
                 connection.execute("SET preserve_insertion_order = false")
-                files = ", ".join(_quoted(f) for f in sorted((self.path / "serps").iterdir()))
+                files = ", ".join(_quoted(file) for file in self.files)
                 connection.execute(
                     "CREATE VIEW serps AS SELECT * FROM "
                     f"read_parquet([{files}], hive_partitioning = false)"

@@ -1,0 +1,292 @@
+"""fit-models, compare-models, score, models export and import, plot models."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from logeval.commands.plot import plot_app
+from logeval.errors import LogevalError
+
+models_app = typer.Typer(help="Fitted models as JSON, and back.", no_args_is_help=True)
+
+Log = Annotated[Path, typer.Argument(help="Folder of an ingested log.")]
+Folder = Annotated[Path, typer.Argument(help="Folder of fitted models.")]
+Model = Annotated[
+    list[str],
+    typer.Option("--model", "-m", help="Click model, or all; may be given several times."),
+]
+Method = Annotated[
+    str | None, typer.Option(help="counting, mle or em, for the models that offer it.")
+]
+Scope = Annotated[
+    str, typer.Option(help="per-query, or pooled: position parameters shared by all queries.")
+]
+Smoothing = Annotated[str, typer.Option(help="Prior: empirical-bayes, pyclick (+1/+2) or none.")]
+TopQueries = Annotated[int | None, typer.Option(help="Only the most frequent queries.", min=1)]
+Queries = Annotated[
+    str | None, typer.Option(help="Only these queries, as 9982,98435@1 (with its region).")
+]
+MinImpressions = Annotated[int, typer.Option(help="Drop items shown less often than this.")]
+Iterations = Annotated[int, typer.Option(help="EM stops after this many.", min=1)]
+Tolerance = Annotated[float, typer.Option(help="EM stops at this relative change of likelihood.")]
+Seed = Annotated[int, typer.Option(help="Root of all random numbers.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this stage."""
+    app.command("fit-models")(fit_models)
+    app.command("compare-models")(compare_models)
+    app.command("score")(score)
+    models_app.command("export")(export)
+    models_app.command("import")(import_)
+    app.add_typer(models_app, name="models")
+    plot_app.command("models")(plot_models)
+
+
+def fit_models(
+    log: Log,
+    model: Model,
+    out: Annotated[Path, typer.Option(help="Folder for the models.")],
+    method: Method = None,
+    scope: Scope = "per-query",
+    smoothing: Smoothing = "empirical-bayes",
+    top_queries: TopQueries = None,
+    queries: Queries = None,
+    min_impressions: MinImpressions = 0,
+    holdout: Annotated[
+        str | None, typer.Option(help="Score on this part: a share as 0.1, or days:25-27.")
+    ] = None,
+    iterations: Iterations = 10_000,
+    tolerance: Tolerance = 1e-9,
+    last_termination: Annotated[
+        str, typer.Option(help="v of the DCM's last position: previous (v_{K-1}) or raw.")
+    ] = "previous",
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit click models to a log.
+
+    Example: logeval fit-models data/yandex -m dcm --top-queries 20 --out data/yandex/models/dcm
+    """
+    from logeval.clicks.fit import fit_models as run
+
+    models = run(
+        log,
+        _names(model),
+        method=method,
+        scope=scope,
+        smoothing=smoothing,
+        top_queries=top_queries,
+        queries=_split(queries),
+        min_impressions=min_impressions,
+        holdout=holdout,
+        iterations=iterations,
+        tolerance=tolerance,
+        last_termination=last_termination,
+        out=out,
+        seed=seed,
+        quiet=quiet,
+    )
+    summary = models.summary()
+    if as_json:
+        print(
+            json.dumps({"out": str(out), "models": json.loads(summary.to_json(orient="records"))})
+        )
+        return
+    from logeval.commands.show import print_frame
+
+    notes = [note for notes in summary["notes"] for note in notes]
+    hidden = ["notes", "priors", "patterns", "cpu_seconds", "conditional_perplexity"]
+    shown = summary.drop(columns=[c for c in hidden if c in summary])
+    print_frame(f"Models in {out}", shown.astype(object).where(shown.notna(), None))
+    for note in notes:
+        print(note)
+
+
+def compare_models(
+    log: Log,
+    model: Model,
+    holdout: Annotated[str, typer.Option(help="Score on this part: 0.1, or days:25-27.")] = "0.1",
+    out: Annotated[Path | None, typer.Option(help="Folder for the table and the figure.")] = None,
+    method: Method = None,
+    scope: Scope = "per-query",
+    smoothing: Smoothing = "empirical-bayes",
+    top_queries: TopQueries = None,
+    queries: Queries = None,
+    iterations: Iterations = 10_000,
+    tolerance: Tolerance = 1e-9,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit models on one part of a log and score them on the rest.
+
+    Example: logeval compare-models data/yandex --model dcm --model pbm --top-queries 20
+    """
+    from logeval.clicks.compare import compare_models as run
+
+    comparison = run(
+        log,
+        _names(model),
+        holdout=holdout,
+        out=out,
+        method=method,
+        scope=scope,
+        smoothing=smoothing,
+        top_queries=top_queries,
+        queries=_split(queries),
+        iterations=iterations,
+        tolerance=tolerance,
+        seed=seed,
+        quiet=quiet,
+    )
+    _show(comparison, as_json)
+    if out is not None:
+        from logeval.report.models import plot_perplexity
+
+        plot_perplexity(comparison.table).figure.savefig(out / "perplexity.png", dpi=150)  # type: ignore[union-attr]
+        print(f"{out}: quality.parquet, perplexity.png", file=sys.stderr)
+
+
+def score(
+    models: Folder,
+    log: Log,
+    known_queries: Annotated[
+        bool,
+        typer.Option("--known-queries", help="Leave out queries the models were not fitted to."),
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table.")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Score fitted models on a log, for instance another one.
+
+    Example: logeval score data/yandex/models/dcm data/other --json
+    """
+    from logeval.clicks.compare import score as run
+
+    _show(run(models, log, known_queries=known_queries, out=out, seed=seed), as_json)
+
+
+def export(
+    models: Folder,
+    to: Annotated[str, typer.Option(help="The format: json.")] = "json",
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; standard output if absent.")
+    ] = None,
+) -> None:
+    """Write the parameters of fitted models in another format.
+
+    Example: logeval models export data/yandex/models/dcm --to json --out dcm.json
+    """
+    from logeval.clicks.models import read_models
+
+    if to != "json":
+        raise LogevalError(f"--to {to}: the format is json")
+    text = read_models(models).to_json()
+    if out is None:
+        print(text)
+    else:
+        out.write_text(text + "\n")
+
+
+def import_(
+    source: Annotated[Path, typer.Argument(help="JSON file with rows of the models table.")],
+    out: Annotated[Path, typer.Option(help="Folder for the models.")],
+) -> None:
+    """Make a models folder from parameters found elsewhere.
+
+    Example: logeval models import paper.json --out models/paper
+    """
+    from logeval.clicks.models import models_of_json
+
+    if not source.exists():
+        raise LogevalError(f"{source}: there is no such file")
+    models = models_of_json(source.read_text(), str(source))
+    models.write(out)
+    names = ", ".join(f"{name} ({len(f.queries)} queries)" for name, f in models.fitted.items())
+    print(f"{out}: {names}")
+
+
+def plot_models(
+    models: Folder,
+    out: Annotated[Path, typer.Option(help="Figure to write: .png, .pdf or .svg.")],
+    what: Annotated[
+        str, typer.Option(help="termination (DCM), attraction, or examination (PBM).")
+    ] = "termination",
+    model: Annotated[str | None, typer.Option(help="Which model, if there are several.")] = None,
+    queries: Queries = None,
+) -> None:
+    """Draw the parameters of chosen queries, or of the most frequent, with their intervals.
+
+    Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
+    """
+    from logeval.clicks.model import Query
+    from logeval.clicks.models import read_models
+    from logeval.clicks.registry import model_names
+    from logeval.errors import unknown_names
+    from logeval.report import models as figures
+
+    draw = {
+        "termination": figures.plot_termination,
+        "attraction": figures.plot_attraction,
+        "examination": figures.plot_examination,
+    }
+    if what not in draw:
+        raise unknown_names("figure", [what], draw)
+    found = read_models(models).fitted
+    name = model_names([model])[0] if model else next(iter(found))
+    if name not in found:
+        raise LogevalError(f"{models}: there is no {name} here; there are {', '.join(found)}")
+    names = _split(queries)
+    chosen = None if names is None else [Query.parse(q) for q in names]
+    draw[what](found[name], chosen).figure.savefig(out, dpi=150)  # type: ignore[union-attr]
+    print(out)
+
+
+def _show(comparison, as_json: bool) -> None:  # type: ignore[no-untyped-def]
+    if as_json:
+        rows = json.loads(comparison.table.to_json(orient="records"))
+        coverage = json.loads(comparison.coverage.to_json(orient="records"))
+        print(json.dumps({"quality": rows, "coverage": coverage}))
+        return
+    from logeval.commands.show import print_frame, print_table
+
+    overall = comparison.overall()
+    measures = list(dict.fromkeys(measure for _, measure in overall.columns))
+    print_table(
+        "Held-out quality, with 95% bootstrap intervals over SERPs",
+        ["model", *measures],
+        [[m, *(_interval(overall.loc[m], measure) for measure in measures)] for m in overall.index],
+    )
+    table = comparison.table
+    change = table[table["baseline"].notna() & (table["measure"] == "log-likelihood")]
+    columns = ["model", "baseline", "value", "low", "high"]
+    if len(change):
+        print_frame("Log-likelihood against the best model, paired", change[columns])
+    bands = comparison.by_frequency().reset_index()
+    print_frame("Log-likelihood by SERPs of the query in the training part", bands)
+    print_frame("What the models had never seen, as shares", comparison.coverage)
+
+
+def _interval(row, measure: str) -> str:  # type: ignore[no-untyped-def]
+    value, low, high = (row[v, measure] for v in ("value", "low", "high"))
+    return f"{value:.4f} [{low:.4f}, {high:.4f}]"
+
+
+def _names(model: list[str]) -> list[str]:
+    from logeval.clicks.registry import MODELS
+
+    return list(MODELS) if [m.lower() for m in model] == ["all"] else model
+
+
+def _split(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,48 @@
+"""Random models of every kind, and logs drawn from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from logeval import tables
+from logeval.clicks.model import ClickModel
+from logeval.clicks.registry import MODELS
+
+ALL = list(MODELS)
+
+
+def random_model(name: str, rng: np.random.Generator, L: int = 6, K: int = 4, low: float = 0.05,
+                 high: float = 0.95) -> ClickModel:  # fmt: skip
+    """A model with parameters drawn uniformly."""
+    shapes = {"item": (L,), "position": (K,), "transition": (K, K + 1), "scalar": ()}
+    kind = MODELS[name]
+    values = {p.field: rng.uniform(low, high, shapes[p.kind]) for p in kind.PARAMETERS}
+    return kind(items=np.arange(100, 100 + L), K=K, **values)
+
+
+def random_lists(rng: np.random.Generator, n: int, L: int, K: int) -> np.ndarray:
+    """n lists of K of L items."""
+    return np.array([rng.permutation(L)[:K] for _ in range(n)])
+
+
+def all_patterns(K: int) -> np.ndarray:
+    """All 2^K click patterns."""
+    return (np.arange(1 << K)[:, None] >> np.arange(K)) & 1
+
+
+def statistics_of(
+    models: list[ClickModel], n: int, rng: np.random.Generator, spread: float = 1.0
+) -> pa.Table:
+    """Click statistics of n SERPs per model (query 0, 1, ...), lists drawn around one order."""
+    rows = []
+    for q, model in enumerate(models):
+        score = rng.normal(size=model.L)
+        noise = spread * rng.gumbel(size=(n, model.L))
+        A = np.argsort(-(score + noise), axis=1)[:, : model.K]
+        clicks = model.sample(A, rng.random(A.shape)).astype(np.int64)
+        for a, c in zip(model.items[A].tolist(), clicks.tolist(), strict=True):
+            bits = sum(click << k for k, click in enumerate(c))
+            row = {"query_id": q, "holdout": False, "items": a, "clicks": bits, "count": 1}
+            rows.append(row)
+    return pa.Table.from_pylist(rows, schema=tables.CLICK_STATISTICS)

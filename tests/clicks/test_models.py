@@ -1,0 +1,208 @@
+"""The models table: written, read, exported, imported, scored, compared, drawn."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from logeval.clicks.compare import compare_models, score
+from logeval.clicks.fit import fit_models
+from logeval.clicks.model import Query
+from logeval.clicks.models import models_of_json, read_models
+from logeval.commands import models as commands
+from logeval.commands.plot import plot_app
+from logeval.errors import LogevalError
+from tests.clicks.examples import ALL, random_lists, random_model
+from tests.serps import Serp, sampled_serps, write_serps
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    rng = np.random.default_rng(8)
+    serps: list[Serp] = []
+    for q in range(3):
+        model = random_model("DCM", rng, L=7, K=4, low=0.1, high=0.7)
+        lists = random_lists(rng, 400 - 100 * q, 7, 4)
+        serps += sampled_serps(model, lists, rng, query_id=q, first=len(serps))
+    serps.append(Serp(0, [100, 101], [0, 1], session_id=len(serps)))  # a short list
+    return write_serps(tmp_path_factory.mktemp("log"), serps, parts=2)
+
+
+@pytest.fixture(scope="module", params=["per-query", "pooled"])
+def models(request, log):
+    return fit_models(log, ALL, scope=request.param, holdout=0.2, quiet=True)
+
+
+def same(one, other):
+    assert list(one.fitted) == list(other.fitted)
+    for name, fitted in one.fitted.items():
+        for query in [*fitted.queries, Query(99)]:
+            for unseen in (False, True):
+                a, b = fitted.of(query, unseen), other.fitted[name].of(query, unseen)
+                assert (a.items == b.items).all()
+                assert a.K == b.K
+                for p in a.PARAMETERS:
+                    assert getattr(a, p.field) == pytest.approx(getattr(b, p.field), abs=1e-12)
+
+
+def test_models_survive_writing_and_reading(models, tmp_path):
+    models.write(tmp_path / "models")
+    back = read_models(tmp_path / "models")
+    same(models, back)
+    assert models.table().equals(back.table())
+    assert back.summary()["serps"].tolist() == models.summary()["serps"].tolist()
+
+
+def test_models_survive_json(models):
+    same(models, models_of_json(models.to_json()))
+
+
+def test_every_parameter_lies_in_its_interval(models):
+    table = models.table()
+    rows = table[table["low"].notna()]
+    assert (rows["low"] <= rows["value"] + 1e-9).all()
+    assert (rows["value"] <= rows["high"] + 1e-9).all()
+    assert rows["observations"].notna().all()
+    estimated = table[table["item_id"].notna() & (table["parameter"] != "items")]
+    assert len(estimated) == len(estimated.dropna(subset=["low", "high"]))
+
+
+def test_iterating_gives_models_of_queries(models):
+    triples = list(models)
+    assert len(triples) == len(models) == 3 * len(ALL)
+    name, query, model = triples[0]
+    assert (name, str(query), model.K) == ("GCTR", "0", 4)
+    assert models["dcm", "1"].L == 7
+    with pytest.raises(LogevalError, match="was not fitted for query 9"):
+        models["DCM", "9"]
+
+
+def test_parameters_from_elsewhere_can_be_imported():
+    rows = [
+        {"model": "dcm", "query_id": 5, "parameter": "attraction", "item_id": i, "value": w}
+        for i, w in ((7, 0.5), (9, 0.1), (8, 0.3))
+    ]
+    rows += [
+        {"model": "dcm", "query_id": 5, "parameter": "termination", "position": k, "value": v}
+        for k, v in ((2, 0.25), (1, 0.75))
+    ]
+    model = models_of_json(json.dumps(rows))["DCM", Query(5)]
+    assert model.items.tolist() == [7, 9, 8]
+    assert model.v.tolist() == [0.75, 0.25]
+    assert model.items[model.best_list()].tolist() == [7, 8]
+    with pytest.raises(LogevalError, match="lacks its parameter 'termination'"):
+        models_of_json(json.dumps(rows[:3]))
+    with pytest.raises(LogevalError, match=r"attraction = 1.5 of dcm is not a probability"):
+        models_of_json(json.dumps([{**rows[0], "value": 1.5}]))
+    with pytest.raises(LogevalError, match="unknown columns colour"):
+        models_of_json(json.dumps([{**rows[0], "colour": 1}]))
+    with pytest.raises(LogevalError, match="termination is incomplete"):
+        models_of_json(json.dumps([*rows[:3], {**rows[3], "position": 2}]))
+    with pytest.raises(LogevalError, match="not rows of the models table"):
+        models_of_json("[1, 2")
+
+
+def test_rare_items_are_dropped_and_counted(log):
+    all_items = fit_models(log, "DCTR", quiet=True)
+    few = fit_models(log, "DCTR", min_impressions=200, quiet=True)
+    report = few.fitted["DCTR"].report
+    assert report["dropped_items"] > 0
+    assert report["items"] + report["dropped_items"] == all_items.fitted["DCTR"].report["items"]
+    for name, query, model in few:
+        whole = dict(zip(all_items[name, query].items, all_items[name, query].ctr, strict=True))
+        assert all(whole[i] == c for i, c in zip(model.items, model.ctr, strict=True))
+
+
+def test_fitted_models_are_not_fitted_again(log, tmp_path):
+    out = tmp_path / "models"
+    fit_models(log, "PBM", out=out, quiet=True)
+    stamp = (out / "models.parquet").stat().st_mtime_ns
+    again = fit_models(log, "PBM", out=out, quiet=True)
+    assert (out / "models.parquet").stat().st_mtime_ns == stamp
+    assert again.fitted["PBM"].report["converged"] == "3 of 3"
+    fit_models(log, "PBM", out=out, smoothing="none", quiet=True)
+    assert (out / "models.parquet").stat().st_mtime_ns != stamp
+
+
+def test_wrong_names_are_refused(log):
+    for wrong in ({"method": "mcmc"}, {"scope": "global"}, {"smoothing": "beta"},
+                  {"last_termination": "one"}):  # fmt: skip
+        with pytest.raises(LogevalError, match="unknown"):
+            fit_models(log, "DCM", quiet=True, **wrong)
+
+
+def test_unseen_items_and_queries_are_scored_by_the_prior(log, tmp_path):
+    models = fit_models(log, ["DCM", "UBM"], quiet=True)
+    other = write_serps(
+        tmp_path / "other",
+        [
+            Serp(0, [100, 555, 101, 102, 103], [1, 0, 0, 0, 0], session_id=0),  # longer, one unseen
+            Serp(77, [1, 2], [0, 1], session_id=1),  # unseen
+        ],
+    )
+    coverage = score(models, other).coverage.set_index("model")
+    assert coverage.loc["DCM", "unseen_items"] == pytest.approx(3 / 7)
+    assert coverage.loc["UBM", "unseen_queries"] == pytest.approx(1 / 2)
+    known = score(models, other, known_queries=True)
+    assert known.coverage["serps"].tolist() == [1, 1]
+    assert np.isfinite(known.table["value"]).all()
+
+
+def test_the_model_behind_the_clicks_wins_the_comparison(log, tmp_path):
+    names = ["GCTR", "RCTR", "PBM", "CM", "DCM"]
+    comparison = compare_models(log, names, holdout=0.3, method="em", out=tmp_path, quiet=True)
+    overall = comparison.overall()
+    assert overall.index[0] == "DCM"
+    assert (overall["low"] <= overall["value"]).all().all()
+    assert (overall["value"] <= overall["high"]).all().all()
+    differences = comparison.table[comparison.table["baseline"].notna()]
+    paired = differences[differences["measure"] == "log-likelihood"].set_index("model")
+    assert paired.loc["GCTR", "high"] < 0
+    cm = comparison.coverage.set_index("model").loc["CM"]
+    assert cm["impossible"] > 0
+    assert (tmp_path / "quality.parquet").exists()
+
+
+@pytest.fixture
+def run(log):
+    app = typer.Typer()
+    commands.register(app)
+    app.add_typer(plot_app, name="plot")
+
+    def invoke(*arguments):
+        result = CliRunner().invoke(app, [str(a) for a in arguments])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return invoke
+
+
+def test_the_commands(run, log, tmp_path):
+    out = tmp_path / "m"
+    result = run(
+        "fit-models", log, "-m", "dcm", "-m", "pbm", "--out", out, "--holdout", "0.2", "-q"
+    )
+    assert "v_K is not identified" in result.stdout
+    for what, model in (("termination", "dcm"), ("attraction", "pbm"), ("examination", "pbm")):
+        figure = tmp_path / f"{what}.png"
+        run("plot", "models", out, "--what", what, "--model", model, "--out", figure)
+        assert figure.read_bytes().startswith(b"\x89PNG")
+    run("models", "export", out, "--out", tmp_path / "m.json")
+    result = run("models", "import", tmp_path / "m.json", "--out", tmp_path / "m2")
+    assert "DCM (3 queries), PBM (3 queries)" in result.stdout
+    result = run("score", tmp_path / "m2", log, "--json")
+    scored = json.loads(result.stdout)
+    assert {row["model"] for row in scored["quality"]} == {"DCM", "PBM"}
+    assert scored["coverage"][0]["unseen_items"] == 0
+    result = run("compare-models", log, "-m", "dcm", "-m", "cm", "--out", tmp_path / "q", "-q")
+    assert "DCM" in result.stdout
+    assert (tmp_path / "q" / "perplexity.png").exists()
+    with pytest.raises(LogevalError, match="there is no CM here"):
+        run("plot", "models", out, "--model", "cm", "--out", tmp_path / "x.png")
+    with pytest.raises(LogevalError, match="has no such parameter"):
+        run("plot", "models", out, "--model", "pbm", "--out", tmp_path / "x.png")
