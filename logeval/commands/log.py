@@ -28,7 +28,9 @@ def generate(
     ] = "yandex-personalized",
     sessions: Annotated[int, typer.Option(help="Number of sessions.")] = 50_000,
     queries: Annotated[int, typer.Option(help="Number of distinct queries.")] = 1_000,
-    model: Annotated[str, typer.Option(help="Click model behind the clicks: dcm or pbm.")] = "dcm",
+    model: Annotated[
+        str, typer.Option(help="Model of the clicks: cm, dcm, sdbn, dbn, ccm, pbm or ubm.")
+    ] = "dcm",
     seed: Annotated[int, typer.Option(help="Root of all random numbers.")] = 0,
     overwrite: Overwrite = False,
     quiet: Quiet = False,

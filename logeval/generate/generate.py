@@ -67,7 +67,7 @@ def generate(
     fmt = FORMATS.index(format)
     world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
     with tables.staged(truth) as staging:
-        tables.write_parquet(world.models_table(), staging / "models.parquet")
+        tables.write_parquet(world.models().arrow(), staging / "models.parquet")
         tables.write_manifest(staging, manifest)
         with (
             _written(out) as file,

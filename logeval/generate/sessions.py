@@ -12,7 +12,7 @@ import numpy as np
 
 from logeval import seeds
 from logeval.arrays import Bools, Floats, Ints
-from logeval.clicks import chain
+from logeval.clicks import browsing, chain
 from logeval.generate.world import K, World
 
 BATCH = 20_000  # sessions
@@ -125,11 +125,23 @@ def _uniform(query: Ints, version: Ints, salt: int) -> Floats:
 
 
 def _clicks(world: World, query: Ints, lists: Ints, uniforms: Floats) -> Ints:
-    w = world.attraction[lists]
+    """Clicks of one user per list, by the sampling kernels of the two families of users."""
+    p = world.parameters
+    w = p["w"][lists]
     clicks = np.zeros(lists.shape, np.int64)
-    if world.model == "DCM":
-        examined = np.empty(len(lists), np.int64)
-        chain.sample_rows(w, 1.0 - world.position[query], 1.0, uniforms, clicks, examined)
+    if world.model == "PBM":
+        clicks[:] = uniforms < w * p["e"][query]
+    elif world.model == "UBM":
+        browsing.sample_rows(w, p["e"][0], uniforms, clicks)
     else:
-        clicks[:] = uniforms < w * world.position[query]
+        skip = {"DBN": "gamma", "CCM": "tau1"}.get(world.model)
+        stay = {
+            "CM": lambda: np.zeros(w.shape),
+            "DCM": lambda: 1.0 - p["v"][query],
+            "SDBN": lambda: 1.0 - p["s"][lists],
+            "DBN": lambda: p["gamma"][0] * (1.0 - p["s"][lists]),
+            "CCM": lambda: p["tau2"][0] * (1.0 - w) + p["tau3"][0] * w,
+        }[world.model]()
+        examined = np.empty(len(lists), np.int64)
+        chain.sample_rows(w, stay, p[skip][0] if skip else 1.0, uniforms, clicks, examined)
     return clicks

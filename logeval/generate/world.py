@@ -12,14 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from scipy.special import expit, logit
 from scipy.stats import norm, qmc
 
 from logeval import seeds
 from logeval.arrays import Floats, Ints
+from logeval.clicks.estimates import Estimate
+from logeval.clicks.fitted import Fitted
+from logeval.clicks.model import Query
+from logeval.clicks.models import Models
+from logeval.clicks.registry import MODELS
 from logeval.errors import unknown_names
-from logeval.tables import MODELS
 
 K = 10
 MIN_ITEMS, MAX_ITEMS = 12, 800
@@ -33,20 +36,23 @@ TERMINATION = 0.462
 ITEM_SPREAD, QUERY_SPREAD, TERMINATION_SPREAD = 0.8, 2.04, 2.88
 # Examination by position of the PBM, from the mean of PBMs fitted on real Yandex logs.
 EXAMINATION = np.array([1, 0.960, 0.761, 0.592, 0.457, 0.386, 0.331, 0.284, 0.262, 0.267])
+SATISFACTION, CONTINUATION = 0.5, 0.95  # of SDBN and DBN
+TAU1, TAU2, TAU3 = 0.95, 0.8, 0.4  # of the CCM
 
-# model -> name of its position parameter
-MODELS_OFFERED = {"DCM": "termination", "PBM": "examination"}
+MODELS_OFFERED = ("CM", "DCM", "SDBN", "DBN", "CCM", "PBM", "UBM")
 
 
 @dataclass(frozen=True)
 class World:
-    """Q queries; query q has items first_item[q] .. first_item[q + 1] - 1, best ranked first."""
+    """Q queries; query q has items first_item[q] .. first_item[q + 1] - 1, best ranked first.
+
+    ``parameters`` are those of the model, by the names it gives them: flat over items, or (Q, ...).
+    """
 
     model: str
     popularity: Floats  # (Q,) cumulative probability
     first_item: Ints  # (Q + 1,)
-    attraction: Floats  # flat over items
-    position: Floats  # (Q, K) termination or examination
+    parameters: dict[str, Floats]
     regions: int  # query q is query_id q // regions + 1 in region q % regions; 0: no regions
 
     @property
@@ -64,28 +70,36 @@ class World:
         q = np.arange(len(self.popularity))
         return q // max(self.regions, 1) + 1, q % max(self.regions, 1)
 
-    def models_table(self) -> pa.Table:
-        """The true parameters in the schema of the models table."""
-        Q, n = len(self.popularity), len(self.attraction)
-        owner = np.concatenate([np.repeat(np.arange(Q), self.n_items), np.repeat(np.arange(Q), K)])
+    def models(self) -> Models:
+        """The true models."""
+        Q = len(self.popularity)
         query_id, region_id = self.query_keys()
-        size = n + Q * K
-        nulls = {f.name: pa.nulls(size, f.type) for f in MODELS if f.nullable}
-        columns = nulls | {
-            "model": pa.array([self.model] * size),
-            "method": pa.array(["truth"] * size),
-            "scope": pa.array(["per-query"] * size),
-            "query_id": pa.array(query_id[owner]),
-            "region_id": pa.array(region_id[owner], mask=np.full(size, self.regions == 0)),
-            "parameter": pa.array(["attraction"] * n + [MODELS_OFFERED[self.model]] * (Q * K)),
-            "item_id": pa.array(np.arange(1, size + 1), mask=np.arange(size) >= n),
-            "position": pa.array(
-                np.concatenate([np.zeros(n), np.tile(np.arange(1, K + 1), Q)]).astype(np.int32),
-                mask=np.arange(size) < n,
-            ),
-            "value": pa.array(np.concatenate([self.attraction, self.position.ravel()])),
-        }
-        return pa.Table.from_arrays([columns[name] for name in MODELS.names], schema=MODELS)
+        regions = region_id.tolist() if self.regions else [None] * Q
+        unknown = {name: np.full(x.shape, np.nan) for name, x in self.parameters.items()}
+        fitted = Fitted(
+            model=self.model,
+            method="truth",
+            scope="per-query",
+            queries=[Query(q, r) for q, r in zip(query_id.tolist(), regions, strict=True)],
+            positions=np.full(Q, K),
+            serps=np.full(Q, np.nan),
+            item_ids=np.arange(1, self.first_item[-1] + 1),
+            offsets=self.first_item,
+            estimates={
+                name: Estimate(x, unknown[name], unknown[name], unknown[name])
+                for name, x in self.parameters.items()
+            },
+            unseen_items={
+                p.field: np.full(Q, self.parameters[p.field].mean())
+                for p in MODELS[self.model].PARAMETERS
+                if p.kind == "item"
+            },
+            unseen_query={
+                p.field: self.parameters[p.field].mean(axis=0)
+                for p in MODELS[self.model].PARAMETERS
+            },
+        )
+        return Models({self.model: fitted})
 
 
 def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
@@ -93,6 +107,7 @@ def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
     names = {name.lower(): name for name in MODELS_OFFERED}
     if model.lower() not in names:
         raise unknown_names("model", [model], MODELS_OFFERED)
+    name = names[model.lower()]
     rng = seeds.generator(seed, "world")
     weights = 1.0 / np.arange(1, queries + 1) ** ZIPF_EXPONENT
     effects = _query_effects(queries)
@@ -103,15 +118,34 @@ def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
     mean = np.where(rank < K, ATTRACTION[np.minimum(rank, K - 1)], ATTRACTION_BELOW)
     noise = ITEM_SPREAD * rng.standard_normal(len(rank))
     noise += np.repeat(QUERY_SPREAD * effects[:, 0], L)
-    attraction = expit(logit(mean) + noise)
-    if names[model.lower()] == "DCM":
-        own = rng.normal(0, 0.2, (queries, K))
-        level = logit(TERMINATION) + TERMINATION_SPREAD * effects[:, 1:2]
-        position = expit(level + own)
-    else:
-        position = EXAMINATION ** np.exp(0.3 * effects[:, 1:2])
+    parameters = {"w": expit(logit(mean) + noise)}
+    parameters |= _other_parameters(name, effects, len(rank), rng)
     popularity = np.cumsum(weights / weights.sum())
-    return World(names[model.lower()], popularity, first_item, attraction, position, regions)
+    return World(name, popularity, first_item, parameters, regions)
+
+
+def _other_parameters(
+    model: str, effects: Floats, n_items: int, rng: np.random.Generator
+) -> dict[str, Floats]:
+    """The parameters of a model besides its attraction."""
+    Q = len(effects)
+    if model == "DCM":
+        own = rng.normal(0, 0.2, (Q, K))
+        level = logit(TERMINATION) + TERMINATION_SPREAD * effects[:, 1:2]
+        return {"v": expit(level + own)}
+    if model == "PBM":
+        return {"e": EXAMINATION ** np.exp(0.3 * effects[:, 1:2])}
+    if model == "UBM":
+        distance = np.arange(K)[:, None] + 1 - np.arange(K + 1)  # to the previous click
+        e = np.maximum(0.9 * 0.8 ** np.maximum(distance - 1, 0), 0.1)
+        e[:, 0] = EXAMINATION
+        return {"e": np.tile(np.where(distance > 0, e, 0.0), (Q, 1, 1))}
+    if model in ("SDBN", "DBN"):
+        s = expit(logit(SATISFACTION) + ITEM_SPREAD * rng.standard_normal(n_items))
+        return {"s": s} | ({"gamma": np.full(Q, CONTINUATION)} if model == "DBN" else {})
+    if model == "CCM":
+        return {f"tau{i}": np.full(Q, tau) for i, tau in enumerate((TAU1, TAU2, TAU3), 1)}
+    return {}
 
 
 def _query_effects(queries: int) -> Floats:

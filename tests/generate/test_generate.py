@@ -9,6 +9,7 @@ import pytest
 import logeval
 from logeval import tables
 from logeval.generate.generate import generate, truth_folder
+from logeval.generate.world import MODELS_OFFERED
 
 # Of 35,064 real Yandex SERPs of 20 frequent queries (docs/synthetic.md).
 REAL_CTR = [0.257, 0.249, 0.170, 0.154, 0.106, 0.073, 0.069, 0.047, 0.050, 0.045]
@@ -53,8 +54,10 @@ def test_frequencies_are_zipf(log):
     assert slope == pytest.approx(-1, abs=0.1)
 
 
-@pytest.mark.parametrize("fmt", ["yandex-personalized", "yandex-relpred"])
-@pytest.mark.parametrize("model", ["dcm", "pbm"])
+@pytest.mark.parametrize(
+    ("model", "fmt"),
+    [("dcm", "yandex-personalized"), ("dcm", "yandex-relpred"), ("pbm", "yandex-personalized")],
+)
 def test_the_first_position_is_clicked_as_often_as_the_true_model_says(tmp_path, model, fmt):
     truth = generate(tmp_path / "log.tsv", model=model, format=fmt, sessions=20_000, quiet=True)
     true = tables.read_table(truth, "models").to_pandas()
@@ -64,7 +67,8 @@ def test_the_first_position_is_clicked_as_often_as_the_true_model_says(tmp_path,
     first = pd.DataFrame(
         {"item_id": serps["items"].str[0], "clicked": serps["clicks"].str[0] > 0}
     ).groupby("item_id")["clicked"].agg(["mean", "count"])  # fmt: skip
-    w = true[true["parameter"] == "attraction"].set_index("item_id")["value"]
+    w = true[(true["parameter"] == "attraction") & true["item_id"].notna()]
+    w = w.set_index("item_id")["value"]
     first = first[first["count"] > 200]
     # PBM: the first position is always examined; DCM: likewise
     z = (first["mean"] - w[first.index]) / np.sqrt(w * (1 - w) / first["count"])[first.index]
@@ -144,3 +148,21 @@ def test_every_log_has_its_own_truth(tmp_path):
     assert (one.name, two.name) == ("run.1.truth", "run.2.truth")
     with pytest.raises(logeval.LogevalError, match=r"run.1.truth: exists already"):
         generate(tmp_path / "run.1.tsv.zst", sessions=10, quiet=True)
+
+
+@pytest.mark.parametrize("model", MODELS_OFFERED)
+def test_lists_are_clicked_as_often_as_the_true_model_says(tmp_path, model):
+    truth = logeval.read_models(
+        generate(tmp_path / "log.tsv", model=model, sessions=6_000, queries=5, quiet=True)
+    )
+    log = logeval.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
+    serps = log.serps(queries="1").to_pandas()
+    serps = serps[~serps["test"]]
+    own = truth[model, "1"]
+    place = {item: i for i, item in enumerate(own.items.tolist())}
+    A = np.array([[place[i] for i in items] for items in serps["items"]])
+    p = own.click_probs(A)
+    clicked = np.stack(serps["clicks"].to_numpy()) > 0
+    z = (clicked.mean(axis=0) - p.mean(axis=0)) / np.sqrt((p * (1 - p)).mean(axis=0) / len(p))
+    assert len(p) > 2000
+    assert np.abs(z).max() < 4
