@@ -138,7 +138,9 @@ def read_manifest(path: Path | str) -> Manifest:
     return manifest
 
 
-def manifest_of(stage: str, arguments: Manifest, inputs: Iterable[Manifest], **more: Any) -> Manifest:
+def manifest_of(
+    stage: str, arguments: Manifest, inputs: Iterable[Manifest], **more: Any
+) -> Manifest:
     """A manifest: what made the table, from what, with which arguments."""
     return {
         "stage": stage,

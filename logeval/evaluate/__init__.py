@@ -1,0 +1,1 @@
+"""environments and policies -> runs."""

@@ -1,0 +1,1 @@
+"""runs -> figures and tables."""
