@@ -95,7 +95,23 @@ MODELS = pa.schema(
     metadata={"doc": "One row per parameter of a click model."},
 )
 
-TABLES: dict[str, pa.Schema] = {"serps": SERPS, "models": MODELS}
+RUNS = pa.schema(
+    [
+        _field("simulator", pa.string(), "click model, or the name of a synthetic problem"),
+        _field("policy", pa.string(), "policy with its parameters, for instance dcmKL-UCB"),
+        _field("query", pa.string(), "query_id@region_id, query_id, or synthetic"),
+        _field("run", pa.int32(), "run, from 0; equal runs of two policies meet the same users"),
+        _field("t", pa.int64(), "number of steps so far"),
+        _field("regret", pa.float64(), "cumulative expected regret"),
+        _field("reward", pa.float64(), "cumulative expected reward of what was shown"),
+        _field("optimal_reward", pa.float64(), "cumulative expected reward of the best list"),
+        _field("clicks", pa.int64(), "number of clicks"),
+        _field("optimal_steps", pa.int64(), "number of steps without regret (below 1e-9)"),
+    ],
+    metadata={"doc": "One row per simulator, policy, query, run and checkpoint t."},
+)
+
+TABLES: dict[str, pa.Schema] = {"serps": SERPS, "models": MODELS, "runs": RUNS}
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

@@ -1,1 +1,6 @@
-"""environments and policies -> runs."""
+"""Environments and policies -> runs."""
+
+from logeval.evaluate.api import evaluate
+from logeval.evaluate.results import Runs
+
+__all__ = ["Runs", "evaluate"]

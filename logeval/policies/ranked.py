@@ -52,7 +52,7 @@ def recommend_rows(t, rounds, best, lazy, kind, b, selection, nothing, item, u, 
                 select(lazy, kind, b, r * K + k, *selection)
                 e = chosen[r, k] = held[r * K + k, 0]
             else:
-                select_from_all = (start, selection[1], selection[2], nothing) + selection[4:]
+                select_from_all = (*selection[:3], nothing, *selection[4:])
                 select(lazy, kind, b, r * K + k, *select_from_all)
                 e = chosen[r, k] = held[r * K + k, 0]
                 if taken[e]:

@@ -52,7 +52,7 @@ def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
         raise unknown_names("policy", unknown, POLICIES)
     specs = []
     for policy, name, given in parsed:
-        if not isinstance(policy, str):
+        if isinstance(policy, type):
             specs.append(
                 PolicySpec(f"{policy.__module__}:{policy.__qualname__}", policy, {}, False)
             )
