@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ def evaluate(
 ) -> Runs:
     """Run each policy ``runs`` times for ``horizon`` steps on each query.
 
-    ``models`` are fitted click models, or the folder of a models table; ``problem`` names
+    ``models`` are fitted click models (``(name, query, model)`` each, as ``fit_models`` returns
+    them), or the folder of a models table; ``problem`` names
     synthetic ones instead, ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``. A policy is a name, with
     parameters if need be (``RankedExp3(gamma=0.05)``), ``module:Class``, or a class. With
     ``out`` the runs table is written there as it grows, and the same call goes on where an
@@ -60,8 +61,8 @@ def evaluate(
         settings = {
             "horizon": horizon,
             "seed": seed,
-            "reward": problems[0].reward,
-            "positions": problems[0].K if problem is None else None,
+            "rewards": {p.simulator: p.reward for p in problems},
+            "positions": {p.simulator: p.K for p in problems},
             "checkpoints": list(experiment.checkpoints),
         }
         store.open(settings, problems)
@@ -101,12 +102,7 @@ def _problems(
             raise LogevalError(f"problem {twice[0]} is given twice")
         return problems
     if isinstance(models, str | Path):
-        from logeval.clicks.fit import read_models
+        from logeval.clicks.models import read_models
 
         models = read_models(models)
-    return problems_of(_with_queries(models), positions, reward, queries)
-
-
-def _with_queries(models: Any) -> Iterable[tuple[str, Any]]:
-    """(query, model) pairs of a mapping, or of such pairs."""
-    return models.items() if hasattr(models, "items") else models
+    return problems_of(models, positions, reward, queries)

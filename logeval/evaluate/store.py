@@ -44,6 +44,8 @@ class Store:
             found = tables.read_manifest(self.folder)
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
+            for key in ("rewards", "positions"):
+                manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise LogevalError(
                 f"{self.folder}: holds other files; name a new folder for the output"
@@ -66,7 +68,8 @@ class Store:
             f"{key} is {have.get(key)} there and {want.get(key)} here"
             for have, want in ((found, asked), (found["arguments"], asked["arguments"]))
             for key in want
-            if key not in ("arguments", "problems", "inputs") and have.get(key) != want[key]
+            if key not in ("arguments", "problems", "inputs")
+            and not _agree(have.get(key), want[key])
         ]
         differences += [
             f"the model of {name} is not the same"
@@ -114,6 +117,13 @@ class Store:
     def _files(self) -> list[Path]:
         merged = [self.file] if self.file.exists() else []
         return merged + sorted(self.units.glob("*.parquet"))
+
+
+def _agree(have: Any, want: Any) -> bool:
+    """Equal; settings by simulator agree when they do on the simulators that both have."""
+    if isinstance(have, dict) and isinstance(want, dict):
+        return all(have[key] == want[key] for key in have.keys() & want.keys())
+    return bool(have == want)
 
 
 def sorted_rows(rows: pa.Table) -> pa.Table:

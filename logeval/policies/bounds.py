@@ -60,7 +60,7 @@ def kl_upper(p, delta):
         q -= step
         if q <= p:  # delta is below the rounding of d
             return p
-        if abs(step) <= 1e-6 * (q - p):
+        if abs(step) <= 1e-6 * min(q - p, 1.0 - q):
             break
     return q
 

@@ -101,44 +101,38 @@ def parse_problem(text: str, reward: str | None = None) -> Problem:
 
 
 def problems_of(
-    models: Iterable[tuple[str, Any]],
+    models: Iterable[tuple[str, object, Any]],
     positions: int | None = None,
     reward: str | None = None,
     queries: Sequence[str] | None = None,
 ) -> list[Problem]:
-    """The problems of fitted click models, given as (query, model) pairs.
+    """The problems of fitted click models, given as (name, query, model).
 
     ``positions`` shortens the lists, ``reward`` replaces the model's own, ``queries`` selects.
     """
-    by_query = dict(models)
+    by_query = [(str(query), model) for _, query, model in models]
     if queries is not None:
-        unknown = [q for q in queries if q not in by_query]
+        unknown = [q for q in queries if q not in {query for query, _ in by_query}]
         if unknown:
-            raise unknown_names("queries", unknown, by_query)
-        by_query = {q: by_query[q] for q in queries}
-    problems = [_problem(query, model, positions, reward) for query, model in by_query.items()]
-    if not problems:
+            raise unknown_names("query", unknown, [query for query, _ in by_query])
+        by_query = [(query, model) for query, model in by_query if query in queries]
+    if not by_query:
         raise LogevalError("there are no models to simulate; fit some with fit-models")
-    short = [p.query for p in problems if p.L < p.K]
+    K = positions or min(model.K for _, model in by_query)
+    short = [query for query, model in by_query if len(model.items) < K]
     if short:
         raise LogevalError(
-            f"{len(short)} queries have fewer items than positions ({', '.join(short[:5])}); "
+            f"{len(short)} queries have fewer than {K} items ({', '.join(short[:5])}); "
             "lower --positions or select others with --queries"
         )
-    if len({p.K for p in problems}) > 1:
-        raise LogevalError("the queries differ in their number of positions; set --positions")
-    return problems
+    return [_problem(query, model, K, reward) for query, model in by_query]
 
 
-def _problem(query: str, model: Any, positions: int | None, reward: str | None) -> Problem:
-    K = positions or model.K
+def _problem(query: str, model: Any, K: int, reward: str | None) -> Problem:
     if not 1 <= K <= model.K:
         raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
     chosen = _known_reward(reward, model.rewards) or model.rewards[0]
-    if len(model.items) < K:  # reported by the caller, for all queries at once
-        best = np.zeros(K, dtype=np.int64)
-    else:
-        best = np.asarray(model.best_list(K, chosen), dtype=np.int64)
+    best = np.asarray(model.best_list(K, chosen), dtype=np.int64)
     return Problem(model.name, query, cast(Chain | Browsing, model.users), best, chosen)
 
 
