@@ -18,6 +18,7 @@ from logeval.errors import LogevalError
 from logeval.progress import Bars
 
 Tick = Callable[[float], None]
+CONNECT_SECONDS = 10  # to reach a scheduler
 POLL_SECONDS = 0.5  # between two looks at the progress of local processes
 
 
@@ -40,8 +41,6 @@ def run_tasks(
     quiet: bool = False,
 ) -> Iterator[Any]:
     """The results of ``function(task.argument, tick)`` as they become ready."""
-    if workers < 1:
-        raise LogevalError(f"workers={workers}: there must be at least one")
     totals: dict[str, float] = {}
     for task in tasks:
         totals[task.title] = totals.get(task.title, 0.0) + task.size
@@ -107,7 +106,7 @@ def _on_cluster(
     except ImportError:
         raise LogevalError("--scheduler needs Dask: pip install 'logeval[cluster]'") from None
     try:
-        client = Client(scheduler, timeout="10s")
+        client = Client(scheduler, timeout=CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError):
         raise LogevalError(
             f"there is no Dask scheduler at {scheduler}; start one with: dask scheduler"

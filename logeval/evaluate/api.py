@@ -46,6 +46,8 @@ def evaluate(
     """
     if runs < 1:
         raise LogevalError(f"runs={runs}: there must be at least one")
+    if workers < 1:
+        raise LogevalError(f"workers={workers}: there must be at least one")
     problems = _problems(models, problem, positions, reward, queries)
     experiment = Experiment(
         problems=tuple(problems),

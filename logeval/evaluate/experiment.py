@@ -146,7 +146,7 @@ def checkpoints_of(horizon: int, checkpoints: int | Sequence[int] | None = None)
         if n < 1:
             raise LogevalError(f"checkpoints={n}: there must be at least one")
         even = np.linspace(horizon / n, horizon, n)
-        steps = np.rint(np.concatenate([np.geomspace(1, horizon, n), even])).astype(int)
+        steps = np.rint(np.concatenate([np.geomspace(1, horizon, n), even])).astype(int).clip(1)
     else:
         steps = np.array(checkpoints, dtype=int)
     wrong = [int(t) for t in steps if not 1 <= t <= horizon]

@@ -65,7 +65,9 @@ class Store:
                 f"{self.folder}: was made by {found.get('stage')}; name another folder"
             )
         differences = [
-            f"{key} is {have.get(key)} there and {want.get(key)} here"
+            f"{key} differ"
+            if key == "checkpoints"
+            else f"{key} is {have.get(key)} there and {want[key]} here"
             for have, want in ((found, asked), (found["arguments"], asked["arguments"]))
             for key in want
             if key not in ("arguments", "problems", "inputs")

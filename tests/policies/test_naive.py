@@ -1,5 +1,7 @@
 """Each policy recommends the same lists as a plain NumPy version written independently."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def environment_and_labels():
     environment = RankingEnvironment(PROBLEMS, REPLICAS, seed=5)
     _, label = setting_of(environment, HORIZON).random_labels()
     start = np.concatenate([[0], np.cumsum(environment.L)])
-    return environment, [label[a:z] for a, z in zip(start[:-1], start[1:], strict=True)]
+    return environment, [label[a:z] for a, z in itertools.pairwise(start)]
 
 
 @pytest.mark.parametrize("name", CASCADES)

@@ -10,7 +10,10 @@ from logeval.policies.registry import POLICIES, parse_policies
         ("dcmkl-ucb", "dcmKL-UCB"),
         ("RANKEDEXP3( gamma = 0.050 )", "RankedExp3(gamma=0.05)"),
         ("CascadeKL-UCB(order=descending)", "CascadeKL-UCB"),
-        ("CascadeKL-UCB(init=rounds,order=ascending)", "CascadeKL-UCB(order=ascending,init=rounds)"),
+        (
+            "CascadeKL-UCB(init=rounds,order=ascending)",
+            "CascadeKL-UCB(order=ascending,init=rounds)",
+        ),
     ],
 )
 def test_names_print_as_they_parse(text, name):
