@@ -1,1 +1,1 @@
-"""The commands: parse, call, print; one file per stage."""
+"""The commands: parse, call, print; no logic. One file per stage."""

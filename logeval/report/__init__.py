@@ -1,1 +1,1 @@
-"""runs -> figures and tables."""
+"""Tables -> figures, and the report."""
