@@ -98,13 +98,16 @@ MODELS = pa.schema(
 RUNS = pa.schema(
     [
         _field("simulator", pa.string(), "click model, or the name of a synthetic problem"),
+        _field("track", pa.string(), "ranking: a step shows a list; rank1: an item at a position"),
         _field("policy", pa.string(), "policy with its parameters, for instance dcmKL-UCB"),
         _field("query", pa.string(), "query_id@region_id, query_id, or synthetic"),
         _field("run", pa.int32(), "run, from 0; equal runs of two policies meet the same users"),
         _field("t", pa.int64(), "number of steps so far"),
         _field("regret", pa.float64(), "cumulative expected regret"),
         _field("reward", pa.float64(), "cumulative expected reward of what was shown"),
-        _field("optimal_reward", pa.float64(), "cumulative expected reward of the best list"),
+        _field(
+            "optimal_reward", pa.float64(), "cumulative expected reward of the best list or pair"
+        ),
         _field("clicks", pa.int64(), "number of clicks"),
         _field("optimal_steps", pa.int64(), "number of steps without regret (below 1e-9)"),
     ],

@@ -36,6 +36,9 @@ def evaluate(
     ] = None,
     horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 10_000,
     runs: Annotated[int, typer.Option(help="Runs of each query.")] = 5,
+    track: Annotated[
+        str | None, typer.Option(help="ranking or rank1; default: the policies' own.")
+    ] = None,
     positions: Annotated[
         int | None, typer.Option(help="Length of the lists; default: the model's.")
     ] = None,
@@ -74,6 +77,7 @@ def evaluate(
         policies=policy or [],
         horizon=horizon,
         runs=runs,
+        track=track,
         positions=positions,
         queries=[q.strip() for q in queries.split(",")] if queries else None,
         reward=reward,
@@ -151,8 +155,10 @@ def summary_text(runs: Runs) -> str:
     """The summary as a table for people."""
     summary: pd.DataFrame = runs.summary()
     several = summary["simulator"].nunique() > 1
+    tracks = summary["track"].nunique() > 1
     shown = {
         **({"simulator": summary["simulator"]} if several else {}),
+        **({"track": summary["track"]} if tracks else {}),
         "policy": summary["policy"],
         "regret": summary["regret"].map("{:.1f}".format),
         "95% interval": _intervals(summary, "low", "high"),

@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from logeval.errors import LogevalError
-from logeval.evaluate.experiment import Experiment, checkpoints_of, run_unit
+from logeval.errors import LogevalError, unknown_names
+from logeval.evaluate.experiment import AnyProblem, Experiment, checkpoints_of, run_unit
 from logeval.evaluate.results import Runs
 from logeval.evaluate.store import Store, select
-from logeval.policies.registry import parse_policies
+from logeval.names import parse_call
+from logeval.policies.registry import in_tracks, parse_policies
 from logeval.simulate.problems import Problem, parse_problem, problems_of
+from logeval.simulate.rank1 import Rank1Problem, parse_needle, rank1_problem
 from logeval.tables import RUNS
 from logeval.work import run_tasks
 
@@ -25,6 +27,7 @@ def evaluate(
     policies: Sequence[str | type],
     horizon: int,
     runs: int,
+    track: str | None = None,
     positions: int | None = None,
     queries: Sequence[str] | None = None,
     reward: str | None = None,
@@ -48,10 +51,14 @@ def evaluate(
         raise LogevalError(f"runs={runs}: there must be at least one")
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
-    problems = _problems(models, problem, positions, reward, queries)
+    parsed = parse_policies(policies)
+    given = _problems(models, problem, positions, reward, queries)
+    only_pairs = all(isinstance(p, Rank1Problem) for p in given)
+    specs = in_tracks(parsed, track, default="rank1" if only_pairs else "ranking")
+    problems = _in_tracks(given, {spec.track for spec in specs})
     experiment = Experiment(
         problems=tuple(problems),
-        policies=tuple(parse_policies(policies)),
+        policies=tuple(specs),
         runs=runs,
         checkpoints=checkpoints_of(horizon, checkpoints),
         seed=seed,
@@ -63,8 +70,8 @@ def evaluate(
         settings = {
             "horizon": horizon,
             "seed": seed,
-            "rewards": {p.simulator: p.reward for p in problems},
-            "positions": {p.simulator: p.K for p in problems},
+            "rewards": {f"{p.simulator} ({p.track})": p.reward for p in problems},
+            "positions": {f"{p.simulator} ({p.track})": p.K for p in problems},
             "checkpoints": list(experiment.checkpoints),
         }
         store.open(settings, problems)
@@ -89,14 +96,14 @@ def _problems(
     positions: int | None,
     reward: str | None,
     queries: Sequence[str] | None,
-) -> list[Problem]:
+) -> list[AnyProblem]:
     if (models is None) == (problem is None):
         raise LogevalError("give either fitted models or --problem")
     if problem is not None:
         if positions is not None or queries is not None:
             raise LogevalError("a synthetic problem has its own K and no queries")
         names = [problem] if isinstance(problem, str) else list(problem)
-        problems = [parse_problem(name, reward) for name in names]
+        problems = [_synthetic(name, reward) for name in names]
         twice = [
             p.simulator for p in problems if sum(o.simulator == p.simulator for o in problems) > 1
         ]
@@ -107,4 +114,27 @@ def _problems(
         from logeval.clicks.models import read_models
 
         models = read_models(models)
-    return problems_of(models, positions, reward, queries)
+    return list(problems_of(models, positions, reward, queries))
+
+
+def _synthetic(text: str, reward: str | None) -> AnyProblem:
+    if text.lower().startswith("rank1:"):  # rank1:K=64,... is rank1(K=64,...)
+        text = f"rank1({text[len('rank1:') :]})"
+    name = parse_call(text)[0].lower()
+    if name == "rank1":
+        return parse_needle(text)
+    if name == "b_lb":
+        return parse_problem(text, reward)
+    raise unknown_names("problem", [name], ["B_LB", "rank1"])
+
+
+def _in_tracks(problems: list[AnyProblem], tracks: set[str | None]) -> list[AnyProblem]:
+    """The problems of the tracks that the policies are in; a PBM is a problem of both."""
+    found: list[AnyProblem] = []
+    if "ranking" in tracks:
+        found += [p for p in problems if isinstance(p, Problem)]
+    if "rank1" in tracks:
+        found += [p if isinstance(p, Rank1Problem) else rank1_problem(p) for p in problems]
+    if "ranking" in tracks and len([p for p in found if p.track == "ranking"]) < len(problems):
+        raise LogevalError("policies that show lists cannot run on a rank1 problem")
+    return found

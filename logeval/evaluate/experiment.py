@@ -18,20 +18,22 @@ from logeval.evaluate.runner import CheckedPolicy, run
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Policy, Setting
 from logeval.simulate.problems import Problem
+from logeval.simulate.rank1 import Rank1Environment, Rank1Problem
 from logeval.simulate.ranking import RankingEnvironment
 from logeval.tables import RUNS
 from logeval.work import Task, Tick
 
 LARGEST_UNIT = 32  # replicas: enough that calls of kernels cost little, few enough to share out
 SMALLEST_UNIT = 8
-Key = tuple[str, str, str, int]  # simulator, policy, query, run
+Key = tuple[str, str, str, str, int]  # simulator, track, policy, query, run
+AnyProblem = Problem | Rank1Problem
 
 
 @dataclass(frozen=True)
 class Unit:
     """One policy on some replicas (index of the problem, run) of one simulator."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[AnyProblem, ...]
     policy: PolicySpec
     replicas: tuple[tuple[int, int], ...]
     checkpoints: tuple[int, ...]
@@ -42,7 +44,7 @@ class Unit:
 class Experiment:
     """All policies on all runs of all problems."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[AnyProblem, ...]
     policies: tuple[PolicySpec, ...]
     runs: int
     checkpoints: tuple[int, ...]
@@ -51,9 +53,10 @@ class Experiment:
     def keys(self) -> list[Key]:
         """Every replica of every policy."""
         return [
-            (problem.simulator, policy.name, problem.query, run)
+            (problem.simulator, problem.track, policy.name, problem.query, run)
             for policy in self.policies
             for problem in self.problems
+            if problem.track == policy.track
             for run in range(self.runs)
         ]
 
@@ -64,18 +67,18 @@ class Experiment:
         size = int(np.clip(len(missing) // (4 * workers), SMALLEST_UNIT, LARGEST_UNIT))
         tasks = []
         for policy in self.policies:
-            for simulator in dict.fromkeys(p.simulator for p in self.problems):
-                mine = [p for p in self.problems if p.simulator == simulator]
+            in_track = [p for p in self.problems if p.track == policy.track]
+            for simulator in dict.fromkeys(p.simulator for p in in_track):
+                mine = [p for p in in_track if p.simulator == simulator]
                 index = {p.query: q for q, p in enumerate(mine)}
-                replicas = [
-                    (index[k[2]], k[3]) for k in missing if k[:2] == (simulator, policy.name)
-                ]
+                this = (simulator, policy.track, policy.name)
+                replicas = [(index[key[3]], key[4]) for key in missing if key[:3] == this]
                 for i in range(0, len(replicas), size):
                     tasks.append(self._task(mine, policy, replicas[i : i + size]))
         return tasks
 
     def _task(
-        self, problems: list[Problem], policy: PolicySpec, replicas: list[tuple[int, int]]
+        self, problems: list[AnyProblem], policy: PolicySpec, replicas: list[tuple[int, int]]
     ) -> Task:
         used = sorted({q for q, _ in replicas})
         unit = Unit(
@@ -90,7 +93,7 @@ class Experiment:
 
 def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     """The rows of a unit in the runs table; ``tick`` hears the list-steps done."""
-    environment = RankingEnvironment(unit.problems, unit.replicas, unit.seed)
+    environment = _environment(unit)
     setting = Setting(
         K=environment.K,
         L=environment.L,
@@ -107,7 +110,9 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     )  # fmt: skip
     policy: Policy = unit.policy.make(setting)
     if not unit.policy.checked:
-        policy = CheckedPolicy(policy, unit.policy.name, environment.L, environment.K)
+        policy = CheckedPolicy(
+            policy, unit.policy.name, environment.limits(), unit.policy.track == "ranking"
+        )
     R = len(unit.replicas)
     totals = run(environment, policy, unit.checkpoints, lambda steps: tick(steps * R))
     better = totals.better_than_best()
@@ -120,6 +125,7 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     n = len(unit.checkpoints)
     columns = {
         "simulator": [unit.problems[0].simulator] * (R * n),
+        "track": [unit.problems[0].track] * (R * n),
         "policy": [unit.policy.name] * (R * n),
         "query": np.repeat([unit.problems[q].query for q, _ in unit.replicas], n),
         "run": np.repeat([run for _, run in unit.replicas], n),
@@ -131,6 +137,14 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
         "optimal_steps": totals.optimal_steps.ravel(),
     }
     return pa.table(columns).cast(RUNS)
+
+
+def _environment(unit: Unit) -> RankingEnvironment | Rank1Environment:
+    lists = [p for p in unit.problems if isinstance(p, Problem)]
+    if lists:
+        return RankingEnvironment(lists, unit.replicas, unit.seed)
+    pairs = [p for p in unit.problems if isinstance(p, Rank1Problem)]
+    return Rank1Environment(pairs, unit.replicas, unit.seed)
 
 
 def checkpoints_of(horizon: int, checkpoints: int | Sequence[int] | None = None) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ class Runs:
         return horizon_of(self.rows)
 
     def summary(self, t: int | None = None) -> pd.DataFrame:
-        """One row per simulator and policy, best first, at step t (default: the horizon).
+        """One row per simulator, track and policy, best first, at step t (default: the horizon).
 
         ``regret`` with its 95% interval (``low``, ``high``) and the papers' standard error
         (``stderr``), ``relative_regret`` (of the optimal reward), ``share_of_optimum`` (reward
@@ -58,7 +58,7 @@ class Runs:
         """
         rows = self.table()
         rows = rows[rows["t"] == (t or self.horizon)]
-        parts = [self._summary_of(part) for _, part in rows.groupby("simulator", sort=True)]
+        parts = [self._summary_of(part) for _, part in rows.groupby(["simulator", "track"])]
         return pd.concat(parts, ignore_index=True)
 
     def _summary_of(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -79,6 +79,7 @@ class Runs:
         summary = pd.DataFrame(
             {
                 "simulator": rows["simulator"].iloc[0],
+                "track": rows["track"].iloc[0],
                 "policy": policies,
                 "regret": regret,
                 "low": low,
@@ -97,8 +98,13 @@ class Runs:
         return summary.sort_values("regret", kind="stable")
 
     def curves(self, query: str | None = None) -> dict[str, dict[str, pd.DataFrame]]:
-        """Per simulator and policy: t, regret, low, high; of all queries, or of one."""
+        """Per simulator (and track, if there are two) and policy: t, regret, low, high.
+
+        Of all queries, or of one.
+        """
         rows = self.table()
+        if rows["track"].nunique() > 1:
+            rows["simulator"] += " (" + rows["track"] + ")"
         if query is not None:
             rows = rows[rows["query"] == query]
         return {

@@ -100,28 +100,33 @@ def run(
 
 
 class CheckedPolicy:
-    """A user's policy whose lists are checked before the compiled code indexes with them."""
+    """A user's policy whose actions are checked before the compiled code indexes with them.
 
-    def __init__(self, policy: Policy, name: str, L: Ints, K: int) -> None:
-        self.policy, self.name, self.L, self.K = policy, name, L, K
+    ``limits`` (R, K) holds the number of items at each place of a list. The places of a list have
+    the same items, which must differ; those of a pair do not.
+    """
+
+    def __init__(self, policy: Policy, name: str, limits: Ints, distinct: bool = True) -> None:
+        self.policy, self.name, self.limits, self.distinct = policy, name, limits, distinct
 
     def recommend(self, t: int) -> Ints:
         """The policy's lists, as int64."""
         A = np.asarray(self.policy.recommend(t))
-        if A.shape != (len(self.L), self.K) or A.dtype.kind not in "iu":
+        if A.shape != self.limits.shape or A.dtype.kind not in "iu":
             raise LogevalError(
                 f"policy {self.name}: recommend must return integers of shape "
-                f"({len(self.L)}, {self.K}), not {A.dtype} of shape {A.shape}"
+                f"{self.limits.shape}, not {A.dtype} of shape {A.shape}"
             )
-        outside = (A < 0) | (A >= self.L[:, None])
-        ordered = np.sort(A, axis=1)
-        repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-        wrong = np.flatnonzero(outside.any(axis=1) | repeated)
-        if len(wrong):
-            r = wrong[0]
+        wrong = ((A < 0) | (A >= self.limits)).any(axis=1)
+        if self.distinct:
+            ordered = np.sort(A, axis=1)
+            wrong |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if wrong.any():
+            r = int(np.argmax(wrong))
+            different = "different " if self.distinct else ""
             raise LogevalError(
-                f"policy {self.name}: at step {t} the list {A[r].tolist()} of replica {r} must "
-                f"hold {self.K} different items from 0 to {self.L[r] - 1}"
+                f"policy {self.name}: at step {t} the choice {A[r].tolist()} of replica {r} must "
+                f"hold {different}numbers from 0 to {(self.limits[r] - 1).tolist()}"
             )
         return np.ascontiguousarray(A, dtype=np.int64)
 

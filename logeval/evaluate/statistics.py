@@ -31,10 +31,10 @@ def bootstrap_means(x: Floats, resamples: int = RESAMPLES, seed: int = 0) -> Flo
     """
     rng = generator(seed, "bootstrap")
     Q, N = x.shape[:2]
-    n_runs = np.count_nonzero(~np.isnan(x.reshape(Q, N, -1)[:, :, 0]), axis=1)
+    n_runs = N - np.isnan(x.reshape(Q, N, -1)[:, :, 0]).sum(axis=1)
     means = np.empty((resamples, *x.shape[2:]))
     for b in range(resamples):
-        q = rng.integers(Q, size=Q)
+        q = np.asarray(rng.integers(Q, size=Q))
         n = n_runs[q].reshape(Q, 1)
         runs = (rng.random((Q, N)) * n).astype(int)
         counted = np.arange(N) < n

@@ -19,11 +19,10 @@ import pyarrow.parquet as pq
 
 from logeval import tables
 from logeval.errors import LogevalError
-from logeval.evaluate.experiment import Key
-from logeval.simulate.problems import Problem
+from logeval.evaluate.experiment import AnyProblem, Key
 from logeval.tables import RUNS
 
-KEY = ("simulator", "policy", "query", "run")
+KEY = ("simulator", "track", "policy", "query", "run")
 
 
 class Store:
@@ -34,11 +33,11 @@ class Store:
         self.units = self.folder / "units"
         self.file = self.folder / "runs.parquet"
 
-    def open(self, settings: dict[str, Any], problems: Sequence[Problem]) -> None:
+    def open(self, settings: dict[str, Any], problems: Sequence[AnyProblem]) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
         if self.folder.exists() and not self.folder.is_dir():
             raise LogevalError(f"{self.folder}: is a file; name a folder for the output")
-        checksums = {f"{p.simulator} {p.query}": p.checksum() for p in problems}
+        checksums = {f"{p.simulator} {p.query} ({p.track})": p.checksum() for p in problems}
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums)
         if (self.folder / tables.MANIFEST).exists():
             found = tables.read_manifest(self.folder)

@@ -82,12 +82,13 @@ def reproduce(
         out=out,
         quiet=quiet,
     ).summary()
-    ours = summary.set_index(["simulator", "policy"])
+    keys = zip(summary["simulator"], summary["policy"], strict=True)
+    ours = dict(zip(keys, zip(summary["regret"], summary["stderr"], strict=True), strict=True))
     rows = []
     for table, published in ((1, TABLE_1), (2, TABLE_2)):
         for cell, values in published.items():
             for policy, value in zip(_POLICIES[table], values, strict=True):
-                regret, stderr = ours.loc[(problem_name(*cell), policy), ["regret", "stderr"]]
+                regret, stderr = ours[problem_name(*cell), policy]
                 name = policy.partition("(")[0]
                 rows.append(
                     {

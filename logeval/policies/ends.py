@@ -45,9 +45,10 @@ class Random:
 
 
 class Oracle:
-    """The best list at every step; regret exactly 0."""
+    """The best list, or pair, at every step; regret exactly 0."""
 
     PARAMETERS: ClassVar[dict] = {}
+    TRACK: ClassVar = None  # any
 
     def __init__(self, setting: Setting) -> None:
         self._A = np.ascontiguousarray(setting.best)

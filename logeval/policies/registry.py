@@ -6,12 +6,12 @@ import ast
 import importlib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
-from logeval.policies import cascade, ends, exp3, ranked
+from logeval.policies import cascade, ends, exp3, pairs, rank1elim, ranked
 from logeval.policies.setting import Policy, Setting
 
 POLICIES: dict[str, type] = {
@@ -23,9 +23,17 @@ POLICIES: dict[str, type] = {
     "RankedUCB1": ranked.RankedUCB1,
     "RankedKL-UCB": ranked.RankedKLUCB,
     "RankedExp3": exp3.RankedExp3,
+    "Rank1ElimKL": rank1elim.Rank1ElimKL,
+    "Rank1Elim": rank1elim.Rank1Elim,
+    "UCB1Elim": pairs.UCB1Elim,
+    "UCB1": pairs.PairUCB1,
+    "KL-UCB": pairs.PairKLUCB,
     "Random": ends.Random,
     "Oracle": ends.Oracle,
 }
+
+
+TRACKS = ("ranking", "rank1")
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,7 @@ class PolicySpec:
     cls: type
     parameters: dict[str, Any] = field(default_factory=dict)
     checked: bool = True  # built in: its lists need no checking
+    track: str | None = "ranking"  # None: any
 
     def make(self, setting: Setting) -> Policy:
         """The policy, ready for step 1."""
@@ -53,18 +62,39 @@ def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
     specs = []
     for policy, name, given in parsed:
         if isinstance(policy, type):
-            specs.append(
-                PolicySpec(f"{policy.__module__}:{policy.__qualname__}", policy, {}, False)
-            )
+            name = f"{policy.__module__}:{policy.__qualname__}"
+            specs.append(PolicySpec(name, policy, {}, False, _track(policy)))
         elif ":" in name:
             values = {key: _literal(value) for key, value in given.items()}
-            specs.append(PolicySpec(format_call(name, values), _imported(name), values, False))
+            cls = _imported(name)
+            specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
         else:
             specs.append(_built_in(by_lower[name.lower()], given))
     twice = {s.name for s in specs if sum(o.name == s.name for o in specs) > 1}
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
     return specs
+
+
+def _track(cls: type) -> str | None:
+    track: str | None = getattr(cls, "TRACK", "ranking")
+    return track
+
+
+def in_tracks(
+    specs: Sequence[PolicySpec], track: str | None = None, default: str = "ranking"
+) -> list[PolicySpec]:
+    """The policies, each in its own track; the Oracle in every track that the others have.
+
+    ``track`` allows one track only; ``default`` is that of an Oracle alone.
+    """
+    if track is not None and track not in TRACKS:
+        raise unknown_names("track", [track], TRACKS)
+    wrong = [s for s in specs if track is not None and s.track not in (track, None)]
+    if wrong:
+        raise LogevalError(f"policy {wrong[0].name} is not of the track {track}")
+    present = [t for t in TRACKS if any(s.track == t for s in specs)] or [track or default]
+    return [replace(s, track=t) for s in specs for t in present if s.track in (t, None)]
 
 
 def _built_in(name: str, given: dict[str, str]) -> PolicySpec:
@@ -78,7 +108,7 @@ def _built_in(name: str, given: dict[str, str]) -> PolicySpec:
     defaults = cls.__init__.__kwdefaults__ or {}  # type: ignore[misc]
     values = {key: _value(name, key, given[key], known[key]) for key in known if key in given}
     values = {key: value for key, value in values.items() if value != defaults[key]}
-    return PolicySpec(format_call(name, values), cls, values)
+    return PolicySpec(format_call(name, values), cls, values, track=_track(cls))
 
 
 def _value(name: str, key: str, text: str, kind: Any) -> Any:

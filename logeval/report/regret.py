@@ -84,8 +84,8 @@ def save_regret(
         raise LogevalError(f"{out}: cannot write this kind of figure; use .pdf, .png or .svg")
     simulators = list(runs.curves())
     if len(simulators) == 1:
-        axes = plot_regret(runs, log_x=log_x, per_query=per_query)
-        figure = np.atleast_1d(axes).flat[0].figure
+        plot_regret(runs, log_x=log_x, per_query=per_query)
+        figure = plt.gcf()
     elif per_query:
         raise LogevalError("small multiples need runs of one simulator")
     else:

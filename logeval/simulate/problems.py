@@ -33,6 +33,7 @@ class Problem:
     users: Chain | Browsing
     best: Ints  # (K,) the list with the highest expected reward
     reward: str  # what is counted: satisfaction, clicks, or any-click
+    track: str = "ranking"
 
     @property
     def L(self) -> int:
@@ -84,6 +85,15 @@ def parse_problem(text: str, reward: str | None = None) -> Problem:
     if name.lower() != "b_lb":
         raise unknown_names("problem", [name], ["B_LB"])
     kinds = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
+    values = numbers(text, given, kinds, optional=("gamma",))
+    return b_lb(**values, reward=_known_reward(reward, REWARDS) or "satisfaction")
+
+
+def numbers(
+    text: str, given: dict[str, str], kinds: dict[str, type], optional: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The parameters of a synthetic problem; their names are matched without regard to case."""
+    name = parse_call(text)[0]
     by_lower = {key.lower(): key for key in kinds}
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -94,10 +104,10 @@ def parse_problem(text: str, reward: str | None = None) -> Problem:
             values[key] = kinds[key](value)
         except ValueError:
             raise LogevalError(f"{text}: {key}={value} is not a number") from None
-    missing = [key for key in kinds if key not in values and key != "gamma"]
+    missing = [key for key in kinds if key not in values and key not in optional]
     if missing:
-        raise LogevalError(f"{text}: {missing[0]} is missing; write B_LB(L=16,K=4,p=0.2,gap=0.15)")
-    return b_lb(**values, reward=_known_reward(reward, REWARDS) or "satisfaction")
+        raise LogevalError(f"{text}: {missing[0]} is missing; {name} needs {', '.join(kinds)}")
+    return values
 
 
 def problems_of(

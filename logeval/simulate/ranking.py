@@ -123,6 +123,10 @@ class RankingEnvironment:
         """The replicas, 0 to R - 1."""
         return range(len(self.replicas))
 
+    def limits(self) -> Ints:
+        """(R, K) the number of items."""
+        return np.repeat(self.L[:, None], self.K, axis=1)
+
     def step(self, A: Ints) -> Ints:
         """Show the lists A (R, K) to the next users; their clicks (R, K), reused by the next."""
         self._t += 1

@@ -115,7 +115,7 @@ def test_other_models_in_the_same_folder_are_refused(tmp_path):
     settings = {**SMALL, "runs": 1, "out": tmp_path / "out", "policies": ["Random"]}
     evaluate(models("DCM", (4, 5), K=2, seed=0), **settings)
     evaluate(models("DCM", (4, 5, 6), K=2, seed=0), **settings)  # one more query is fine
-    with pytest.raises(LogevalError, match="the model of DCM 7@0 is not the same"):
+    with pytest.raises(LogevalError, match=r"the model of DCM 7@0 .* is not the same"):
         evaluate(models("DCM", (4, 5), K=2, seed=50), **settings)
 
 
@@ -126,7 +126,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path):
 
 
 def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(tmp_path):
-    settings = "policies=['dcmKL-UCB', 'RankedKL-UCB'], horizon=4000, runs=40, quiet=True"
+    settings = "policies=['dcmKL-UCB', 'RankedKL-UCB'], horizon=3000, runs=32, quiet=True"
     code = (
         "from logeval.evaluate import evaluate\n"
         f"evaluate(problem='{PROBLEM}', out=OUT, {settings})\n"
@@ -142,7 +142,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(tmp_path):
     assert start(whole).wait() == 0
     rng = np.random.default_rng()
     interrupted = 0
-    for _ in range(4):
+    for _ in range(3):
         process = start(killed)
         while not (killed / "manifest.json").exists() and process.poll() is None:
             time.sleep(0.01)
@@ -177,7 +177,7 @@ def test_a_users_own_policy_runs_in_the_same_loop(tmp_path):
 
 
 def test_wrong_lists_of_a_users_policy_are_named():
-    with pytest.raises(LogevalError, match=r"at step 1 the list \[0, 0\].*2 different items"):
+    with pytest.raises(LogevalError, match=r"at step 1 the choice \[0, 0\].*different numbers"):
         evaluate(
             problem="B_LB(L=4,K=2,p=0.2,gap=0.1)",
             policies=["tests.evaluate.my_policy:Repeating"],

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from logeval.policies.registry import POLICIES
 from logeval.simulate.problems import problems_of
 from logeval.simulate.ranking import RankingEnvironment
-from tests.policies.running import make
+from tests.policies.running import RANKING, make
 from tests.stand_in import NAMES, models, stand_in
 
 REPLICAS = [(0, 0), (1, 0), (1, 1), (2, 0)]
@@ -55,7 +54,7 @@ def test_fewer_positions_cut_the_model(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", RANKING)
 def test_regret_is_never_negative_and_the_oracles_is_zero(name, policy):
     environment = environment_of(name)
     bandit = make(policy, environment, horizon=60)
