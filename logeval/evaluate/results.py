@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.arrays import Floats
+from logeval.errors import LogevalError
 from logeval.evaluate import statistics
 from logeval.evaluate.store import horizon_of, sorted_rows
 from logeval.tables import read_manifest, read_table
@@ -97,23 +98,29 @@ class Runs:
         )
         return summary.sort_values("regret", kind="stable")
 
-    def curves(self, query: str | None = None) -> dict[str, dict[str, pd.DataFrame]]:
-        """Per simulator (and track, if there are two) and policy: t, regret, low, high.
+    def simulators(self) -> list[str]:
+        """The simulators, each with its track if there are two: a figure has a panel for each."""
+        return sorted(set(self._panels()["simulator"]))
 
-        Of all queries, or of one.
-        """
+    def curves(self, simulator: str, query: str | None = None) -> dict[str, pd.DataFrame]:
+        """Per policy: t, regret, low, high; of all queries of the simulator, or of one."""
+        rows = self._panels()
+        rows = rows[rows["simulator"] == simulator]
+        if query is not None:
+            rows = rows[rows["query"] == query]
+        if rows.empty:
+            known = ", ".join(self.simulators())
+            raise LogevalError(f"there are no runs of {simulator} {query or ''}; there are {known}")
+        return {
+            str(policy): _curve(part, self.seed)
+            for policy, part in rows.groupby("policy", sort=True)
+        }
+
+    def _panels(self) -> pd.DataFrame:
         rows = self.table()
         if rows["track"].nunique() > 1:
             rows["simulator"] += " (" + rows["track"] + ")"
-        if query is not None:
-            rows = rows[rows["query"] == query]
-        return {
-            str(simulator): {
-                str(policy): _curve(part, self.seed)
-                for policy, part in of_simulator.groupby("policy", sort=True)
-            }
-            for simulator, of_simulator in rows.groupby("simulator", sort=True)
-        }
+        return rows
 
     def plot_regret(self, **options: Any) -> Axes | np.ndarray:
         """Cumulative regret over time; options as ``logeval.report.regret.plot_regret``."""

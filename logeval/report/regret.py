@@ -36,15 +36,13 @@ def plot_regret(
     """
     import matplotlib.pyplot as plt
 
-    simulators = list(runs.curves()) if simulator is None else [simulator]
+    simulators = runs.simulators() if simulator is None else [simulator]
     if len(simulators) > 1:
         raise LogevalError(f"choose one simulator to plot: {', '.join(simulators)}")
     name = simulators[0]
     if not per_query:
         ax = ax if ax is not None else plt.subplots(figsize=(5, 3.6), layout="constrained")[1]
-        curves = runs.curves().get(name)
-        if curves is None:
-            raise LogevalError(f"there is no simulator {name} in these runs")
+        curves = runs.curves(name)
         _draw(ax, curves, log_x)
         _draw_bounds(ax, curves, bounds or {})
         ax.set(xlabel="step t", ylabel="cumulative regret", title=name)
@@ -58,7 +56,7 @@ def plot_regret(
         squeeze=False, layout="constrained",
     )  # fmt: skip
     for panel, query in zip(axes.flat, queries, strict=False):
-        _draw(panel, runs.curves(query)[name], log_x)
+        _draw(panel, runs.curves(name, query), log_x)
         panel.set_title(query, fontsize="small")
     for panel in axes.flat[len(queries) :]:
         panel.set_visible(False)
@@ -82,7 +80,7 @@ def save_regret(
     known = plt.figure().canvas.get_supported_filetypes()
     if out.suffix.lstrip(".") not in known:
         raise LogevalError(f"{out}: cannot write this kind of figure; use .pdf, .png or .svg")
-    simulators = list(runs.curves())
+    simulators = runs.simulators()
     if len(simulators) == 1:
         plot_regret(runs, log_x=log_x, per_query=per_query)
         figure = plt.gcf()

@@ -146,7 +146,7 @@ class Rank1Environment:
         return self.best_reward - self.reward(A)
 
     def free_samples(self, r: int, m: int) -> Ints:
-        """(m, L) clicks on every item at the best position: not used by rank-1 policies."""
+        """(m, L) clicks on every item, each shown at the most examined position."""
         problem = self.problems[self.query[r]]
         u = self._generator("sample", r).random((m, problem.L))
         return (u < problem.u_bar * problem.v_bar.max()).astype(np.int8)

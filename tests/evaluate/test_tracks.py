@@ -16,7 +16,8 @@ def test_both_tracks_run_on_the_same_pbm():
     assert summary.loc[("ranking", "Oracle"), "regret"] == 0.0
     assert summary.loc[("rank1", "Oracle"), "regret"] == 0.0
     assert summary.loc[("rank1", "Rank1ElimKL"), "regret"] > 0.0
-    assert set(runs.curves()) == {"PBM (ranking)", "PBM (rank1)"}
+    assert runs.simulators() == ["PBM (rank1)", "PBM (ranking)"]
+    assert set(runs.curves("PBM (rank1)", "7@0")) == {"Rank1ElimKL", "Oracle"}
 
 
 def test_the_reward_of_a_pair_is_its_click_probability():
