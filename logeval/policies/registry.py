@@ -11,7 +11,7 @@ from typing import Any
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
-from logeval.policies import cascade, ends, exp3, pairs, rank1elim, ranked
+from logeval.policies import cascade, ends, exp3, pairs, rank1elim, ranked, thompson
 from logeval.policies.setting import Policy, Setting
 
 POLICIES: dict[str, type] = {
@@ -28,6 +28,7 @@ POLICIES: dict[str, type] = {
     "UCB1Elim": pairs.UCB1Elim,
     "UCB1": pairs.PairUCB1,
     "KL-UCB": pairs.PairKLUCB,
+    "TS": thompson.TS,
     "Random": ends.Random,
     "Oracle": ends.Oracle,
 }

@@ -11,7 +11,7 @@ from logeval.simulate.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make
 
 ELIMINATION = ["Rank1ElimKL", "Rank1Elim"]
-ALL = [*ELIMINATION, "UCB1Elim", "UCB1", "KL-UCB"]
+ALL = [*ELIMINATION, "UCB1Elim", "UCB1", "KL-UCB", "TS"]
 
 
 def play(name, problem, horizon, runs=1, seed=0):
