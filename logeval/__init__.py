@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from logeval.clicks.fit import fit_models as fit_models
     from logeval.clicks.models import read_models as read_models
     from logeval.errors import LogevalError as LogevalError
+    from logeval.evaluate.api import evaluate as evaluate
+    from logeval.evaluate.results import Runs as Runs
     from logeval.log.ingest import ingest as ingest
     from logeval.log.log import load as load
 
 _HOME = {
     "LogevalError": "logeval.errors",
+    "Runs": "logeval.evaluate.results",
     "compare_models": "logeval.clicks.compare",
+    "evaluate": "logeval.evaluate.api",
     "fit_models": "logeval.clicks.fit",
     "ingest": "logeval.log.ingest",
     "load": "logeval.log.log",

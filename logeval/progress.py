@@ -72,6 +72,48 @@ class Progress:
         print(text, file=sys.stderr, flush=True)
 
 
+class Bars:
+    """One bar per title in a common display, for work that advances on several at once."""
+
+    def __init__(self, totals: dict[str, float], unit: str = "items", quiet: bool = False) -> None:
+        self._plain = {
+            title: Progress(title, total, unit, quiet=quiet or sys.stderr.isatty())
+            for title, total in totals.items()
+        }
+        self._bar = _bar(unit) if not quiet and sys.stderr.isatty() else None
+        if self._bar:
+            self._tasks = {
+                t: self._bar.add_task(t, total=n, start=False) for t, n in totals.items()
+            }
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def advance(self, title: str, amount: float) -> None:
+        """``amount`` more is done of ``title``; its clock starts at the first call."""
+        if self._bar:
+            self._bar.start_task(self._tasks[title])
+            self._bar.advance(self._tasks[title], amount)
+            return
+        plain = self._plain[title]
+        if not plain.done:
+            plain.__enter__()
+        plain.advance(amount)
+        if plain.total and plain.done >= plain.total:
+            plain.__exit__(None, None, None)
+
+
 def _bar(unit: str):  # type: ignore[no-untyped-def]
     from rich.console import Console
     from rich.progress import (

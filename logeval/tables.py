@@ -1,4 +1,4 @@
-"""The tables that the stages share: their Arrow schemas, manifests, and atomic writing.
+"""The tables that the stages share: manifests, checked reading, and atomic writing.
 
 Every stage writes a folder with Parquet files and a ``manifest.json``. The manifest is moved
 into place last, so a folder without one holds no table; a reader never sees half of one.
@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -24,140 +23,15 @@ import pyarrow.parquet as pq
 
 import logeval
 from logeval.errors import LogevalError
+from logeval.schemas import CLICK_STATISTICS as CLICK_STATISTICS
+from logeval.schemas import MODELS as MODELS
+from logeval.schemas import QUALITY as QUALITY
+from logeval.schemas import RUNS as RUNS
+from logeval.schemas import SERPS as SERPS
+from logeval.schemas import TABLES as TABLES
 
 MANIFEST = "manifest.json"
 Manifest = dict[str, Any]
-
-
-def _field(name: str, type_: pa.DataType, doc: str, nullable: bool = False) -> pa.Field:
-    return pa.field(name, type_, nullable=nullable, metadata={"doc": doc})
-
-
-SERPS = pa.schema(
-    [
-        _field("session_id", pa.int64(), "search session"),
-        _field("user_id", pa.int64(), "user; null where the log has none", nullable=True),
-        _field("day", pa.int64(), "day of the log; null where the log has none", nullable=True),
-        _field("time", pa.int64(), "time of the query since the start of the session"),
-        _field("serp_id", pa.int64(), "result page within the session"),
-        _field("query_id", pa.int64(), "query"),
-        _field(
-            "region_id",
-            pa.int64(),
-            "region of the user; a query is (query_id, region_id); null where the log has none",
-            nullable=True,
-        ),
-        _field("test", pa.bool_(), "a test record: its clicks are withheld, never used to fit"),
-        _field("items", pa.list_(pa.int64()), "the list shown, from the first position down"),
-        _field(
-            "domains",
-            pa.list_(pa.int64()),
-            "domain of each item; null where the log has none",
-            nullable=True,
-        ),
-        _field("clicks", pa.list_(pa.int32()), "number of clicks at each position"),
-        _field(
-            "click_times",
-            pa.list_(pa.int64()),
-            "time of the first click at each position; null elements where there is none",
-        ),
-    ],
-    metadata={"doc": "One row per search engine result page (SERP), in the order of the log."},
-)
-
-CLICK_STATISTICS = pa.schema(
-    [
-        _field("query_id", pa.int64(), "query"),
-        _field("region_id", pa.int64(), "region of the query", nullable=True),
-        _field("holdout", pa.bool_(), "held out: used to score, never to fit"),
-        _field("items", pa.list_(pa.int64()), "the list shown, from the first position down"),
-        _field("clicks", pa.int64(), "clicked positions as bits, the first position lowest"),
-        _field("count", pa.int64(), "number of SERPs"),
-    ],
-    metadata={"doc": "One row per (query, list, clicked positions) and its number of SERPs."},
-)
-
-MODELS = pa.schema(
-    [
-        _field("model", pa.string(), "click model, for instance DCM"),
-        _field("method", pa.string(), "how it was estimated: counting, mle, em, or truth"),
-        _field("scope", pa.string(), "per-query, or pooled: position parameters are shared"),
-        _field(
-            "query_id",
-            pa.int64(),
-            "query; null for a shared parameter, and for queries never seen",
-            nullable=True,
-        ),
-        _field("region_id", pa.int64(), "region of the query", nullable=True),
-        _field(
-            "parameter",
-            pa.string(),
-            "attraction, termination, examination, ...; positions: the longest list of the query "
-            "and, as observations, its SERPs; items: an item of a model without item parameters",
-        ),
-        _field(
-            "item_id",
-            pa.int64(),
-            "item; null for a position parameter, and for items of the query never seen",
-            nullable=True,
-        ),
-        _field("position", pa.int32(), "position, from 1; null likewise", nullable=True),
-        _field(
-            "previous",
-            pa.int32(),
-            "position of the previous click, 0 for none (UBM only)",
-            nullable=True,
-        ),
-        _field("value", pa.float64(), "the value that simulators use"),
-        _field("low", pa.float64(), "lower end of the 95% interval", nullable=True),
-        _field("high", pa.float64(), "upper end of the 95% interval", nullable=True),
-        _field(
-            "observations",
-            pa.float64(),
-            "number of (expected) observations behind the value",
-            nullable=True,
-        ),
-        _field(
-            "raw",
-            pa.float64(),
-            "the plain estimate, where the value was replaced by a convention",
-            nullable=True,
-        ),
-    ],
-    metadata={"doc": "One row per parameter of a click model."},
-)
-
-QUALITY = pa.schema(
-    [
-        _field("model", pa.string(), "click model"),
-        _field(
-            "baseline",
-            pa.string(),
-            "for a difference: the model it is measured from; else null",
-            nullable=True,
-        ),
-        _field("measure", pa.string(), "log-likelihood, perplexity or conditional-perplexity"),
-        _field("rank", pa.int64(), "rank, from 1; null for all of them", nullable=True),
-        _field(
-            "frequency",
-            pa.string(),
-            "SERPs of the query in the training part, as a band; null for all queries",
-            nullable=True,
-        ),
-        _field("serps", pa.int64(), "number of SERPs scored"),
-        _field("value", pa.float64(), "the measure, or the difference in it"),
-        _field("low", pa.float64(), "lower end of the 95% bootstrap interval"),
-        _field("high", pa.float64(), "upper end of the 95% bootstrap interval"),
-    ],
-    metadata={"doc": "One row per measured quality of a click model on held-out SERPs."},
-)
-
-TABLES: dict[str, pa.Schema] = {
-    "serps": SERPS,
-    "click_statistics": CLICK_STATISTICS,
-    "models": MODELS,
-    "quality": QUALITY,
-}
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
@@ -328,21 +202,3 @@ def _alive(pid: int) -> bool:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a folder."""
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
-
-
-def markdown() -> str:
-    """The schemas of all tables, as in docs/tables.md."""
-    text = ["# Tables", "", "Made by `python -m logeval.tables > docs/tables.md`.", ""]
-    for name, schema in TABLES.items():
-        text += [f"## {name}", "", schema.metadata[b"doc"].decode(), ""]
-        text += ["| column | type | null | meaning |", "|---|---|---|---|"]
-        for field in schema:
-            doc = field.metadata[b"doc"].decode()
-            type_ = re.sub(r"<\w+: ", "<", str(field.type))
-            text.append(f"| `{field.name}` | {type_} | {'yes' if field.nullable else ''} | {doc} |")
-        text.append("")
-    return "\n".join(text)
-
-
-if __name__ == "__main__":
-    print(markdown(), end="")

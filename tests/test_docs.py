@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from logeval import tables
+from logeval import schemas
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "docs/synthetic.md", "docs/formats.md"]
@@ -65,8 +65,8 @@ def test_the_commands_of_a_page_run_in_their_order(shell, page):
 
 
 def test_the_tables_page_is_made_from_the_schemas():
-    assert (ROOT / "docs" / "tables.md").read_text() == tables.markdown(), (
-        "run: python -m logeval.tables > docs/tables.md"
+    assert (ROOT / "docs" / "tables.md").read_text() == schemas.markdown(), (
+        "run: python -m logeval.schemas > docs/tables.md"
     )
 
 

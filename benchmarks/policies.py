@@ -1,0 +1,109 @@
+"""List-steps per second of each policy, on one core, as ratios within one run.
+
+Three implementations of the same policy on the same users: the lazy kernel, the eager kernel
+(every bound at every step), and a plain NumPy loop per step (``benchmarks.naive``). All include
+the environment. ``python -m benchmarks.policies`` prints the table.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from benchmarks import naive
+from logeval import seeds
+from logeval.evaluate.runner import run
+from logeval.policies.exp3 import auer_gamma
+from logeval.policies.registry import parse_policies
+from logeval.policies.setting import Setting
+from logeval.simulate.problems import b_lb
+from logeval.simulate.ranking import RankingEnvironment
+
+SIZES = ((16, 4), (100, 10), (871, 10))
+HORIZON, REPLICAS = 10_000, 20
+NAIVE_STEPS = 150
+POLICIES = (
+    "CascadeUCB1", "CascadeKL-UCB", "dcmKL-UCB", "First-Click", "Last-Click", "RankedUCB1",
+    "RankedKL-UCB", "RankedExp3", "Random",
+)  # fmt: skip
+NAIVE = {
+    "CascadeUCB1": lambda K, free, L: naive.Cascade(
+        K, free[0], np.arange(L), "first", naive.ucb1, naive.ucb1_budget
+    ),
+    "CascadeKL-UCB": lambda K, free, L: naive.Cascade(K, free[0], np.arange(L), "first"),
+    "dcmKL-UCB": lambda K, free, L: naive.Cascade(K, free[0], np.arange(L), "all"),
+    "First-Click": lambda K, free, L: naive.Cascade(K, free[0], np.arange(L), "first"),
+    "Last-Click": lambda K, free, L: naive.Cascade(K, free[0], np.arange(L), "last"),
+    "RankedUCB1": lambda K, free, L: naive.Ranked(
+        K, free, np.arange(L), naive.ucb1, naive.ucb1_budget
+    ),
+    "RankedKL-UCB": lambda K, free, L: naive.Ranked(K, free, np.arange(L)),
+    "RankedExp3": lambda K, free, L: naive.RankedExp3(K, L, auer_gamma(np.array([L]), HORIZON)[0]),
+}
+
+
+def rows() -> list[dict]:
+    """One row per policy and size."""
+    return [row(name, L, K) for L, K in SIZES for name in POLICIES]
+
+
+def row(name: str, L: int, K: int) -> dict:
+    has_eager = "UCB" in name or "Click" in name
+    horizon, replicas = (HORIZON, REPLICAS) if L < 500 else (HORIZON // 4, REPLICAS // 4)
+    kernel(name, L, K, 10, 2)  # compile
+    lazy = kernel(name, L, K, horizon, replicas)
+    eager = kernel(name, L, K, horizon, replicas, lazy=False) if has_eager else None
+    plain = numpy_loop(name, L, K) if name in NAIVE else None
+    return {
+        "policy": name,
+        "L": L,
+        "K": K,
+        "list-steps/s": round(lazy),
+        "to eager": round(lazy / eager, 1) if eager else None,
+        "to NumPy": round(lazy / plain) if plain else None,
+    }
+
+
+def environment(L: int, K: int, replicas: int) -> RankingEnvironment:
+    problem = b_lb(L, K, p=0.2, gap=0.15, gamma=0.5)
+    return RankingEnvironment([problem], [(0, r) for r in range(replicas)], seed=0)
+
+
+def kernel(name: str, L: int, K: int, horizon: int, replicas: int, **options: bool) -> float:
+    users = environment(L, K, replicas)
+    generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
+    setting = Setting(K, users.L, horizon, generators, users.free_samples, users.best)
+    policy = parse_policies([name])[0].cls(setting, **options)
+    start = time.perf_counter()
+    run(users, policy, [horizon])
+    return horizon * replicas / (time.perf_counter() - start)
+
+
+def numpy_loop(name: str, L: int, K: int) -> float:
+    """One replica; each step in NumPy, the users as well."""
+    users = environment(L, K, 1)
+    chain = users.problems[0].users
+    policy = NAIVE[name](K, users.free_samples(0, K), L)
+    rng = np.random.default_rng(0)
+    best = chain.expected_reward(users.best, "satisfaction")[0]
+    chain.sample(users.best, rng.random((1, K)))  # compile
+    start = time.perf_counter()
+    regret = 0.0
+    for t in range(1, NAIVE_STEPS + 1):
+        u = rng.random(K)
+        A = policy.recommend(t, u) if "Ranked" in name else policy.recommend(t)
+        clicks = chain.sample(A[None], rng.random((1, K)))[0][0]
+        policy.update(A, clicks)
+        regret += best - chain.expected_reward(A[None], "satisfaction")[0]
+    return NAIVE_STEPS / (time.perf_counter() - start)
+
+
+def main() -> None:
+    import pandas as pd
+
+    print(pd.DataFrame(rows()).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""``logeval evaluate``, ``logeval reproduce`` and ``logeval plot regret``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from logeval.commands.plot import plot_app
+from logeval.errors import LogevalError, unknown_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from logeval.evaluate import Runs
+
+EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b")
+
+Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+
+
+def evaluate(
+    models: Annotated[
+        Path | None, typer.Argument(help="Folder of fitted click models (or use --problem).")
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy, RankedExp3(gamma=0.05), or module:Class; may be repeated."),
+    ] = None,
+    problem: Annotated[
+        list[str] | None,
+        typer.Option(help="A synthetic problem instead of models; may be repeated."),
+    ] = None,
+    horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 10_000,
+    runs: Annotated[int, typer.Option(help="Runs of each query.")] = 5,
+    track: Annotated[
+        str | None, typer.Option(help="ranking or rank1; default: the policies' own.")
+    ] = None,
+    positions: Annotated[
+        int | None, typer.Option(help="Length of the lists; default: the model's.")
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="Only these queries, 9982@0,4411@0; default: all.")
+    ] = None,
+    reward: Annotated[
+        str | None,
+        typer.Option(help="satisfaction, clicks or any-click; default: the model's own."),
+    ] = None,
+    workers: Workers = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")
+    ] = None,
+    seed: Seed = 0,
+    checkpoints: Annotated[
+        str | None,
+        typer.Option(help="How many checkpoints (log-spaced, and as many even), or a list 10,100."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the runs table; an unfinished one goes on.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run bandit policies on simulated users and compare their regret.
+
+    Example: logeval evaluate --problem "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)"
+    --policy dcmKL-UCB --policy RankedKL-UCB --horizon 10000 --runs 5 --out runs/demo
+    """
+    from logeval.evaluate import evaluate as evaluate_
+    from logeval.report.regret import save_regret
+
+    done = evaluate_(
+        models,
+        problem=problem or None,
+        policies=policy or [],
+        horizon=horizon,
+        runs=runs,
+        track=track,
+        positions=positions,
+        queries=[q.strip() for q in queries.split(",")] if queries else None,
+        reward=reward,
+        workers=workers,
+        scheduler=scheduler,
+        seed=seed,
+        checkpoints=_checkpoints(checkpoints),
+        out=out,
+        quiet=quiet,
+    )
+    typer.echo(summary_text(done))
+    if out is not None:
+        typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, out / 'regret.pdf')}")
+
+
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
+    horizon: Annotated[int, typer.Option(help="Steps; the papers' is 100000.")] = 100_000,
+    runs: Annotated[int, typer.Option(help="Runs; the papers' is 20.")] = 20,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder of the runs table.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a published experiment again, the published numbers beside ours.
+
+    Example: logeval reproduce cascading-tables --workers 2 --out runs/cascading
+    """
+    if experiment not in EXPERIMENTS:
+        raise unknown_names("experiment", [experiment], EXPERIMENTS)
+    if experiment == "cascading-tables":
+        from logeval.papers import cascading
+
+        cells = cascading.reproduce(horizon, runs, workers, seed, out, quiet)
+        typer.echo(
+            cells.to_string(
+                index=False, formatters={"difference": "{:+.1%}".format}, float_format="%.4g"
+            )
+        )
+        return
+    from logeval.papers import dcm
+
+    figure = experiment.removeprefix("dcm-")
+    done = dcm.reproduce(figure, horizon, runs, workers, seed, out, quiet)
+    typer.echo(summary_text(done))
+    typer.echo(f"the paper: {dcm.FIGURES[figure].claim}")
+
+
+def plot_regret(
+    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
+    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
+        "regret.pdf"
+    ),
+    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", help="One panel per query.")] = False,
+) -> None:
+    """Cumulative regret over time, with 95% bands.
+
+    Example: logeval plot regret runs/dcm --out regret.pdf
+    """
+    from logeval.evaluate import Runs
+    from logeval.report.regret import save_regret
+
+    typer.echo(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command()(evaluate)
+    app.command()(reproduce)
+    plot_app.command("regret")(plot_regret)
+
+
+def summary_text(runs: Runs) -> str:
+    """The summary as a table for people."""
+    summary: pd.DataFrame = runs.summary()
+    several = summary["simulator"].nunique() > 1
+    tracks = summary["track"].nunique() > 1
+    shown = {
+        **({"simulator": summary["simulator"]} if several else {}),
+        **({"track": summary["track"]} if tracks else {}),
+        "policy": summary["policy"],
+        "regret": summary["regret"].map("{:.1f}".format),
+        "95% interval": _intervals(summary, "low", "high"),
+        "stderr": summary["stderr"].map("{:.1f}".format),
+        "relative": summary["relative_regret"].map("{:.2%}".format),
+        "of optimum": summary["share_of_optimum"].map("{:.2%}".format),
+        "to the best": summary["difference"].map("{:+.1f}".format),
+        "its 95% interval": _intervals(summary, "difference_low", "difference_high"),
+        "p (Holm)": summary["p"].map(lambda p: "" if p != p else f"{p:.4f}"),
+    }
+    text: str = type(summary)(shown).to_string(index=False)
+    return text
+
+
+def _intervals(summary: pd.DataFrame, low: str, high: str) -> list[str]:
+    return [f"{a:.1f} .. {b:.1f}" for a, b in zip(summary[low], summary[high], strict=True)]
+
+
+def _checkpoints(text: str | None) -> int | list[int] | None:
+    if text is None:
+        return None
+    try:
+        steps = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise LogevalError(f"--checkpoints {text}: write a number, or steps like 10,100") from None
+    return steps if "," in text else steps[0]

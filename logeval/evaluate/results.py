@@ -1,0 +1,150 @@
+"""The runs of an experiment: its table, a summary with intervals, and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from logeval.arrays import Floats
+from logeval.errors import LogevalError
+from logeval.evaluate import statistics
+from logeval.evaluate.store import horizon_of, sorted_rows
+from logeval.tables import read_manifest, read_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ORACLE = "Oracle"
+
+
+class Runs:
+    """A runs table in memory.
+
+    >>> runs = logeval.evaluate(problem="B_LB(L=16,K=4,p=0.2,gap=0.15)",
+    ...                         policies=["dcmKL-UCB", "Random"], horizon=1000, runs=5)
+    ... # doctest: +SKIP
+    >>> runs.summary()                                              # doctest: +SKIP
+    """
+
+    def __init__(self, rows: pa.Table, seed: int = 0, folder: Path | None = None) -> None:
+        self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Runs:
+        """The runs that ``evaluate`` wrote to a folder."""
+        seed = read_manifest(folder)["arguments"].get("seed", 0)
+        return cls(read_table(Path(folder), "runs"), seed, Path(folder))
+
+    def table(self) -> pd.DataFrame:
+        """All rows (see ``logeval.tables.RUNS``)."""
+        return self.rows.to_pandas()
+
+    @property
+    def horizon(self) -> int:
+        """Number of steps."""
+        return horizon_of(self.rows)
+
+    def summary(self, t: int | None = None) -> pd.DataFrame:
+        """One row per simulator, track and policy, best first, at step t (default: the horizon).
+
+        ``regret`` with its 95% interval (``low``, ``high``) and the papers' standard error
+        (``stderr``), ``relative_regret`` (of the optimal reward), ``share_of_optimum`` (reward
+        earned, of the optimal), ``optimal_steps`` (share of steps without regret), and against
+        the best policy, the Oracle aside: ``difference`` with its interval, and ``p``,
+        corrected after Holm.
+        """
+        rows = self.table()
+        rows = rows[rows["t"] == (t or self.horizon)]
+        parts = [self._summary_of(part) for _, part in rows.groupby(["simulator", "track"])]
+        return pd.concat(parts, ignore_index=True)
+
+    def _summary_of(self, rows: pd.DataFrame) -> pd.DataFrame:
+        policies, x = samples(rows, "regret")
+        regret = statistics.mean(x)
+        boot = statistics.bootstrap_means(x, seed=self.seed)
+        low, high = statistics.interval(boot)
+        candidates = [i for i, p in enumerate(policies) if p != ORACLE] or [0]
+        best = min(candidates, key=lambda i: regret[i])
+        diff_low, diff_high = statistics.interval(boot - boot[:, [best]])
+        p = [
+            statistics.sign_flip_p(x[:, :, i] - x[:, :, best], self.seed)
+            if i in candidates and i != best
+            else np.nan
+            for i in range(len(policies))
+        ]
+        optimal = statistics.mean(samples(rows, "optimal_reward")[1])
+        summary = pd.DataFrame(
+            {
+                "simulator": rows["simulator"].iloc[0],
+                "track": rows["track"].iloc[0],
+                "policy": policies,
+                "regret": regret,
+                "low": low,
+                "high": high,
+                "stderr": [statistics.standard_error(x[:, :, i]) for i in range(len(policies))],
+                "relative_regret": regret / optimal,
+                "share_of_optimum": statistics.mean(samples(rows, "reward")[1]) / optimal,
+                "optimal_steps": statistics.mean(samples(rows, "optimal_steps")[1])
+                / rows["t"].iloc[0],
+                "difference": regret - regret[best],
+                "difference_low": diff_low,
+                "difference_high": diff_high,
+                "p": statistics.holm(np.array(p)),
+            }
+        )
+        return summary.sort_values("regret", kind="stable")
+
+    def simulators(self) -> list[str]:
+        """The simulators, each with its track if there are two: a figure has a panel for each."""
+        return sorted(set(self._panels()["simulator"]))
+
+    def curves(self, simulator: str, query: str | None = None) -> dict[str, pd.DataFrame]:
+        """Per policy: t, regret, low, high; of all queries of the simulator, or of one."""
+        rows = self._panels()
+        rows = rows[rows["simulator"] == simulator]
+        if query is not None:
+            rows = rows[rows["query"] == query]
+        if rows.empty:
+            known = ", ".join(self.simulators())
+            raise LogevalError(f"there are no runs of {simulator} {query or ''}; there are {known}")
+        return {
+            str(policy): _curve(part, self.seed)
+            for policy, part in rows.groupby("policy", sort=True)
+        }
+
+    def _panels(self) -> pd.DataFrame:
+        rows = self.table()
+        if rows["track"].nunique() > 1:
+            rows["simulator"] += " (" + rows["track"] + ")"
+        return rows
+
+    def plot_regret(self, **options: Any) -> Axes | np.ndarray:
+        """Cumulative regret over time; options as ``logeval.report.regret.plot_regret``."""
+        from logeval.report.regret import plot_regret
+
+        return plot_regret(self, **options)
+
+
+def samples(rows: pd.DataFrame, column: str) -> tuple[list[str], Floats]:
+    """Policies, and values (Q, N, policies) of the replicas that all of them have."""
+    wide = rows.pivot(index=["query", "run"], columns="policy", values=column).dropna()
+    return list(wide.columns), _by_query(wide)
+
+
+def _curve(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
+    wide = rows.pivot(index=["query", "run"], columns="t", values="regret")
+    x = _by_query(wide)
+    low, high = statistics.interval(statistics.bootstrap_means(x, resamples=500, seed=seed))
+    return pd.DataFrame({"t": wide.columns, "regret": statistics.mean(x), "low": low, "high": high})
+
+
+def _by_query(wide: pd.DataFrame) -> Floats:
+    groups = [g.to_numpy(dtype=float) for _, g in wide.groupby(level="query", sort=True)]
+    x = np.full((len(groups), max(len(g) for g in groups), wide.shape[1]), np.nan)
+    for q, group in enumerate(groups):
+        x[q, : len(group)] = group
+    return x

@@ -1,0 +1,1 @@
+"""One file per paper: its experiments as data, its published numbers, its checks."""

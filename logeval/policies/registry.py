@@ -1,0 +1,146 @@
+"""Policies by name: one line each. Names are matched without regard to case."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from logeval.errors import LogevalError, unknown_names
+from logeval.names import format_call, parse_call
+from logeval.policies import cascade, ends, exp3, pairs, rank1elim, ranked, thompson
+from logeval.policies.setting import Policy, Setting
+
+POLICIES: dict[str, type] = {
+    "CascadeUCB1": cascade.CascadeUCB1,
+    "CascadeKL-UCB": cascade.CascadeKLUCB,
+    "dcmKL-UCB": cascade.DcmKLUCB,
+    "First-Click": cascade.FirstClick,
+    "Last-Click": cascade.LastClick,
+    "RankedUCB1": ranked.RankedUCB1,
+    "RankedKL-UCB": ranked.RankedKLUCB,
+    "RankedExp3": exp3.RankedExp3,
+    "Rank1ElimKL": rank1elim.Rank1ElimKL,
+    "Rank1Elim": rank1elim.Rank1Elim,
+    "UCB1Elim": pairs.UCB1Elim,
+    "UCB1": pairs.PairUCB1,
+    "KL-UCB": pairs.PairKLUCB,
+    "TS": thompson.TS,
+    "Random": ends.Random,
+    "Oracle": ends.Oracle,
+}
+
+
+TRACKS = ("ranking", "rank1")
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A policy and its parameters; ``name`` prints as it parses."""
+
+    name: str
+    cls: type
+    parameters: dict[str, Any] = field(default_factory=dict)
+    checked: bool = True  # built in: its lists need no checking
+    track: str | None = "ranking"  # None: any
+
+    def make(self, setting: Setting) -> Policy:
+        """The policy, ready for step 1."""
+        policy: Policy = self.cls(setting, **self.parameters)
+        return policy
+
+
+def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
+    """Names (or classes) of policies; all unknown names are reported at once."""
+    parsed = [(p, *parse_call(p)) if isinstance(p, str) else (p, "", {}) for p in policies]
+    by_lower = {name.lower(): name for name in POLICIES}
+    unknown = [n for p, n, _ in parsed if n and ":" not in n and n.lower() not in by_lower]
+    if unknown:
+        raise unknown_names("policy", unknown, POLICIES)
+    specs = []
+    for policy, name, given in parsed:
+        if isinstance(policy, type):
+            name = f"{policy.__module__}:{policy.__qualname__}"
+            specs.append(PolicySpec(name, policy, {}, False, _track(policy)))
+        elif ":" in name:
+            values = {key: _literal(value) for key, value in given.items()}
+            cls = _imported(name)
+            specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
+        else:
+            specs.append(_built_in(by_lower[name.lower()], given))
+    twice = {s.name for s in specs if sum(o.name == s.name for o in specs) > 1}
+    if twice:
+        raise LogevalError(f"policy {min(twice)} is given twice")
+    return specs
+
+
+def _track(cls: type) -> str | None:
+    track: str | None = getattr(cls, "TRACK", "ranking")
+    return track
+
+
+def in_tracks(
+    specs: Sequence[PolicySpec], track: str | None = None, default: str = "ranking"
+) -> list[PolicySpec]:
+    """The policies, each in its own track; the Oracle in every track that the others have.
+
+    ``track`` allows one track only; ``default`` is that of an Oracle alone.
+    """
+    if track is not None and track not in TRACKS:
+        raise unknown_names("track", [track], TRACKS)
+    wrong = [s for s in specs if track is not None and s.track not in (track, None)]
+    if wrong:
+        raise LogevalError(f"policy {wrong[0].name} is not of the track {track}")
+    present = [t for t in TRACKS if any(s.track == t for s in specs)] or [track or default]
+    return [replace(s, track=t) for s in specs for t in present if s.track in (t, None)]
+
+
+def _built_in(name: str, given: dict[str, str]) -> PolicySpec:
+    cls = POLICIES[name]
+    known = cls.PARAMETERS  # type: ignore[attr-defined]
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        if not known:
+            raise LogevalError(f"{name} has no parameters, and {unknown[0]} was given")
+        raise unknown_names(f"parameter of {name}", unknown, known)
+    defaults = cls.__init__.__kwdefaults__ or {}  # type: ignore[misc]
+    values = {key: _value(name, key, given[key], known[key]) for key in known if key in given}
+    values = {key: value for key, value in values.items() if value != defaults[key]}
+    return PolicySpec(format_call(name, values), cls, values, track=_track(cls))
+
+
+def _value(name: str, key: str, text: str, kind: Any) -> Any:
+    if isinstance(kind, tuple):
+        if text not in kind:
+            raise LogevalError(f"{name}: {key}={text} must be one of {', '.join(kind)}")
+        return text
+    try:
+        return kind(text)
+    except ValueError:
+        raise LogevalError(f"{name}: {key}={text} is not a {kind.__name__}") from None
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _imported(name: str) -> type:
+    module, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a module in the current folder
+    try:
+        cls = getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        raise LogevalError(f"policy {name}: cannot import {module} ({error})") from None
+    except AttributeError:
+        raise LogevalError(f"policy {name}: there is no {attribute} in {module}") from None
+    missing = [m for m in ("recommend", "update") if not callable(getattr(cls, m, None))]
+    if missing:
+        raise LogevalError(f"policy {name}: it has no method {missing[0]}")
+    return cls  # type: ignore[no-any-return]

@@ -1,0 +1,125 @@
+"""Figures of cumulative regret: lines with 95% bands, linear or log x, per query if wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from logeval.errors import LogevalError
+from logeval.report.style import look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from logeval.evaluate.results import Runs
+
+
+def plot_regret(
+    runs: Runs,
+    *,
+    ax: Axes | None = None,
+    simulator: str | None = None,
+    log_x: bool = False,
+    per_query: bool = False,
+    bounds: Mapping[str, np.ndarray | float] | None = None,
+) -> Axes | np.ndarray:
+    """Cumulative regret of each policy over time, with bootstrap bands.
+
+    ``per_query`` draws small multiples, one per query, and returns their array of axes.
+    ``bounds`` adds dotted lines, by name: a value per checkpoint, or a slope in log t (a lower
+    bound of ``logeval.evaluate.theory``).
+    """
+    import matplotlib.pyplot as plt
+
+    simulators = runs.simulators() if simulator is None else [simulator]
+    if len(simulators) > 1:
+        raise LogevalError(f"choose one simulator to plot: {', '.join(simulators)}")
+    name = simulators[0]
+    if not per_query:
+        ax = ax if ax is not None else plt.subplots(figsize=(5, 3.6), layout="constrained")[1]
+        curves = runs.curves(name)
+        _draw(ax, curves, log_x)
+        _draw_bounds(ax, curves, bounds or {})
+        ax.set(xlabel="step t", ylabel="cumulative regret", title=name)
+        ax.legend(frameon=False, fontsize="small")
+        return ax
+    queries = list(dict.fromkeys(runs.table()["query"]))
+    n_columns = min(5, math.ceil(math.sqrt(len(queries))))
+    n_rows = math.ceil(len(queries) / n_columns)
+    figure, axes = plt.subplots(
+        n_rows, n_columns, figsize=(2.4 * n_columns, 2.0 * n_rows + 0.6), sharex=True,
+        squeeze=False, layout="constrained",
+    )  # fmt: skip
+    for panel, query in zip(axes.flat, queries, strict=False):
+        _draw(panel, runs.curves(name, query), log_x)
+        panel.set_title(query, fontsize="small")
+    for panel in axes.flat[len(queries) :]:
+        panel.set_visible(False)
+    figure.supxlabel("step t")
+    figure.supylabel(f"cumulative regret ({name})")
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)))
+    return axes
+
+
+def save_regret(
+    runs: Runs, out: Path | str, *, log_x: bool = False, per_query: bool = False
+) -> Path:
+    """Write the figure to a file; several simulators get a panel each."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    out = Path(out)
+    known = plt.figure().canvas.get_supported_filetypes()
+    if out.suffix.lstrip(".") not in known:
+        raise LogevalError(f"{out}: cannot write this kind of figure; use .pdf, .png or .svg")
+    simulators = runs.simulators()
+    if len(simulators) == 1:
+        plot_regret(runs, log_x=log_x, per_query=per_query)
+        figure = plt.gcf()
+    elif per_query:
+        raise LogevalError("small multiples need runs of one simulator")
+    else:
+        n_columns = min(3, len(simulators))
+        n_rows = math.ceil(len(simulators) / n_columns)
+        figure, axes = plt.subplots(
+            n_rows, n_columns, figsize=(4.5 * n_columns, 3.4 * n_rows), squeeze=False,
+            layout="constrained",
+        )  # fmt: skip
+        for ax, simulator in zip(axes.flat, simulators, strict=False):
+            plot_regret(runs, ax=ax, simulator=simulator, log_x=log_x)
+        for ax in axes.flat[len(simulators) :]:
+            ax.set_visible(False)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    metadata = {"CreationDate": None} if out.suffix == ".pdf" else None
+    figure.savefig(out, dpi=150, metadata=metadata)
+    plt.close("all")
+    return out
+
+
+def _draw(ax: Axes, curves: Mapping[str, pd.DataFrame], log_x: bool) -> None:
+    for policy, curve in curves.items():
+        style = look(policy)
+        t = curve["t"].to_numpy()
+        ax.plot(t, curve["regret"], label=policy, markevery=max(1, len(t) // 8), ms=4, **style)
+        ax.fill_between(t, curve["low"], curve["high"], color=style["color"], alpha=0.2, lw=0)
+    if log_x:
+        ax.set_xscale("log")
+    ax.set_ylim(bottom=0)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_bounds(
+    ax: Axes, curves: Mapping[str, pd.DataFrame], bounds: Mapping[str, np.ndarray | float]
+) -> None:
+    t = next(iter(curves.values()))["t"].to_numpy()
+    for name, value in bounds.items():
+        values = value * np.log(t) if np.ndim(value) == 0 else value
+        ax.plot(t, values, ":", color="grey", label=name)

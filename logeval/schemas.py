@@ -1,0 +1,176 @@
+"""The Arrow schema of every table, with the documentation of every column."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+
+def _field(name: str, type_: pa.DataType, doc: str, nullable: bool = False) -> pa.Field:
+    return pa.field(name, type_, nullable=nullable, metadata={"doc": doc})
+
+
+SERPS = pa.schema(
+    [
+        _field("session_id", pa.int64(), "search session"),
+        _field("user_id", pa.int64(), "user; null where the log has none", nullable=True),
+        _field("day", pa.int64(), "day of the log; null where the log has none", nullable=True),
+        _field("time", pa.int64(), "time of the query since the start of the session"),
+        _field("serp_id", pa.int64(), "result page within the session"),
+        _field("query_id", pa.int64(), "query"),
+        _field(
+            "region_id",
+            pa.int64(),
+            "region of the user; a query is (query_id, region_id); null where the log has none",
+            nullable=True,
+        ),
+        _field("test", pa.bool_(), "a test record: its clicks are withheld, never used to fit"),
+        _field("items", pa.list_(pa.int64()), "the list shown, from the first position down"),
+        _field(
+            "domains",
+            pa.list_(pa.int64()),
+            "domain of each item; null where the log has none",
+            nullable=True,
+        ),
+        _field("clicks", pa.list_(pa.int32()), "number of clicks at each position"),
+        _field(
+            "click_times",
+            pa.list_(pa.int64()),
+            "time of the first click at each position; null elements where there is none",
+        ),
+    ],
+    metadata={"doc": "One row per search engine result page (SERP), in the order of the log."},
+)
+
+CLICK_STATISTICS = pa.schema(
+    [
+        _field("query_id", pa.int64(), "query"),
+        _field("region_id", pa.int64(), "region of the query", nullable=True),
+        _field("holdout", pa.bool_(), "held out: used to score, never to fit"),
+        _field("items", pa.list_(pa.int64()), "the list shown, from the first position down"),
+        _field("clicks", pa.int64(), "clicked positions as bits, the first position lowest"),
+        _field("count", pa.int64(), "number of SERPs"),
+    ],
+    metadata={"doc": "One row per (query, list, clicked positions) and its number of SERPs."},
+)
+
+MODELS = pa.schema(
+    [
+        _field("model", pa.string(), "click model, for instance DCM"),
+        _field("method", pa.string(), "how it was estimated: counting, mle, em, or truth"),
+        _field("scope", pa.string(), "per-query, or pooled: position parameters are shared"),
+        _field(
+            "query_id",
+            pa.int64(),
+            "query; null for a shared parameter, and for queries never seen",
+            nullable=True,
+        ),
+        _field("region_id", pa.int64(), "region of the query", nullable=True),
+        _field(
+            "parameter",
+            pa.string(),
+            "attraction, termination, examination, ...; positions: the longest list of the query "
+            "and, as observations, its SERPs; items: an item of a model without item parameters",
+        ),
+        _field(
+            "item_id",
+            pa.int64(),
+            "item; null for a position parameter, and for items of the query never seen",
+            nullable=True,
+        ),
+        _field("position", pa.int32(), "position, from 1; null likewise", nullable=True),
+        _field(
+            "previous",
+            pa.int32(),
+            "position of the previous click, 0 for none (UBM only)",
+            nullable=True,
+        ),
+        _field("value", pa.float64(), "the value that simulators use"),
+        _field("low", pa.float64(), "lower end of the 95% interval", nullable=True),
+        _field("high", pa.float64(), "upper end of the 95% interval", nullable=True),
+        _field(
+            "observations",
+            pa.float64(),
+            "number of (expected) observations behind the value",
+            nullable=True,
+        ),
+        _field(
+            "raw",
+            pa.float64(),
+            "the plain estimate, where the value was replaced by a convention",
+            nullable=True,
+        ),
+    ],
+    metadata={"doc": "One row per parameter of a click model."},
+)
+
+QUALITY = pa.schema(
+    [
+        _field("model", pa.string(), "click model"),
+        _field(
+            "baseline",
+            pa.string(),
+            "for a difference: the model it is measured from; else null",
+            nullable=True,
+        ),
+        _field("measure", pa.string(), "log-likelihood, perplexity or conditional-perplexity"),
+        _field("rank", pa.int64(), "rank, from 1; null for all of them", nullable=True),
+        _field(
+            "frequency",
+            pa.string(),
+            "SERPs of the query in the training part, as a band; null for all queries",
+            nullable=True,
+        ),
+        _field("serps", pa.int64(), "number of SERPs scored"),
+        _field("value", pa.float64(), "the measure, or the difference in it"),
+        _field("low", pa.float64(), "lower end of the 95% bootstrap interval"),
+        _field("high", pa.float64(), "upper end of the 95% bootstrap interval"),
+    ],
+    metadata={"doc": "One row per measured quality of a click model on held-out SERPs."},
+)
+
+RUNS = pa.schema(
+    [
+        _field("simulator", pa.string(), "click model, or the name of a synthetic problem"),
+        _field("track", pa.string(), "ranking: a step shows a list; rank1: an item at a position"),
+        _field("policy", pa.string(), "policy with its parameters, for instance dcmKL-UCB"),
+        _field("query", pa.string(), "query_id@region_id, query_id, or synthetic"),
+        _field("run", pa.int32(), "run, from 0; equal runs of two policies meet the same users"),
+        _field("t", pa.int64(), "number of steps so far"),
+        _field("regret", pa.float64(), "cumulative expected regret"),
+        _field("reward", pa.float64(), "cumulative expected reward of what was shown"),
+        _field(
+            "optimal_reward", pa.float64(), "cumulative expected reward of the best list or pair"
+        ),
+        _field("clicks", pa.int64(), "number of clicks"),
+        _field("optimal_steps", pa.int64(), "number of steps without regret (below 1e-9)"),
+    ],
+    metadata={"doc": "One row per simulator, policy, query, run and checkpoint t."},
+)
+
+TABLES: dict[str, pa.Schema] = {
+    "serps": SERPS,
+    "click_statistics": CLICK_STATISTICS,
+    "models": MODELS,
+    "quality": QUALITY,
+    "runs": RUNS,
+}
+
+
+def markdown() -> str:
+    """The schemas of all tables, as in docs/tables.md."""
+    text = ["# Tables", "", "Made by `python -m logeval.schemas > docs/tables.md`.", ""]
+    for name, schema in TABLES.items():
+        text += [f"## {name}", "", schema.metadata[b"doc"].decode(), ""]
+        text += ["| column | type | null | meaning |", "|---|---|---|---|"]
+        for field in schema:
+            doc = field.metadata[b"doc"].decode()
+            type_ = re.sub(r"<\w+: ", "<", str(field.type))
+            text.append(f"| `{field.name}` | {type_} | {'yes' if field.nullable else ''} | {doc} |")
+        text.append("")
+    return "\n".join(text)
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

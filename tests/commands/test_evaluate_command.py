@@ -1,0 +1,67 @@
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from logeval.commands import evaluate as commands
+from logeval.commands.plot import plot_app
+from logeval.errors import LogevalError
+
+PROBLEM = "B_LB(L=8,K=3,p=0.4,gap=0.3,gamma=0.5)"
+
+
+@pytest.fixture(scope="module")
+def app():
+    app = typer.Typer()
+    commands.register(app)
+    app.add_typer(plot_app, name="plot")
+    return app
+
+
+def run(app, *arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=True)
+
+
+def test_evaluate_prints_a_table_and_draws(app, tmp_path):
+    out = tmp_path / "runs"
+    result = run(app, "evaluate", "--problem", PROBLEM, "--policy", "dcmkl-ucb", "--policy",
+                 "RankedExp3(gamma=0.05)", "--horizon", 200, "--runs", 3, "--out", out)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[1].split()[0] == "dcmKL-UCB"
+    assert lines[2].split()[0] == "RankedExp3(gamma=0.05)"
+    assert (out / "runs.parquet").exists()
+    assert (out / "regret.pdf").stat().st_size > 1000
+    for options in ([], ["--log-x"], ["--per-query"]):
+        figure = tmp_path / "figure.svg"
+        assert run(app, "plot", "regret", out, "--out", figure, *options).exit_code == 0
+        assert "<svg" in figure.read_text()
+
+
+def test_unknown_policies_are_an_error(app):
+    result = run(app, "evaluate", "--problem", PROBLEM, "--policy", "dcm", "--policy", "Orcale")
+    assert isinstance(result.exception, LogevalError)
+    assert "dcm" in str(result.exception)
+    assert "Oracle" in str(result.exception)
+
+
+def test_reproduce_prints_published_numbers(app):
+    result = run(app, "reproduce", "cascading-tables", "--horizon", 20, "--runs", 2, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert "1290.1" in result.stdout.replace("1290 ", "1290.1")
+    result = run(app, "reproduce", "dcm-3b", "--horizon", 50, "--runs", 2, "--quiet")
+    assert "three times" in result.stdout
+    assert isinstance(run(app, "reproduce", "dcm-9").exception, LogevalError)
+
+
+def test_several_simulators_get_a_panel_each(app, tmp_path):
+    out = tmp_path / "runs"
+    other = PROBLEM.replace("L=8", "L=9")
+    result = run(app, "evaluate", "--problem", PROBLEM, "--problem", other, "--policy", "Random",
+                 "--horizon", 50, "--runs", 2, "--out", out)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("Random") == 2
+
+
+def test_help_shows_an_example(app):
+    for command in (["evaluate"], ["reproduce"], ["plot", "regret"]):
+        assert "Example: logeval" in run(app, *command, "--help").stdout

@@ -1,0 +1,63 @@
+import math
+
+import numpy as np
+import pytest
+
+from logeval.errors import LogevalError
+from logeval.evaluate import evaluate, theory
+from logeval.policies.bounds import kl
+
+W = np.array([0.2] * 4 + [0.05] * 12)
+
+
+def test_theorem_2_of_cascading_bandits_by_hand():
+    expected = 12 * 12 / 0.15 * math.log(1e5) + math.pi**2 / 3 * 16
+    assert theory.cascade_ucb1_upper(W, 4, 100_000) == pytest.approx(expected)
+
+
+def test_theorem_3_of_cascading_bandits_by_hand():
+    n = 100_000
+    loglog = math.log(math.log(n))
+    term = 0.15 * (1 + math.log(1 / 0.15)) / kl(0.05, 0.2)
+    expected = 12 * term * (math.log(n) + 3 * loglog) + 28 * loglog
+    assert theory.cascade_kl_upper(W, 4, n) == pytest.approx(expected)
+
+
+def test_theorem_2_of_dcm_bandits_becomes_theorem_1_when_terminations_are_equal():
+    n, gamma, alpha = 100_000, 0.5, 0.8**3
+    expected = gamma / alpha * theory.cascade_kl_upper(W, 4, n)
+    assert theory.dcm_upper(W, np.full(4, gamma), n) == pytest.approx(expected)
+
+
+def test_theorem_2_of_dcm_bandits_by_hand():
+    w, v, n = np.array([0.5, 0.3, 0.1]), np.array([0.4, 0.9]), 1000
+    alpha = 0.5
+    expected = 0.5 / alpha * theory.cascade_kl_upper(w, 1, n)
+    expected += 0.4 / alpha * theory.cascade_kl_upper(w, 2, n)
+    assert theory.dcm_upper(w, v, n) == pytest.approx(expected)
+
+
+def test_regret_lies_between_the_bounds():
+    n, gamma = 5000, 0.5
+    runs = evaluate(
+        problem=f"B_LB(L=16,K=4,p=0.2,gap=0.15,gamma={gamma})",
+        policies=["dcmKL-UCB"], horizon=n, runs=5, quiet=True,
+    )  # fmt: skip
+    regret = runs.summary()["regret"][0]
+    slope = theory.dcm_lower_slope(16, 4, 0.2, 0.15, gamma)
+    assert slope == pytest.approx(gamma * theory.cascade_lower_slope(16, 4, 0.2, 0.15))
+    assert slope * math.log(n) < regret < theory.dcm_upper(W, np.full(4, gamma), n)
+
+
+def test_bounds_without_a_gap_are_refused():
+    with pytest.raises(LogevalError, match="gap"):
+        theory.cascade_kl_upper(np.full(5, 0.2), 2, 100)
+
+
+def test_hardness_and_theorem_1_of_rank1elimkl_by_hand():
+    u, v = np.array([0.75, 0.25, 0.25]), np.array([0.75, 0.25])
+    hard = theory.rank1_hardness(u, v)
+    assert hard == pytest.approx((1.25 / 3, 0.75, 1.25 / 3))
+    expected = 160 / hard.mu**2 * (5 / 0.5) * math.log(1000) + (6 * math.e + 82) * 5
+    assert theory.rank1_upper(u, v, 1000) == pytest.approx(expected)
+    assert theory.rank1_upper(np.full(2, 0.5), v, 1000) == math.inf

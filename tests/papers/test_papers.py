@@ -1,0 +1,59 @@
+"""Small versions of the published experiments."""
+
+import numpy as np
+import pytest
+
+from logeval.evaluate import evaluate
+from logeval.papers import cascading, dcm
+
+RUNS = 4
+CELLS = [(16, 8, 0.15)]
+
+
+@pytest.mark.parametrize("table", [1, 2])
+def test_cascading_tables(table):
+    """Four runs of a cell; the published spread gives the tolerance."""
+    policies = cascading._POLICIES[table]
+    summary = evaluate(
+        problem=[cascading.problem_name(*cell) for cell in CELLS],
+        policies=policies, horizon=cascading.HORIZON, runs=RUNS, checkpoints=1, quiet=True,
+    ).summary().set_index(["simulator", "policy"])  # fmt: skip
+    published = {1: cascading.TABLE_1, 2: cascading.TABLE_2}[table]
+    for cell in CELLS:
+        for policy, value in zip(policies, published[cell], strict=True):
+            regret = summary.loc[(cascading.problem_name(*cell), policy), "regret"]
+            stderr = value.stderr * np.sqrt(1 + cascading.RUNS / RUNS)
+            assert abs(regret - value.regret) < max(4 * stderr, 0.08 * value.regret)
+
+
+def test_both_tables_have_all_cells():
+    cells = cascading.reproduce(horizon=20, runs=2, quiet=True)
+    assert len(cells) == 36
+    assert cells["doubtful"].sum() == 1
+    assert cells["regret"].notna().all()
+
+
+def test_dcm_figure_3():
+    policies = ("dcmKL-UCB", "First-Click", "Last-Click", "RankedKL-UCB")
+    summary = evaluate(
+        problem=dcm.FIGURES["3a"].problems, policies=policies, horizon=dcm.HORIZON, runs=RUNS,
+        checkpoints=1, quiet=True,
+    ).summary().set_index("policy")  # fmt: skip
+    for policy, value in dcm.INDEPENDENT.items():
+        tolerance = 4 * summary.loc[policy, "stderr"] + 0.04 * value
+        assert abs(summary.loc[policy, "regret"] - value) < tolerance
+    assert summary["regret"].idxmin() == "dcmKL-UCB"
+
+
+def test_dcm_figure_2a_trends():
+    runs = dcm.reproduce("2a", horizon=3000, runs=10, quiet=True)
+    regret = runs.summary().set_index("simulator")["regret"]
+
+    def of(L, K, gap):
+        return regret[f"B_LB(L={L},K={K},p=0.2,gap={gap},gamma=0.8)"]
+
+    for gap in (0.15, 0.075):
+        for K in (2, 4, 8):
+            assert of(32, K, gap) > of(16, K, gap)
+        for L in (16, 32):
+            assert of(L, 8, gap) < of(L, 4, gap)
