@@ -7,10 +7,10 @@ from pathlib import Path
 
 import logeval
 from benchmarks.plain_parser import parse
-from logeval.generate.generate import generate
 from logeval.log.blocks import session_blocks
 from logeval.log.scan import PERSONALIZED, S_ITEMS, Scanner
 from logeval.log.source import Source
+from logeval.synthetic.generate import generate
 
 SESSIONS = 1_000_000  # about 330 MB
 LINES_AT_ONCE = 100_000  # so that the baseline does not pay for memory

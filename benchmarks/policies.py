@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks import naive
 from logeval import seeds
-from logeval.evaluate.runner import run
+from logeval.evaluation.runner import run
 from logeval.policies.exp3 import auer_gamma
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting

@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     from logeval.clicks.fit import fit_models as fit_models
     from logeval.clicks.models import read_models as read_models
     from logeval.errors import LogevalError as LogevalError
-    from logeval.evaluate.api import evaluate as evaluate
-    from logeval.evaluate.results import Runs as Runs
+    from logeval.evaluation.api import evaluate as evaluate
+    from logeval.evaluation.results import Runs as Runs
     from logeval.log.ingest import ingest as ingest
     from logeval.log.log import load as load
+    from logeval.synthetic.generate import generate as generate
 
 _HOME = {
     "LogevalError": "logeval.errors",
-    "Runs": "logeval.evaluate.results",
+    "Runs": "logeval.evaluation.results",
     "compare_models": "logeval.clicks.compare",
-    "evaluate": "logeval.evaluate.api",
+    "evaluate": "logeval.evaluation.api",
     "fit_models": "logeval.clicks.fit",
+    "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",
     "load": "logeval.log.log",
     "read_models": "logeval.clicks.models",

@@ -13,7 +13,7 @@ from logeval.errors import LogevalError, unknown_names
 if TYPE_CHECKING:
     import pandas as pd
 
-    from logeval.evaluate import Runs
+    from logeval.evaluation import Runs
 
 EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b")
 
@@ -68,8 +68,8 @@ def evaluate(
     Example: logeval evaluate --problem "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)"
     --policy dcmKL-UCB --policy RankedKL-UCB --horizon 10000 --runs 5 --out runs/demo
     """
-    from logeval.evaluate import evaluate as evaluate_
-    from logeval.report.regret import save_regret
+    from logeval.evaluation.api import evaluate as evaluate_
+    from logeval.reports.regret import save_regret
 
     done = evaluate_(
         models,
@@ -138,8 +138,8 @@ def plot_regret(
 
     Example: logeval plot regret runs/dcm --out regret.pdf
     """
-    from logeval.evaluate import Runs
-    from logeval.report.regret import save_regret
+    from logeval.evaluation import Runs
+    from logeval.reports.regret import save_regret
 
     typer.echo(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
 

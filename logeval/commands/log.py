@@ -39,7 +39,7 @@ def generate(
 
     Example: logeval generate out.tsv.gz --format yandex-personalized --sessions 50000 --seed 1
     """
-    from logeval.generate.generate import generate as run
+    from logeval.synthetic.generate import generate as run
 
     truth = run(
         out,
@@ -134,7 +134,7 @@ def describe(
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
     if figure:
-        from logeval.report.log import plot_log, save_figure
+        from logeval.reports.log import plot_log, save_figure
 
         save_figure(plot_log(found), figure)
         if not as_json:

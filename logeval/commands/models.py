@@ -150,7 +150,7 @@ def compare_models(
     )
     _show(comparison, as_json)
     if out is not None:
-        from logeval.report.models import plot_perplexity
+        from logeval.reports.models import plot_perplexity
 
         plot_perplexity(comparison.table).figure.savefig(out / "perplexity.png", dpi=150)  # type: ignore[union-attr]
         print(f"{out}: quality.parquet, perplexity.png", file=sys.stderr)
@@ -233,7 +233,7 @@ def plot_models(
     from logeval.clicks.models import read_models
     from logeval.clicks.registry import model_names
     from logeval.errors import unknown_names
-    from logeval.report import models as figures
+    from logeval.reports import models as figures
 
     draw = {
         "termination": figures.plot_termination,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from logeval.evaluate import evaluate
+from logeval.evaluation import evaluate
 
 HORIZON, RUNS = 100_000, 20
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from logeval.evaluate import Runs, evaluate
+from logeval.evaluation import Runs, evaluate
 
 HORIZON, RUNS = 100_000, 20
 

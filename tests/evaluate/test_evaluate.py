@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluate import Runs, evaluate
-from logeval.evaluate.experiment import checkpoints_of
+from logeval.evaluation import Runs, evaluate
+from logeval.evaluation.experiment import checkpoints_of
 from logeval.tables import RUNS
 from tests.evaluate.my_policy import Greedy
 from tests.stand_in import NAMES, models
@@ -68,7 +68,7 @@ def test_a_dask_cluster_gives_the_same_bytes(finished, tmp_path):
 
 
 def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path, monkeypatch):
-    from logeval.evaluate import experiment
+    from logeval.evaluation import experiment
 
     some = {**SMALL, "runs": 3, "policies": ["RankedExp3"]}
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **some)
@@ -79,7 +79,7 @@ def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path,
         computed.extend((unit.policy.name, run) for _, run in unit.replicas)
         return original(unit, tick)
 
-    monkeypatch.setattr("logeval.evaluate.api.run_unit", counting)
+    monkeypatch.setattr("logeval.evaluation.api.run_unit", counting)
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **SMALL)
     assert len(computed) == 40 - 3
     assert ("RankedExp3", 2) not in computed
@@ -128,7 +128,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path):
 def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(tmp_path):
     settings = "policies=['dcmKL-UCB', 'RankedKL-UCB'], horizon=3000, runs=32, quiet=True"
     code = (
-        "from logeval.evaluate import evaluate\n"
+        "from logeval.evaluation import evaluate\n"
         f"evaluate(problem='{PROBLEM}', out=OUT, {settings})\n"
     )
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from logeval.evaluate import Runs, statistics
+from logeval.evaluation import Runs, statistics
 from logeval.tables import RUNS
 
 

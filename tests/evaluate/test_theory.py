@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluate import evaluate, theory
+from logeval.evaluation import evaluate, theory
 from logeval.policies.bounds import kl
 
 W = np.array([0.2] * 4 + [0.05] * 12)

@@ -8,8 +8,8 @@ import pytest
 
 import logeval
 from logeval import tables
-from logeval.generate.generate import generate, truth_folder
-from logeval.generate.world import MODELS_OFFERED
+from logeval.synthetic.generate import generate, truth_folder
+from logeval.synthetic.world import MODELS_OFFERED
 
 # Of 35,064 real Yandex SERPs of 20 frequent queries (docs/synthetic.md).
 REAL_CTR = [0.257, 0.249, 0.170, 0.154, 0.106, 0.073, 0.069, 0.047, 0.050, 0.045]
@@ -104,7 +104,7 @@ def test_plain_gz_and_zst_hold_the_same_log(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_number_of_sessions(tmp_path, monkeypatch):
-    monkeypatch.setattr("logeval.generate.generate.BATCH", 1000)
+    monkeypatch.setattr("logeval.synthetic.generate.BATCH", 1000)
     generate(tmp_path / "warm.tsv", sessions=1000, queries=50, quiet=True)
     peaks = []
     for sessions in (3_000, 30_000):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import logeval
-from logeval.generate.generate import generate
+from logeval.synthetic.generate import generate
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 RELPRED = GOLDEN / "tiny.relpred.tsv"

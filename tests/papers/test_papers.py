@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logeval.evaluate import evaluate
+from logeval.evaluation import evaluate
 from logeval.papers import cascading, dcm
 
 RUNS = 4

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from logeval import tables
 from logeval.errors import LogevalError, unknown_names
-from logeval.generate.sessions import BATCH, draw_sessions
-from logeval.generate.text import sessions_text
-from logeval.generate.world import make_world
 from logeval.log.scan import FORMATS, PERSONALIZED
 from logeval.progress import Progress
+from logeval.synthetic.sessions import BATCH, draw_sessions
+from logeval.synthetic.text import sessions_text
+from logeval.synthetic.world import make_world
 
 REGIONS = 4  # of the users in yandex-relpred
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from logeval.generate.sessions import Sessions
-from logeval.generate.world import K, World
 from logeval.log.scan import PERSONALIZED
+from logeval.synthetic.sessions import Sessions
+from logeval.synthetic.world import K, World
 
 TAB, COMMA, NEWLINE = 9, 44, 10
 # An upper bound on the bytes of a number, and on the numbers that one clicked result, one SERP

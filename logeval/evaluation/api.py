@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.evaluate.experiment import AnyProblem, Experiment, checkpoints_of, run_unit
-from logeval.evaluate.results import Runs
-from logeval.evaluate.store import Store, select
+from logeval.evaluation.experiment import AnyProblem, Experiment, checkpoints_of, run_unit
+from logeval.evaluation.results import Runs
+from logeval.evaluation.store import Store, select
 from logeval.names import parse_call
 from logeval.policies.registry import in_tracks, parse_policies
 from logeval.simulate.problems import Problem, parse_problem, problems_of

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from logeval.arrays import Floats
 from logeval.errors import LogevalError
-from logeval.evaluate import statistics
-from logeval.evaluate.store import horizon_of, sorted_rows
+from logeval.evaluation import statistics
+from logeval.evaluation.store import horizon_of, sorted_rows
 from logeval.tables import read_manifest, read_table
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ class Runs:
         return rows
 
     def plot_regret(self, **options: Any) -> Axes | np.ndarray:
-        """Cumulative regret over time; options as ``logeval.report.regret.plot_regret``."""
-        from logeval.report.regret import plot_regret
+        """Cumulative regret over time; options as ``logeval.reports.regret.plot_regret``."""
+        from logeval.reports.regret import plot_regret
 
         return plot_regret(self, **options)
 

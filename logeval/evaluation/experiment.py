@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from logeval import seeds
 from logeval.errors import LogevalError
-from logeval.evaluate.runner import CheckedPolicy, run
+from logeval.evaluation.runner import CheckedPolicy, run
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Policy, Setting
 from logeval.simulate.problems import Problem

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from logeval.errors import LogevalError
-from logeval.report.style import look
+from logeval.reports.style import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logeval.evaluate.results import Runs
+    from logeval.evaluation.results import Runs
 
 
 def plot_regret(
@@ -32,7 +32,7 @@ def plot_regret(
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: a value per checkpoint, or a slope in log t (a lower
-    bound of ``logeval.evaluate.theory``).
+    bound of ``logeval.evaluation.theory``).
     """
     import matplotlib.pyplot as plt
 

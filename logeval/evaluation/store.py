@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from logeval import tables
 from logeval.errors import LogevalError
-from logeval.evaluate.experiment import AnyProblem, Key
+from logeval.evaluation.experiment import AnyProblem, Key
 from logeval.tables import RUNS
 
 KEY = ("simulator", "track", "policy", "query", "run")

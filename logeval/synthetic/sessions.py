@@ -13,7 +13,7 @@ import numpy as np
 from logeval import seeds
 from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks import browsing, chain
-from logeval.generate.world import K, World
+from logeval.synthetic.world import K, World
 
 BATCH = 20_000  # sessions
 

@@ -1,6 +1,0 @@
-"""Environments and policies -> runs."""
-
-from logeval.evaluate.api import evaluate
-from logeval.evaluate.results import Runs
-
-__all__ = ["Runs", "evaluate"]
