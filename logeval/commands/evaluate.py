@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from logeval.evaluate import Runs
 
-EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b")
+EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic")
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
@@ -101,7 +101,9 @@ def evaluate(
 
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
-    horizon: Annotated[int, typer.Option(help="Steps; the papers' is 100000.")] = 100_000,
+    horizon: Annotated[
+        int | None, typer.Option(help="Steps; default: the paper's, 100000 (rank1: 2000000).")
+    ] = None,
     runs: Annotated[int, typer.Option(help="Runs; the papers' is 20.")] = 20,
     workers: Workers = 1,
     seed: Seed = 0,
@@ -114,10 +116,17 @@ def reproduce(
     """
     if experiment not in EXPERIMENTS:
         raise unknown_names("experiment", [experiment], EXPERIMENTS)
+    if experiment == "rank1-synthetic":
+        from logeval.papers import rank1
+
+        found = rank1.reproduce(horizon or rank1.HORIZON, runs, workers, seed, out, quiet)
+        typer.echo(rank1.growth(found).to_string(index=False, float_format="%.4g", na_rep=""))
+        typer.echo(f"the paper: {rank1.CLAIM}")
+        return
     if experiment == "cascading-tables":
         from logeval.papers import cascading
 
-        cells = cascading.reproduce(horizon, runs, workers, seed, out, quiet)
+        cells = cascading.reproduce(horizon or cascading.HORIZON, runs, workers, seed, out, quiet)
         typer.echo(
             cells.to_string(
                 index=False, formatters={"difference": "{:+.1%}".format}, float_format="%.4g"
@@ -127,7 +136,7 @@ def reproduce(
     from logeval.papers import dcm
 
     figure = experiment.removeprefix("dcm-")
-    done = dcm.reproduce(figure, horizon, runs, workers, seed, out, quiet)
+    done = dcm.reproduce(figure, horizon or dcm.HORIZON, runs, workers, seed, out, quiet)
     typer.echo(summary_text(done))
     typer.echo(f"the paper: {dcm.FIGURES[figure].claim}")
 
