@@ -145,8 +145,48 @@ RUNS = pa.schema(
         ),
         _field("clicks", pa.int64(), "number of clicks"),
         _field("optimal_steps", pa.int64(), "number of steps without regret (below 1e-9)"),
+        _field(
+            "pair_regret",
+            pa.float64(),
+            "cumulative expected regret of one pair: in the rank1 track regret itself; in the "
+            "ranking track that of the item at the most examined position; null without a PBM",
+            nullable=True,
+        ),
+        _field(
+            "pair_optimal_reward",
+            pa.float64(),
+            "cumulative expected reward of the best pair; null without a PBM",
+            nullable=True,
+        ),
+        _field(
+            "rows_left",
+            pa.int32(),
+            "items not eliminated yet; null for policies that do not eliminate",
+            nullable=True,
+        ),
+        _field("columns_left", pa.int32(), "positions not eliminated yet; likewise", nullable=True),
     ],
-    metadata={"doc": "One row per simulator, policy, query, run and checkpoint t."},
+    metadata={"doc": "One row per simulator, track, policy, query, run and checkpoint t."},
+)
+
+HARDNESS = pa.schema(
+    [
+        _field("simulator", pa.string(), "as in the runs table"),
+        _field("query", pa.string(), "as in the runs table"),
+        _field("rows", pa.int32(), "number of items"),
+        _field("columns", pa.int32(), "number of positions"),
+        _field("mu", pa.float64(), "smaller of the mean row and mean column (rank1elimkl, eq. 3)"),
+        _field("p_max", pa.float64(), "largest row or column mean (eq. 4)"),
+        _field("gamma", pa.float64(), "max(mu, 1 - p_max) (eq. 5)"),
+        _field("n", pa.int64(), "horizon"),
+        _field(
+            "bound",
+            pa.float64(),
+            "Theorem 1: upper bound on the regret of Rank1ElimKL after n steps; infinite when "
+            "all rows or all columns are equal",
+        ),
+    ],
+    metadata={"doc": "One row per query of the rank1 track: how hard it is."},
 )
 
 TABLES: dict[str, pa.Schema] = {
@@ -155,6 +195,7 @@ TABLES: dict[str, pa.Schema] = {
     "models": MODELS,
     "quality": QUALITY,
     "runs": RUNS,
+    "hardness": HARDNESS,
 }
 
 

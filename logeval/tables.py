@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import logeval
 from logeval.errors import LogevalError
 from logeval.schemas import CLICK_STATISTICS as CLICK_STATISTICS
+from logeval.schemas import HARDNESS as HARDNESS
 from logeval.schemas import MODELS as MODELS
 from logeval.schemas import QUALITY as QUALITY
 from logeval.schemas import RUNS as RUNS

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from logeval.evaluation import Runs
 
-EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b")
+EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic")
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
@@ -70,6 +70,7 @@ def evaluate(
     """
     from logeval.evaluation.api import evaluate as evaluate_
     from logeval.reports.regret import save_regret
+    from logeval.reports.tracks import save_relative
 
     done = evaluate_(
         models,
@@ -89,13 +90,20 @@ def evaluate(
         quiet=quiet,
     )
     typer.echo(summary_text(done))
+    tracks = done.table()["track"].nunique() > 1
+    if tracks:
+        typer.echo(relative_text(done))
     if out is not None:
         typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, out / 'regret.pdf')}")
+        if tracks:
+            typer.echo(f"figure across tracks {save_relative(done, out / 'relative.pdf')}")
 
 
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
-    horizon: Annotated[int, typer.Option(help="Steps; the papers' is 100000.")] = 100_000,
+    horizon: Annotated[
+        int | None, typer.Option(help="Steps; default: the paper's, 100000 (rank1: 2000000).")
+    ] = None,
     runs: Annotated[int, typer.Option(help="Runs; the papers' is 20.")] = 20,
     workers: Workers = 1,
     seed: Seed = 0,
@@ -108,10 +116,17 @@ def reproduce(
     """
     if experiment not in EXPERIMENTS:
         raise unknown_names("experiment", [experiment], EXPERIMENTS)
+    if experiment == "rank1-synthetic":
+        from logeval.papers import rank1
+
+        found = rank1.reproduce(horizon or rank1.HORIZON, runs, workers, seed, out, quiet)
+        typer.echo(rank1.growth(found).to_string(index=False, float_format="%.4g", na_rep=""))
+        typer.echo(f"the paper: {rank1.CLAIM}")
+        return
     if experiment == "cascading-tables":
         from logeval.papers import cascading
 
-        cells = cascading.reproduce(horizon, runs, workers, seed, out, quiet)
+        cells = cascading.reproduce(horizon or cascading.HORIZON, runs, workers, seed, out, quiet)
         typer.echo(
             cells.to_string(
                 index=False, formatters={"difference": "{:+.1%}".format}, float_format="%.4g"
@@ -121,7 +136,7 @@ def reproduce(
     from logeval.papers import dcm
 
     figure = experiment.removeprefix("dcm-")
-    done = dcm.reproduce(figure, horizon, runs, workers, seed, out, quiet)
+    done = dcm.reproduce(figure, horizon or dcm.HORIZON, runs, workers, seed, out, quiet)
     typer.echo(summary_text(done))
     typer.echo(f"the paper: {dcm.FIGURES[figure].claim}")
 
@@ -144,11 +159,47 @@ def plot_regret(
     typer.echo(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
 
 
+def plot_relative(
+    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
+    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
+        "relative.pdf"
+    ),
+    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+) -> None:
+    """Regret as a share of the optimal reward over time, all tracks on one axis.
+
+    Example: logeval plot relative runs/pbm --out relative.pdf
+    """
+    from logeval.evaluation import Runs
+    from logeval.reports.tracks import save_relative
+
+    typer.echo(save_relative(Runs.load(runs), out, log_x=log_x))
+
+
+def plot_remaining(
+    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
+    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
+        "remaining.pdf"
+    ),
+    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+) -> None:
+    """Rows and columns that the elimination policies have left over time.
+
+    Example: logeval plot remaining runs/pbm --log-x --out remaining.pdf
+    """
+    from logeval.evaluation import Runs
+    from logeval.reports.tracks import save_remaining
+
+    typer.echo(save_remaining(Runs.load(runs), out, log_x=log_x))
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command()(evaluate)
     app.command()(reproduce)
     plot_app.command("regret")(plot_regret)
+    plot_app.command("relative")(plot_relative)
+    plot_app.command("remaining")(plot_remaining)
 
 
 def summary_text(runs: Runs) -> str:
@@ -171,6 +222,27 @@ def summary_text(runs: Runs) -> str:
     }
     text: str = type(summary)(shown).to_string(index=False)
     return text
+
+
+def relative_text(runs: Runs) -> str:
+    """All tracks on one axis, as a table for people."""
+    found = runs.relative()
+    several = found["simulator"].nunique() > 1
+    shown = {
+        **({"simulator": found["simulator"]} if several else {}),
+        "policy": found["policy"],
+        "track": found["track"],
+        "reward": found["reward"],
+        "relative": found["relative_regret"].map("{:.2%}".format),
+        "95% interval": [
+            f"{a:.2%} .. {b:.2%}" for a, b in zip(found["low"], found["high"], strict=True)
+        ],
+    }
+    return (
+        "\nAll tracks on one axis: regret / optimal reward of the list, of the pair of the rank-1 "
+        "track,\nand of the pair that a list shows at the most examined position (top pair)\n"
+        + type(found)(shown).to_string(index=False)
+    )
 
 
 def _intervals(summary: pd.DataFrame, low: str, high: str) -> list[str]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.experiment import AnyProblem, Experiment, checkpoints_of, run_unit
+from logeval.evaluation.hardness import hardness_of
 from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, select
 from logeval.names import parse_call
@@ -84,10 +85,12 @@ def evaluate(
             store.add(rows)
         else:
             finished.append(rows)
+    hardness = hardness_of(problems, horizon)
     if store is None:
-        return Runs(pa.concat_tables([RUNS.empty_table(), *finished]), seed)
+        return Runs(pa.concat_tables([RUNS.empty_table(), *finished]), seed, hardness=hardness)
     store.merge()
-    return Runs(select(store.rows(), experiment.keys()), seed, store.folder)
+    store.add_hardness(hardness)
+    return Runs(select(store.rows(), experiment.keys()), seed, store.folder, hardness)
 
 
 def _problems(

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from logeval import seeds
+from logeval.arrays import Floats
 from logeval.errors import LogevalError
 from logeval.evaluation.runner import CheckedPolicy, run
 from logeval.policies.registry import PolicySpec
@@ -107,6 +108,7 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
         ],
         free_samples=environment.free_samples,
         best=environment.best,
+        track=unit.problems[0].track,
     )  # fmt: skip
     policy: Policy = unit.policy.make(setting)
     if not unit.policy.checked:
@@ -123,6 +125,8 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
             "model's best_list; the optimum of this click model is wrong"
         )
     n = len(unit.checkpoints)
+    pairs = unit.problems[0].track == "rank1"
+    pair_best = totals.best if pairs else totals.pair_best
     columns = {
         "simulator": [unit.problems[0].simulator] * (R * n),
         "track": [unit.problems[0].track] * (R * n),
@@ -135,8 +139,20 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
         "optimal_reward": np.outer(totals.best, totals.checkpoints).ravel(),
         "clicks": totals.clicks.ravel(),
         "optimal_steps": totals.optimal_steps.ravel(),
+        "pair_regret": _or_null(totals.regret if pairs else totals.pair_regret),
+        "pair_optimal_reward": _or_null(
+            np.full((R, n), np.nan)
+            if pair_best is None
+            else np.outer(pair_best, totals.checkpoints)
+        ),
+        "rows_left": _or_null(totals.left[:, :, 0]),
+        "columns_left": _or_null(totals.left[:, :, 1]),
     }
     return pa.table(columns).cast(RUNS)
+
+
+def _or_null(values: Floats) -> pa.Array:
+    return pa.array(values.ravel(), from_pandas=True)  # nan: null
 
 
 def _environment(unit: Unit) -> RankingEnvironment | Rank1Environment:

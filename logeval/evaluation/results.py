@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from logeval.arrays import Floats
 from logeval.errors import LogevalError
-from logeval.evaluation import statistics
+from logeval.evaluation import relative, statistics
+from logeval.evaluation.samples import by_query, samples
 from logeval.evaluation.store import horizon_of, sorted_rows
-from logeval.tables import read_manifest, read_table
+from logeval.tables import HARDNESS, read_manifest, read_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,14 +30,24 @@ class Runs:
     >>> runs.summary()                                              # doctest: +SKIP
     """
 
-    def __init__(self, rows: pa.Table, seed: int = 0, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        rows: pa.Table,
+        seed: int = 0,
+        folder: Path | None = None,
+        hardness: pa.Table | None = None,
+    ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
+        self._hardness = HARDNESS.empty_table() if hardness is None else hardness
 
     @classmethod
     def load(cls, folder: Path | str) -> Runs:
         """The runs that ``evaluate`` wrote to a folder."""
         seed = read_manifest(folder)["arguments"].get("seed", 0)
-        return cls(read_table(Path(folder), "runs"), seed, Path(folder))
+        folder = Path(folder)
+        has = (folder / "hardness.parquet").exists()
+        hardness = read_table(folder, "hardness") if has else None
+        return cls(read_table(folder, "runs"), seed, folder, hardness)
 
     def table(self) -> pd.DataFrame:
         """All rows (see ``logeval.tables.RUNS``)."""
@@ -98,6 +108,24 @@ class Runs:
         )
         return summary.sort_values("regret", kind="stable")
 
+    def relative(self, t: int | None = None) -> pd.DataFrame:
+        """All tracks on one axis: see ``logeval.evaluation.relative`` (default: at the horizon)."""
+        rows = self.table()
+        return relative.relative(rows[rows["t"] == (t or self.horizon)], self.seed)
+
+    def hardness(self) -> pd.DataFrame:
+        """mu, p_max, gamma and Theorem 1's bound of each query of the rank-1 track."""
+        return self._hardness.to_pandas()
+
+    def remaining(self, simulator: str) -> dict[str, pd.DataFrame]:
+        """Per policy that eliminates: t, rows_left, columns_left, means over queries and runs."""
+        rows = self.table()
+        rows = rows[(rows["simulator"] == simulator) & rows["rows_left"].notna()]
+        if rows.empty:
+            raise LogevalError(f"no policy eliminates in the runs of {simulator}")
+        left = rows.groupby(["policy", "t"])[["rows_left", "columns_left"]].mean()
+        return {str(p): part.droplevel(0).reset_index() for p, part in left.groupby("policy")}
+
     def simulators(self) -> list[str]:
         """The simulators, each with its track if there are two: a figure has a panel for each."""
         return sorted(set(self._panels()["simulator"]))
@@ -129,22 +157,8 @@ class Runs:
         return plot_regret(self, **options)
 
 
-def samples(rows: pd.DataFrame, column: str) -> tuple[list[str], Floats]:
-    """Policies, and values (Q, N, policies) of the replicas that all of them have."""
-    wide = rows.pivot(index=["query", "run"], columns="policy", values=column).dropna()
-    return list(wide.columns), _by_query(wide)
-
-
 def _curve(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
     wide = rows.pivot(index=["query", "run"], columns="t", values="regret")
-    x = _by_query(wide)
+    x = by_query(wide)
     low, high = statistics.interval(statistics.bootstrap_means(x, resamples=500, seed=seed))
     return pd.DataFrame({"t": wide.columns, "regret": statistics.mean(x), "low": low, "high": high})
-
-
-def _by_query(wide: pd.DataFrame) -> Floats:
-    groups = [g.to_numpy(dtype=float) for _, g in wide.groupby(level="query", sort=True)]
-    x = np.full((len(groups), max(len(g) for g in groups), wide.shape[1]), np.nan)
-    for q, group in enumerate(groups):
-        x[q, : len(group)] = group
-    return x

@@ -11,7 +11,7 @@ from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.policies.setting import Policy
+from logeval.policies.setting import Eliminating, Policy
 
 TICK = 256  # steps between two reports of progress
 TOLERANCE = 1e-9  # rewards closer than this are equal
@@ -21,12 +21,16 @@ class Environment(Protocol):
     """What the loop needs of an environment; an action is a row of A."""
 
     best_reward: Floats
+    pair_best: Floats | None  # the reward of the best pair, where lists are judged by it as well
 
     def step(self, A: Ints) -> Ints:
         """The clicks on A."""
 
     def reward(self, A: Ints) -> Floats:
         """The expected reward of A."""
+
+    def pair_reward(self, A: Ints) -> Floats:
+        """The expected reward of the most examined pair of A; only if there is a pair_best."""
 
 
 @njit(cache=True, nogil=True)
@@ -45,9 +49,11 @@ def add_rows(best, reward, clicks, regrets, rewards, n_clicks, optimal, lowest):
 class Totals:
     """Cumulative sums of all replicas, copied at checkpoints."""
 
-    def __init__(self, best: Floats, checkpoints: Sequence[int]) -> None:
+    def __init__(
+        self, best: Floats, checkpoints: Sequence[int], pair_best: Floats | None = None
+    ) -> None:
         R, n = len(best), len(checkpoints)
-        self.best = best
+        self.best, self.pair_best = best, pair_best
         self.checkpoints = np.array(checkpoints, dtype=np.int64)
         self._regret, self._reward = np.zeros(R), np.zeros(R)
         self._clicks, self._optimal = np.zeros(R, dtype=np.int64), np.zeros(R, dtype=np.int64)
@@ -55,6 +61,8 @@ class Totals:
         self.regret, self.reward = np.empty((R, n)), np.empty((R, n))
         self.clicks = np.empty((R, n), dtype=np.int64)
         self.optimal_steps = np.empty((R, n), dtype=np.int64)
+        self._pair_regret, self.pair_regret = np.zeros(R), np.full((R, n), np.nan)
+        self.left = np.full((R, n, 2), np.nan)  # rows and columns not eliminated
         self._filled = 0
 
     def add(self, reward: Floats, clicks: Ints) -> None:
@@ -64,11 +72,20 @@ class Totals:
             self._lowest,
         )  # fmt: skip
 
-    def record(self) -> None:
-        """Copy the totals into the next checkpoint."""
+    def add_pair(self, reward: Floats) -> None:
+        """One step: the expected rewards (R,) of the most examined pairs."""
+        if self.pair_best is not None:
+            self._pair_regret += self.pair_best - reward
+
+    def record(self, policy: Policy) -> None:
+        """Copy the totals, and what the policy has left, into the next checkpoint."""
         i = self._filled
         self.regret[:, i], self.reward[:, i] = self._regret, self._reward
         self.clicks[:, i], self.optimal_steps[:, i] = self._clicks, self._optimal
+        if self.pair_best is not None:
+            self.pair_regret[:, i] = self._pair_regret
+        if isinstance(policy, Eliminating):
+            self.left[:, i] = policy.remaining()
         self._filled += 1
 
     def better_than_best(self) -> Ints:
@@ -83,15 +100,17 @@ def run(
     tick: Callable[[int], None] = lambda steps: None,
 ) -> Totals:
     """Run the policy until the last checkpoint; ``tick`` hears how many steps were done."""
-    totals = Totals(environment.best_reward, checkpoints)
+    totals = Totals(environment.best_reward, checkpoints, environment.pair_best)
     pending = list(checkpoints)
     for t in range(1, checkpoints[-1] + 1):
         A = policy.recommend(t)
         clicks = environment.step(A)
         policy.update(t, A, clicks)
         totals.add(environment.reward(A), clicks)
+        if environment.pair_best is not None:
+            totals.add_pair(environment.pair_reward(A))
         if t == pending[0]:
-            totals.record()
+            totals.record(policy)
             pending.pop(0)
         if t % TICK == 0:
             tick(TICK)

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from logeval import tables
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import AnyProblem, Key
+from logeval.evaluation.hardness import united
 from logeval.tables import RUNS
 
 KEY = ("simulator", "track", "policy", "query", "run")
@@ -103,6 +104,13 @@ class Store:
         for unit in self.units.glob("*.parquet"):
             unit.unlink()
         self.units.rmdir()
+
+    def add_hardness(self, hardness: pa.Table) -> None:
+        """Add to the hardness table, which is there if there are queries of the rank-1 track."""
+        file = self.folder / "hardness.parquet"
+        old = pq.read_table(file) if file.exists() else hardness.slice(0, 0)
+        if hardness.num_rows:
+            _write(united(old, hardness), file)
 
     def rows(self) -> pa.Table:
         """All rows, sorted."""

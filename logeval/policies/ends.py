@@ -25,18 +25,25 @@ def shuffle_rows(u, start, item, A):
 
 
 class Random:
-    """A random list at every step."""
+    """A random list, or pair, at every step."""
 
     PARAMETERS: ClassVar[dict] = {}
+    TRACK: ClassVar = None  # any
 
     def __init__(self, setting: Setting) -> None:
         self._start = np.concatenate([[0], np.cumsum(setting.L)]).astype(np.int64)
         self._item = np.concatenate([np.arange(L) for L in setting.L])
-        self._uniforms = Uniforms(setting.generators, setting.K)
-        self._A = np.empty((setting.R, setting.K), dtype=np.int64)
+        self._pairs = setting.track == "rank1"
+        self._limits = np.stack([setting.L, np.full_like(setting.L, setting.K)], axis=1)
+        width = 2 if self._pairs else setting.K
+        self._uniforms = Uniforms(setting.generators, width)
+        self._A = np.empty((setting.R, width), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
+        """The lists (R, K), or pairs (R, 2), of step t."""
+        if self._pairs:
+            self._A[:] = self._uniforms.at(t) * self._limits
+            return self._A
         shuffle_rows(self._uniforms.at(t), self._start, self._item, self._A)
         return self._A
 

@@ -168,3 +168,9 @@ class UCB1Elim:
         update_elimination(
             self._n, A, clicks, self._K, self._start, self._S, self._left, self.state
         )  # fmt: skip
+
+    def remaining(self) -> Ints:
+        """(R, 2) the rows and columns of the pairs that are not eliminated."""
+        ends = self._start[:-1] + self.state[:, N_LEFT]
+        left = [self._left[a:z] for a, z in zip(self._start[:-1], ends, strict=True)]
+        return np.array([[len(set(p // self._K)), len(set(p % self._K))] for p in left])

@@ -152,6 +152,10 @@ class Rank1Elimination:
             self._C_U, self._C_V, self._h_U, self._h_V, self.rows, self.columns,
         )  # fmt: skip
 
+    def remaining(self) -> Ints:
+        """(R, 2) the rows and columns that are not eliminated."""
+        return self.state[:, [N_ROWS, N_COLUMNS]]
+
 
 class Rank1ElimKL(Rank1Elimination):
     """Algorithm 1, with KL bounds."""

@@ -85,9 +85,9 @@ def _track(cls: type) -> str | None:
 def in_tracks(
     specs: Sequence[PolicySpec], track: str | None = None, default: str = "ranking"
 ) -> list[PolicySpec]:
-    """The policies, each in its own track; the Oracle in every track that the others have.
+    """The policies, each in its own track; Random and Oracle in every track that the others have.
 
-    ``track`` allows one track only; ``default`` is that of an Oracle alone.
+    ``track`` allows one track only; ``default`` is that of these two alone.
     """
     if track is not None and track not in TRACKS:
         raise unknown_names("track", [track], TRACKS)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +30,14 @@ class Policy(Protocol):
         """The clicks (R, K) on the lists A."""
 
 
+@runtime_checkable
+class Eliminating(Protocol):
+    """What a policy of the rank-1 track may offer besides."""
+
+    def remaining(self) -> Ints:
+        """(R, 2) the rows and columns that are not eliminated."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """The problem as a policy knows it."""
@@ -40,6 +48,7 @@ class Setting:
     generators: Sequence[np.random.Generator]  # one per replica, for the policy alone
     free_samples: Callable[[int, int], Ints]  # (r, m): m free clicks on each item, (m, L[r])
     best: Ints  # (R, K) the optimal lists; only the Oracle may look
+    track: str = "ranking"  # or rank1: actions are pairs (R, 2), and K the number of columns
 
     @property
     def R(self) -> int:

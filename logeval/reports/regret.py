@@ -15,6 +15,7 @@ from logeval.reports.style import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from logeval.evaluation.results import Runs
 
@@ -71,32 +72,46 @@ def save_regret(
     runs: Runs, out: Path | str, *, log_x: bool = False, per_query: bool = False
 ) -> Path:
     """Write the figure to a file; several simulators get a panel each."""
+    simulators = runs.simulators()
+    if per_query and len(simulators) > 1:
+        raise LogevalError("small multiples need runs of one simulator")
+    figure, axes = new_figure(out, 1 if per_query else len(simulators))
+    if per_query:
+        import matplotlib.pyplot as plt
+
+        plot_regret(runs, log_x=log_x, per_query=True)
+        figure = plt.gcf()
+    else:
+        for ax, simulator in zip(axes, simulators, strict=True):
+            plot_regret(runs, ax=ax, simulator=simulator, log_x=log_x)
+    return save_figure(figure, out)
+
+
+def new_figure(out: Path | str, panels: int) -> tuple[Figure, list[Axes]]:
+    """A figure with some panels, to be written to ``out``, which must be of a known kind."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    out = Path(out)
-    known = plt.figure().canvas.get_supported_filetypes()
-    if out.suffix.lstrip(".") not in known:
+    n_columns = min(3, panels)
+    n_rows = math.ceil(panels / n_columns)
+    width, height = (5, 3.6) if panels == 1 else (4.5 * n_columns, 3.4 * n_rows)
+    figure, axes = plt.subplots(
+        n_rows, n_columns, figsize=(width, height), squeeze=False, layout="constrained"
+    )
+    if Path(out).suffix.lstrip(".") not in figure.canvas.get_supported_filetypes():
         raise LogevalError(f"{out}: cannot write this kind of figure; use .pdf, .png or .svg")
-    simulators = runs.simulators()
-    if len(simulators) == 1:
-        plot_regret(runs, log_x=log_x, per_query=per_query)
-        figure = plt.gcf()
-    elif per_query:
-        raise LogevalError("small multiples need runs of one simulator")
-    else:
-        n_columns = min(3, len(simulators))
-        n_rows = math.ceil(len(simulators) / n_columns)
-        figure, axes = plt.subplots(
-            n_rows, n_columns, figsize=(4.5 * n_columns, 3.4 * n_rows), squeeze=False,
-            layout="constrained",
-        )  # fmt: skip
-        for ax, simulator in zip(axes.flat, simulators, strict=False):
-            plot_regret(runs, ax=ax, simulator=simulator, log_x=log_x)
-        for ax in axes.flat[len(simulators) :]:
-            ax.set_visible(False)
+    for ax in axes.flat[panels:]:
+        ax.set_visible(False)
+    return figure, list(axes.flat[:panels])
+
+
+def save_figure(figure: Figure, out: Path | str) -> Path:
+    """Write a figure, the same bytes every time, and close all."""
+    import matplotlib.pyplot as plt
+
+    out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     metadata = {"CreationDate": None} if out.suffix == ".pdf" else None
     figure.savefig(out, dpi=150, metadata=metadata)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from logeval.arrays import Ints
+from logeval.arrays import Floats, Ints
 from logeval.clicks.browsing import Browsing
 from logeval.clicks.chain import Chain
 from logeval.errors import LogevalError, unknown_names
@@ -52,6 +52,13 @@ class Problem:
             digest.update(name.encode())
             digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
+
+
+def examination(users: Chain | Browsing, K: int) -> Floats | None:
+    """e(k) of a PBM, whose clicks depend on item and position alone; None for other users."""
+    if not isinstance(users, Browsing) or np.ptp(users.e[:K], axis=1).max() > 0.0:
+        return None
+    return np.ascontiguousarray(users.e[:K, 0], dtype=float)
 
 
 def b_lb(

@@ -17,10 +17,9 @@ from numba import njit
 
 from logeval import seeds
 from logeval.arrays import Floats, Ints
-from logeval.clicks.browsing import Browsing
 from logeval.errors import LogevalError
 from logeval.names import format_call, parse_call
-from logeval.simulate.problems import SYNTHETIC, Problem, numbers
+from logeval.simulate.problems import SYNTHETIC, Problem, examination, numbers
 from logeval.simulate.uniforms import Uniforms
 
 
@@ -74,14 +73,13 @@ def parse_needle(text: str) -> Rank1Problem:
 
 def rank1_problem(problem: Problem) -> Rank1Problem:
     """The rank-1 problem of a fitted PBM, from its ranking problem."""
-    users = problem.users
-    if not isinstance(users, Browsing) or np.ptp(users.e, axis=1).max() > 0.0:
+    v_bar = examination(problem.users, problem.K)
+    if v_bar is None:
         raise LogevalError(
             f"{problem.simulator}: the rank-1 track needs a PBM, whose clicks depend on item and "
             "position alone"
         )
-    v_bar = np.ascontiguousarray(users.e[: problem.K, 0], dtype=float)
-    return Rank1Problem(problem.simulator, problem.query, users.w.astype(float), v_bar)
+    return Rank1Problem(problem.simulator, problem.query, problem.users.w.astype(float), v_bar)
 
 
 @njit(cache=True, nogil=True)
@@ -118,6 +116,7 @@ class Rank1Environment:
         self._clicks = np.empty((len(replicas), 1), dtype=np.int8)
         self._reward = np.empty(len(replicas))
         self._t = 0
+        self.pair_best: Floats | None = None  # the reward is that of a pair anyway
         self.best_reward = self.reward(self.best).copy()
 
     @property
@@ -140,6 +139,10 @@ class Rank1Environment:
         """Expected reward of the pairs A, (R,), reused by the next call."""
         reward_pairs(A, self.query, self._start, self._u_bar, self._v_bar, self._reward)
         return self._reward
+
+    def pair_reward(self, A: Ints) -> Floats:
+        """The same."""
+        return self.reward(A)
 
     def regret(self, A: Ints) -> Floats:
         """Expected regret of the pairs A, (R,)."""

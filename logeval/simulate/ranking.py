@@ -21,7 +21,8 @@ from logeval.arrays import Floats, Ints
 from logeval.clicks import browsing, chain
 from logeval.clicks.browsing import Browsing
 from logeval.clicks.chain import Chain
-from logeval.simulate.problems import REWARDS, Problem
+from logeval.errors import LogevalError
+from logeval.simulate.problems import REWARDS, Problem, examination
 from logeval.simulate.uniforms import Uniforms
 
 SATISFACTION, CLICKS, ANY_CLICK = range(3)
@@ -117,6 +118,8 @@ class RankingEnvironment:
         self._reward = np.empty(len(replicas))
         self._t = 0
         self.best_reward = self.reward(self.best).copy()
+        self._top = _TopPairs.of(problems, self.query)
+        self.pair_best: Floats | None = None if self._top is None else self._top.best
 
     @property
     def rows(self) -> range:
@@ -143,6 +146,12 @@ class RankingEnvironment:
         """Expected regret of the lists A, (R,)."""
         return self.best_reward - self.reward(A)
 
+    def pair_reward(self, A: Ints) -> Floats:
+        """P(click) at the most examined position, (R,): what the rank-1 track earns; PBM only."""
+        if self._top is None:
+            raise LogevalError("only a PBM has the reward of a pair")
+        return self._top.reward(A)
+
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
         problem = self.problems[self.query[r]]
@@ -156,6 +165,31 @@ class RankingEnvironment:
         q, run = self.replicas[r]
         problem = self.problems[q]
         return seeds.generator(self.seed, purpose, problem.simulator, problem.query, run)
+
+
+class _TopPairs:
+    """The pair that a list shows at the most examined position of a PBM."""
+
+    def __init__(self, problems: Sequence[Problem], e: Sequence[Floats], query: Ints) -> None:
+        start = np.cumsum([0, *(p.L for p in problems)])
+        self._click = np.concatenate(
+            [p.users.w * e_q.max() for p, e_q in zip(problems, e, strict=True)]
+        )
+        self._start = start[query]
+        self._position = np.array([np.argmax(e_q) for e_q in e])[query]
+        self._rows = np.arange(len(query))
+        best = [p.users.w.max() * e_q.max() for p, e_q in zip(problems, e, strict=True)]
+        self.best = np.array(best)[query]
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem], query: Ints) -> _TopPairs | None:
+        found = [examination(p.users, p.K) for p in problems]
+        e = [e_q for e_q in found if e_q is not None]
+        return cls(problems, e, query) if len(e) == len(problems) else None
+
+    def reward(self, A: Ints) -> Floats:
+        clicks: Floats = self._click[self._start + A[self._rows, self._position]]
+        return clicks
 
 
 class _Chains:

@@ -5,6 +5,8 @@ from typer.testing import CliRunner
 from logeval.commands import evaluate as commands
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
+from logeval.evaluation import evaluate
+from tests.stand_in import models
 
 PROBLEM = "B_LB(L=8,K=3,p=0.4,gap=0.3,gamma=0.5)"
 
@@ -50,6 +52,9 @@ def test_reproduce_prints_published_numbers(app):
     assert "1290.1" in result.stdout.replace("1290 ", "1290.1")
     result = run(app, "reproduce", "dcm-3b", "--horizon", 50, "--runs", 2, "--quiet")
     assert "three times" in result.stdout
+    result = run(app, "reproduce", "rank1-synthetic", "--horizon", 20, "--runs", 1, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert "1.91e+05" in result.stdout
     assert isinstance(run(app, "reproduce", "dcm-9").exception, LogevalError)
 
 
@@ -62,6 +67,34 @@ def test_several_simulators_get_a_panel_each(app, tmp_path):
     assert result.stdout.count("Random") == 2
 
 
+def test_tracks_share_an_axis(app, tmp_path):
+    out = tmp_path / "runs"
+    problem = "rank1:K=4,L=3,p=0.25,gap=0.5"
+    result = run(app, "evaluate", "--problem", problem, "--policy", "Rank1ElimKL", "--policy", "TS",
+                 "--horizon", 60, "--runs", 2, "--out", out)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "one axis" not in result.stdout
+    for kind in ("relative", "remaining"):
+        figure = tmp_path / f"{kind}.svg"
+        assert run(app, "plot", kind, out, "--out", figure, "--log-x").exit_code == 0
+        assert "<svg" in figure.read_text()
+
+
+def test_relative_table_names_the_rewards():
+    runs = evaluate(models("PBM", (5,), K=3), policies=["dcmKL-UCB", "UCB1"], horizon=60, runs=2,
+                    quiet=True)  # fmt: skip
+    lines = commands.relative_text(runs).splitlines()[4:]
+    found = {tuple(line.split()[:3]) for line in lines}
+    assert found == {("dcmKL-UCB", "ranking", "list"), ("dcmKL-UCB", "ranking", "top"),
+                     ("UCB1", "rank1", "pair")}  # fmt: skip
+
+
 def test_help_shows_an_example(app):
-    for command in (["evaluate"], ["reproduce"], ["plot", "regret"]):
+    for command in (
+        ["evaluate"],
+        ["reproduce"],
+        ["plot", "regret"],
+        ["plot", "relative"],
+        ["plot", "remaining"],
+    ):
         assert "Example: logeval" in run(app, *command, "--help").stdout

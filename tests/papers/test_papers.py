@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.evaluation import evaluate
-from logeval.papers import cascading, dcm
+from logeval.papers import cascading, dcm, rank1
 
 RUNS = 4
 CELLS = [(16, 8, 0.15)]
@@ -57,3 +57,16 @@ def test_dcm_figure_2a_trends():
             assert of(32, K, gap) > of(16, K, gap)
         for L in (16, 32):
             assert of(L, 8, gap) < of(L, 4, gap)
+
+
+def test_rank1_figure_1_on_small_needles():
+    """Policies on pairs quadruple; the doubling of Rank1ElimKL needs the paper's horizon."""
+    sizes = (4, 8)
+    runs = rank1.reproduce(horizon=20_000, runs=4, quiet=True, sizes=sizes)
+    table = rank1.growth(runs, sizes).set_index(["policy", "K = L"])
+    for policy in ("UCB1", "KL-UCB", "TS"):
+        assert 3.3 < table.loc[(policy, 8), "growth"] < 4.7
+    regret = table["regret"]
+    assert (regret["Rank1ElimKL"] < regret["Rank1Elim"]).all()
+    assert (regret["TS"] < regret["KL-UCB"]).all()
+    assert (regret["KL-UCB"] < regret["UCB1"]).all()
