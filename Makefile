@@ -20,7 +20,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 demo: setup
-	@BIN=$(abspath $(BIN)) sh pipelines/demo.sh
+	$(BIN)/logeval run pipelines/demo.toml
 
 check: setup
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from logeval.evaluation.results import Runs as Runs
     from logeval.log.ingest import ingest as ingest
     from logeval.log.log import load as load
+    from logeval.reports.report import report as report
     from logeval.synthetic.generate import generate as generate
 
 _HOME = {
@@ -33,6 +34,7 @@ _HOME = {
     "ingest": "logeval.log.ingest",
     "load": "logeval.log.log",
     "read_models": "logeval.clicks.models",
+    "report": "logeval.reports.report",
     "score": "logeval.clicks.compare",
 }
 __all__ = ["__version__", *_HOME]

@@ -103,6 +103,7 @@ def fit_models(
                 fitted[name].report.update(score.headline())
             progress.advance(1)
     manifest["models"] = {name: f.report for name, f in fitted.items()}
+    manifest["log_folder"] = str(path)
     result = Models(fitted, manifest)
     if out is not None:
         result.write(out)

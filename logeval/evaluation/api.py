@@ -16,7 +16,7 @@ from logeval.evaluation.store import Store, select
 from logeval.names import parse_call
 from logeval.policies.registry import in_tracks, parse_policies
 from logeval.simulate.problems import Problem, parse_problem, problems_of
-from logeval.simulate.rank1 import Rank1Problem, parse_needle, rank1_problem
+from logeval.simulate.rank1 import Rank1Problem, is_rank1, parse_needle, rank1_problem
 from logeval.tables import RUNS
 from logeval.work import run_tasks
 
@@ -75,7 +75,7 @@ def evaluate(
             "positions": {f"{p.simulator} ({p.track})": p.K for p in problems},
             "checkpoints": list(experiment.checkpoints),
         }
-        store.open(settings, problems)
+        store.open(settings, problems, str(models) if isinstance(models, str | Path) else None)
     tasks = experiment.tasks(store.done() if store else (), workers)
     finished = []
     for rows in run_tasks(
@@ -132,12 +132,21 @@ def _synthetic(text: str, reward: str | None) -> AnyProblem:
 
 
 def _in_tracks(problems: list[AnyProblem], tracks: set[str | None]) -> list[AnyProblem]:
-    """The problems of the tracks that the policies are in; a PBM is a problem of both."""
+    """The problems of the tracks that the policies are in.
+
+    A PBM is a problem of both. Other click models have no pairs, so beside a PBM they take part
+    in the ranking track only.
+    """
     found: list[AnyProblem] = []
     if "ranking" in tracks:
         found += [p for p in problems if isinstance(p, Problem)]
+        if len(found) < len(problems):
+            raise LogevalError("policies that show lists cannot run on a rank1 problem")
     if "rank1" in tracks:
-        found += [p if isinstance(p, Rank1Problem) else rank1_problem(p) for p in problems]
-    if "ranking" in tracks and len([p for p in found if p.track == "ranking"]) < len(problems):
-        raise LogevalError("policies that show lists cannot run on a rank1 problem")
+        has_pairs = any(isinstance(p, Rank1Problem) or is_rank1(p) for p in problems)
+        found += [
+            p if isinstance(p, Rank1Problem) else rank1_problem(p)
+            for p in problems
+            if isinstance(p, Rank1Problem) or is_rank1(p) or not has_pairs
+        ]
     return found

@@ -34,12 +34,18 @@ class Store:
         self.units = self.folder / "units"
         self.file = self.folder / "runs.parquet"
 
-    def open(self, settings: dict[str, Any], problems: Sequence[AnyProblem]) -> None:
+    def open(
+        self,
+        settings: dict[str, Any],
+        problems: Sequence[AnyProblem],
+        models_folder: str | None = None,
+    ) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
         if self.folder.exists() and not self.folder.is_dir():
             raise LogevalError(f"{self.folder}: is a file; name a folder for the output")
         checksums = {f"{p.simulator} {p.query} ({p.track})": p.checksum() for p in problems}
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums)
+        manifest["models_folder"] = models_folder
         if (self.folder / tables.MANIFEST).exists():
             found = tables.read_manifest(self.folder)
             self._refuse_differences(found, manifest)
@@ -70,7 +76,7 @@ class Store:
             else f"{key} is {have.get(key)} there and {want[key]} here"
             for have, want in ((found, asked), (found["arguments"], asked["arguments"]))
             for key in want
-            if key not in ("arguments", "problems", "inputs")
+            if key not in ("arguments", "problems", "inputs", "models_folder")
             and not _agree(have.get(key), want[key])
         ]
         differences += [

@@ -7,8 +7,11 @@ markers tell the policies apart where colours fail.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypedDict
 
+from logeval.errors import unknown_names
 from logeval.names import parse_call
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
@@ -37,3 +40,22 @@ def look(policy: str) -> Look:
         "marker": _MARKERS[i % len(_MARKERS)],
         "linestyle": "--" if parameters else "-",
     }
+
+
+# sizes for a column of a two-column paper, and for slides
+STYLES = {
+    "paper": {"font.size": 8, "lines.linewidth": 1.2, "axes.linewidth": 0.6},
+    "slides": {"font.size": 13, "lines.linewidth": 2.2, "axes.linewidth": 1.0},
+}
+
+
+@contextmanager
+def styled(style: str) -> Iterator[None]:
+    """Figures made within are drawn in this style, ``paper`` or ``slides``."""
+    if style not in STYLES:
+        raise unknown_names("style", [style], STYLES)
+    from matplotlib import pyplot, rc_context
+
+    with rc_context(STYLES[style]):  # type: ignore[arg-type]
+        yield
+    pyplot.close("all")

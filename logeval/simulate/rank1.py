@@ -71,6 +71,11 @@ def parse_needle(text: str) -> Rank1Problem:
     return needle(**numbers(text, parse_call(text)[1], kinds))
 
 
+def is_rank1(problem: Problem) -> bool:
+    """Whether the clicks of its users depend on item and position alone, as in a PBM."""
+    return examination(problem.users, problem.K) is not None
+
+
 def rank1_problem(problem: Problem) -> Rank1Problem:
     """The rank-1 problem of a fitted PBM, from its ranking problem."""
     v_bar = examination(problem.users, problem.K)

@@ -1,0 +1,78 @@
+"""The report: what was run, on what, and what came out, as one page to send to a colleague."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+from logeval import __version__, tables
+from logeval.clicks.models import Models, read_models
+from logeval.errors import LogevalError
+from logeval.evaluation.results import Runs
+from logeval.log.log import Log, load
+from logeval.progress import Progress
+from logeval.reports import sections
+from logeval.reports.page import Page
+from logeval.reports.style import styled
+
+
+def report(
+    runs: Sequence[Path | str] | Path | str,
+    out: Path | str,
+    *,
+    models: Path | str | None = None,
+    log: Path | str | None = None,
+    recipe: Path | str | None = None,
+    title: str = "logeval",
+    style: str = "paper",
+    quiet: bool = False,
+) -> Path:
+    """Write ``out``/index.html about the runs of one or more folders; returns its path.
+
+    ``models`` and ``log`` are the folders that the runs were made from; by default those that
+    their manifests name, as far as they are still there. Every figure is beside the page as PDF
+    and PNG, every table as CSV.
+    """
+    folders = [Path(runs)] if isinstance(runs, str | Path) else [Path(r) for r in runs]
+    if not folders:
+        raise LogevalError("there is nothing to report; name the folder of some runs")
+    found = [Runs.load(folder) for folder in folders]
+    used_models = _models(models, folders[0])
+    used_log = _log(log, used_models)
+    with (
+        tables.staged(out) as folder,
+        styled(style),
+        Progress("report", total=3 + len(found), unit="parts", quiet=quiet) as progress,
+    ):
+        page = Page(folder)
+        sections.what_was_run(page, found, used_log, Path(recipe) if recipe else None)
+        progress.advance(1)
+        if used_log:
+            sections.the_log(page, used_log)
+        progress.advance(1)
+        if used_models:
+            sections.the_models(page, used_models)
+        progress.advance(1)
+        for i, one in enumerate(found):
+            sections.the_runs(page, one, "" if len(found) == 1 else f"-{i + 1}")
+            progress.advance(1)
+        subtitle = f"logeval {__version__}, Python {platform.python_version()}"
+        page.write(title, subtitle)
+        arguments = {"runs": [str(f) for f in folders], "title": title, "style": style}
+        tables.write_manifest(folder, tables.manifest_of("report", arguments, []))
+    return Path(out) / "index.html"
+
+
+def _models(given: Path | str | None, runs: Path) -> Models | None:
+    if given is not None:
+        return read_models(given)
+    named = tables.read_manifest(runs).get("models_folder")
+    return read_models(named) if named and (Path(named) / tables.MANIFEST).exists() else None
+
+
+def _log(given: Path | str | None, models: Models | None) -> Log | None:
+    if given is not None:
+        return load(given)
+    named = models.manifest.get("log_folder") if models else None
+    return load(named) if named and (Path(named) / tables.MANIFEST).exists() else None
