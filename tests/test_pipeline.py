@@ -1,0 +1,113 @@
+"""Recipes: checked, run in order, skipped when up to date, resumed, and run again from the copy."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import logeval
+from logeval.pipeline import read_recipe, run
+
+ROOT = Path(__file__).parent.parent
+SMALL = """
+out = "out"
+seed = 1
+[generate]
+sessions = 3000
+queries = 20
+[fit-models]
+models = ["pbm"]
+top_queries = 2
+[evaluate]
+policies = ["dcmKL-UCB", "Rank1ElimKL"]
+horizon = 100
+runs = 2
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def reasons(steps):
+    return {step.stage: step.reason for step in steps}
+
+
+def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path):
+    dry = reasons(run(read_recipe(recipe), dry_run=True))
+    assert dry["generate"] == "there is no output yet"
+    assert not (tmp_path / "out").exists()
+    steps = run(read_recipe(recipe), quiet=True)
+    assert [s.stage for s in steps] == ["generate", "ingest", "fit-models", "evaluate", "report"]
+    page = (steps[-1].out / "index.html").read_text()
+    assert "Rank1ElimKL" in page
+    assert set(reasons(run(read_recipe(recipe), quiet=True)).values()) == {None}
+
+    more = read_recipe(recipe, ["evaluate.runs=3"])
+    assert reasons(run(more, dry_run=True)) == {
+        "generate": None,
+        "ingest": None,
+        "fit-models": None,
+        "evaluate": "runs was 2, and is 3",
+        "report": "evaluate runs before it",
+    }
+    run(more, quiet=True)
+    runs = logeval.Runs.load(steps[3].out)
+    assert runs.table()["run"].nunique() == 3
+    other = run(read_recipe(recipe, ["evaluate.horizon=50"]), quiet=True)
+    assert other[3].out != steps[3].out, "the runs before are kept"
+    assert logeval.Runs.load(steps[3].out).horizon == 100
+
+    copy = tmp_path / "out" / "recipe.toml"
+    assert copy.read_text().startswith(f"# logeval {logeval.__version__}, Python ")
+    again = read_recipe(copy)
+    assert again.stages["evaluate"]["horizon"] == 50
+    assert set(reasons(run(again, quiet=True)).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("horizon", "horizn", r"unknown key in \[evaluate\].*did you mean horizon"),
+        ("[evaluate]", "[evaluat]", "unknown key in .*did you mean evaluate"),
+        ('out = "out"', "", "says nowhere to put the output"),
+        ("[generate]\nsessions = 3000\nqueries = 20", "", "names no log"),
+        ("seed = 1", "seed = ", "not a recipe"),
+    ],
+)
+def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, message):
+    recipe.write_text(SMALL.replace(old, new))
+    with pytest.raises(logeval.LogevalError, match=message):
+        read_recipe(recipe)
+
+
+def test_a_wrong_override_is_an_error(recipe):
+    with pytest.raises(logeval.LogevalError, match=r"evaluate.horizon=1000"):
+        read_recipe(recipe, ["horizon"])
+    with pytest.raises(logeval.LogevalError, match="did you mean horizon"):
+        read_recipe(recipe, ["evaluate.horizo=3"])
+
+
+def test_values_survive_the_copy(recipe):
+    found = read_recipe(recipe, ['ingest.column_map={query_id = "q\\"id"}', "title=it's"])
+    recipe.write_text(found.text())
+    assert read_recipe(recipe) == found
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pipelines").glob("*.toml")), ids=lambda p: p.stem)
+def test_the_recipes_that_are_shipped_are_valid(path):
+    recipe = read_recipe(path)
+    assert recipe.stages["evaluate"]["policies"]
+
+
+def test_the_demo_shows_the_four_headline_algorithms():
+    policies = read_recipe(ROOT / "pipelines" / "demo.toml").stages["evaluate"]["policies"]
+    assert policies == ["dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL"]
+    makefile = subprocess.run(
+        ["make", "-n", "demo"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert "logeval run pipelines/demo.toml" in makefile.stdout
