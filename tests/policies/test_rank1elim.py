@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks import naive_pairs
+from logeval import seeds
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
 from logeval.policies.rank1elim import N_COLUMNS, N_ROWS, STAGE, eliminate, stage_length
 from logeval.simulate.rank1 import Rank1Environment, Rank1Problem, needle
+from logeval.simulate.uniforms import Uniforms
 from tests.policies.running import make
 
 ELIMINATION = ["Rank1ElimKL", "Rank1Elim"]
@@ -159,6 +162,39 @@ def test_ucb1elim_shows_every_pair_equally_often_in_a_stage():
     first = math.ceil(2 * math.log(horizon))
     counts = np.bincount(pairs[: 12 * first, 0, 0] * 3 + pairs[: 12 * first, 0, 1])
     assert (counts == first).all()
+
+
+@pytest.mark.parametrize("name", ELIMINATION)
+def test_elimination_rounds_against_plain_numpy(name):
+    """The same pairs as the pseudocode in NumPy, from the same partners and clicks."""
+    problem, horizon = needle(5, 4, 0.05, 0.95), 30_000
+    environment = Rank1Environment([problem], [(0, 0)], 0)
+    policy = make(name, environment, horizon)
+    partners = Partners(seeds.generator(0, "test", 0), 4)
+    plain = naive_pairs.Rank1Elimination.run(None, 5, 4, horizon, name == "Rank1ElimKL", partners)
+    expected = next(plain)
+    for t in range(1, horizon + 1):
+        A = policy.recommend(t)
+        assert tuple(A[0].tolist()) == expected
+        clicks = environment.step(A)
+        partners.at(t)
+        expected = plain.send(int(clicks[0, 0]))
+        policy.update(t, A, clicks)
+    assert policy.remaining()[0].tolist() == [1, 1]
+
+
+class Partners:
+    """The partners that the policy draws: one uniform for every step, used when one is due."""
+
+    def __init__(self, generator, K):
+        self.u = (generator.integers(K) + 0.5) / K
+        self.uniforms = Uniforms([generator], 1)
+
+    def at(self, t):
+        self.u = self.uniforms.at(t)[0, 0]
+
+    def integers(self, n):
+        return int(self.u * n)
 
 
 def test_stage_counters_move():
