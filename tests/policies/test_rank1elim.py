@@ -8,6 +8,7 @@ import pytest
 from benchmarks import naive_pairs
 from logeval import seeds
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
+from logeval.policies.pairs import N_LEFT
 from logeval.policies.rank1elim import N_COLUMNS, N_ROWS, STAGE, eliminate, stage_length
 from logeval.simulate.rank1 import Rank1Environment, Rank1Problem, needle
 from logeval.simulate.uniforms import Uniforms
@@ -86,6 +87,23 @@ def test_the_best_pair_survives_on_easy_problems(name):
     assert (pairs[-1] == 0).all()
     assert (policy.state[:, N_ROWS] == 1).all()
     assert (policy.state[:, N_COLUMNS] == 1).all()
+
+
+@pytest.mark.parametrize("name", [*ELIMINATION, "UCB1Elim"])
+def test_the_best_pair_is_hardly_ever_eliminated(name):
+    """Each bound fails with probability O(1 / n), so 100 runs should lose no best pair."""
+    problem = Rank1Problem("PBM", "1", np.array([0.9, 0.7, 0.2]), np.array([0.8, 1.0]))
+    horizon, runs = 20_000, 100
+    policy, _, _ = play(name, problem, horizon, runs)
+    assert (policy.remaining() <= [3, 2]).all()
+    assert policy.remaining().sum() < 5 * runs  # something was eliminated
+    for r in range(runs):
+        if name == "UCB1Elim":
+            left = policy._left[r * 6 : r * 6 + policy.state[r, N_LEFT]]
+            assert 0 * 2 + 1 in left
+        else:
+            assert 0 in policy.rows[r * 3 : r * 3 + policy.state[r, N_ROWS]]
+            assert 1 in policy.columns[r, : policy.state[r, N_COLUMNS]]
 
 
 @pytest.mark.parametrize("name", ALL)
