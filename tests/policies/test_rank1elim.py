@@ -139,8 +139,15 @@ def test_degenerate_problems(name, u_bar, v_bar):
 
 
 @pytest.mark.parametrize("name", ["UCB1", "KL-UCB"])
-def test_lazy_and_eager_pairs_are_identical(name):
-    problem = needle(20, 9, 0.25, 0.5)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        needle(20, 9, 0.25, 0.5),
+        needle(40, 40, 0.0, 1.0),
+        Rank1Problem("PBM", "1", np.linspace(0, 1, 70), np.array([1.0, 0.3, 0.0])),
+    ],
+)
+def test_lazy_and_eager_pairs_are_identical(name, problem):
     histories = []
     for lazy in (True, False):
         environment = Rank1Environment([problem], [(0, 0), (0, 1)], 0)
