@@ -2,7 +2,8 @@
 
 Three implementations of the same policy on the same users: the lazy kernel, the eager kernel
 (every bound at every step), and a plain NumPy loop per step (``benchmarks.naive``). All include
-the environment. ``python -m benchmarks.policies`` prints the table.
+the environment. The rank-1 track likewise (``benchmarks.naive_pairs``). ``python -m
+benchmarks.policies`` prints the table.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ import time
 
 import numpy as np
 
-from benchmarks import naive
+from benchmarks import naive, naive_pairs
 from logeval import seeds
 from logeval.evaluation.runner import run
 from logeval.policies.exp3 import auer_gamma
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.simulate.problems import b_lb
+from logeval.simulate.rank1 import Rank1Environment, needle
 from logeval.simulate.ranking import RankingEnvironment
 
 SIZES = ((16, 4), (100, 10), (871, 10))
+PAIR_SIZES = ((32, 32), (871, 10))
 HORIZON, REPLICAS = 10_000, 20
+PAIR_HORIZON, PAIR_REPLICAS = 50_000, 8
 NAIVE_STEPS = 150
 POLICIES = (
     "CascadeUCB1", "CascadeKL-UCB", "dcmKL-UCB", "First-Click", "Last-Click", "RankedUCB1",
@@ -45,7 +49,8 @@ NAIVE = {
 
 def rows() -> list[dict]:
     """One row per policy and size."""
-    return [row(name, L, K) for L, K in SIZES for name in POLICIES]
+    lists = [row(name, L, K) for L, K in SIZES for name in POLICIES]
+    return lists + [pair_row(name, L, K) for L, K in PAIR_SIZES for name in naive_pairs.PLAIN]
 
 
 def row(name: str, L: int, K: int) -> dict:
@@ -63,6 +68,56 @@ def row(name: str, L: int, K: int) -> dict:
         "to eager": round(lazy / eager, 1) if eager else None,
         "to NumPy": round(lazy / plain) if plain else None,
     }
+
+
+def pair_row(name: str, L: int, K: int) -> dict:
+    """A policy of the rank-1 track; a list-step is a step of one replica."""
+    pair_kernel(name, L, K, 10, 2)  # compile
+    ours = pair_kernel(name, L, K, PAIR_HORIZON, PAIR_REPLICAS)
+    has_eager = name in ("UCB1", "KL-UCB")
+    eager = pair_kernel(name, L, K, PAIR_HORIZON // 4, 2, lazy=False) if has_eager else None
+    return {
+        "policy": name,
+        "L": L,
+        "K": K,
+        "list-steps/s": round(ours),
+        "to eager": round(ours / eager, 1) if eager else None,
+        "to NumPy": round(ours / pair_loop(name, L, K)),
+    }
+
+
+def pair_kernel(name: str, L: int, K: int, horizon: int, replicas: int, **options: bool) -> float:
+    users = Rank1Environment(
+        [needle(L, K, p=0.25, gap=0.5)], [(0, r) for r in range(replicas)], seed=0
+    )
+    generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
+    setting = Setting(
+        K, users.L, horizon, generators, users.free_samples, users.best, track="rank1"
+    )
+    policy = parse_policies([name])[0].cls(setting, **options)
+    start = time.perf_counter()
+    run(users, policy, [horizon])
+    return horizon * replicas / (time.perf_counter() - start)
+
+
+def pair_loop(name: str, L: int, K: int) -> float:
+    """One replica in NumPy, from five observations of every pair on."""
+    problem, rng = needle(L, K, p=0.25, gap=0.5), np.random.default_rng(0)
+    policy = naive_pairs.PLAIN[name](L, K, PAIR_HORIZON, name)
+    if isinstance(policy, naive_pairs.Index):
+        p = np.outer(problem.u_bar, problem.v_bar).ravel()
+        policy.T[:], policy.S[:] = 5.0, rng.binomial(5, p)
+    steps, regret = 20 * NAIVE_STEPS, 0.0
+    start = time.perf_counter()
+    for t in range(L * K, L * K + steps):
+        i, j = policy.recommend(t, rng)
+        p_click = problem.u_bar[i] * problem.v_bar[j]
+        policy.update((i, j), rng.random() < p_click)
+        regret += 0.75 * 0.75 - p_click
+        if time.perf_counter() - start > 2.0:
+            steps = t + 1 - L * K
+            break
+    return steps / (time.perf_counter() - start)
 
 
 def environment(L: int, K: int, replicas: int) -> RankingEnvironment:

@@ -101,6 +101,7 @@ def run(
 ) -> Totals:
     """Run the policy until the last checkpoint; ``tick`` hears how many steps were done."""
     totals = Totals(environment.best_reward, checkpoints, environment.pair_best)
+    source = policy.policy if isinstance(policy, CheckedPolicy) else policy
     pending = list(checkpoints)
     for t in range(1, checkpoints[-1] + 1):
         A = policy.recommend(t)
@@ -110,7 +111,7 @@ def run(
         if environment.pair_best is not None:
             totals.add_pair(environment.pair_reward(A))
         if t == pending[0]:
-            totals.record(policy)
+            totals.record(source)
             pending.pop(0)
         if t % TICK == 0:
             tick(TICK)

@@ -18,33 +18,44 @@ from numba import njit
 
 from logeval.arrays import Ints
 from logeval.policies import bounds
+from logeval.policies.first import (
+    UNTIL,
+    ManyArms,
+    select_first,
+    select_first_eager,
+    touch_first,
+)
 from logeval.policies.setting import Setting
-from logeval.policies.topk import Arms, select, touch
 
 
 @njit(cache=True, nogil=True)
-def recommend_index(t, lazy, kind, b, K, selection, pair, A):
+def recommend_index(
+    t, lazy, kind, b, K, start, S, T, block_start, key, blocks, state, memo, pair, A
+):  # fmt: skip
     """The pair with the largest bound of each replica; at first each pair once."""
-    start, held = selection[0], selection[4]
     for r in range(A.shape[0]):
-        a, n = start[r], start[r + 1] - start[r]
-        if t <= n:
+        a, z = start[r], start[r + 1]
+        if t <= z - a:
             arm = t - 1
+        elif lazy:
+            mine = blocks[block_start[r] : block_start[r + 1]]
+            arm = select_first(kind, b, S[a:z], T[a:z], key[a:z], mine, state[r], memo)
         else:
-            select(lazy, kind, b, r, *selection)
-            arm = held[r, 0]
+            arm = select_first_eager(kind, b, S[a:z], T[a:z])
         A[r, 0], A[r, 1] = pair[a + arm] // K, pair[a + arm] % K
 
 
 @njit(cache=True, nogil=True)
-def update_index(A, clicks, K, label, start, S, T, block_start, wake, block_wake):
+def update_index(kind, A, clicks, K, label, start, S, T, block_start, key, blocks, state):
     """Count the click of each replica's pair."""
     for r in range(A.shape[0]):
         a, z = start[r], start[r + 1]
         arm = label[a + A[r, 0] * K + A[r, 1]]
         T[a + arm] += 1.0
         S[a + arm] += clicks[r, 0]
-        touch(arm, wake[a:z], block_wake[block_start[r] : block_start[r + 1]])
+        if state[r, UNTIL] > 0.0:
+            mine = blocks[block_start[r] : block_start[r + 1]]
+            touch_first(kind, arm, S[a:z], T[a:z], key[a:z], mine, state[r])
 
 
 class PairIndex:
@@ -57,7 +68,7 @@ class PairIndex:
     def __init__(self, setting: Setting, *, lazy: bool = True) -> None:
         self._K, self._lazy = setting.K, lazy
         n = setting.L * setting.K
-        self._arms = Arms(n, 1)
+        self._arms = ManyArms(n)
         pairs = [g.permutation(m) for g, m in zip(setting.generators, n, strict=True)]
         self._pair = np.concatenate(pairs)
         self._label = np.concatenate([np.argsort(p) for p in pairs])
@@ -66,8 +77,10 @@ class PairIndex:
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
         b = bounds.kl_budget(t) if self.KIND == bounds.KL else 2.0 * math.log(t)
+        arms = self._arms
         recommend_index(
-            t, self._lazy, self.KIND, b, self._K, self._arms.selection, self._pair, self._A
+            t, self._lazy, self.KIND, b, self._K, arms.start, arms.S, arms.T, arms.block_start,
+            arms.key, arms.blocks, arms.state, arms.memo, self._pair, self._A,
         )  # fmt: skip
         return self._A
 
@@ -75,8 +88,8 @@ class PairIndex:
         """Learn from the clicks (R, 1) on the pairs A."""
         arms = self._arms
         update_index(
-            A, clicks, self._K, self._label, arms.start, arms.S, arms.T, arms.block_start,
-            arms.wake, arms.block_wake,
+            self.KIND, A, clicks, self._K, self._label, arms.start, arms.S, arms.T,
+            arms.block_start, arms.key, arms.blocks, arms.state,
         )  # fmt: skip
 
 

@@ -125,6 +125,31 @@ def test_figures(runs, tmp_path):
         tracks.save_remaining(only, tmp_path / "none.svg")
 
 
+class First:
+    """A policy of a user, in the rank-1 track, that says what it has left."""
+
+    TRACK = "rank1"
+
+    def __init__(self, setting):
+        self.R = setting.R
+
+    def recommend(self, t):
+        return np.zeros((self.R, 2), dtype=int)
+
+    def update(self, t, A, clicks):
+        pass
+
+    def remaining(self):
+        return np.tile([4, 2], (self.R, 1))
+
+
+def test_a_policy_of_a_user_may_say_what_it_has_left():
+    runs = evaluate(PBM, policies=[First], horizon=20, runs=2, quiet=True)
+    (curve,) = runs.remaining("PBM").values()
+    assert set(curve["rows_left"]) == {4}
+    assert set(curve["columns_left"]) == {2}
+
+
 def test_random_pairs_are_uniform():
     runs = evaluate(PBM, policies=["Random"], track="rank1", horizon=5000, runs=4, quiet=True)
     rows = runs.table().query("t == 5000")

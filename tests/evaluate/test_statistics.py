@@ -73,6 +73,8 @@ def rows(**regret):
         "clicks": [0] * n,
         "optimal_steps": [25] * n,
     }
+    for name in RUNS.names[len(columns) :]:  # nullable
+        columns[name] = pa.nulls(len(columns["t"]))
     return Runs(pa.table(columns).cast(RUNS))
 
 

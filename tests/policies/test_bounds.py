@@ -25,6 +25,18 @@ def test_kl_upper_is_the_root_that_a_root_finder_finds(p, delta):
 
 @settings(deadline=None)
 @given(p=inside, delta=small)
+def test_kl_lower_is_the_root_that_a_root_finder_finds(p, delta):
+    q = bounds.kl_lower(p, delta)
+    bottom = math.ulp(0.0)
+    if bounds.kl(p, bottom) <= delta:
+        assert q == pytest.approx(0.0, abs=1e-9)
+    else:
+        root = brentq(lambda x: bounds.kl(p, x) - delta, bottom, p)
+        assert q == pytest.approx(root, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(p=inside, delta=small)
 def test_kl_lower_mirrors_kl_upper(p, delta):
     assert bounds.kl_lower(p, delta) == pytest.approx(1 - bounds.kl_upper(1 - p, delta), abs=1e-9)
     assert bounds.kl_lower(p, delta) <= p <= bounds.kl_upper(p, delta)

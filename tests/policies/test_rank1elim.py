@@ -5,9 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks import naive_pairs
+from logeval import seeds
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
+from logeval.policies.pairs import N_LEFT
 from logeval.policies.rank1elim import N_COLUMNS, N_ROWS, STAGE, eliminate, stage_length
 from logeval.simulate.rank1 import Rank1Environment, Rank1Problem, needle
+from logeval.simulate.uniforms import Uniforms
 from tests.policies.running import make
 
 ELIMINATION = ["Rank1ElimKL", "Rank1Elim"]
@@ -85,6 +89,23 @@ def test_the_best_pair_survives_on_easy_problems(name):
     assert (policy.state[:, N_COLUMNS] == 1).all()
 
 
+@pytest.mark.parametrize("name", [*ELIMINATION, "UCB1Elim"])
+def test_the_best_pair_is_hardly_ever_eliminated(name):
+    """Each bound fails with probability O(1 / n), so 100 runs should lose no best pair."""
+    problem = Rank1Problem("PBM", "1", np.array([0.9, 0.7, 0.2]), np.array([0.8, 1.0]))
+    horizon, runs = 20_000, 100
+    policy, _, _ = play(name, problem, horizon, runs)
+    assert (policy.remaining() <= [3, 2]).all()
+    assert policy.remaining().sum() < 5 * runs  # something was eliminated
+    for r in range(runs):
+        if name == "UCB1Elim":
+            left = policy._left[r * 6 : r * 6 + policy.state[r, N_LEFT]]
+            assert 0 * 2 + 1 in left
+        else:
+            assert 0 in policy.rows[r * 3 : r * 3 + policy.state[r, N_ROWS]]
+            assert 1 in policy.columns[r, : policy.state[r, N_COLUMNS]]
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_regret_is_counted_when_the_horizon_ends_inside_a_stage(name):
     problem = needle(4, 3, 0.25, 0.5)
@@ -118,8 +139,15 @@ def test_degenerate_problems(name, u_bar, v_bar):
 
 
 @pytest.mark.parametrize("name", ["UCB1", "KL-UCB"])
-def test_lazy_and_eager_pairs_are_identical(name):
-    problem = needle(20, 9, 0.25, 0.5)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        needle(20, 9, 0.25, 0.5),
+        needle(40, 40, 0.0, 1.0),
+        Rank1Problem("PBM", "1", np.linspace(0, 1, 70), np.array([1.0, 0.3, 0.0])),
+    ],
+)
+def test_lazy_and_eager_pairs_are_identical(name, problem):
     histories = []
     for lazy in (True, False):
         environment = Rank1Environment([problem], [(0, 0), (0, 1)], 0)
@@ -159,6 +187,39 @@ def test_ucb1elim_shows_every_pair_equally_often_in_a_stage():
     first = math.ceil(2 * math.log(horizon))
     counts = np.bincount(pairs[: 12 * first, 0, 0] * 3 + pairs[: 12 * first, 0, 1])
     assert (counts == first).all()
+
+
+@pytest.mark.parametrize("name", ELIMINATION)
+def test_elimination_rounds_against_plain_numpy(name):
+    """The same pairs as the pseudocode in NumPy, from the same partners and clicks."""
+    problem, horizon = needle(5, 4, 0.05, 0.95), 30_000
+    environment = Rank1Environment([problem], [(0, 0)], 0)
+    policy = make(name, environment, horizon)
+    partners = Partners(seeds.generator(0, "test", 0), 4)
+    plain = naive_pairs.Rank1Elimination.run(None, 5, 4, horizon, name == "Rank1ElimKL", partners)
+    expected = next(plain)
+    for t in range(1, horizon + 1):
+        A = policy.recommend(t)
+        assert tuple(A[0].tolist()) == expected
+        clicks = environment.step(A)
+        partners.at(t)
+        expected = plain.send(int(clicks[0, 0]))
+        policy.update(t, A, clicks)
+    assert policy.remaining()[0].tolist() == [1, 1]
+
+
+class Partners:
+    """The partners that the policy draws: one uniform for every step, used when one is due."""
+
+    def __init__(self, generator, K):
+        self.u = (generator.integers(K) + 0.5) / K
+        self.uniforms = Uniforms([generator], 1)
+
+    def at(self, t):
+        self.u = self.uniforms.at(t)[0, 0]
+
+    def integers(self, n):
+        return int(self.u * n)
 
 
 def test_stage_counters_move():
