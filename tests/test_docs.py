@@ -1,14 +1,20 @@
 """The documentation is true: its commands run, its tables are those of the code."""
 
+import inspect
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from logeval import schemas
+from logeval.cli import app
+from logeval.clicks.registry import MODELS
+from logeval.commands import document
+from logeval.policies.registry import POLICIES
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "docs/synthetic.md", "docs/formats.md"]
@@ -91,3 +97,58 @@ def test_links_between_the_pages_lead_somewhere():
     for page in pages:
         for link in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page}: {link}"
+
+
+def every_page():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def rows(page):
+    """The rows of the tables of a page, as their first cell (names) and the rest."""
+    lines = (ROOT / page).read_text().splitlines()
+    cells = [line.strip("|").split("|", 1) for line in lines if line.startswith("| ")]
+    return [([name.strip() for name in first.split(",")], rest) for first, rest in cells]
+
+
+def test_the_commands_page_is_made_from_the_commands():
+    assert (ROOT / "docs" / "commands.md").read_text() == document.markdown(app), (
+        "run: python -m logeval.commands.document > docs/commands.md"
+    )
+
+
+@pytest.mark.parametrize("command", document.commands_of(app), ids=lambda command: command.name)
+def test_every_command_is_documented_with_an_example(command):
+    assert command.help
+    assert command.example.startswith(f"logeval {command.name} ")
+    pages = "".join(page.read_text() for page in every_page())
+    assert re.search(rf"logeval {command.name}\b", pages)
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "cls"),
+    [("docs/models.md", name, cls) for name, cls in MODELS.items()]
+    + [("docs/policies.md", name, cls) for name, cls in POLICIES.items()],
+)
+def test_every_model_and_policy_is_documented_with_its_file(page, name, cls):
+    found = [rest for names, rest in rows(page) if name in names]
+    file = "/".join(Path(inspect.getfile(cls)).parts[-2:])
+    assert any(f"`{file}`" in rest for rest in found), f"{page}: no row with {name} and `{file}`"
+
+
+def test_every_schema_is_documented():
+    defined = [name for name, value in vars(schemas).items() if isinstance(value, pa.Schema)]
+    assert {name.lower() for name in defined} == set(schemas.TABLES)
+    headings = {line for page in every_page() for line in page.read_text().splitlines()}
+    assert {f"## {name}" for name in schemas.TABLES} <= headings
+
+
+def test_files_named_in_the_docs_exist():
+    pages = [*every_page(), ROOT / "CONTRIBUTING.md"]
+    files = {
+        (page.name, f)
+        for page in pages
+        for f in re.findall(r"`([\w/]+/\w+\.py)`", page.read_text())
+    }
+    assert len(files) > 20
+    missing = [f for f in files if not any((ROOT / d / f[1]).exists() for d in ("", "logeval"))]
+    assert not missing

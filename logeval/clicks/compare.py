@@ -21,6 +21,7 @@ from logeval.errors import LogevalError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,18 @@ class Comparison:
         """One row per model, one column per band of query frequency."""
         rows = self.table[self.table["frequency"].notna() & (self.table["measure"] == measure)]
         return rows.pivot_table(index="model", columns="frequency", values="value", sort=False)
+
+    def plot(self, measure: str = "perplexity", ax: Axes | None = None) -> Axes:
+        """A measure by rank of each model, with its intervals; or conditional-perplexity."""
+        from logeval.reports.models import plot_perplexity
+
+        return plot_perplexity(self.table, measure, ax)
+
+    def plot_differences(self, measure: str = "log-likelihood", ax: Axes | None = None) -> Axes:
+        """How far each model is from the best one, with paired intervals."""
+        from logeval.reports.models import plot_differences
+
+        return plot_differences(self.table, measure, ax)
 
     def write(self, out: Path | str, arguments: dict[str, Any]) -> None:
         """Write ``quality.parquet`` and its manifest to a folder."""

@@ -8,7 +8,7 @@ be used. Nothing is ever pickled.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from logeval.errors import LogevalError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,19 @@ class Models:
 
     def __getitem__(self, key: tuple[str, Query | str]) -> ClickModel:
         name, query = key
-        fitted = self.fitted.get(model_names([name])[0])
-        if fitted is None:
-            raise LogevalError(f"there is no {name} here; there are {', '.join(self.fitted)}")
+        fitted = self.named(name)
         query = Query.parse(query) if isinstance(query, str) else query
         if query not in fitted.index:
             known = ", ".join(str(q) for q in fitted.queries[:5])
             raise LogevalError(f"{name} was not fitted for query {query}; it was for {known}, ...")
         return fitted.of(query)
+
+    def named(self, name: str | None = None) -> Fitted:
+        """The fitted model of that name; without one, the first."""
+        name = model_names([name])[0] if name else next(iter(self.fitted))
+        if name not in self.fitted:
+            raise LogevalError(f"there is no {name} here; there are {', '.join(self.fitted)}")
+        return self.fitted[name]
 
     @property
     def queries(self) -> list[Query]:
@@ -72,6 +78,24 @@ class Models:
         import pandas as pd
 
         return pd.DataFrame([{"model": name, **f.report} for name, f in self.fitted.items()])
+
+    def plot(
+        self,
+        what: str,
+        model: str | None = None,
+        queries: Iterable[Query | str] | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """The termination, attraction or examination of a model, with intervals.
+
+        By default of the first model and its most frequent queries.
+        """
+        from logeval.reports.models import plot_parameters
+
+        chosen = None
+        if queries is not None:
+            chosen = [Query.parse(q) if isinstance(q, str) else q for q in queries]
+        return plot_parameters(self.named(model), what, chosen, ax)
 
     def write(self, out: Path | str) -> None:
         """Write the folder."""

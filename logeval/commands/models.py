@@ -229,26 +229,10 @@ def plot_models(
 
     Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
     """
-    from logeval.clicks.model import Query
     from logeval.clicks.models import read_models
-    from logeval.clicks.registry import model_names
-    from logeval.errors import unknown_names
-    from logeval.reports import models as figures
 
-    draw = {
-        "termination": figures.plot_termination,
-        "attraction": figures.plot_attraction,
-        "examination": figures.plot_examination,
-    }
-    if what not in draw:
-        raise unknown_names("figure", [what], draw)
-    found = read_models(models).fitted
-    name = model_names([model])[0] if model else next(iter(found))
-    if name not in found:
-        raise LogevalError(f"{models}: there is no {name} here; there are {', '.join(found)}")
-    names = _split(queries)
-    chosen = None if names is None else [Query.parse(q) for q in names]
-    draw[what](found[name], chosen).figure.savefig(out, dpi=150)  # type: ignore[union-attr]
+    axes = read_models(models).plot(what, model, _split(queries))
+    axes.figure.savefig(out, dpi=150)  # type: ignore[union-attr]
     print(out)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from logeval.evaluation.hardness import hardness_of
 from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, select
 from logeval.names import parse_call
-from logeval.policies.registry import in_tracks, parse_policies
+from logeval.policies.registry import PolicySpec, in_tracks, parse_policies
 from logeval.simulate.problems import Problem, parse_problem, problems_of
 from logeval.simulate.rank1 import Rank1Problem, is_rank1, parse_needle, rank1_problem
 from logeval.tables import RUNS
@@ -53,6 +54,8 @@ def evaluate(
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
     parsed = parse_policies(policies)
+    if workers > 1 or scheduler is not None:
+        _check_importable(parsed)
     given = _problems(models, problem, positions, reward, queries)
     only_pairs = all(isinstance(p, Rank1Problem) for p in given)
     specs = in_tracks(parsed, track, default="rank1" if only_pairs else "ranking")
@@ -91,6 +94,18 @@ def evaluate(
     store.merge()
     store.add_hardness(hardness)
     return Runs(select(store.rows(), experiment.keys()), seed, store.folder, hardness)
+
+
+def _check_importable(policies: Sequence[PolicySpec]) -> None:
+    """Workers import a policy; they cannot import one that exists in a notebook only."""
+    if hasattr(sys.modules["__main__"], "__file__"):
+        return
+    own = [policy.name for policy in policies if policy.cls.__module__ == "__main__"]
+    if own:
+        raise LogevalError(
+            f"policy {own[0]}: workers cannot import it from a notebook; save the class in a file "
+            f'and give "file:{own[0]}", or use one worker'
+        )
 
 
 def _problems(

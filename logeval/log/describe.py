@@ -16,6 +16,8 @@ import pandas as pd
 from logeval.log.queries import sql_condition
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from logeval.log.log import Log
 
 # name -> SQL over the view serps; one row, one column
@@ -78,6 +80,12 @@ class Description:
             name: value.to_dict(orient="records") if isinstance(value, pd.DataFrame) else value
             for name, value in asdict(self).items()
         }
+
+    def plot(self) -> Figure:
+        """CTR by rank, and how often the queries are asked."""
+        from logeval.reports.log import plot_log
+
+        return plot_log(self)
 
 
 def describe(log: Log, top: int = 20) -> Description:

@@ -63,7 +63,9 @@ def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
     specs = []
     for policy, name, given in parsed:
         if isinstance(policy, type):
-            name = f"{policy.__module__}:{policy.__qualname__}"
+            name = _class_name(policy)
+            if name.lower() in by_lower:
+                raise LogevalError(f"{name} is a built-in policy; give your class another name")
             specs.append(PolicySpec(name, policy, {}, False, _track(policy)))
         elif ":" in name:
             values = {key: _literal(value) for key, value in given.items()}
@@ -75,6 +77,12 @@ def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
     return specs
+
+
+def _class_name(cls: type) -> str:
+    """``module:Class``; a class of a script or notebook has its plain name."""
+    name = cls.__qualname__
+    return name if cls.__module__ == "__main__" else f"{cls.__module__}:{name}"
 
 
 def _track(cls: type) -> str | None:

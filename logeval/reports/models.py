@@ -10,7 +10,7 @@ import numpy as np
 
 from logeval.clicks.fitted import Fitted
 from logeval.clicks.model import Query
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, unknown_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +86,22 @@ def plot_attraction(
     return ax
 
 
+PLOTS = {
+    "termination": plot_termination,
+    "attraction": plot_attraction,
+    "examination": plot_examination,
+}
+
+
+def plot_parameters(
+    fitted: Fitted, what: str, queries: Sequence[Query] | None = None, ax: Axes | None = None
+) -> Axes:
+    """The figure of that name, one of ``PLOTS``."""
+    if what not in PLOTS:
+        raise unknown_names("figure", [what], PLOTS)
+    return PLOTS[what](fitted, queries, ax)
+
+
 def plot_perplexity(
     quality: pd.DataFrame, measure: str = "perplexity", ax: Axes | None = None
 ) -> Axes:
@@ -94,13 +110,33 @@ def plot_perplexity(
     rows = quality[(quality["measure"] == measure) & quality["rank"].notna()]
     groups = list(rows.groupby("model", sort=False))
     for i, (name, part) in enumerate(groups):
-        shift = 0.5 * (i / max(len(groups) - 1, 1) - 0.5)
+        shift = 0.24 * (i / max(len(groups) - 1, 1) - 0.5)
         rank = part["rank"].to_numpy(dtype=np.float64)
         value, low, high = (part[c].to_numpy() for c in ("value", "low", "high"))
         _curve(ax, rank + shift, value, low, high, i, str(name))
     ax.set(xlabel="rank", ylabel=measure.replace("-", " "))
     ax.set_xticks(sorted(rows["rank"].unique()))
     ax.legend(frameon=False, fontsize="small", ncols=2)
+    return ax
+
+
+def plot_differences(
+    quality: pd.DataFrame, measure: str = "log-likelihood", ax: Axes | None = None
+) -> Axes:
+    """How far each model is from the best one over all ranks, with paired 95% intervals."""
+    rows = quality[quality["baseline"].notna() & (quality["measure"] == measure)]
+    rows = rows[rows["rank"].isna() & rows["frequency"].isna()]
+    if rows.empty:
+        raise LogevalError("there is one model only; a difference needs two")
+    ax = ax or new_axes(4.6, 1.2 + 0.3 * len(rows))
+    value, low, high = (rows[c].to_numpy() for c in ("value", "low", "high"))
+    bars = np.maximum([value - low, high - value], 0.0)
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.errorbar(value, np.arange(len(rows)), xerr=bars, fmt="o", color=COLOURS[0], ms=4, capsize=3)
+    ax.set_yticks(range(len(rows)), list(rows["model"]))
+    ax.margins(y=0.25)
+    ax.invert_yaxis()
+    ax.set_xlabel(f"{measure.replace('-', ' ')}, difference to {rows['baseline'].iloc[0]}")
     return ax
 
 

@@ -1,7 +1,8 @@
 """One look for all figures: a policy has the same colour and marker everywhere.
 
-Colours are those of Okabe and Ito, which stay apart for colour-blind readers and in grey;
-markers tell the policies apart where colours fail.
+Colours are those of Okabe and Ito and three more, which stay apart for colour-blind readers;
+markers tell the policies apart where colours fail. Eleven colours and ten markers: no two of the
+first hundred policies have both in common.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from typing import TypedDict
 from logeval.errors import unknown_names
 from logeval.names import parse_call
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4B0092",
+    "#7F7F7F", "#000000", "#B2182B",
+)  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _ORDER = (
     "dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "CascadeKL-UCB", "CascadeUCB1", "RankedUCB1",

@@ -206,3 +206,23 @@ def test_the_commands(run, log, tmp_path):
         run("plot", "models", out, "--model", "cm", "--out", tmp_path / "x.png")
     with pytest.raises(LogevalError, match="has no such parameter"):
         run("plot", "models", out, "--model", "pbm", "--out", tmp_path / "x.png")
+
+
+def test_the_figures_hold_the_numbers(models):
+    termination = models.plot("termination", "dcm", queries=["1"])
+    drawn = termination.lines[0].get_ydata()
+    np.testing.assert_array_equal(drawn, models["dcm", "1"].v)
+    assert models.plot("attraction", "pbm").get_legend() is not None
+    with pytest.raises(LogevalError, match="did you mean termination"):
+        models.plot("terminaton", "dcm")
+
+
+def test_differences_are_drawn_from_the_best_model(log):
+    comparison = compare_models(log, ["rctr", "dcm", "gctr"], holdout=0.3, quiet=True)
+    axes = comparison.plot_differences()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["RCTR", "GCTR"]
+    assert axes.get_xlabel() == "log likelihood, difference to DCM"
+    assert (axes.lines[1].get_xdata() < 0).all()
+    assert len(comparison.plot().containers) == 3
+    with pytest.raises(LogevalError, match="needs two"):
+        compare_models(log, ["dcm"], quiet=True).plot_differences()

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -227,3 +228,13 @@ def test_wrong_arguments_are_named(change, message, monkeypatch):
     monkeypatch.setattr("logeval.work.CONNECT_SECONDS", 0.2)
     with pytest.raises(LogevalError, match=message):
         evaluate(**{"problem": PROBLEM, **SMALL, **change})
+
+
+def test_a_policy_of_a_notebook_needs_a_file_for_several_workers(monkeypatch):
+    notebook = ModuleType("__main__")  # it has no __file__, as in a notebook
+    monkeypatch.setitem(sys.modules, "__main__", notebook)
+    mine = type("Mine", (Greedy,), {"__module__": "__main__"})
+    small = {"problem": PROBLEM, "policies": [mine], "horizon": 10, "runs": 2, "quiet": True}
+    with pytest.raises(LogevalError, match="Mine: workers cannot import it from a notebook"):
+        evaluate(workers=2, **small)
+    assert set(evaluate(**small).table()["policy"]) == {"Mine"}

@@ -114,3 +114,9 @@ def test_a_single_query_may_be_named_and_regions_are_apart(tmp_path):
     assert log.serps(queries="12@1", columns="session_id").to_pylist() == [{"session_id": 2}]
     with pytest.raises(logeval.LogevalError, match="no column"):
         log.serps(columns=[])
+
+
+def test_the_figure_holds_the_rates(log):
+    description = log.describe()
+    bars = description.plot().axes[0].patches
+    assert [bar.get_height() for bar in bars] == description.ctr_by_rank["ctr"].tolist()

@@ -53,3 +53,11 @@ def test_wrong_parameters_are_named(text, message):
 def test_a_policy_given_twice_is_refused():
     with pytest.raises(LogevalError, match="twice"):
         parse_policies(["Random", "random"])
+
+
+def test_a_class_of_a_notebook_has_its_plain_name():
+    mine = type("Mine", (), {"__module__": "__main__"})
+    assert parse_policies([mine])[0].name == "Mine"
+    assert parse_policies([type("Mine", (), {"__module__": "a.b"})])[0].name == "a.b:Mine"
+    with pytest.raises(LogevalError, match="Random is a built-in policy"):
+        parse_policies([type("Random", (), {"__module__": "__main__"})])
