@@ -34,7 +34,6 @@ from logeval.log.fields import (
     REGION,
     SERP,
     SESSION,
-    TAB,
     TEST,
     TIME,
     TOO_LONG,
@@ -45,6 +44,7 @@ from logeval.log.fields import (
 FORMATS = ("yandex-personalized", "yandex-relpred")
 PERSONALIZED = 0  # the place of a format in FORMATS is its number in the kernels
 NEWLINE, RETURN = 10, 13
+SHORTEST_QUERY, SHORTEST_CLICK = len("1 0 Q 5 0 7\n"), len("1 0 C 7\n")
 LOOK_BACK = 1000  # SERPs of a session that a click is matched with: bounds the work per click
 
 # rows of the array of SERPs
@@ -75,17 +75,6 @@ def parse_line(buf, i, end, fmt, rec, items, domains, at):
     if fmt == PERSONALIZED:
         return personalized.parse(buf, i, end, rec, items, domains, at)
     return relpred.parse(buf, i, end, rec, items, at)
-
-
-@njit(cache=True, nogil=True)
-def count_lines_and_tabs(buf):
-    """Upper bounds on the number of SERPs and of items in ``buf``."""
-    lines = 0
-    tabs = 0
-    for i in range(buf.shape[0]):
-        lines += buf[i] == NEWLINE
-        tabs += buf[i] == TAB
-    return lines + 1, tabs
 
 
 @njit(cache=True, nogil=True)
@@ -250,13 +239,12 @@ class Scanner:
 
     def __init__(self, fmt: int) -> None:
         self.fmt = fmt
-        self._lines = self._tabs = -1
+        self._size = -1
 
     def scan(self, buf: Bytes) -> Scanned:
         """Parse a block that ends with a newline."""
-        lines, tabs = count_lines_and_tabs(buf)
-        if lines > self._lines or tabs > self._tabs:
-            self._allocate(lines + lines // 4, tabs + tabs // 4)
+        if len(buf) > self._size:
+            self._allocate(len(buf) + len(buf) // 4)
         counts = np.zeros(len(COUNTS), np.int64)
         arrays = (self.serps, self.items, self.domains, self.clicks, self.click_times)
         n = scan(buf, self.fmt, *arrays, self.late, self.rejects, counts)
@@ -271,11 +259,13 @@ class Scanner:
             counts,
         )
 
-    def _allocate(self, lines: int, tabs: int) -> None:
-        self._lines, self._tabs = lines, tabs
-        room = tabs + MAX_ITEMS + 1  # a list that turns out too long is written, then rejected
-        self.serps = np.empty((9, lines + 1), np.int64)
+    def _allocate(self, size: int) -> None:
+        """Room for whatever ``size`` bytes can hold; what is not used takes no memory."""
+        self._size = size
+        queries, clicks = size // SHORTEST_QUERY + 1, size // SHORTEST_CLICK + 1
+        room = size // 2 + MAX_ITEMS + 1  # a list that turns out too long is written, then rejected
+        self.serps = np.empty((9, queries + 1), np.int64)
         self.items, self.domains, self.click_times = (np.empty(room, np.int64) for _ in range(3))
         self.clicks = np.empty(room, np.int32)
-        self.late = np.empty((3, lines), np.int64)
-        self.rejects = np.empty((4, lines), np.int32)
+        self.late = np.empty((3, clicks), np.int64)
+        self.rejects = np.empty((4, size + 1), np.int32)
