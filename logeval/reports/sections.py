@@ -19,7 +19,7 @@ from logeval.reports.regret import plot_regret
 from logeval.reports.tracks import plot_relative, plot_remaining
 
 PER_QUERY = 60  # small multiples are drawn up to so many queries
-SHOWN_ITEMS = 200  # rows of parameters on the page; the CSV has all
+SHOWN = 60  # rows of parameters on the page; the CSV has all
 
 
 def what_was_run(page: Page, runs: list[Runs], log: Log | None, recipe: Path | None) -> None:
@@ -99,10 +99,13 @@ def the_models(page: Page, models: Models) -> None:
     for name, fitted in models.fitted.items():
         _model_figures(page, name, fitted)
     parameters = models.table()
+    parameters = parameters[~parameters["parameter"].isin(["positions", "items"])]
+    first = parameters.sort_values("observations", ascending=False, kind="stable").head(SHOWN)
     page.table(
         "parameters",
-        parameters[parameters["parameter"] != "positions"].head(SHOWN_ITEMS),
-        f"The first {SHOWN_ITEMS} parameters with their 95% intervals.",
+        first.dropna(axis=1, how="all"),
+        f"The {SHOWN} parameters with the most observations, with their 95% intervals; the CSV has "
+        "all.",
     )
     parameters.to_csv(page.folder / "tables" / "parameters.csv", index=False)
 
