@@ -32,8 +32,14 @@ STAGES = {
     "report": ("logeval.reports.report", "report"),
 }
 NEEDED = ("ingest", "fit-models", "evaluate", "report")
-# what the pipeline itself gives to a stage
-GIVEN = {"out", "quiet", "overwrite", "sources", "log", "models_folder", "runs", "recipe"}
+# what the pipeline itself gives to a stage, so that a recipe cannot
+GIVEN = {
+    "generate": {"out", "quiet", "overwrite"},
+    "ingest": {"sources", "out", "quiet", "overwrite"},
+    "fit-models": {"log", "out", "quiet"},
+    "evaluate": {"models", "problem", "out", "quiet"},
+    "report": {"runs", "out", "models", "log", "recipe", "policies", "n_runs", "quiet"},
+}
 # arguments of evaluate that add to a runs table instead of asking for another one
 ADDING = ("policies", "runs", "workers", "scheduler")
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "pandas")
@@ -76,7 +82,7 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     """Read a recipe and set values, as ``evaluate.horizon=1000``."""
     path = Path(path)
     try:
-        data = tomllib.loads(path.read_text())
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise LogevalError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     except ValueError as error:
@@ -88,22 +94,37 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
         raise unknown_names(f"key in {path}", unknown, known)
     if "out" not in data:
         raise LogevalError(f'{path}: says nowhere to put the output; add out = "runs/name"')
-    stages = {
-        stage: data[stage]
-        for stage in STAGES
-        if stage in data or (stage in NEEDED and data.setdefault(stage, {}) == {})
-    }
+    stages = {s: data.get(s, {}) for s in STAGES if s in data or s in NEEDED}
+    if wrong := [s for s, arguments in stages.items() if not isinstance(arguments, dict)]:
+        raise LogevalError(f"{path}: {wrong[0]} must be a section, [{wrong[0]}]")
     for stage, arguments in stages.items():
-        allowed = [name for name in _parameters(stage) if name not in GIVEN]
-        if stage == "ingest":
-            allowed.append("logs")
-        if stage == "evaluate":
-            allowed.append("runs")
+        allowed = _keys(stage)
         if unknown := [key for key in arguments if key not in allowed]:
             raise unknown_names(f"key in [{stage}] of {path}", unknown, allowed)
-    if "generate" not in stages and "logs" not in stages["ingest"]:
-        raise LogevalError(f"{path}: names no log; add logs to [ingest], or a section [generate]")
+    _check_types(path, data, stages)
+    if ("generate" in stages) == ("logs" in stages["ingest"]):
+        raise LogevalError(f"{path}: names no log, or two; give logs in [ingest] or a [generate]")
     return Recipe(Path(data["out"]), data.get("seed", 0), data.get("title", path.stem), stages)
+
+
+def _check_types(path: Path, data: dict[str, Any], stages: dict[str, dict[str, Any]]) -> None:
+    """Plain types of what would otherwise fail deep inside a stage."""
+    for key, kind in (("out", str), ("seed", int), ("title", str)):
+        if key in data and not isinstance(data[key], kind):
+            raise LogevalError(f"{path}: {key} = {data[key]!r} must be {kind.__name__}")
+    if isinstance(stages["ingest"].get("logs"), str):
+        stages["ingest"]["logs"] = [stages["ingest"]["logs"]]
+    for stage, arguments in stages.items():
+        parameters = inspect.signature(_function(stage)).parameters
+        for name in set(_keys(stage)) & set(parameters):
+            parameter = parameters[name]
+            given = arguments.get(name)
+            where = f"{path}: {name} in [{stage}]"
+            if parameter.default is parameter.empty and given is None:
+                raise LogevalError(f"{where} is missing")
+            kinds: Any = {"int": int, "float": (int, float), "str": str}.get(parameter.annotation)
+            if given is not None and kinds and not isinstance(given, kinds):
+                raise LogevalError(f"{where} is {given!r} and must be {parameter.annotation}")
 
 
 def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[Step]:
@@ -112,7 +133,7 @@ def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[S
     steps: list[Step] = []
     if not dry_run:
         recipe.out.mkdir(parents=True, exist_ok=True)
-        (recipe.out / "recipe.toml").write_text(recipe.text())
+        (recipe.out / "recipe.toml").write_text(recipe.text(), encoding="utf-8")
     for stage in recipe.stages:
         out, call, inputs = _call(recipe, stage)
         earlier = next((s.stage for s in steps if s.reason), None)
@@ -166,7 +187,14 @@ def _call(
             lambda: [_checksum(models)],
         )
     arguments.setdefault("title", recipe.title)
-    given = {"log": log, "models": models, "recipe": home / "recipe.toml"}
+    asked = recipe.stages["evaluate"]
+    given = {
+        "log": log,
+        "models": models,
+        "recipe": home / "recipe.toml",
+        "policies": asked["policies"],
+        "n_runs": asked["runs"],
+    }
     return (
         home / "report",
         lambda quiet: function([runs], home / "report", **arguments, **given, quiet=quiet),
@@ -201,6 +229,8 @@ class _State:
             return f"it was made by logeval {last['version']}"
         for key in sorted({*last["arguments"], *wanted["arguments"]}):
             old, new = last["arguments"].get(key), wanted["arguments"].get(key)
+            if old != new and key == "recipe":
+                return "the recipe has changed"
             if old != new:
                 return f"{key} was {_toml(old)}, and is {_toml(new)}"
         return None if last["inputs"] == wanted["inputs"] else "its input has changed"
@@ -215,6 +245,8 @@ class _State:
 
 def _record(recipe: Recipe, stage: str, inputs: list[Any]) -> dict[str, Any]:
     arguments = {"seed": recipe.seed, **recipe.stages[stage]}
+    if stage == "report":
+        arguments |= {"title": recipe.title, "recipe": recipe.text()}
     return {"version": __version__, "arguments": arguments, "inputs": inputs}
 
 
@@ -228,7 +260,15 @@ def _set(data: dict[str, Any], override: str) -> None:
     except ValueError:
         value = text.strip()
     target = data.setdefault(sections[0], {}) if sections else data
+    if not isinstance(target, dict):
+        raise LogevalError(f"--set {override}: {sections[0]} is not a section")
     target[name] = value
+
+
+def _keys(stage: str) -> list[str]:
+    """The keys that the section of a stage may have."""
+    keys = [name for name in _parameters(stage) if name not in GIVEN[stage]]
+    return [*keys, "logs"] if stage == "ingest" else keys
 
 
 def _function(stage: str) -> Callable[..., Any]:
@@ -262,4 +302,4 @@ def _toml(value: Any) -> str:
         return "{" + ", ".join(f"{_toml(k)} = {_toml(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_toml(v) for v in value) + "]"
-    return "unset" if value is None else json.dumps(value)
+    return "unset" if value is None else json.dumps(value, ensure_ascii=False)

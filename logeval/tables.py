@@ -160,6 +160,10 @@ def _replace_entries(staging: Path, out: Path, overwrite: bool) -> None:
         raise LogevalError(
             f"{out / there[0]}: is there already; choose another folder, or --overwrite"
         )
+    if (staging / MANIFEST).exists() and (out / MANIFEST).exists():
+        made, makes = (read_manifest(folder).get("stage") for folder in (out, staging))
+        if made != makes:
+            raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
     old = staging / ".old"
     old.mkdir()
     placed: list[str] = []

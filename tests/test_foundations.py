@@ -54,6 +54,22 @@ def test_a_file_in_the_way_is_named(tmp_path):
     assert (tmp_path / "out").read_text() == "precious"
 
 
+def test_the_output_of_another_stage_is_not_replaced(tmp_path):
+    for stage in ("ingest", "fit-models"):
+        manifest = tables.manifest_of(stage, {}, [])
+
+        def write(manifest=manifest):
+            with tables.staged(tmp_path / "out") as staging:
+                tables.write_manifest(staging, manifest)
+
+        if stage == "ingest":
+            write()
+        else:
+            with pytest.raises(LogevalError, match="holds the output of ingest"):
+                write()
+    assert tables.read_manifest(tmp_path / "out")["stage"] == "ingest"
+
+
 def test_read_table_checks_the_schema(tmp_path):
     tables.write_manifest(tmp_path, {})
     tables.write_parquet(pa.table({"model": ["DCM"]}), tmp_path / "models.parquet")

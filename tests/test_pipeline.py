@@ -62,6 +62,14 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
     assert other[3].out != steps[3].out, "the runs before are kept"
     assert logeval.Runs.load(steps[3].out).horizon == 100
 
+    fewer = read_recipe(recipe, ["evaluate.policies=['dcmKL-UCB']", "evaluate.runs=1"])
+    shown = (run(fewer, quiet=True)[-1].out / "tables" / "summary.csv").read_text()
+    assert "Rank1ElimKL" not in shown
+    titled = run(read_recipe(recipe, ["title=Another 😀"]), quiet=True)
+    assert reasons(titled)["report"]
+    assert "Another 😀" in (titled[-1].out / "index.html").read_text()
+    run(read_recipe(recipe, ["evaluate.horizon=50"]), quiet=True)
+
     copy = tmp_path / "out" / "recipe.toml"
     assert copy.read_text().startswith(f"# logeval {logeval.__version__}, Python ")
     again = read_recipe(copy)
@@ -77,6 +85,11 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
         ('out = "out"', "", "says nowhere to put the output"),
         ("[generate]\nsessions = 3000\nqueries = 20", "", "names no log"),
         ("seed = 1", "seed = ", "not a recipe"),
+        ("seed = 1", 'seed = "one"', "seed = 'one' must be int"),
+        ("horizon = 100", 'horizon = "abc"', r"horizon in \[evaluate\] is 'abc' and must be int"),
+        ('models = ["pbm"]', "", r"models in \[fit-models\] is missing"),
+        ("[generate]", '[ingest]\nlogs = "a.tsv"\n[generate]', "names no log, or two"),
+        ("[evaluate]", "[evaluate]\nproblem = 3", "unknown key"),
     ],
 )
 def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, message):
@@ -90,6 +103,10 @@ def test_a_wrong_override_is_an_error(recipe):
         read_recipe(recipe, ["horizon"])
     with pytest.raises(logeval.LogevalError, match="did you mean horizon"):
         read_recipe(recipe, ["evaluate.horizo=3"])
+    with pytest.raises(logeval.LogevalError, match="title is not a section"):
+        read_recipe(recipe, ["title=x", "title.y=1"])
+    with pytest.raises(logeval.LogevalError, match="evaluate must be a section"):
+        read_recipe(recipe, ["evaluate=3"])
 
 
 def test_values_survive_the_copy(recipe):

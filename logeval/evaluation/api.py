@@ -78,7 +78,9 @@ def evaluate(
             "positions": {f"{p.simulator} ({p.track})": p.K for p in problems},
             "checkpoints": list(experiment.checkpoints),
         }
-        store.open(settings, problems, str(models) if isinstance(models, str | Path) else None)
+        folder = str(models) if isinstance(models, str | Path) else None
+        own = {spec.name: spec.source() for spec in specs if not spec.checked}
+        store.open(settings, problems, folder, own)
     tasks = experiment.tasks(store.done() if store else (), workers)
     finished = []
     for rows in run_tasks(
@@ -155,7 +157,7 @@ def _in_tracks(problems: list[AnyProblem], tracks: set[str | None]) -> list[AnyP
     found: list[AnyProblem] = []
     if "ranking" in tracks:
         found += [p for p in problems if isinstance(p, Problem)]
-        if len(found) < len(problems):
+        if not found:
             raise LogevalError("policies that show lists cannot run on a rank1 problem")
     if "rank1" in tracks:
         has_pairs = any(isinstance(p, Rank1Problem) or is_rank1(p) for p in problems)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
 from logeval.evaluation import relative, statistics
 from logeval.evaluation.samples import by_query, samples
 from logeval.evaluation.store import horizon_of, sorted_rows
+from logeval.policies.registry import parse_policies
 from logeval.tables import HARDNESS, read_manifest, read_table
 
 if TYPE_CHECKING:
@@ -48,6 +51,16 @@ class Runs:
         has = (folder / "hardness.parquet").exists()
         hardness = read_table(folder, "hardness") if has else None
         return cls(read_table(folder, "runs"), seed, folder, hardness)
+
+    def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
+        """The runs of some policies, and the first ``runs`` of each."""
+        rows = self.rows
+        if policies is not None:
+            names = [spec.name for spec in parse_policies(policies)]
+            rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
+        if runs is not None:
+            rows = rows.filter(pc.less(rows["run"], runs))
+        return Runs(rows, self.seed, self.folder, self._hardness)
 
     def table(self) -> pd.DataFrame:
         """All rows (see ``logeval.tables.RUNS``)."""
@@ -96,8 +109,9 @@ class Runs:
                 "low": low,
                 "high": high,
                 "stderr": [statistics.standard_error(x[:, :, i]) for i in range(len(policies))],
-                "relative_regret": regret / optimal,
-                "share_of_optimum": statistics.mean(samples(rows, "reward")[1]) / optimal,
+                "relative_regret": regret / np.where(optimal > 0, optimal, np.inf),
+                "share_of_optimum": statistics.mean(samples(rows, "reward")[1])
+                / np.where(optimal > 0, optimal, np.inf),
                 "optimal_steps": statistics.mean(samples(rows, "optimal_steps")[1])
                 / rows["t"].iloc[0],
                 "difference": regret - regret[best],

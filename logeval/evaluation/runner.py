@@ -106,10 +106,10 @@ def run(
     for t in range(1, checkpoints[-1] + 1):
         A = policy.recommend(t)
         clicks = environment.step(A)
-        policy.update(t, A, clicks)
         totals.add(environment.reward(A), clicks)
         if environment.pair_best is not None:
             totals.add_pair(environment.pair_reward(A))
+        policy.update(t, A, clicks)
         if t == pending[0]:
             totals.record(source)
             pending.pop(0)
@@ -148,8 +148,8 @@ class CheckedPolicy:
                 f"policy {self.name}: at step {t} the choice {A[r].tolist()} of replica {r} must "
                 f"hold {different}numbers from 0 to {(self.limits[r] - 1).tolist()}"
             )
-        return np.ascontiguousarray(A, dtype=np.int64)
+        return np.array(A, dtype=np.int64, order="C")  # a copy: the policy may write on its own
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Pass the clicks on."""
-        self.policy.update(t, A, clicks.copy())
+        self.policy.update(t, A.copy(), clicks.copy())

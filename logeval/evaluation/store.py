@@ -7,6 +7,7 @@ Finished units are moved into ``units/`` whole. When all are there they are merg
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from logeval.evaluation.experiment import AnyProblem, Key
 from logeval.evaluation.hardness import united
 from logeval.tables import RUNS
 
+OURS = ("units", ".manifest")  # what a run that was killed at its very start leaves behind
 KEY = ("simulator", "track", "policy", "query", "run")
 
 
@@ -39,6 +41,7 @@ class Store:
         settings: dict[str, Any],
         problems: Sequence[AnyProblem],
         models_folder: str | None = None,
+        sources: dict[str, str] | None = None,
     ) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
         if self.folder.exists() and not self.folder.is_dir():
@@ -46,13 +49,15 @@ class Store:
         checksums = {f"{p.simulator} {p.query} ({p.track})": p.checksum() for p in problems}
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums)
         manifest["models_folder"] = models_folder
+        manifest["own_policies"] = sources or {}  # checksums of their source
         if (self.folder / tables.MANIFEST).exists():
             found = tables.read_manifest(self.folder)
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
+            manifest["own_policies"] = {**found.get("own_policies", {}), **(sources or {})}
             for key in ("rewards", "positions"):
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
-        elif self.folder.exists() and any(self.folder.iterdir()):
+        elif self.folder.exists() and any(p.name not in OURS for p in self.folder.iterdir()):
             raise LogevalError(
                 f"{self.folder}: holds other files; name a new folder for the output"
             )
@@ -76,13 +81,18 @@ class Store:
             else f"{key} is {have.get(key)} there and {want[key]} here"
             for have, want in ((found, asked), (found["arguments"], asked["arguments"]))
             for key in want
-            if key not in ("arguments", "problems", "inputs", "models_folder")
+            if key not in ("arguments", "problems", "inputs", "models_folder", "own_policies")
             and not _agree(have.get(key), want[key])
         ]
         differences += [
             f"the model of {name} is not the same"
             for name, checksum in asked["problems"].items()
             if found["problems"].get(name, checksum) != checksum
+        ]
+        differences += [
+            f"the code of policy {name} is not the same"
+            for name, checksum in asked["own_policies"].items()
+            if found.get("own_policies", {}).get(name, checksum) != checksum
         ]
         if differences:
             raise LogevalError(
@@ -104,12 +114,12 @@ class Store:
 
     def merge(self) -> None:
         """Move all units into the runs table."""
-        if not any(self.units.glob("*.parquet")):
-            return
-        _write(self.rows(), self.file)
+        if any(self.units.glob("*.parquet")):
+            _write(self.rows(), self.file)
         for unit in self.units.glob("*.parquet"):
             unit.unlink()
-        self.units.rmdir()
+        with contextlib.suppress(OSError):  # another process may be adding to it
+            self.units.rmdir()
 
     def add_hardness(self, hardness: pa.Table) -> None:
         """Add to the hardness table, which is there if there are queries of the rank-1 track."""
@@ -124,14 +134,14 @@ class Store:
         for file in self._files():
             part = pq.read_table(file)
             keys = _keys(part)
-            if not keys <= seen:  # else: merged before, and the unit was left behind by a crash
-                parts.append(part.cast(RUNS))
-                seen |= keys
+            # a unit that was merged before may have been left behind by a crash
+            parts.append((part if not keys & seen else select(part, list(keys - seen))).cast(RUNS))
+            seen |= keys
         return sorted_rows(pa.concat_tables(parts))
 
     def _files(self) -> list[Path]:
         merged = [self.file] if self.file.exists() else []
-        return merged + sorted(self.units.glob("*.parquet"))
+        return merged + [unit for unit in sorted(self.units.glob("*.parquet")) if _whole(unit)]
 
 
 def _agree(have: Any, want: Any) -> bool:
@@ -161,7 +171,19 @@ def _keys(rows: pa.Table) -> set[Key]:
 def _write(rows: pa.Table, file: Path) -> None:
     partial = file.with_suffix(".partial")
     tables.write_parquet(rows, partial)
+    with open(partial, "rb") as written:
+        os.fsync(written.fileno())
     os.replace(partial, file)
+
+
+def _whole(unit: Path) -> bool:
+    """Whether a unit can be read; one that a crash of the machine cut short is computed again."""
+    try:
+        pq.read_metadata(unit)
+    except (pa.ArrowInvalid, OSError):
+        unit.unlink(missing_ok=True)
+        return False
+    return True
 
 
 def horizon_of(rows: pa.Table) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
+import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -49,8 +51,21 @@ class PolicySpec:
 
     def make(self, setting: Setting) -> Policy:
         """The policy, ready for step 1."""
-        policy: Policy = self.cls(setting, **self.parameters)
+        try:
+            policy: Policy = self.cls(setting, **self.parameters)
+        except TypeError as error:
+            if self.checked:
+                raise
+            raise LogevalError(f"policy {self.name}: cannot be made ({error})") from error
         return policy
+
+    def source(self) -> str:
+        """SHA-256 of the policy's source, so that runs of an edited one are not taken for its."""
+        try:
+            text = inspect.getsource(self.cls)
+        except (OSError, TypeError):  # typed in at a prompt
+            text = self.name
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
@@ -99,6 +114,8 @@ def in_tracks(
     """
     if track is not None and track not in TRACKS:
         raise unknown_names("track", [track], TRACKS)
+    if strange := [str(s.track) for s in specs if s.track not in (*TRACKS, None)]:
+        raise unknown_names("track of a policy", strange, TRACKS)
     wrong = [s for s in specs if track is not None and s.track not in (track, None)]
     if wrong:
         raise LogevalError(f"policy {wrong[0].name} is not of the track {track}")
@@ -144,10 +161,10 @@ def _imported(name: str) -> type:
         sys.path.insert(0, "")  # a module in the current folder
     try:
         cls = getattr(importlib.import_module(module), attribute)
-    except ImportError as error:
-        raise LogevalError(f"policy {name}: cannot import {module} ({error})") from None
     except AttributeError:
         raise LogevalError(f"policy {name}: there is no {attribute} in {module}") from None
+    except Exception as error:  # whatever the user's module raises
+        raise LogevalError(f"policy {name}: cannot import {module} ({error})") from None
     missing = [m for m in ("recommend", "update") if not callable(getattr(cls, m, None))]
     if missing:
         raise LogevalError(f"policy {name}: it has no method {missing[0]}")

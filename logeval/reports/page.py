@@ -67,7 +67,9 @@ class Page:
         """A table; ``formats`` say how the numbers of a column are shown, as ``p=".3f"``."""
         frame.to_csv(self.folder / "tables" / f"{name}.csv", index=False)
         numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
-        specs = [formats.get(str(column), "") for column in frame]
+        specs = [
+            formats.get(str(column), "d" if str(column).endswith("_id") else "") for column in frame
+        ]
         rows = [
             [cell(value, spec) for value, spec in zip(row, specs, strict=True)]
             for row in frame.astype(object).to_numpy().tolist()

@@ -24,6 +24,8 @@ def report(
     models: Path | str | None = None,
     log: Path | str | None = None,
     recipe: Path | str | None = None,
+    policies: Sequence[str] | None = None,
+    n_runs: int | None = None,
     title: str = "logeval",
     style: str = "paper",
     quiet: bool = False,
@@ -31,13 +33,14 @@ def report(
     """Write ``out``/index.html about the runs of one or more folders; returns its path.
 
     ``models`` and ``log`` are the folders that the runs were made from; by default those that
-    their manifests name, as far as they are still there. Every figure is beside the page as PDF
+    their manifests name, as far as they are still there. ``policies`` and ``n_runs`` choose among
+    the runs that are there. Every figure is beside the page as PDF
     and PNG, every table as CSV.
     """
     folders = [Path(runs)] if isinstance(runs, str | Path) else [Path(r) for r in runs]
     if not folders:
         raise LogevalError("there is nothing to report; name the folder of some runs")
-    found = [Runs.load(folder) for folder in folders]
+    found = [Runs.load(folder).only(policies, n_runs) for folder in folders]
     used_models = _models(models, folders[0])
     used_log = _log(log, used_models)
     with (

@@ -32,7 +32,7 @@ def what_was_run(page: Page, runs: list[Runs], log: Log | None, recipe: Path | N
         "queries": rows["query"].nunique(),
         "runs per query": int(rows["run"].max()) + 1,
         "steps": int(rows["t"].max()),
-        "seed": [one.seed for one in runs] if len(runs) > 1 else runs[0].seed,
+        "seed": [str(one.seed) for one in runs],
     }
     if log:
         counts = log.counts

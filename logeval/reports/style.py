@@ -36,12 +36,13 @@ class Look(TypedDict):
 
 
 def look(policy: str) -> Look:
-    """Colour, marker and line of a policy; variants of it differ in the line."""
+    """Colour, marker and line of a policy; variants of it differ in marker and line."""
     name, parameters = parse_call(policy)
     i = _ORDER.index(name) if name in _ORDER else zlib.crc32(name.encode())
+    variant = zlib.crc32(policy.encode()) if parameters else 0
     return {
         "color": _COLOURS[i % len(_COLOURS)],
-        "marker": _MARKERS[i % len(_MARKERS)],
+        "marker": _MARKERS[(i + variant) % len(_MARKERS)],
         "linestyle": "--" if parameters else "-",
     }
 

@@ -135,7 +135,12 @@ def problems_of(
         by_query = [(query, model) for query, model in by_query if query in queries]
     if not by_query:
         raise LogevalError("there are no models to simulate; fit some with fit-models")
-    K = positions or min(model.K for _, model in by_query)
+    keys = [(model.name, query) for query, model in by_query]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise LogevalError(
+            f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
+        )
+    K = min(model.K for _, model in by_query) if positions is None else positions
     short = [query for query, model in by_query if len(model.items) < K]
     if short:
         raise LogevalError(
