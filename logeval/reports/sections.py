@@ -11,7 +11,9 @@ from logeval import tables
 from logeval.clicks.fitted import Fitted
 from logeval.clicks.models import Models
 from logeval.evaluation.results import Runs
+from logeval.evaluation.theory import dcm_lower_slope
 from logeval.log.log import Log
+from logeval.names import parse_call
 from logeval.reports.log import plot_log
 from logeval.reports.models import plot_attraction, plot_examination, plot_termination
 from logeval.reports.page import Page
@@ -231,13 +233,29 @@ def _by_query(page: Page, runs: Runs, suffix: str) -> None:
     )  # fmt: skip
 
 
+def lower_bounds(simulator: str) -> dict[str, float]:
+    """The lower bound on the regret of any consistent algorithm, as a slope in log t.
+
+    It is known for the synthetic problem B_LB alone: dcm-bandits, Theorem 3 (with gamma = 1,
+    cascading-bandits, Theorem 4).
+    """
+    if not simulator.startswith("B_LB("):
+        return {}
+    _, given = parse_call(simulator.removesuffix(" (ranking)"))
+    p, gap, gamma = (float(given.get(key, 1.0)) for key in ("p", "gap", "gamma"))
+    if not 0 < gap < p:
+        return {}
+    slope = dcm_lower_slope(int(given["L"]), int(given["K"]), p, gap, gamma)
+    return {"lower bound": slope}
+
+
 def _linear_and_log(runs: Runs, simulator: str) -> Any:
     from matplotlib.figure import Figure
 
     policies = len(runs.curves(simulator))
     figure = Figure(figsize=(8.2, 3.4 + 0.09 * policies), layout="constrained")
     for ax, log_x in zip(figure.subplots(1, 2), (False, True), strict=True):
-        plot_regret(runs, ax=ax, simulator=simulator, log_x=log_x)
+        plot_regret(runs, ax=ax, simulator=simulator, log_x=log_x, bounds=lower_bounds(simulator))
         handles, labels = ax.get_legend_handles_labels()
         ax.get_legend().remove()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)

@@ -2,6 +2,7 @@
 
 import csv
 import html
+import math
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 import logeval
 from logeval.reports.page import Page, cell
+from logeval.reports.sections import lower_bounds
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PROBLEM = "B_LB(L=8,K=2,p=0.2,gap=0.15,gamma=0.5)"
@@ -80,6 +82,15 @@ def test_runs_of_a_synthetic_problem_alone_make_a_page(tmp_path):
     assert "Random" in page.read_text()
     with pytest.raises(logeval.LogevalError, match="unknown style"):
         logeval.report(tmp_path / "r", tmp_path / "x", style="poster", quiet=True)
+
+
+def test_the_lower_bound_is_that_of_the_paper():
+    # Theorem 3 of dcm-bandits: gamma (L - K) gap (1 - p)^(K - 1) / KL(p - gap, p)
+    p, q = 0.2, 0.05
+    divergence = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
+    found = lower_bounds(PROBLEM)["lower bound"]
+    assert found == pytest.approx(0.5 * 6 * 0.15 * 0.8 / divergence)
+    assert lower_bounds("DCM") == lower_bounds("B_LB(L=4,K=2,p=0,gap=0)") == {}
 
 
 def test_missing_values_are_empty_and_numbers_rounded():
