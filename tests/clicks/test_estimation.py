@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from logeval.clicks.chain_em import tally
 from logeval.clicks.chain_information import gradient_rows
+from logeval.clicks.dcm import DCM
 from logeval.clicks.estimates import Options
 from logeval.clicks.fit import fit_one
 from logeval.clicks.inverse import invert_small
@@ -209,6 +211,35 @@ def test_the_last_termination_is_the_previous_one_and_raw_is_kept(data):
     assert v.raw[:, -1] == pytest.approx(raw[:, -1])
     assert raw[:, -1].min() > 0.9
     assert any("v_K is not identified" in note for note in fit.notes)
+
+
+@pytest.mark.parametrize("method", ["mle", "em"])
+@pytest.mark.parametrize("lengths", [(3, 10), (10, 11)])
+def test_the_end_of_a_shorter_list_says_nothing_of_termination(method, lengths):
+    rng = np.random.default_rng(12)
+    v = np.full(max(lengths), 0.3)
+    truth = DCM(items=np.arange(100, 114), K=max(lengths), w=rng.beta(2, 5, 14), v=v)
+    tables = []
+    for K, n in zip(lengths, (4000, 4000) if lengths[0] == 3 else (4000, 1), strict=True):
+        cut = DCM(items=truth.items, K=K, w=truth.w, v=v[:K])
+        tables.append(statistics_of([cut], n, rng, spread=10.0))
+    data = patterns_of(pa.concat_tables(tables))
+    fit = MODELS["DCM"].fit(data, Options(method))
+    estimate = fit.estimates["v"]
+    value = estimate.value[0]
+    assert value[2] < 0.6
+    assert value.max() < (0.8 if method == "mle" else 0.6)
+    assert value[-1] == value[-2]
+    plain = MODELS["DCM"].fit(data, Options(method, last_termination="raw")).estimates["v"].value
+    replaced = np.isfinite(estimate.raw[0])
+    assert replaced[-1]
+    assert estimate.raw[0][replaced] == pytest.approx(plain[0][replaced])
+    assert value[~replaced] == pytest.approx(plain[0][~replaced])
+
+
+def test_counting_of_the_sdbn_says_what_it_takes_for_satisfied(data):
+    notes = MODELS["SDBN"].fit(data, Options("counting")).notes
+    assert any("end of a list" in note for note in notes)
 
 
 def test_the_pbm_is_scaled_to_a_largest_examination_of_one(data):
