@@ -142,13 +142,15 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
     G, group = options.groups(data)
     weight = np.zeros(G)
     np.add.at(weight, group, data.serps)
+    longest = np.zeros(G, dtype=np.int64)
+    np.maximum.at(longest, group, data.positions)
     unseen_items, unseen_query = {}, {}
     for p in kind.PARAMETERS:
         if p.kind == "item":
             unseen_items[p.field] = fit.priors[p.field].mean
             unseen_query[p.field] = fit.priors[p.field].log_mean
         else:
-            unseen_query[p.field] = averaged(fit.estimates[p.field].value, weight)
+            unseen_query[p.field] = averaged(fit.estimates[p.field].value, weight, longest)
     keep = data.impressions >= min_impressions
     estimates = {
         p.field: _kept(fit.estimates[p.field], keep) if p.kind == "item" else fit.estimates[p.field]

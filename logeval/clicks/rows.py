@@ -111,7 +111,10 @@ def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
                     p, rest, zero, 1, K, np.array([K]), True, label
                 ).value[0]
             else:
-                unseen_query[p.field] = averaged(estimates[p.field].value, np.ones(groups))
+                positions = np.array([K]) if pooled else longest
+                unseen_query[p.field] = averaged(
+                    estimates[p.field].value, np.ones(groups), positions
+                )
     offsets = np.searchsorted(pair_query, np.arange(len(queries) + 1))
     item_ids = pairs["item_id"].to_numpy(dtype=np.int64)
     return Fitted(
