@@ -12,7 +12,7 @@ import numpy as np
 from logeval import tables
 from logeval.clicks import quality, statistics
 from logeval.clicks.estimates import Estimate, Fit, Options
-from logeval.clicks.fitted import Fitted, averaged
+from logeval.clicks.fitted import SCOPES, Fitted, averaged
 from logeval.clicks.model import Query
 from logeval.clicks.models import Models, read_models
 from logeval.clicks.patterns import Patterns, patterns_of
@@ -21,7 +21,6 @@ from logeval.clicks.registry import MODELS, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.progress import Progress
 
-SCOPES = ("per-query", "pooled")
 LAST = ("previous", "raw")
 METHODS = {method for model in MODELS.values() for method in model.methods}
 

@@ -20,6 +20,7 @@ from logeval.clicks.estimates import Estimate
 from logeval.clicks.model import ClickModel, Parameter, Query
 from logeval.clicks.registry import MODELS
 
+SCOPES = ("per-query", "pooled")
 POSITIONS = "positions"  # the row with K, the longest list of a query, and its SERPs
 ITEMS = "items"  # rows that keep the items of a model without parameters of items
 UNSEEN = -1  # the id of the stand-in for items never seen

@@ -106,6 +106,49 @@ def test_parameters_from_elsewhere_can_be_imported():
         models_of_json("[1, 2")
 
 
+def dcm_row(parameter, value=0.5, **more):
+    return {"model": "DCM", "query_id": 1, "parameter": parameter, "value": value, **more}
+
+
+def without(row, name):
+    return {key: value for key, value in row.items() if key != name}
+
+
+ITEM, OTHER = dcm_row("attraction", item_id=7), dcm_row("attraction", item_id=8)
+FIRST, SECOND = dcm_row("termination", position=1), dcm_row("termination", position=2)
+UBM_ITEM = {**ITEM, "model": "UBM"}
+UBM_FIRST = {**FIRST, "model": "UBM", "parameter": "examination"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "there are no rows"),
+        ([ITEM, without(FIRST, "model")], "row 2 has no model"),
+        ([ITEM, without(FIRST, "parameter")], "row 2 has no parameter"),
+        ([ITEM, without(FIRST, "position")], "termination of DCM: the position is missing"),
+        ([UBM_ITEM, UBM_FIRST], "examination of UBM: previous is missing"),
+        ([UBM_ITEM, {**UBM_FIRST, "previous": 1}], "previous must be from 0"),
+        ([ITEM, OTHER, FIRST, SECOND, dcm_row("positions", 1)], "position 2, beyond the positions"),
+        ([ITEM, FIRST, dcm_row("positions", 1.5)], "whole number"),
+        ([ITEM, FIRST, without(dcm_row("positions", 1), "query_id")], "query_id is missing"),
+        ([ITEM, {**FIRST, "position": 0}, FIRST], "positions begin at 1"),
+        ([{**ITEM, "scope": "poold"}, FIRST], "unknown scope.*did you mean pooled"),
+        ([{**ITEM, "scope": "pooled"}, FIRST], "of scope per-query and of scope pooled"),
+        ([ITEM, ITEM, FIRST], "two rows of the same value"),
+        ([ITEM, {**ITEM, "model": "dcm"}, FIRST], "two rows of the same value"),
+        ([without(ITEM, "query_id"), FIRST], "an item needs its query_id"),
+        (
+            [dcm_row("attraction") | {"query_id": None}, without(FIRST, "query_id")],
+            "DCM has no query",
+        ),
+    ],
+)
+def test_wrong_rows_are_refused(rows, message):
+    with pytest.raises(LogevalError, match=message):
+        models_of_json(json.dumps({"rows": rows}))
+
+
 def test_rare_items_are_dropped_and_counted(log):
     all_items = fit_models(log, "DCTR", quiet=True)
     few = fit_models(log, "DCTR", min_impressions=200, quiet=True)
