@@ -9,7 +9,7 @@ import pytest
 from logeval.clicks.chain_em import tally
 from logeval.clicks.chain_information import gradient_rows
 from logeval.clicks.dcm import DCM
-from logeval.clicks.estimates import Options
+from logeval.clicks.estimates import Options, around
 from logeval.clicks.fit import fit_one
 from logeval.clicks.inverse import invert_small
 from logeval.clicks.patterns import Patterns, patterns_of
@@ -275,6 +275,37 @@ def test_empirical_bayes_finds_the_beta_and_tames_rare_items():
     laplace = MODELS["DCTR"].fit(data, Options("counting", smoothing="pyclick"))
     assert shrunk[rare].max() < 0.15
     assert laplace.estimates["ctr"].value[rare].min() > 0.15
+
+
+def test_an_interval_at_the_boundary_is_jeffreys():
+    value, variance = np.array([0.0, 1 - 1e-6, 0.5, 1.0]), np.array([1e12, np.inf, np.inf, 0.0])
+    estimate = around(value, variance, np.full(4, 100.0))
+    assert estimate.low == pytest.approx([0.0, 0.975, 0.0, 1.0], abs=1e-3)
+    assert estimate.high == pytest.approx([0.025, 1.0, 1.0, 1.0], abs=1e-3)
+    assert (estimate.low <= value).all()
+    assert (value <= estimate.high + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", ["PBM", "DCM"])
+def test_without_a_prior_an_item_never_clicked_has_a_narrow_interval(name):
+    rng = np.random.default_rng(13)
+    w = np.append(rng.beta(2, 5, 11), 0.0)
+    truth = DCM(items=np.arange(100, 112), K=5, w=w, v=np.full(5, 0.3))
+    data = patterns_of(statistics_of([truth], 1000, rng, spread=10.0))
+    estimate = MODELS[name].fit(data, Options("em", smoothing="none")).estimates["w"]
+    never = data.item_ids == 111
+    assert estimate.value[never] == pytest.approx(0.0, abs=1e-6)
+    assert 0.0 < estimate.high[never][0] < 0.05
+
+
+def test_without_a_prior_an_unseen_item_has_the_mean_of_the_fitted_ones(data):
+    fit = MODELS["SDBN"].fit(data, Options("em", smoothing="none"))
+    for field in ("w", "s"):
+        estimate = fit.estimates[field]
+        for q in range(data.Q):
+            span = slice(data.offsets[q], data.offsets[q + 1])
+            mean = np.average(estimate.value[span], weights=estimate.observations[span])
+            assert fit.priors[field].mean[q] == pytest.approx(mean, abs=2e-3)
 
 
 def test_em_says_when_it_has_not_converged(data):
