@@ -109,8 +109,7 @@ def fit_chain(model: ChainEM, data: Patterns, options: Options, start: em.Params
     nothing = np.zeros(data.I)
     priors = {field: item_prior("pyclick", data, nothing, nothing) for field in model.items}
     if options.smoothing == "none":
-        _, counts = expected(x, everyone)
-        priors = {field: item_prior("none", data, *counts[field][:2]) for field in model.items}
+        priors = {field: item_prior("none", data, nothing, nothing) for field in model.items}
     if options.smoothing == "empirical-bayes":
         for _ in range(ROUNDS):
             x = maximise(x, priors, ROUND_ITERATIONS, ROUND_TOLERANCE).params
@@ -125,6 +124,8 @@ def fit_chain(model: ChainEM, data: Patterns, options: Options, start: em.Params
 
     x = result.params
     _, counts = expected(x, everyone)
+    if options.smoothing == "none":  # items never seen: the mean at the end
+        priors = {field: item_prior("none", data, *counts[field][:2]) for field in model.items}
     strength = {
         field: sum(_pseudo(priors.get(field), pseudo, data)) + 0.0 * x[field] for field in x
     }

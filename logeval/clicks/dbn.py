@@ -90,9 +90,13 @@ def _count(data: Patterns, options: Options) -> Fit:
     for field, counts in (("w", up_to_last_click(data)), ("s", last_clicks(data))):
         prior = priors[field] = item_prior(options.smoothing, data, *counts)
         estimates[field] = counted(*counts, prior.a[data.item_query], prior.b[data.item_query])
-    return Fit(estimates, priors)
+    return Fit(estimates, priors, notes=[FORCED])
 
 
+FORCED = (
+    "SDBN: counting takes a click at the end of a list for satisfied, which it need not be; "
+    "em does not"
+)
 SDBN_LOCAL = Local(
     push=lambda x: (x["w"], 1.0 - x["s"], np.ones(len(x["w"]))),
     pull=lambda x, dw, dstay, dskip: {"w": dw, "s": -dstay},

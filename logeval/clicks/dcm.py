@@ -11,7 +11,9 @@ and results below l count as examined with the rest of the weight.
 
 v of the last position cannot be identified: a click there is always the last. Counting gives
 1, which puts the best item last in the "optimal" list; so v_K = v_{K-1} unless
-``last_termination="raw"``. The plain value is kept as ``raw``.
+``last_termination="raw"``. Lists may differ in length: counting leaves out every click at the
+end of its own list, and v of the last position with other clicks holds for all below it. The
+plain value is kept as ``raw``.
 """
 
 from __future__ import annotations
@@ -64,12 +66,8 @@ def _count(data: Patterns, options: Options) -> Fit:
     of_item = data.item_query
     w = counted(clicks, examined, prior.a[of_item], prior.b[of_item])
 
-    G, group = options.groups(data)
-    shown, c = data.shown, shared_prior(options.smoothing)
-    last = shown.position == data.last_click[shown.pattern]
-    cell = group[shown.query] * data.K + shown.position
-    stops = sum_by(cell, shown.count * last, G * data.K).reshape(G, -1)
-    clicked = sum_by(cell, shown.clicks, G * data.K).reshape(G, -1)
+    stops, clicked, _ = _terminations(data, options)
+    c = shared_prior(options.smoothing)
     return Fit({"w": w, "v": counted(stops, clicked, c, c)}, {"w": prior})
 
 
@@ -99,19 +97,50 @@ def _exact(data: Patterns, options: Options) -> Fit:
 
 
 def _settle_last(data: Patterns, options: Options, fit: Fit) -> Fit:
-    """Replace v_K of each group by v_{K-1}; K is the longest list of the group."""
+    """Of each group, v of the last position with clicks above a list's end, for all below it.
+
+    Counting leaves out the clicks at the end of their list; to EM they say nothing anyway.
+    """
     if options.last_termination == "raw":
         return replace(fit, notes=[*fit.notes, "DCM: v_K is not identified; the raw value is used"])
     v, (G, group) = fit.estimates["v"], options.groups(data)
     longest = np.zeros(G, dtype=np.int64)
     np.maximum.at(longest, group, data.positions)
-    g = np.nonzero(longest > 1)[0]
-    k = longest[g] - 1
-    value, low, high = v.value.copy(), v.low.copy(), v.high.copy()
-    for x in (value, low, high):
-        x[g, k] = x[g, k - 1]
-    raw = np.full(value.shape, np.nan)
-    raw[g, k] = v.value[g, k]
-    settled = Estimate(value, low, high, v.observations, raw)
+    stops, clicked, forced = _terminations(data, options)
+    identified = clicked - forced
+    best, replaced = v, np.zeros(v.value.shape, dtype=np.bool_)
+    if options.method == "mle":
+        c = shared_prior(options.smoothing)
+        best, replaced = counted(stops - forced, identified, c, c), forced > 0
+    k = np.arange(data.K)
+    last = np.where(identified > 0, k, 0).max(axis=1)[:, None]
+    source = np.minimum(k, last)
+    replaced |= k > last
+    kept = (longest < 2)[:, None]  # nothing to take v from
+
+    def settled(plain: Floats, better: Floats) -> Floats:
+        return np.where(kept, plain, np.take_along_axis(better, source, axis=1))
+
+    estimate = Estimate(
+        settled(v.value, best.value),
+        settled(v.low, best.low),
+        settled(v.high, best.high),
+        v.observations,
+        np.where(replaced & ~kept & (k < longest[:, None]), v.value, np.nan),
+    )
     note = "DCM: v_K is not identified; set to v_{K-1}, the plain estimate is kept as raw"
-    return replace(fit, estimates={**fit.estimates, "v": settled}, notes=[*fit.notes, note])
+    return replace(fit, estimates={**fit.estimates, "v": estimate}, notes=[*fit.notes, note])
+
+
+def _terminations(data: Patterns, options: Options) -> tuple[Floats, Floats, Floats]:
+    """Last clicks, clicks, and clicks at the end of their list, by group and position."""
+    G, group = options.groups(data)
+    shown = data.shown
+    last = shown.position == data.last_click[shown.pattern]
+    end = shown.position == data.length[shown.pattern] - 1
+    cell = group[shown.query] * data.K + shown.position
+    stops, clicked, forced = (
+        sum_by(cell, x, G * data.K).reshape(G, -1)
+        for x in (shown.count * last, shown.clicks, shown.clicks * end)
+    )
+    return stops, clicked, forced

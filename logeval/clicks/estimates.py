@@ -75,10 +75,24 @@ def counted(successes: Floats, trials: Floats, a: Floats | float, b: Floats | fl
 
 
 def around(value: Floats, variance: Floats, observations: Floats) -> Estimate:
-    """The interval of a probability from the variance of its logit."""
+    """The interval of a probability from the variance of its logit.
+
+    At 0 and 1 the logit has no use; there it is Jeffreys' of no success, or no failure, in all
+    observations. A variance of 0 marks a value that is fixed.
+    """
     z = logit(np.clip(value, 1e-12, 1 - 1e-12))
     half = Z * np.sqrt(np.maximum(variance, 0.0))
     low, high = expit(z - half), expit(z + half)
     unknown = ~np.isfinite(half)
     low, high = np.where(unknown, 0.0, low), np.where(unknown, 1.0, high)
+    n = np.maximum(np.nan_to_num(observations), 0.0)
+    rare = betaincinv(0.5, n + 0.5, (1 - LEVEL) / 2), betaincinv(0.5, n + 0.5, (1 + LEVEL) / 2)
+    free = half > 0
+    zero, one = free & (value < 2 * CAP), free & (value > 1 - 2 * CAP)
+    low = np.where(
+        zero, np.minimum(rare[0], value), np.where(one, np.minimum(1 - rare[1], value), low)
+    )
+    high = np.where(
+        zero, np.maximum(rare[1], value), np.where(one, np.maximum(1 - rare[0], value), high)
+    )
     return Estimate(value, low, high, observations)

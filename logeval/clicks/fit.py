@@ -12,7 +12,7 @@ import numpy as np
 from logeval import tables
 from logeval.clicks import quality, statistics
 from logeval.clicks.estimates import Estimate, Fit, Options
-from logeval.clicks.fitted import Fitted, averaged
+from logeval.clicks.fitted import SCOPES, Fitted, averaged
 from logeval.clicks.model import Query
 from logeval.clicks.models import Models, read_models
 from logeval.clicks.patterns import Patterns, patterns_of
@@ -21,7 +21,6 @@ from logeval.clicks.registry import MODELS, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.progress import Progress
 
-SCOPES = ("per-query", "pooled")
 LAST = ("previous", "raw")
 METHODS = {method for model in MODELS.values() for method in model.methods}
 
@@ -142,13 +141,15 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
     G, group = options.groups(data)
     weight = np.zeros(G)
     np.add.at(weight, group, data.serps)
+    longest = np.zeros(G, dtype=np.int64)
+    np.maximum.at(longest, group, data.positions)
     unseen_items, unseen_query = {}, {}
     for p in kind.PARAMETERS:
         if p.kind == "item":
             unseen_items[p.field] = fit.priors[p.field].mean
             unseen_query[p.field] = fit.priors[p.field].log_mean
         else:
-            unseen_query[p.field] = averaged(fit.estimates[p.field].value, weight)
+            unseen_query[p.field] = averaged(fit.estimates[p.field].value, weight, longest)
     keep = data.impressions >= min_impressions
     estimates = {
         p.field: _kept(fit.estimates[p.field], keep) if p.kind == "item" else fit.estimates[p.field]

@@ -20,6 +20,7 @@ from logeval.clicks.estimates import Estimate
 from logeval.clicks.model import ClickModel, Parameter, Query
 from logeval.clicks.registry import MODELS
 
+SCOPES = ("per-query", "pooled")
 POSITIONS = "positions"  # the row with K, the longest list of a query, and its SERPs
 ITEMS = "items"  # rows that keep the items of a model without parameters of items
 UNSEEN = -1  # the id of the stand-in for items never seen
@@ -60,7 +61,8 @@ class Fitted:
         """The model of a query.
 
         With ``unseen``, one more item, of id ``UNSEEN``, stands for all never seen; a query
-        never seen has only that one. ``K`` extends the positions, with the values of the last.
+        never seen has only that one. ``K`` extends the positions, with the values of the last, or
+        of the other queries if these are pooled.
         """
         q = self.index.get(query)
         if q is None:
@@ -74,7 +76,8 @@ class Fitted:
                 more = [self.unseen_items[p.field][q]] if unseen else []
                 values[p.field] = np.concatenate([value[span], more])
             else:
-                values[p.field] = _sized(p, value[g], own, K or own)
+                fitted = value.shape[1] if self.scope == "pooled" and value.ndim > 1 else own
+                values[p.field] = _sized(p, value[g], fitted, K or own)
         items = np.concatenate([self.item_ids[span], [UNSEEN] if unseen else []]).astype(np.int64)
         return self.kind(items=items, K=K or own, **values)
 
@@ -185,19 +188,33 @@ def _columns(estimate: Estimate, at: Any) -> dict[str, Floats]:
 
 
 def _sized(p: Parameter, value: Any, own: int, K: int) -> Any:
-    """A shared parameter cut to the query's positions, then extended to K by its last values."""
+    """A shared parameter cut to its ``own`` positions, then extended to K by its last values.
+
+    A transition beyond them is that of the last position at the same distance from the previous
+    click, or at the largest distance there.
+    """
     if p.kind == "scalar":
         return float(value)
-    extra = max(K - own, 0)
     if p.kind == "position":
-        return np.pad(value[:own], (0, extra), mode="edge")[:K]
-    wide = np.pad(value[:own, : own + 1], ((0, extra), (0, extra)), mode="edge")
-    return wide[:K, : K + 1]
+        return np.pad(value[:own], (0, max(K - own, 0)), mode="edge")[:K]
+    if own >= K:
+        return value[:K, : K + 1]
+    wide = np.zeros((K, K + 1))
+    wide[:own, : own + 1] = value[:own, : own + 1]
+    for k in range(own, K):
+        wide[k, 0] = value[own - 1, 0]
+        distance = k + 1 - np.arange(1, k + 1)
+        wide[k, 1 : k + 1] = value[own - 1, own - np.minimum(distance, max(own - 1, 1))]
+    return wide
 
 
-def averaged(value: Floats, weight: Floats) -> Any:
-    """The mean over groups (first axis), by weight."""
+def averaged(value: Floats, weight: Floats, longest: Ints | None = None) -> Any:
+    """The mean over groups (first axis), by weight; at each position over those that have it."""
     if not len(value):
         return 0.5
-    mean = np.tensordot(weight / max(float(weight.sum()), 1e-300), value, axes=1)
-    return mean if mean.ndim else float(mean)
+    if longest is None or value.ndim == 1:
+        mean = np.tensordot(weight / max(float(weight.sum()), 1e-300), value, axes=1)
+        return mean if mean.ndim else float(mean)
+    at = weight[:, None] * (np.arange(value.shape[1]) < longest[:, None])
+    share = at / np.maximum(at.sum(axis=0), 1e-300)
+    return np.einsum("gk,gk...->k...", share, value)

@@ -145,7 +145,7 @@ def _extreme_sets(w: Floats, K: int) -> list[Ints]:
     """The j most and K - j least attractive items, j = K first."""
     order, L = _descending(w), len(w)
     sets = [np.concatenate([order[:j], order[L - (K - j) :]]) for j in range(K, -1, -1)]
-    return sets[: 1 + min(K, L - K)]  # with fewer spare items the sets repeat
+    return sets if L > K else sets[:1]
 
 
 def _sort_both(w: Floats, position: Floats, K: int) -> Ints:

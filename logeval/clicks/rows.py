@@ -10,20 +10,28 @@ import pyarrow as pa
 
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimates import Estimate
-from logeval.clicks.fitted import ITEMS, POSITIONS, Fitted, averaged
+from logeval.clicks.fitted import ITEMS, POSITIONS, SCOPES, Fitted, averaged
 from logeval.clicks.model import Parameter, Query
 from logeval.clicks.patterns import NO_REGION
 from logeval.clicks.registry import MODELS, model_names
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, unknown_names
 
 DEFAULT_K = 10  # positions of imported models that have no parameter per position
 KEYS = ["query_id", "region_id"]
+IDENTITY = ["model", "parameter", "has_query", *KEYS, "item_id", "position", "previous"]
 NUMBERS = ["value", "low", "high", "observations", "raw"]
 
 
 def fitted_of_rows(table: pa.Table, source: str) -> dict[str, Fitted]:
     """The fitted models of a models table."""
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    if not len(frame):
+        raise LogevalError(f"{source}: there are no rows, so no models")
+    for name in ("model", "parameter"):
+        if frame[name].isna().any():
+            raise LogevalError(
+                f"{source}: row {int(frame[name].isna().argmax()) + 1} has no {name}"
+            )
     frame["has_query"] = frame["query_id"].notna()
     frame["query_id"] = frame["query_id"].fillna(0).astype(np.int64)
     frame["region_id"] = frame["region_id"].fillna(NO_REGION).astype(np.int64)
@@ -36,12 +44,46 @@ def fitted_of_rows(table: pa.Table, source: str) -> dict[str, Fitted]:
         raise LogevalError(
             f"{source}: {row['parameter']} = {row['value']} of {row['model']} is not a probability"
         )
-    model_names(frame["model"].unique())
+    given = list(frame["model"].unique())
+    model_names(given)
+    frame["model"] = frame["model"].map({name: model_names([name])[0] for name in given})
+    _check_rows(frame, source)
     out = {}
     for model, rows in frame.groupby("model", sort=False):
         fitted = _fitted(str(model), rows, source)
         out[fitted.model] = fitted
     return out
+
+
+def _check_rows(frame: pd.DataFrame, source: str) -> None:
+    """Refuse rows that would be lost, or read as something else."""
+
+    def refuse(wrong: Any, why: str) -> None:
+        wrong = np.asarray(wrong.fillna(False) if hasattr(wrong, "fillna") else wrong, dtype=bool)
+        if wrong.any():
+            row = frame[wrong].iloc[0]
+            raise LogevalError(f"{source}: {row['parameter']} of {row['model']}: {why}")
+
+    scopes = sorted({str(scope) for scope in frame["scope"]} - set(SCOPES))
+    if scopes:
+        raise unknown_names("scope", scopes, SCOPES)
+    kinds = {(name, p.name): p.kind for name in MODELS for p in MODELS[name].PARAMETERS}
+    pairs = zip(frame["model"], frame["parameter"], strict=True)
+    kind = np.array([kinds.get(pair, "") for pair in pairs])
+    position, previous = frame["position"], frame["previous"]
+    refuse(position < 1, "positions begin at 1")
+    refuse(np.isin(kind, ["position", "transition"]) & position.isna(), "the position is missing")
+    refuse((kind == "transition") & previous.isna(), "previous is missing (0: no click above)")
+    refuse(
+        (kind == "transition") & ((previous < 0) | (previous >= position)),
+        "previous must be from 0 (no click above) to position - 1",
+    )
+    refuse(frame["item_id"].notna() & ~frame["has_query"], "an item needs its query_id")
+    lengths = frame["parameter"] == POSITIONS
+    refuse(lengths & ~frame["has_query"], "the query_id is missing")
+    whole = (frame["value"] >= 1) & (frame["value"] % 1 == 0)
+    refuse(lengths & ~whole, "the value must be a whole number from 1")
+    refuse(frame.duplicated(IDENTITY), "there are two rows of the same value")
 
 
 def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
@@ -59,7 +101,11 @@ def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
     if missing:
         raise LogevalError(f"{source}: {name} lacks its parameter {missing[0]!r}")
 
+    if rows["scope"].nunique() > 1:
+        raise LogevalError(f"{source}: {name} has rows of scope per-query and of scope pooled")
     own = rows[rows["has_query"]]
+    if not len(own):
+        raise LogevalError(f"{source}: {name} has no query; give its rows a query_id")
     keys = own[KEYS].drop_duplicates()
     place = pd.MultiIndex.from_frame(keys)
     queries = [Query(int(q), None if r == NO_REGION else int(r)) for q, r in keys.to_numpy()]
@@ -70,6 +116,17 @@ def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
     pairs, pair_query = pairs.iloc[order], pair_query[order]
     pair_index = pd.MultiIndex.from_frame(pairs.astype(np.int64))
     longest, serps = _positions(by_parameter.get(POSITIONS), rows, place)
+    limit = np.full(len(rows), longest.max())
+    if scope != "pooled":
+        q = place.get_indexer(pd.MultiIndex.from_frame(rows[KEYS]))
+        limit = np.where(rows["has_query"], longest[q], limit)
+    beyond = rows[(rows["position"].fillna(0) > limit).to_numpy(dtype=bool)]
+    if len(beyond):
+        row = beyond.iloc[0]
+        raise LogevalError(
+            f"{source}: {row['parameter']} of {name} has a row at position {row['position']}, "
+            f"beyond the {POSITIONS} of its query"
+        )
 
     estimates: dict[str, Estimate] = {}
     unseen_items: dict[str, Floats] = {}
@@ -111,7 +168,10 @@ def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
                     p, rest, zero, 1, K, np.array([K]), True, label
                 ).value[0]
             else:
-                unseen_query[p.field] = averaged(estimates[p.field].value, np.ones(groups))
+                positions = np.array([K]) if pooled else longest
+                unseen_query[p.field] = averaged(
+                    estimates[p.field].value, np.ones(groups), positions
+                )
     offsets = np.searchsorted(pair_query, np.arange(len(queries) + 1))
     item_ids = pairs["item_id"].to_numpy(dtype=np.int64)
     return Fitted(

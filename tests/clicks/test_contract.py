@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logeval.clicks.browsing import Browsing
+from logeval.clicks.dcm import DCM
 from logeval.clicks.registry import MODELS, model_names
 from logeval.clicks.ubm import UBM
 from logeval.errors import LogevalError
@@ -93,6 +94,28 @@ def test_no_list_beats_best_list(name, seed, k, edge):
         assert len(set(best.A.tolist())) == k
         assert best.value == pytest.approx(model.expected_reward(best.A[None], reward)[0])
         assert model.expected_reward(lists, reward).max() <= best.value + 1e-12
+
+
+def one_spare_item(seed):
+    """DCM and UBM with 6 positions and 7 items, where a best list may leave out any of them."""
+    rng = np.random.default_rng(seed)
+    for _ in range(8):
+        w, v, e = rng.beta(0.5, 0.5, 7), rng.beta(0.3, 0.3, 6), rng.beta(0.3, 0.3, (6, 7))
+        yield DCM(items=np.arange(7), K=6, w=w, v=v)
+        yield UBM(items=np.arange(7), K=6, w=w, e=e)
+
+
+def test_a_best_list_may_leave_out_an_item_of_the_middle():
+    lists = np.array(list(itertools.permutations(range(7), 6)))
+    w, v = np.array([0.9, 0.9, 0.8, 0.5, 0.01, 0.01, 0.01]), np.array([1.0, 1, 1, 0, 0, 0])
+    e = np.ones((6, 7))
+    e[:, 1:4] = 0.0
+    dcm = DCM(items=np.arange(7), K=6, w=w, v=v)
+    assert dcm.optimum(6, "clicks").value == pytest.approx(2.552, abs=5e-4)
+    for model in [dcm, UBM(items=np.arange(7), K=6, w=w, e=e), *one_spare_item(1)]:
+        best = model.optimum(6, "clicks")
+        assert best.proven
+        assert best.value == pytest.approx(model.expected_reward(lists, "clicks").max())
 
 
 def test_a_strong_tail_makes_a_weak_item_best_at_a_terminating_position():

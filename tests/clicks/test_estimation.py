@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from logeval.clicks.chain_em import tally
 from logeval.clicks.chain_information import gradient_rows
-from logeval.clicks.estimates import Options
+from logeval.clicks.dcm import DCM
+from logeval.clicks.estimates import Options, around
 from logeval.clicks.fit import fit_one
 from logeval.clicks.inverse import invert_small
 from logeval.clicks.patterns import Patterns, patterns_of
@@ -211,6 +213,35 @@ def test_the_last_termination_is_the_previous_one_and_raw_is_kept(data):
     assert any("v_K is not identified" in note for note in fit.notes)
 
 
+@pytest.mark.parametrize("method", ["mle", "em"])
+@pytest.mark.parametrize("lengths", [(3, 10), (10, 11)])
+def test_the_end_of_a_shorter_list_says_nothing_of_termination(method, lengths):
+    rng = np.random.default_rng(12)
+    v = np.full(max(lengths), 0.3)
+    truth = DCM(items=np.arange(100, 114), K=max(lengths), w=rng.beta(2, 5, 14), v=v)
+    tables = []
+    for K, n in zip(lengths, (4000, 4000) if lengths[0] == 3 else (4000, 1), strict=True):
+        cut = DCM(items=truth.items, K=K, w=truth.w, v=v[:K])
+        tables.append(statistics_of([cut], n, rng, spread=10.0))
+    data = patterns_of(pa.concat_tables(tables))
+    fit = MODELS["DCM"].fit(data, Options(method))
+    estimate = fit.estimates["v"]
+    value = estimate.value[0]
+    assert value[2] < 0.6
+    assert value.max() < (0.9 if method == "mle" else 0.6)
+    assert value[-1] == value[-2]
+    plain = MODELS["DCM"].fit(data, Options(method, last_termination="raw")).estimates["v"].value
+    replaced = np.isfinite(estimate.raw[0])
+    assert replaced[-1]
+    assert estimate.raw[0][replaced] == pytest.approx(plain[0][replaced])
+    assert value[~replaced] == pytest.approx(plain[0][~replaced])
+
+
+def test_counting_of_the_sdbn_says_what_it_takes_for_satisfied(data):
+    notes = MODELS["SDBN"].fit(data, Options("counting")).notes
+    assert any("end of a list" in note for note in notes)
+
+
 def test_the_pbm_is_scaled_to_a_largest_examination_of_one(data):
     fit = MODELS["PBM"].fit(data, Options("em"))
     assert fit.estimates["e"].value.max(axis=1) == pytest.approx(1.0)
@@ -244,6 +275,37 @@ def test_empirical_bayes_finds_the_beta_and_tames_rare_items():
     laplace = MODELS["DCTR"].fit(data, Options("counting", smoothing="pyclick"))
     assert shrunk[rare].max() < 0.15
     assert laplace.estimates["ctr"].value[rare].min() > 0.15
+
+
+def test_an_interval_at_the_boundary_is_jeffreys():
+    value, variance = np.array([0.0, 1 - 1e-6, 0.5, 1.0]), np.array([1e12, np.inf, np.inf, 0.0])
+    estimate = around(value, variance, np.full(4, 100.0))
+    assert estimate.low == pytest.approx([0.0, 0.975, 0.0, 1.0], abs=1e-3)
+    assert estimate.high == pytest.approx([0.025, 1.0, 1.0, 1.0], abs=1e-3)
+    assert (estimate.low <= value).all()
+    assert (value <= estimate.high + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", ["PBM", "DCM"])
+def test_without_a_prior_an_item_never_clicked_has_a_narrow_interval(name):
+    rng = np.random.default_rng(13)
+    w = np.append(rng.beta(2, 5, 11), 0.0)
+    truth = DCM(items=np.arange(100, 112), K=5, w=w, v=np.full(5, 0.3))
+    data = patterns_of(statistics_of([truth], 1000, rng, spread=10.0))
+    estimate = MODELS[name].fit(data, Options("em", smoothing="none")).estimates["w"]
+    never = data.item_ids == 111
+    assert estimate.value[never] == pytest.approx(0.0, abs=1e-6)
+    assert 0.0 < estimate.high[never][0] < 0.05
+
+
+def test_without_a_prior_an_unseen_item_has_the_mean_of_the_fitted_ones(data):
+    fit = MODELS["SDBN"].fit(data, Options("em", smoothing="none"))
+    for field in ("w", "s"):
+        estimate = fit.estimates[field]
+        for q in range(data.Q):
+            span = slice(data.offsets[q], data.offsets[q + 1])
+            mean = np.average(estimate.value[span], weights=estimate.observations[span])
+            assert fit.priors[field].mean[q] == pytest.approx(mean, abs=2e-3)
 
 
 def test_em_says_when_it_has_not_converged(data):

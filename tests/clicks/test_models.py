@@ -106,6 +106,49 @@ def test_parameters_from_elsewhere_can_be_imported():
         models_of_json("[1, 2")
 
 
+def dcm_row(parameter, value=0.5, **more):
+    return {"model": "DCM", "query_id": 1, "parameter": parameter, "value": value, **more}
+
+
+def without(row, name):
+    return {key: value for key, value in row.items() if key != name}
+
+
+ITEM, OTHER = dcm_row("attraction", item_id=7), dcm_row("attraction", item_id=8)
+FIRST, SECOND = dcm_row("termination", position=1), dcm_row("termination", position=2)
+UBM_ITEM = {**ITEM, "model": "UBM"}
+UBM_FIRST = {**FIRST, "model": "UBM", "parameter": "examination"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "there are no rows"),
+        ([ITEM, without(FIRST, "model")], "row 2 has no model"),
+        ([ITEM, without(FIRST, "parameter")], "row 2 has no parameter"),
+        ([ITEM, without(FIRST, "position")], "termination of DCM: the position is missing"),
+        ([UBM_ITEM, UBM_FIRST], "examination of UBM: previous is missing"),
+        ([UBM_ITEM, {**UBM_FIRST, "previous": 1}], "previous must be from 0"),
+        ([ITEM, OTHER, FIRST, SECOND, dcm_row("positions", 1)], "position 2, beyond the positions"),
+        ([ITEM, FIRST, dcm_row("positions", 1.5)], "whole number"),
+        ([ITEM, FIRST, without(dcm_row("positions", 1), "query_id")], "query_id is missing"),
+        ([ITEM, {**FIRST, "position": 0}, FIRST], "positions begin at 1"),
+        ([{**ITEM, "scope": "poold"}, FIRST], "unknown scope.*did you mean pooled"),
+        ([{**ITEM, "scope": "pooled"}, FIRST], "of scope per-query and of scope pooled"),
+        ([ITEM, ITEM, FIRST], "two rows of the same value"),
+        ([ITEM, {**ITEM, "model": "dcm"}, FIRST], "two rows of the same value"),
+        ([without(ITEM, "query_id"), FIRST], "an item needs its query_id"),
+        (
+            [dcm_row("attraction") | {"query_id": None}, without(FIRST, "query_id")],
+            "DCM has no query",
+        ),
+    ],
+)
+def test_wrong_rows_are_refused(rows, message):
+    with pytest.raises(LogevalError, match=message):
+        models_of_json(json.dumps({"rows": rows}))
+
+
 def test_rare_items_are_dropped_and_counted(log):
     all_items = fit_models(log, "DCTR", quiet=True)
     few = fit_models(log, "DCTR", min_impressions=200, quiet=True)
@@ -150,6 +193,49 @@ def test_unseen_items_and_queries_are_scored_by_the_prior(log, tmp_path):
     known = score(models, other, known_queries=True)
     assert known.coverage["serps"].tolist() == [1, 1]
     assert np.isfinite(known.table["value"]).all()
+
+
+@pytest.fixture(scope="module")
+def two_lengths(tmp_path_factory):
+    """Query 0 with lists of 3, query 1 with lists of 6."""
+    rng = np.random.default_rng(9)
+    serps: list[Serp] = []
+    for q, K in enumerate((3, 6)):
+        model = random_model("DCM", rng, L=12, K=K, low=0.1, high=0.6)
+        lists = random_lists(rng, 600, 12, K)
+        serps += sampled_serps(model, lists, rng, query_id=q, first=len(serps))
+    return write_serps(tmp_path_factory.mktemp("two"), serps)
+
+
+def test_longer_lists_are_examined_as_at_the_same_distance_from_the_click(two_lengths):
+    fitted = fit_models(two_lengths, "UBM", quiet=True).fitted["UBM"]
+    e = fitted.of(Query(0), K=5).e
+    assert e.shape == (5, 6)
+    assert e[:3, :4] == pytest.approx(fitted.of(Query(0)).e)
+    assert e[3:, 0] == pytest.approx(e[2, 0])
+    assert e[3, [3, 2, 1]] == pytest.approx(e[2, [2, 1, 1]])  # the click 1, 2, 3 above
+    assert e[4, [4, 3, 2, 1]] == pytest.approx(e[2, [2, 1, 1, 1]])
+    assert (e[np.tril_indices(5)] > 0).all()
+
+
+def test_pooled_values_hold_beyond_the_longest_list_of_a_query(two_lengths):
+    models = fit_models(two_lengths, ["PBM", "UBM"], scope="pooled", quiet=True)
+    for fitted in models.fitted.values():
+        e = fitted.estimates["e"].value[0]
+        assert fitted.of(Query(0)).K == 3
+        assert fitted.of(Query(0), K=6).e == pytest.approx(e)
+        assert fitted.of(Query(0)).e == pytest.approx(e[:3] if e.ndim == 1 else e[:3, :4])
+
+
+def test_an_unseen_query_averages_over_the_queries_that_have_the_position(two_lengths):
+    models = fit_models(two_lengths, ["PBM", "UBM"], quiet=True)
+    rows = json.loads(models.to_json())["rows"]
+    imported = models_of_json(json.dumps([row for row in rows if "query_id" in row]))
+    for source in (models, imported):
+        for name in ("PBM", "UBM"):
+            unseen = source.fitted[name].of(Query(99)).e
+            own = models[name, "1"].e
+            assert unseen[3:] == pytest.approx(own[3:])
 
 
 def test_the_model_behind_the_clicks_wins_the_comparison(log, tmp_path):
