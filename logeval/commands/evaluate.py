@@ -19,6 +19,7 @@ EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
+Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 
@@ -148,6 +149,7 @@ def plot_regret(
     ),
     log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="One panel per query.")] = False,
+    style: Style = "paper",
 ) -> None:
     """Cumulative regret over time, with 95% bands.
 
@@ -155,8 +157,10 @@ def plot_regret(
     """
     from logeval.evaluation import Runs
     from logeval.reports.regret import save_regret
+    from logeval.reports.style import styled
 
-    typer.echo(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
+    with styled(style):
+        typer.echo(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
 
 
 def plot_relative(
@@ -165,15 +169,18 @@ def plot_relative(
         "relative.pdf"
     ),
     log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+    style: Style = "paper",
 ) -> None:
     """Regret as a share of the optimal reward over time, all tracks on one axis.
 
     Example: logeval plot relative runs/pbm --out relative.pdf
     """
     from logeval.evaluation import Runs
+    from logeval.reports.style import styled
     from logeval.reports.tracks import save_relative
 
-    typer.echo(save_relative(Runs.load(runs), out, log_x=log_x))
+    with styled(style):
+        typer.echo(save_relative(Runs.load(runs), out, log_x=log_x))
 
 
 def plot_remaining(
@@ -182,15 +189,18 @@ def plot_remaining(
         "remaining.pdf"
     ),
     log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+    style: Style = "paper",
 ) -> None:
     """Rows and columns that the elimination policies have left over time.
 
     Example: logeval plot remaining runs/pbm --log-x --out remaining.pdf
     """
     from logeval.evaluation import Runs
+    from logeval.reports.style import styled
     from logeval.reports.tracks import save_remaining
 
-    typer.echo(save_remaining(Runs.load(runs), out, log_x=log_x))
+    with styled(style):
+        typer.echo(save_remaining(Runs.load(runs), out, log_x=log_x))
 
 
 def register(app: typer.Typer) -> None:

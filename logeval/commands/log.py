@@ -136,7 +136,7 @@ def describe(
     if figure:
         from logeval.reports.log import plot_log, save_figure
 
-        save_figure(plot_log(found), figure)
+        save_figure(plot_log(found)[0].figure, figure)
         if not as_json:
             print(f"figure   {figure}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -224,15 +224,19 @@ def plot_models(
     ] = "termination",
     model: Annotated[str | None, typer.Option(help="Which model, if there are several.")] = None,
     queries: Queries = None,
+    style: Annotated[str, typer.Option(help="Look of the figure: paper or slides.")] = "paper",
 ) -> None:
     """Draw the parameters of chosen queries, or of the most frequent, with their intervals.
 
     Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
     """
     from logeval.clicks.models import read_models
+    from logeval.reports.log import save_figure
+    from logeval.reports.style import styled
 
-    axes = read_models(models).plot(what, model, _split(queries))
-    axes.figure.savefig(out, dpi=150)  # type: ignore[union-attr]
+    with styled(style):
+        axes: Any = read_models(models).plot(what, model, _split(queries))
+        save_figure(axes.figure, out)
     print(out)
 
 

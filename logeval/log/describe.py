@@ -16,8 +16,6 @@ import pandas as pd
 from logeval.log.queries import sql_condition
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from logeval.log.log import Log
 
 # name -> SQL over the view serps; one row, one column
@@ -81,7 +79,7 @@ class Description:
             for name, value in asdict(self).items()
         }
 
-    def plot(self) -> Figure:
+    def plot(self) -> Any:
         """CTR by rank, and how often the queries are asked."""
         from logeval.reports.log import plot_log
 

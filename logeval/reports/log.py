@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,10 +20,11 @@ def save_figure(figure: Figure, path: Path | str) -> None:
     figure.savefig(path, dpi=150)
 
 
-def plot_log(description: Description) -> Figure:
-    """CTR by rank (left); SERPs of the queries, most frequent first, on log scales (right)."""
+def plot_log(description: Description) -> Any:
+    """Two axes: CTR by rank; SERPs of the queries, most frequent first, on log scales."""
     figure = Figure(figsize=(7, 2.8), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    axes = figure.subplots(1, 2)
+    left, right = axes
     ctr = description.ctr_by_rank
     left.bar(ctr["rank"], ctr["ctr"], color="#0072B2")
     left.set(xlabel="rank", ylabel="share of SERPs with a click", xticks=ctr["rank"])
@@ -32,4 +34,4 @@ def plot_log(description: Description) -> Figure:
     right.plot(last, frequency["serps"], ".", color="#D55E00", markersize=3)
     scale = "log" if len(frequency) else "linear"
     right.set(xscale=scale, yscale=scale, xlabel="queries, most frequent first", ylabel="SERPs")
-    return figure
+    return axes

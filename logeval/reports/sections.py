@@ -64,7 +64,7 @@ def the_log(page: Page, log: Log) -> None:
     page.facts({name.replace("_", " "): value for name, value in found.totals.items()})
     page.figure(
         "log",
-        plot_log(found),
+        plot_log(found)[0].figure,
         "Left: how often the result at a rank is clicked; a steep fall means that few users look "
         "further. Right: how many SERPs the queries have, most frequent first; a straight line is "
         "a Zipf law.",

@@ -118,5 +118,5 @@ def test_a_single_query_may_be_named_and_regions_are_apart(tmp_path):
 
 def test_the_figure_holds_the_rates(log):
     description = log.describe()
-    bars = description.plot().axes[0].patches
+    bars = description.plot()[0].patches
     assert [bar.get_height() for bar in bars] == description.ctr_by_rank["ctr"].tolist()
