@@ -31,6 +31,7 @@ from logeval.arrays import Floats, Ints
 from logeval.clicks.browsing import Browsing
 from logeval.clicks.chain import Chain
 from logeval.clicks.ubm_optimum import best_order
+from logeval.errors import LogevalError
 
 EXACT_K = 14  # 2^K subsets are tabulated
 
@@ -52,11 +53,16 @@ def best_chain(users: Chain, K: int, reward: str) -> tuple[Ints, bool]:
     if _alike(stay) and (reward == "clicks" or _alike(sat)):
         a = w * users.sat_item * sat[0] if reward == "satisfaction" else w
         return best_by_index(a, w * users.stay_item * stay[0] + (1.0 - w) * skip, K), True
-    if skip != 1.0 or not np.all(users.stay_item == 1.0):
-        raise NotImplementedError("staying depends on both item and position: no exact best list")
-    if reward == "satisfaction" and np.all(users.sat_item == 1.0) and np.allclose(sat, 1.0 - stay):
-        return _sort_both(w, sat, K), True
-    return _best_dcm_clicks(w, 1.0 - stay, K)
+    if skip == 1.0 and np.all(users.stay_item == 1.0):
+        matched = np.all(users.sat_item == 1.0) and np.allclose(sat, 1.0 - stay)
+        if reward == "satisfaction" and matched:
+            return _sort_both(w, sat, K), True
+        if reward == "clicks":
+            return _best_dcm_clicks(w, 1.0 - stay, K)
+    raise LogevalError(
+        f"the best list by {reward} is not known for users whose staying or satisfaction depends "
+        "on both item and position; choose another reward, as any-click, or override optimum"
+    )
 
 
 def best_browsing(users: Browsing, K: int, reward: str) -> tuple[Ints, bool]:
