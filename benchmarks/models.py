@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from logeval import seeds, tables
-from logeval.clicks.dcm import DCM
-from logeval.clicks.estimates import Options
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import fit_one
-from logeval.clicks.patterns import patterns_of
-from logeval.clicks.registry import MODELS
+from logeval.clicks.models.dcm import DCM
+from logeval.clicks.models.registry import MODELS
 
 SERPS, QUERIES, L, K = 35_000, 20, 60, 10
 ITERATIONS = 50

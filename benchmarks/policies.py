@@ -14,13 +14,13 @@ import numpy as np
 
 from benchmarks import naive, naive_pairs
 from logeval import seeds
-from logeval.evaluation.runner import run
-from logeval.policies.exp3 import auer_gamma
+from logeval.evaluation.loop import run
+from logeval.policies.ranking.exp3 import auer_gamma
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
-from logeval.simulate.problems import b_lb
-from logeval.simulate.rank1 import Rank1Environment, needle
-from logeval.simulate.ranking import RankingEnvironment
+from logeval.tracks.problems import b_lb
+from logeval.tracks.rank1 import Rank1Environment, needle
+from logeval.tracks.ranking import RankingEnvironment
 
 SIZES = ((16, 4), (100, 10), (871, 10))
 PAIR_SIZES = ((32, 32), (871, 10))

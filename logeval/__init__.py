@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from logeval.clicks.compare import compare_models as compare_models
-    from logeval.clicks.compare import score as score
+    from logeval.clicks.collection import read_models as read_models
     from logeval.clicks.fit import fit_models as fit_models
-    from logeval.clicks.models import read_models as read_models
+    from logeval.clicks.quality.compare import compare_models as compare_models
+    from logeval.clicks.quality.compare import score as score
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.api import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _HOME = {
     "LogevalError": "logeval.errors",
     "Runs": "logeval.evaluation.results",
-    "compare_models": "logeval.clicks.compare",
+    "compare_models": "logeval.clicks.quality.compare",
     "evaluate": "logeval.evaluation.api",
     "fit_models": "logeval.clicks.fit",
     "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",
     "load": "logeval.log.log",
-    "read_models": "logeval.clicks.models",
+    "read_models": "logeval.clicks.collection",
     "report": "logeval.reports.report",
-    "score": "logeval.clicks.compare",
+    "score": "logeval.clicks.quality.compare",
 }
 __all__ = ["__version__", *_HOME]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.clicks.browsing import Browsing
-from logeval.clicks.chain import Chain
-from logeval.simulate.problems import Problem
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.chain import Chain
+from logeval.tracks.problems import Problem
 
 NAMES = ("CM", "DCM", "DBN", "CCM", "PBM", "UBM")
 

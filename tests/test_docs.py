@@ -12,7 +12,7 @@ import pytest
 
 from logeval import schemas
 from logeval.cli import app
-from logeval.clicks.registry import MODELS
+from logeval.clicks.models.registry import MODELS
 from logeval.commands import document
 from logeval.policies.registry import POLICIES
 

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from logeval import tables
-from logeval.clicks import quality, statistics
-from logeval.clicks.estimates import Estimate, Fit, Options
+from logeval.clicks.collection import Models, read_models
+from logeval.clicks.estimation import click_statistics as statistics
+from logeval.clicks.estimation.estimates import Estimate, Fit, Options
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.priors import check
 from logeval.clicks.fitted import SCOPES, Fitted, averaged
-from logeval.clicks.model import Query
-from logeval.clicks.models import Models, read_models
-from logeval.clicks.patterns import Patterns, patterns_of
-from logeval.clicks.priors import check
-from logeval.clicks.registry import MODELS, model_names
+from logeval.clicks.models.model import Query
+from logeval.clicks.models.registry import MODELS, model_names
+from logeval.clicks.quality import scores as quality
 from logeval.errors import LogevalError, unknown_names
 from logeval.progress import Progress
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from logeval import tables
 from logeval.arrays import Floats, Ints
-from logeval.clicks.estimates import Estimate
-from logeval.clicks.model import ClickModel, Parameter, Query
-from logeval.clicks.registry import MODELS
+from logeval.clicks.estimation.estimates import Estimate
+from logeval.clicks.models.model import ClickModel, Parameter, Query
+from logeval.clicks.models.registry import MODELS
 
 SCOPES = ("per-query", "pooled")
 POSITIONS = "positions"  # the row with K, the longest list of a query, and its SERPs

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from logeval.arrays import Floats
-from logeval.clicks.estimates import Estimate
+from logeval.clicks.collection import Models
+from logeval.clicks.estimation.estimates import Estimate
 from logeval.clicks.fitted import Fitted, averaged
-from logeval.clicks.model import Query
-from logeval.clicks.models import Models
-from logeval.clicks.registry import MODELS, model_names
+from logeval.clicks.models.model import Query
+from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError
 from logeval.log.log import load
 

@@ -70,8 +70,8 @@ def evaluate(
     --policy dcmKL-UCB --policy RankedKL-UCB --horizon 10000 --runs 5 --out runs/demo
     """
     from logeval.evaluation.api import evaluate as evaluate_
-    from logeval.reports.regret import save_regret
-    from logeval.reports.tracks import save_relative
+    from logeval.reports.regret_figures import save_regret
+    from logeval.reports.track_figures import save_relative
 
     done = evaluate_(
         models,
@@ -156,7 +156,7 @@ def plot_regret(
     Example: logeval plot regret runs/dcm --out regret.pdf
     """
     from logeval.evaluation import Runs
-    from logeval.reports.regret import save_regret
+    from logeval.reports.regret_figures import save_regret
     from logeval.reports.style import styled
 
     with styled(style):
@@ -177,7 +177,7 @@ def plot_relative(
     """
     from logeval.evaluation import Runs
     from logeval.reports.style import styled
-    from logeval.reports.tracks import save_relative
+    from logeval.reports.track_figures import save_relative
 
     with styled(style):
         typer.echo(save_relative(Runs.load(runs), out, log_x=log_x))
@@ -197,7 +197,7 @@ def plot_remaining(
     """
     from logeval.evaluation import Runs
     from logeval.reports.style import styled
-    from logeval.reports.tracks import save_remaining
+    from logeval.reports.track_figures import save_remaining
 
     with styled(style):
         typer.echo(save_remaining(Runs.load(runs), out, log_x=log_x))

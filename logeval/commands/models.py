@@ -131,7 +131,7 @@ def compare_models(
 
     Example: logeval compare-models data/yandex --model dcm --model pbm --top-queries 20
     """
-    from logeval.clicks.compare import compare_models as run
+    from logeval.clicks.quality.compare import compare_models as run
 
     comparison = run(
         log,
@@ -150,7 +150,7 @@ def compare_models(
     )
     _show(comparison, as_json)
     if out is not None:
-        from logeval.reports.models import plot_perplexity
+        from logeval.reports.model_figures import plot_perplexity
 
         plot_perplexity(comparison.table).figure.savefig(out / "perplexity.png", dpi=150)  # type: ignore[union-attr]
         print(f"{out}: quality.parquet, perplexity.png", file=sys.stderr)
@@ -171,7 +171,7 @@ def score(
 
     Example: logeval score data/yandex/models/dcm data/other --json
     """
-    from logeval.clicks.compare import score as run
+    from logeval.clicks.quality.compare import score as run
 
     _show(run(models, log, known_queries=known_queries, out=out, seed=seed), as_json)
 
@@ -187,7 +187,7 @@ def export(
 
     Example: logeval models export data/yandex/models/dcm --to json --out dcm.json
     """
-    from logeval.clicks.models import read_models
+    from logeval.clicks.collection import read_models
 
     if to != "json":
         raise LogevalError(f"--to {to}: the format is json")
@@ -206,7 +206,7 @@ def import_(
 
     Example: logeval models import paper.json --out models/paper
     """
-    from logeval.clicks.models import models_of_json
+    from logeval.clicks.collection import models_of_json
 
     if not source.exists():
         raise LogevalError(f"{source}: there is no such file")
@@ -230,8 +230,8 @@ def plot_models(
 
     Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
     """
-    from logeval.clicks.models import read_models
-    from logeval.reports.log import save_figure
+    from logeval.clicks.collection import read_models
+    from logeval.reports.log_figures import save_figure
     from logeval.reports.style import styled
 
     with styled(style):
@@ -271,7 +271,7 @@ def _interval(row, measure: str) -> str:  # type: ignore[no-untyped-def]
 
 
 def _names(model: list[str]) -> list[str]:
-    from logeval.clicks.registry import MODELS
+    from logeval.clicks.models.registry import MODELS
 
     return list(MODELS) if [m.lower() for m in model] == ["all"] else model
 

@@ -16,9 +16,9 @@ from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, select
 from logeval.names import parse_call
 from logeval.policies.registry import PolicySpec, in_tracks, parse_policies
-from logeval.simulate.problems import Problem, parse_problem, problems_of
-from logeval.simulate.rank1 import Rank1Problem, is_rank1, parse_needle, rank1_problem
 from logeval.tables import RUNS
+from logeval.tracks.problems import Problem, parse_problem, problems_of
+from logeval.tracks.rank1 import Rank1Problem, is_rank1, parse_needle, rank1_problem
 from logeval.work import run_tasks
 
 
@@ -131,7 +131,7 @@ def _problems(
             raise LogevalError(f"problem {twice[0]} is given twice")
         return problems
     if isinstance(models, str | Path):
-        from logeval.clicks.models import read_models
+        from logeval.clicks.collection import read_models
 
         models = read_models(models)
     return list(problems_of(models, positions, reward, queries))

@@ -15,13 +15,13 @@ import pyarrow as pa
 from logeval import seeds
 from logeval.arrays import Floats
 from logeval.errors import LogevalError
-from logeval.evaluation.runner import CheckedPolicy, run
+from logeval.evaluation.loop import CheckedPolicy, run
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Policy, Setting
-from logeval.simulate.problems import Problem
-from logeval.simulate.rank1 import Rank1Environment, Rank1Problem
-from logeval.simulate.ranking import RankingEnvironment
 from logeval.tables import RUNS
+from logeval.tracks.problems import Problem
+from logeval.tracks.rank1 import Rank1Environment, Rank1Problem
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.work import Task, Tick
 
 LARGEST_UNIT = 32  # replicas: enough that calls of kernels cost little, few enough to share out

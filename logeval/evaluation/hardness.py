@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from logeval.evaluation.theory import rank1_hardness, rank1_upper
-from logeval.simulate.rank1 import Rank1Problem
 from logeval.tables import HARDNESS
+from logeval.tracks.rank1 import Rank1Problem
 
 
 def hardness_of(problems: Iterable[object], n: int) -> pa.Table:

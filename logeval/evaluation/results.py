@@ -165,8 +165,8 @@ class Runs:
         return rows
 
     def plot_regret(self, **options: Any) -> Axes | np.ndarray:
-        """Cumulative regret over time; options as ``logeval.reports.regret.plot_regret``."""
-        from logeval.reports.regret import plot_regret
+        """Cumulative regret over time; options of ``reports.regret_figures.plot_regret``."""
+        from logeval.reports.regret_figures import plot_regret
 
         return plot_regret(self, **options)
 

@@ -81,7 +81,7 @@ class Description:
 
     def plot(self) -> Any:
         """CTR by rank, and how often the queries are asked."""
-        from logeval.reports.log import plot_log
+        from logeval.reports.log_figures import plot_log
 
         return plot_log(self)
 

@@ -13,7 +13,9 @@ from typing import Any
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
-from logeval.policies import cascade, ends, exp3, pairs, rank1elim, ranked, thompson
+from logeval.policies import random_and_oracle as ends
+from logeval.policies.rank1 import pairs, rank1elim, thompson
+from logeval.policies.ranking import cascade, exp3, ranked
 from logeval.policies.setting import Policy, Setting
 
 POLICIES: dict[str, type] = {

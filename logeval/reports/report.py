@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from logeval import __version__, tables
-from logeval.clicks.models import Models, read_models
+from logeval.clicks.collection import Models, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load

@@ -8,17 +8,17 @@ from typing import Any
 import pandas as pd
 
 from logeval import tables
+from logeval.clicks.collection import Models
 from logeval.clicks.fitted import Fitted
-from logeval.clicks.models import Models
 from logeval.evaluation.results import Runs
 from logeval.evaluation.theory import dcm_lower_slope
 from logeval.log.log import Log
 from logeval.names import parse_call
-from logeval.reports.log import plot_log
-from logeval.reports.models import plot_attraction, plot_examination, plot_termination
+from logeval.reports.log_figures import plot_log
+from logeval.reports.model_figures import plot_attraction, plot_examination, plot_termination
 from logeval.reports.page import Page
-from logeval.reports.regret import plot_regret
-from logeval.reports.tracks import plot_relative, plot_remaining
+from logeval.reports.regret_figures import plot_regret
+from logeval.reports.track_figures import plot_relative, plot_remaining
 
 PER_QUERY = 60  # small multiples are drawn up to so many queries
 SHOWN = 60  # rows of parameters on the page; the CSV has all

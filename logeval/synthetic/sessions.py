@@ -12,7 +12,7 @@ import numpy as np
 
 from logeval import seeds
 from logeval.arrays import Bools, Floats, Ints
-from logeval.clicks import browsing, chain
+from logeval.clicks.models import browsing, chain
 from logeval.synthetic.world import K, World
 
 BATCH = 20_000  # sessions

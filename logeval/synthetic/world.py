@@ -17,11 +17,11 @@ from scipy.stats import norm, qmc
 
 from logeval import seeds
 from logeval.arrays import Floats, Ints
-from logeval.clicks.estimates import Estimate
+from logeval.clicks.collection import Models
+from logeval.clicks.estimation.estimates import Estimate
 from logeval.clicks.fitted import Fitted
-from logeval.clicks.model import Query
-from logeval.clicks.models import Models
-from logeval.clicks.registry import MODELS
+from logeval.clicks.models.model import Query
+from logeval.clicks.models.registry import MODELS
 from logeval.errors import unknown_names
 
 K = 10

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from logeval import tables
-from logeval.clicks.model import ClickModel
-from logeval.clicks.registry import MODELS
+from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.registry import MODELS
 
 ALL = list(MODELS)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logeval.clicks.browsing import Browsing
-from logeval.clicks.dcm import DCM
-from logeval.clicks.registry import MODELS, model_names
-from logeval.clicks.ubm import UBM
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.dcm import DCM
+from logeval.clicks.models.registry import MODELS, model_names
+from logeval.clicks.models.ubm import UBM
 from logeval.errors import LogevalError
 from tests.clicks.examples import ALL, all_patterns, random_lists, random_model
 

@@ -6,15 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from logeval.clicks.chain_em import tally
-from logeval.clicks.chain_information import gradient_rows
-from logeval.clicks.dcm import DCM
-from logeval.clicks.estimates import Options, around
+from logeval.clicks.estimation.chain_inference import tally
+from logeval.clicks.estimation.chain_information import gradient_rows
+from logeval.clicks.estimation.estimates import Options, around
+from logeval.clicks.estimation.inverse import invert_small
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.priors import fit_beta
 from logeval.clicks.fit import fit_one
-from logeval.clicks.inverse import invert_small
-from logeval.clicks.patterns import Patterns, patterns_of
-from logeval.clicks.priors import fit_beta
-from logeval.clicks.registry import MODELS
+from logeval.clicks.models.dcm import DCM
+from logeval.clicks.models.registry import MODELS
 from tests.clicks.examples import all_patterns, random_model, statistics_of
 
 EM = [(name, "em") for name, model in MODELS.items() if "em" in model.methods]

@@ -9,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from logeval.clicks.compare import compare_models, score
+from logeval.clicks.collection import models_of_json, read_models
 from logeval.clicks.fit import fit_models
-from logeval.clicks.model import Query
-from logeval.clicks.models import models_of_json, read_models
+from logeval.clicks.models.model import Query
+from logeval.clicks.quality.compare import compare_models, score
 from logeval.commands import models as commands
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from logeval import tables
-from logeval.clicks.model import Query
-from logeval.clicks.patterns import patterns_of
-from logeval.clicks.statistics import Holdout, fold, training
+from logeval.clicks.estimation.click_statistics import Holdout, fold, training
+from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.models.model import Query
 from logeval.errors import LogevalError
 from tests.serps import Serp, write_serps
 

@@ -5,7 +5,7 @@ import numpy as np
 from logeval import seeds
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
-from logeval.simulate.ranking import RankingEnvironment
+from logeval.tracks.ranking import RankingEnvironment
 
 RANKING = [name for name in POLICIES if parse_policies([name])[0].track in ("ranking", None)]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from logeval.policies.cascade import ALL, FIRST, LAST, observe_one, positions
-from logeval.simulate.problems import b_lb
-from logeval.simulate.ranking import RankingEnvironment
+from logeval.policies.ranking.cascade import ALL, FIRST, LAST, observe_one, positions
+from logeval.tracks.problems import b_lb
+from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import lists_of, make
 
 CASES = [  # feedback, clicks, observed, counted

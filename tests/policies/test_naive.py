@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks import naive
 from logeval import seeds
-from logeval.policies.exp3 import auer_gamma
-from logeval.simulate.ranking import RankingEnvironment
-from logeval.simulate.uniforms import Uniforms
+from logeval.policies.ranking.exp3 import auer_gamma
+from logeval.tracks.ranking import RankingEnvironment
+from logeval.uniforms import Uniforms
 from tests.policies.running import lists_of, setting_of
 from tests.stand_in import large_dcm
 
@@ -91,7 +91,7 @@ def test_auer_gamma_worked_out_by_hand():
 
 
 def test_exp3_weights_stay_finite_when_one_item_is_always_clicked():
-    from logeval.policies.exp3 import reweigh
+    from logeval.policies.ranking.exp3 import reweigh
 
     W, blocks, total = np.ones(3), np.array([3.0]), 3.0
     for _ in range(5000):

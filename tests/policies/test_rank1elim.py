@@ -8,10 +8,10 @@ import pytest
 from benchmarks import naive_pairs
 from logeval import seeds
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
-from logeval.policies.pairs import N_LEFT
-from logeval.policies.rank1elim import N_COLUMNS, N_ROWS, STAGE, eliminate, stage_length
-from logeval.simulate.rank1 import Rank1Environment, Rank1Problem, needle
-from logeval.simulate.uniforms import Uniforms
+from logeval.policies.rank1.pairs import N_LEFT
+from logeval.policies.rank1.rank1elim import N_COLUMNS, N_ROWS, STAGE, eliminate, stage_length
+from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
+from logeval.uniforms import Uniforms
 from tests.policies.running import make
 
 ELIMINATION = ["Rank1ElimKL", "Rank1Elim"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logeval.simulate.problems import b_lb
+from logeval.tracks.problems import b_lb
 from tests.policies.running import RANKING, lists_of
 from tests.stand_in import large_dcm
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from logeval.policies import thompson
 from logeval.policies.beta import survival
-from logeval.simulate.rank1 import Rank1Environment, Rank1Problem, needle
+from logeval.policies.rank1 import thompson
+from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make
 
 

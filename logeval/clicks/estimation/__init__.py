@@ -1,0 +1,1 @@
+"""serps -> click statistics -> parameters with their uncertainty."""

@@ -1,0 +1,151 @@
+"""Exact EM for any chain model (DCM, SDBN, DBN, CCM).
+
+A model says, by ``ChainEM``, how its parameters make a chain and which expected counts
+(successes, trials) each of them has given the ``Tally`` of a chain. The maximisation is then
+(successes + a) / (trials + a + b) for every parameter.
+
+Empirical Bayes fits the Beta of an item parameter x to its counts. Expected counts would not do:
+they look as certain as observed ones, though part of the evidence is missing. So the Beta is
+fitted to the counts with the gradient and curvature of the likelihood in logit x, which by
+Louis (1982) are successes - trials x and trials x (1 - x) - missing, where missing is the
+variance of successes - trials x given the clicks. These depend on the prior in turn, so the two
+alternate ``ROUNDS`` times before the prior is held fixed and EM runs to convergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from logeval.arrays import Bools, Floats, Ints, sum_by
+from logeval.clicks.estimation import em
+from logeval.clicks.estimation.browsing_em import penalty, ratio
+from logeval.clicks.estimation.chain_inference import Tally, tally
+from logeval.clicks.estimation.chain_information import Local, variances
+from logeval.clicks.estimation.estimates import Fit, Options, around
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.priors import Prior, item_prior, shared_prior
+
+ROUNDS = 10
+ROUND_ITERATIONS, ROUND_TOLERANCE = 50, 1e-7
+
+
+class Count(NamedTuple):
+    """Expected successes and trials; for item parameters also the missing information."""
+
+    successes: Floats
+    trials: Floats
+    missing: Floats | None = None
+
+    def evidence(self, x: Floats) -> tuple[Floats, Floats]:
+        """Observed counts with the same gradient and curvature in logit x."""
+        assert self.missing is not None
+        spread = np.maximum(x * (1.0 - x), 1e-12)
+        trials = np.maximum(self.trials - self.missing / spread, 0.0)
+        successes = trials * x + self.successes - self.trials * x
+        return np.clip(successes, 0.0, trials), trials
+
+
+Counts = dict[str, Count]
+
+
+def examination(x: em.Params, t: Tally, clicks: Floats) -> Count:
+    """The counts of attraction: clicks, of expected examinations."""
+    return Count(clicks, t.examined, x["w"] ** 2 * (t.examined - t.examined_squared))
+
+
+@dataclass(frozen=True)
+class ChainEM:
+    """A chain model as EM sees it; parameters by field, ``group`` is that of each item.
+
+    ``chain`` gives w (I,), stay_item (I,), stay_position (G, 1) or (G, K), and skip (G,).
+    """
+
+    name: str
+    items: tuple[str, ...]  # fields of item parameters, the others are shared
+    chain: Callable[[em.Params, Ints], tuple[Floats, Floats, Floats, Floats]]
+    counts: Callable[[em.Params, Tally, Floats, Ints], Counts]  # (x, tally, clicks, group)
+    local: Local
+
+
+def fit_chain(model: ChainEM, data: Patterns, options: Options, start: em.Params) -> Fit:
+    """Fit by EM from ``start``; shared parameters there have one row per group."""
+    G, group = options.groups(data)
+    item_group = group[data.item_query]
+    groups = {field: item_group if field in model.items else np.arange(G) for field in start}
+    clicks = data.sum_items(data.shown.clicks)
+    pseudo = shared_prior(options.smoothing)
+
+    def expected(x: em.Params, active: Bools) -> tuple[Tally, Counts]:
+        w, stay_item, stay_position, skip = model.chain(x, item_group)
+        everywhere = np.ascontiguousarray(np.broadcast_to(stay_position, (G, data.K)))
+        t = tally(data, group, active, w, stay_item, everywhere, skip)
+        return t, model.counts(x, t, clicks, item_group)
+
+    def maximise(
+        x: em.Params, priors: dict[str, Prior], iterations: int, tolerance: float
+    ) -> em.EMResult:
+        weights = {field: _pseudo(priors.get(field), pseudo, data) for field in x}
+
+        def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
+            t, counts = expected(x, active)
+            likelihood = t.log_likelihood.copy()
+            new = {}
+            for field, (successes, trials, _) in counts.items():
+                a, b = weights[field]
+                cost = penalty(x[field], a, b)
+                cost = cost if cost.ndim == 1 else cost.sum(axis=1)
+                likelihood += sum_by(groups[field], cost, G)
+                new[field] = ratio(successes + a, trials + a + b)
+            return new, likelihood
+
+        return em.run(step, x, groups, G, iterations, tolerance)
+
+    everyone = np.ones(G, dtype=np.bool_)
+    x = start
+    nothing = np.zeros(data.I)
+    priors = {field: item_prior("pyclick", data, nothing, nothing) for field in model.items}
+    if options.smoothing == "none":
+        priors = {field: item_prior("none", data, nothing, nothing) for field in model.items}
+    if options.smoothing == "empirical-bayes":
+        for _ in range(ROUNDS):
+            x = maximise(x, priors, ROUND_ITERATIONS, ROUND_TOLERANCE).params
+            _, counts = expected(x, everyone)
+            priors = {
+                field: item_prior(
+                    "empirical-bayes", data, *counts[field].evidence(x[field]), priors[field]
+                )
+                for field in model.items
+            }
+    result = maximise(x, priors, options.iterations, options.tolerance)
+
+    x = result.params
+    _, counts = expected(x, everyone)
+    if options.smoothing == "none":  # items never seen: the mean at the end
+        priors = {field: item_prior("none", data, *counts[field][:2]) for field in model.items}
+    strength = {
+        field: sum(_pseudo(priors.get(field), pseudo, data)) + 0.0 * x[field] for field in x
+    }
+    shared = {field: value for field, value in x.items() if field not in model.items}
+    items = {field: x[field] for field in model.items}
+    spread = variances(data, group, G, model.local, items, shared, strength)
+    return Fit(
+        {field: around(x[field], spread[field], counts[field].trials) for field in x},
+        priors,
+        result.iterations,
+        int(result.converged.sum()),
+        G,
+        result.trace,
+        em.warning(model.name, result, options.iterations),
+    )
+
+
+def _pseudo(
+    prior: Prior | None, shared: float, data: Patterns
+) -> tuple[Floats | float, Floats | float]:
+    if prior is None:
+        return shared, shared
+    return prior.a[data.item_query], prior.b[data.item_query]

@@ -1,0 +1,154 @@
+"""Exact inference for chains (DCM, SDBN, DBN, CCM): which results were examined?
+
+Up to the last click l everything was examined. Below it nothing was clicked, and the user may
+have left anywhere. With n results and B_k = P(no click from k down | k examined),
+
+    B_n = 1 - w_n,   B_k = (1 - w_k) [1 - skip + skip B_{k+1}]            (backward)
+    P(l+1 examined | clicks) = stay_l B_{l+1} / (1 - stay_l + stay_l B_{l+1})
+    P(k+1 examined | k examined, clicks) = skip B_{k+1} / (1 - skip + skip B_{k+1})   (forward)
+
+Whether the user would have gone on past the end of the list is not observed and not counted.
+All models need from this is in ``Tally``: expected examinations, and expected continuations
+after clicks and after skips. Guo, Liu, Wang: Efficient multiple-click models in web search
+(WSDM 2009) for the DCM; Chapelle and Zhang (WWW 2009) for the DBN; Guo et al. (WWW 2009) for
+the CCM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Bools, Floats, Ints
+from logeval.clicks.estimation.patterns import Patterns
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Expected counts, by item (I,), by group and position (G, K), and by group (G,)."""
+
+    examined: Floats  # by item
+    clicked: Floats  # by item: clicks after which going on was observable
+    went_on: Floats  # by item: expected continuations after those
+    examined_squared: Floats  # by item: sum of P(examined | clicks)^2
+    left_squared: Floats  # by item: sum of P(left after the click | clicks)^2
+    position_clicked: Floats
+    position_went_on: Floats
+    skipped: Floats  # by group: expected examined skips, likewise
+    skip_went_on: Floats
+    log_likelihood: Floats  # by group
+
+
+@njit(cache=True, nogil=True)
+def tally_rows(
+    items: Ints,
+    clicks: Bools,
+    length: Ints,
+    count: Floats,
+    last_click: Ints,
+    group: Ints,
+    active: Bools,
+    w: Floats,
+    stay_item: Floats,
+    stay_position: Floats,
+    skip: Floats,
+    examined: Floats,
+    clicked: Floats,
+    went_on: Floats,
+    examined_squared: Floats,
+    left_squared: Floats,
+    position_clicked: Floats,
+    position_went_on: Floats,
+    skipped: Floats,
+    skip_went_on: Floats,
+    log_likelihood: Floats,
+) -> None:
+    """Add the expected counts of every pattern of an active group."""
+    B = np.empty(items.shape[1] + 1)
+    for p in range(items.shape[0]):
+        g = group[p]
+        if not active[g]:
+            continue
+        n, last, m = length[p], last_click[p], count[p]
+        go = skip[g]
+        likelihood = 1.0
+        total = 0.0
+        for k in range(last + 1):
+            i = items[p, k]
+            examined[i] += m
+            examined_squared[i] += m
+            if not clicks[p, k]:
+                skipped[g] += m
+                skip_went_on[g] += m
+                likelihood *= (1.0 - w[i]) * go
+            else:
+                likelihood *= w[i]
+                if k < n - 1:
+                    clicked[i] += m
+                    position_clicked[g, k] += m
+                if k < last:
+                    went_on[i] += m
+                    position_went_on[g, k] += m
+                    likelihood *= stay_item[i] * stay_position[g, k]
+            if likelihood < 1e-200:
+                total += np.log(max(likelihood, 1e-300))
+                likelihood = 1.0
+        B[n] = 1.0
+        for k in range(n - 1, last, -1):
+            left = 0.0 if k == n - 1 else (1.0 - go) * (1.0 - B[k + 1])
+            B[k] = (1.0 - w[items[p, k]]) * (B[k + 1] + left)
+        here = 1.0
+        if last < 0:
+            likelihood *= B[0]
+        elif last < n - 1:
+            i = items[p, last]
+            stay = stay_item[i] * stay_position[g, last]
+            none = 1.0 - stay + stay * B[last + 1]
+            likelihood *= none
+            here = stay * B[last + 1] / max(none, 1e-300)
+            went_on[i] += m * here
+            left_squared[i] += m * (1.0 - here) ** 2
+            position_went_on[g, last] += m * here
+        for k in range(last + 1, n):
+            examined[items[p, k]] += m * here
+            examined_squared[items[p, k]] += m * here**2
+            if k < n - 1:
+                skipped[g] += m * here
+                here *= go * B[k + 1] / max(1.0 - go + go * B[k + 1], 1e-300)
+                skip_went_on[g] += m * here
+        log_likelihood[g] += m * (total + np.log(max(likelihood, 1e-300)))
+
+
+def tally(
+    data: Patterns,
+    group: Ints,
+    active: Bools,
+    w: Floats,
+    stay_item: Floats,
+    stay_position: Floats,
+    skip: Floats,
+) -> Tally:
+    """The expected counts of active groups; ``group`` is the group of each query."""
+    G = len(active)
+    by_item = [np.zeros(data.I) for _ in range(5)]
+    by_position = [np.zeros((G, data.K)) for _ in range(2)]
+    by_group = [np.zeros(G) for _ in range(3)]
+    tally_rows(
+        data.items,
+        data.clicks,
+        data.length,
+        data.count,
+        data.last_click,
+        group[data.query],
+        active,
+        w,
+        stay_item,
+        stay_position,
+        skip,
+        *by_item,
+        *by_position,
+        *by_group,
+    )
+    return Tally(*by_item, *by_position, *by_group)

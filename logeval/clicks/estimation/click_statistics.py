@@ -1,0 +1,173 @@
+"""serps -> click statistics: identical (query, list, clicks) rows folded into one with a count.
+
+DuckDB groups straight from the Parquet files, within a memory limit and on disk beyond it, so a
+log of any size can be folded. Test SERPs never enter; repeat clicks count once. The split into
+training and held-out part depends only on the seed and the session (or the day), not on the
+order of rows or the number of workers. The result is kept beside the log and used again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from logeval import tables
+from logeval.clicks.models.model import Query
+from logeval.errors import LogevalError
+from logeval.log.log import Log, load
+from logeval.log.queries import sql_condition
+
+MAX_POSITIONS = 50
+_POWERS = "[" + ",".join(f"{1 << k}.0" for k in range(MAX_POSITIONS)) + "]::DOUBLE[]"
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """What is held out: a share of the sessions, or days first..last."""
+
+    share: float = 0.0
+    days: tuple[int, int] | None = None
+
+    @classmethod
+    def parse(cls, text: str | float | None) -> Holdout:
+        """``0.1``, ``days:25-27`` or ``days:27``; None holds nothing out."""
+        if text is None:
+            return cls()
+        match = re.fullmatch(r"days:(\d+)(?:-(\d+))?", str(text))
+        if match:
+            first = int(match[1])
+            return cls(days=(first, int(match[2] or first)))
+        try:
+            share = float(text)
+        except ValueError:
+            share = -1.0
+        if not 0.0 <= share < 1.0:
+            raise LogevalError(f"--holdout {text}: write a share such as 0.1, or days:25-27")
+        return cls(share=share)
+
+    def sql(self, seed: int) -> str:
+        """The condition that a SERP is held out."""
+        if self.days:
+            return f"coalesce(day BETWEEN {self.days[0]} AND {self.days[1]}, false)"
+        if not self.share:
+            return "false"
+        below = f"{int(self.share * 16**8):08x}"
+        return f"md5('{int(seed)}:' || session_id) < '{below}'"
+
+
+def fold(
+    log: Path,
+    *,
+    queries: list[Query] | None = None,
+    top_queries: int | None = None,
+    holdout: str | float | None = None,
+    seed: int = 0,
+) -> pa.Table:
+    """The click statistics of a log, in the schema ``tables.CLICK_STATISTICS``."""
+    log = Path(log)
+    source = load(log)
+    split = Holdout.parse(holdout)
+    arguments = {
+        "queries": sorted(map(str, queries)) if queries else None,
+        "top_queries": top_queries,
+        "holdout": None if holdout is None else str(holdout),
+        "seed": seed if split.share else None,
+    }
+    digest = hashlib.sha256((log / tables.MANIFEST).read_bytes()).hexdigest()
+    manifest = tables.manifest_of("click statistics", arguments, [{"serps": digest}])
+    name = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
+    cache = log / "click_statistics" / name
+    if not tables.same_work(cache, manifest):
+        with tables.staged(cache) as folder:
+            _fold(
+                source, folder / "click_statistics.parquet", queries, top_queries, split.sql(seed)
+            )
+            tables.write_manifest(folder, manifest)
+    return tables.read_table(cache, "click_statistics")
+
+
+def _fold(
+    log: Log,
+    out: Path,
+    queries: list[Query] | None,
+    top_queries: int | None,
+    held_out: str,
+) -> None:
+    with log.connect() as db:
+        db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
+        where = _choose(db, queries, top_queries)
+        db.execute(
+            f"""
+            COPY (
+                SELECT query_id, region_id, holdout, items, clicks, count(*) AS count
+                FROM (
+                    SELECT query_id, region_id, {held_out} AS holdout, items,
+                        list_inner_product(
+                            [(c > 0)::DOUBLE FOR c IN clicks], ({_POWERS})[1:len(clicks)]
+                        )::BIGINT AS clicks
+                    FROM fitted {where}
+                    {"WHERE" if not where else "AND"} len(items) BETWEEN 1 AND {MAX_POSITIONS}
+                )
+                GROUP BY ALL
+                ORDER BY query_id, region_id, items, clicks, holdout
+            ) TO '{_quoted(str(out))}' (FORMAT parquet, COMPRESSION zstd)
+            """
+        )
+
+
+def _choose(
+    db: duckdb.DuckDBPyConnection, queries: list[Query] | None, top_queries: int | None
+) -> str:
+    """The condition on the query; empty for all. A query without a region means all of them."""
+    if queries is not None:
+        known = db.execute(
+            f"SELECT DISTINCT query_id, region_id FROM fitted WHERE {sql_condition(queries)}"
+        ).fetchall()
+        ids = {q for q, _ in known}
+        missing = [
+            q
+            for q in queries
+            if q not in known and (q.region_id is not None or q.query_id not in ids)
+        ]
+        if missing:
+            names = ", ".join(map(str, missing[:5]))
+            raise LogevalError(
+                f"the log has no SERPs of query {names}; `describe` lists its queries"
+            )
+        return _among([Query(*row) for row in known])
+    if top_queries is not None:
+        rows = db.execute(
+            "SELECT query_id, region_id FROM fitted GROUP BY ALL "
+            f"ORDER BY count(*) DESC, query_id, region_id LIMIT {int(top_queries)}"
+        ).fetchall()
+        return _among([Query(*row) for row in rows])
+    return ""
+
+
+def _among(queries: list[Query]) -> str:
+    if not queries:
+        return "WHERE false"
+    ids = ", ".join(str(q) for q in sorted({q.query_id for q in queries}))
+    pairs = ", ".join(
+        f"({q.query_id}, {'NULL' if q.region_id is None else q.region_id}::BIGINT)" for q in queries
+    )
+    return (
+        f"WHERE query_id IN ({ids}) AND EXISTS (SELECT 1 FROM (VALUES {pairs}) AS wanted(q, r) "
+        "WHERE wanted.q = query_id AND wanted.r IS NOT DISTINCT FROM region_id)"
+    )
+
+
+def _quoted(path: str) -> str:
+    return path.replace("'", "''")
+
+
+def training(statistics: pa.Table, held_out: bool = False) -> pa.Table:
+    """The training rows of the statistics, or the held-out ones."""
+    return statistics.filter(pc.equal(statistics["holdout"], held_out))

@@ -1,0 +1,98 @@
+"""Estimates with their uncertainty, and what a fit is asked for and gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import betaincinv, expit, logit
+
+from logeval.arrays import Floats, Ints
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.priors import Prior, Smoothing
+
+CAP = 1e-6  # EM values stay at most 1 - CAP, so that no observation becomes impossible
+LEVEL = 0.95
+Z = 1.959963984540054  # the normal quantile of (1 + LEVEL) / 2
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to fit: the estimator, what is shared, the prior, and when EM stops."""
+
+    method: str
+    scope: str = "per-query"  # or "pooled": position parameters shared by all queries
+    smoothing: Smoothing = "empirical-bayes"
+    iterations: int = 10_000
+    tolerance: float = 1e-9
+    last_termination: str = "previous"  # v_K = v_{K-1}, or "raw": the plain estimate (DCM)
+
+    def groups(self, data: Patterns) -> tuple[int, Ints]:
+        """How many sets of shared parameters there are, and the set of each query, (Q,)."""
+        if self.scope == "pooled":
+            return 1, np.zeros(data.Q, dtype=np.int64)
+        return data.Q, np.arange(data.Q)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Values with 95% intervals and the (expected) number of observations; equal shapes."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    observations: Floats
+    raw: Floats | None = None  # the plain estimate, where a convention replaced it
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model: an estimate per parameter, by field, and how the fit went."""
+
+    estimates: dict[str, Estimate]
+    priors: dict[str, Prior] = field(default_factory=dict)  # of the item parameters, by field
+    iterations: int = 0
+    converged: int = 0  # number of groups whose EM converged
+    groups: int = 0  # number of groups fitted by EM; 0 for closed forms
+    trace: list[float] = field(default_factory=list)  # total penalised ln-likelihood
+    notes: list[str] = field(default_factory=list)
+
+
+def counted(successes: Floats, trials: Floats, a: Floats | float, b: Floats | float) -> Estimate:
+    """The posterior mean and interval of a probability: Beta(successes + a, failures + b).
+
+    Without a prior (a = b = 0) the value is the plain ratio and the interval is Jeffreys'.
+    """
+    a, b = np.broadcast_to(a, successes.shape), np.broadcast_to(b, successes.shape)
+    failures = np.maximum(trials - successes, 0.0)
+    total = trials + a + b
+    value = np.divide(successes + a, total, out=np.full(successes.shape, 0.5), where=total > 0)
+    flat = (a + b) <= 0
+    shape_a, shape_b = successes + np.where(flat, 0.5, a), failures + np.where(flat, 0.5, b)
+    low = betaincinv(shape_a, shape_b, (1 - LEVEL) / 2)
+    high = betaincinv(shape_a, shape_b, (1 + LEVEL) / 2)
+    return Estimate(value, np.minimum(low, value), np.maximum(high, value), trials)
+
+
+def around(value: Floats, variance: Floats, observations: Floats) -> Estimate:
+    """The interval of a probability from the variance of its logit.
+
+    At 0 and 1 the logit has no use; there it is Jeffreys' of no success, or no failure, in all
+    observations. A variance of 0 marks a value that is fixed.
+    """
+    z = logit(np.clip(value, 1e-12, 1 - 1e-12))
+    half = Z * np.sqrt(np.maximum(variance, 0.0))
+    low, high = expit(z - half), expit(z + half)
+    unknown = ~np.isfinite(half)
+    low, high = np.where(unknown, 0.0, low), np.where(unknown, 1.0, high)
+    n = np.maximum(np.nan_to_num(observations), 0.0)
+    rare = betaincinv(0.5, n + 0.5, (1 - LEVEL) / 2), betaincinv(0.5, n + 0.5, (1 + LEVEL) / 2)
+    free = half > 0
+    zero, one = free & (value < 2 * CAP), free & (value > 1 - 2 * CAP)
+    low = np.where(
+        zero, np.minimum(rare[0], value), np.where(one, np.minimum(1 - rare[1], value), low)
+    )
+    high = np.where(
+        zero, np.maximum(rare[1], value), np.where(one, np.maximum(1 - rare[0], value), high)
+    )
+    return Estimate(value, low, high, observations)

@@ -1,0 +1,190 @@
+"""Click statistics as arrays: what every estimator works on.
+
+A pattern is a (query, list, clicks) that was seen ``count`` times. The items of all queries
+are numbered through, so that ``w[patterns.items]`` is the attraction at every position, and
+one pass over the arrays serves any number of queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
+from logeval.clicks.models.model import Query
+
+NO_REGION = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """P patterns of Q queries with I (query, item) pairs in all, at most K positions."""
+
+    queries: list[Query]
+    query: Ints  # (P,) index of the query
+    items: Ints  # (P, K) index of the (query, item) pair, -1 beyond the end of the list
+    clicks: Bools  # (P, K)
+    length: Ints  # (P,)
+    count: Floats  # (P,) number of SERPs
+    item_ids: Ints  # (I,)
+    offsets: Ints  # (Q + 1,) pairs of query q are offsets[q]:offsets[q + 1]
+
+    @property
+    def K(self) -> int:
+        """The longest list of all."""
+        return self.items.shape[1]
+
+    @property
+    def Q(self) -> int:
+        """The number of queries."""
+        return len(self.queries)
+
+    @property
+    def I(self) -> int:  # noqa: E743 - named as in the formulas
+        """The number of (query, item) pairs."""
+        return len(self.item_ids)
+
+    @cached_property
+    def positions(self) -> Ints:
+        """The longest list of each query, (Q,)."""
+        longest = np.zeros(self.Q, dtype=np.int64)
+        np.maximum.at(longest, self.query, self.length)
+        return longest
+
+    @cached_property
+    def item_query(self) -> Ints:
+        """The query of each (query, item) pair, (I,)."""
+        return np.repeat(np.arange(self.Q), np.diff(self.offsets))
+
+    @cached_property
+    def shown(self) -> Shown:
+        """Every (pattern, position) that shows an item, flat."""
+        p, k = np.nonzero(self.items >= 0)
+        return Shown(p, k, self.items[p, k], self.clicks[p, k], self.count[p], self.query[p])
+
+    @cached_property
+    def last_click(self) -> Ints:
+        """The last clicked position of each pattern, from 0; -1 without a click."""
+        return np.where(self.clicks, np.arange(self.K), -1).max(axis=1, initial=-1)
+
+    @cached_property
+    def first_click(self) -> Ints:
+        """The first clicked position of each pattern, from 0; K without a click."""
+        return np.where(self.clicks, np.arange(self.K), self.K).min(axis=1, initial=self.K)
+
+    @cached_property
+    def impressions(self) -> Floats:
+        """How often each (query, item) pair was shown, (I,)."""
+        return self.sum_items(self.shown.count)
+
+    @cached_property
+    def serps(self) -> Floats:
+        """The number of SERPs of each query, (Q,)."""
+        return sum_by(self.query, self.count, self.Q)
+
+    def only(self, queries: set[Query]) -> Patterns:
+        """The patterns of those queries; queries and items keep their numbers."""
+        wanted = np.array([query in queries for query in self.queries], dtype=np.bool_)
+        return self.take(wanted[self.query])
+
+    def take(self, rows: Ints | Bools) -> Patterns:
+        """Some of the patterns."""
+        return replace(
+            self,
+            query=self.query[rows],
+            items=self.items[rows],
+            clicks=self.clicks[rows],
+            length=self.length[rows],
+            count=self.count[rows],
+        )
+
+    def sum_items(self, weight: Floats) -> Floats:
+        """Sums of a weight per shown (pattern, position), by (query, item) pair."""
+        return sum_by(self.shown.item, weight, self.I)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Flat arrays over every shown (pattern, position)."""
+
+    pattern: Ints
+    position: Ints
+    item: Ints
+    clicked: Bools
+    count: Floats
+    query: Ints
+    clicks: Floats = field(init=False)  # count where clicked, else 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clicks", self.count * self.clicked)
+
+
+def patterns_of(statistics: pa.Table, queries: list[Query] | None = None) -> Patterns:
+    """The arrays of a click statistics table; queries in the order given, or by frequency."""
+    query, seen = _query_index(statistics)
+    count = statistics["count"].to_numpy().astype(np.float64)
+    lists = _chunk(statistics["items"])
+    length = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    bits = statistics["clicks"].to_numpy()
+
+    order = _order(query, seen, count, queries)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    query = rank[query]
+
+    row = np.repeat(np.arange(len(length)), length)
+    column = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
+    pair, pair_query, pair_ids = _pairs(query[row], len(order), lists.flatten(), count[row])
+    K = int(length.max(initial=0))
+    items = np.full((len(length), K), -1, dtype=np.int64)
+    items[row, column] = pair
+    clicks = np.zeros((len(length), K), dtype=np.bool_)
+    clicks[row, column] = (bits[row] >> column) & 1
+    offsets = np.searchsorted(pair_query, np.arange(len(order) + 1))
+    return Patterns(
+        [seen[i] for i in order], query, items, clicks, length, count, pair_ids, offsets
+    )
+
+
+def _pairs(query: Ints, Q: int, item_ids: pa.Array, count: Floats) -> tuple[Ints, Ints, Ints]:
+    """Number the (query, item) pairs: by query, then the most shown first, then by id."""
+    encoded = item_ids.dictionary_encode()
+    ids, code = encoded.dictionary.to_numpy(), encoded.indices.to_numpy()
+    keys, group = distinct(query * len(ids) + code, Q * len(ids))
+    impressions = sum_by(group, count, len(keys))
+    q, i = keys // max(len(ids), 1), ids[keys % max(len(ids), 1)]
+    order = np.lexsort((i, -impressions, q))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place[group], q[order], i[order]
+
+
+def _query_index(statistics: pa.Table) -> tuple[Ints, list[Query]]:
+    """The index of each row's query, and the queries in order of id and region."""
+    q = statistics["query_id"].to_numpy()
+    r = pc.fill_null(statistics["region_id"], NO_REGION).to_numpy()
+    by = np.lexsort((r, q))
+    new = np.ones(len(by), dtype=np.bool_)
+    new[1:] = (q[by][1:] != q[by][:-1]) | (r[by][1:] != r[by][:-1])
+    index = np.empty(len(by), dtype=np.int64)
+    index[by] = np.cumsum(new) - 1
+    first = by[new]
+    regions = [None if x == NO_REGION else x for x in r[first].tolist()]
+    return index, [Query(*pair) for pair in zip(q[first].tolist(), regions, strict=True)]
+
+
+def _order(query: Ints, seen: list[Query], count: Floats, queries: list[Query] | None) -> Ints:
+    if queries is not None:
+        wanted = {q: i for i, q in enumerate(queries)}
+        return np.array(sorted(range(len(seen)), key=lambda i: wanted[seen[i]]), dtype=np.int64)
+    serps = sum_by(query, count, len(seen))
+    return np.argsort(-serps, kind="stable")
+
+
+def _chunk(column: pa.ChunkedArray) -> pa.ListArray:
+    array = column.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array

@@ -1,0 +1,105 @@
+"""The click chain model (CCM): how relevant the clicked item was decides who goes on.
+
+After a skip the user goes on with probability tau1; after a click on an item of relevance w
+with probability tau2 (1 - w) + tau3 w. Guo et al.: Click chain model in web search (WWW 2009),
+with the point estimate of relevance of Chuklin et al. (2015), section 3.8.
+
+EM over examination (chain_em) and, at each click after which going on is observable, over
+whether the clicked item was relevant to this user, a second draw with probability w.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from logeval.arrays import Floats, Ints, sum_by
+from logeval.clicks.estimation import em
+from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.estimation.chain_inference import Tally
+from logeval.clicks.estimation.chain_information import Local
+from logeval.clicks.estimation.estimates import Fit, Options
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.model import ClickModel, Parameter
+
+TAUS = ("tau1", "tau2", "tau3")
+
+
+@dataclass(frozen=True)
+class CCM(ClickModel):
+    """Click chain model of one query."""
+
+    w: Floats  # (L,) attraction and relevance
+    tau1: float
+    tau2: float
+    tau3: float
+
+    name = "CCM"
+    PARAMETERS = (
+        Parameter("w", "attraction", "item"),
+        *(Parameter(tau, tau, "scalar") for tau in TAUS),
+    )
+    rewards = ("clicks", "any-click")
+    methods = ("em",)
+
+    @property
+    def users(self) -> Chain:
+        """Going on after a click depends on the item alone."""
+        stay = self.tau2 * (1.0 - self.w) + self.tau3 * self.w
+        one = np.ones(self.K)
+        return Chain(self.w, stay, one, float(self.tau1), np.ones(self.L), 0.0 * one)
+
+    @classmethod
+    def fit(cls, data: Patterns, options: Options) -> Fit:
+        """Exact EM."""
+        G, _ = options.groups(data)
+        start = {"w": np.full(data.I, 0.5), "tau1": np.full(G, 0.9)}
+        start |= {"tau2": np.full(G, 0.6), "tau3": np.full(G, 0.4)}
+        return fit_chain(CCM_EM, data, options, start)
+
+
+def _push(x: dict[str, Floats]) -> tuple[Floats, Floats, Floats]:
+    w = x["w"]
+    return w, x["tau2"][:, None] * (1.0 - w) + x["tau3"][:, None] * w, x["tau1"]
+
+
+def _pull(x: dict[str, Floats], dw: Floats, dstay: Floats, dskip: Floats) -> dict[str, Floats]:
+    return {
+        "w": dw + dstay * (x["tau3"] - x["tau2"])[:, None],
+        "tau1": dskip,
+        "tau2": (dstay * (1.0 - x["w"])).sum(axis=1),
+        "tau3": (dstay * x["w"]).sum(axis=1),
+    }
+
+
+def _chain(x: em.Params, group: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    w = x["w"]
+    stay = x["tau2"][group] * (1.0 - w) + x["tau3"][group] * w
+    return w, stay, np.ones((len(x["tau1"]), 1)), x["tau1"]
+
+
+def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
+    w, stay, _, tau1 = _chain(x, group)
+    tau3 = x["tau3"][group]
+    on, off = t.went_on, t.clicked - t.went_on
+    if_on = w * tau3 / np.maximum(stay, 1e-300)  # P(relevant | clicked, went on)
+    if_off = w * (1.0 - tau3) / np.maximum(1.0 - stay, 1e-300)
+    relevant_on, relevant_off = on * if_on, off * if_off
+    relevant = relevant_on + relevant_off
+    G = len(tau1)
+    on3, all3 = sum_by(group, relevant_on, G), sum_by(group, relevant, G)
+    on2, all2 = sum_by(group, on, G) - on3, sum_by(group, t.clicked, G) - all3
+    seen = examination(x, t, clicks)
+    assert seen.missing is not None
+    missing = seen.missing + relevant_on * (1.0 - if_on) + relevant_off * (1.0 - if_off)
+    return {
+        "w": Count(clicks + relevant, t.examined + t.clicked, missing),
+        "tau1": Count(t.skip_went_on, t.skipped),
+        "tau2": Count(on2, all2),
+        "tau3": Count(on3, all3),
+    }
+
+
+CCM_EM = ChainEM("CCM", ("w",), _chain, _counts, Local(_push, _pull))

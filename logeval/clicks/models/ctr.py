@@ -1,0 +1,103 @@
+"""Click-through rates: GCTR, one for all; RCTR, one per rank; DCTR, one per (query, item).
+
+P(c_k = 1) = ctr, ctr(k), or ctr(a_k), whatever else was clicked. The simplest models, and the
+ones to beat. Chuklin, Markov, de Rijke: Click Models for Web Search (2015), section 3.1-3.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from logeval.arrays import Floats, sum_by
+from logeval.clicks.estimation.estimates import Fit, Options, counted
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.priors import item_prior, shared_prior
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.model import ClickModel, Parameter
+
+REWARDS = ("clicks", "any-click")
+
+
+def _everywhere(K: int) -> Floats:
+    return np.ones((K, K + 1))
+
+
+@dataclass(frozen=True)
+class GCTR(ClickModel):
+    """One click-through rate."""
+
+    ctr: float
+
+    name = "GCTR"
+    PARAMETERS = (Parameter("ctr", "ctr", "scalar"),)
+    rewards = REWARDS
+    methods = ("counting",)
+
+    @property
+    def users(self) -> Browsing:
+        """Every item equally attractive, every position examined."""
+        return Browsing(np.full(self.L, float(self.ctr)), _everywhere(self.K))
+
+    @classmethod
+    def fit(cls, data: Patterns, options: Options) -> Fit:
+        """Clicks / impressions."""
+        G, group = options.groups(data)
+        g, prior = group[data.shown.query], shared_prior(options.smoothing)
+        clicks = sum_by(g, data.shown.clicks, G)
+        shown = sum_by(g, data.shown.count, G)
+        return Fit({"ctr": counted(clicks, shown, prior, prior)})
+
+
+@dataclass(frozen=True)
+class RCTR(ClickModel):
+    """A click-through rate per rank."""
+
+    ctr: Floats  # (K,)
+
+    name = "RCTR"
+    PARAMETERS = (Parameter("ctr", "ctr", "position"),)
+    rewards = REWARDS
+    methods = ("counting",)
+
+    @property
+    def users(self) -> Browsing:
+        """Every item fully attractive, position k examined with ctr(k)."""
+        return Browsing(np.ones(self.L), _everywhere(self.K) * self.ctr[:, None])
+
+    @classmethod
+    def fit(cls, data: Patterns, options: Options) -> Fit:
+        """Clicks / impressions at each rank."""
+        G, group = options.groups(data)
+        prior = shared_prior(options.smoothing)
+        cell = group[data.shown.query] * data.K + data.shown.position
+        clicks = sum_by(cell, data.shown.clicks, G * data.K).reshape(G, -1)
+        shown = sum_by(cell, data.shown.count, G * data.K).reshape(G, -1)
+        return Fit({"ctr": counted(clicks, shown, prior, prior)})
+
+
+@dataclass(frozen=True)
+class DCTR(ClickModel):
+    """A click-through rate per item of a query."""
+
+    ctr: Floats  # (L,)
+
+    name = "DCTR"
+    PARAMETERS = (Parameter("ctr", "ctr", "item"),)
+    rewards = REWARDS
+    methods = ("counting",)
+
+    @property
+    def users(self) -> Browsing:
+        """Every position examined."""
+        return Browsing(self.ctr, _everywhere(self.K))
+
+    @classmethod
+    def fit(cls, data: Patterns, options: Options) -> Fit:
+        """Clicks / impressions of each item."""
+        clicks, shown = data.sum_items(data.shown.clicks), data.impressions
+        prior = item_prior(options.smoothing, data, clicks, shown)
+        of_item = data.item_query
+        estimate = counted(clicks, shown, prior.a[of_item], prior.b[of_item])
+        return Fit({"ctr": estimate}, {"ctr": prior})

@@ -1,0 +1,146 @@
+"""The dependent click model (DCM): after a click at k the user stops with probability v(k).
+
+Guo, Liu, Wang: Efficient multiple-click models in web search (WSDM 2009); Katariya et al.:
+DCM bandits (ICML 2016), section 2. A list satisfies with probability 1 - prod(1 - v_k w(a_k)).
+
+``mle`` is Guo's counting: everything down to the last click is examined, and the user stopped
+there. It maximises a lower bound of the likelihood. ``em`` maximises the likelihood: whether
+the user stopped at the last click l is latent,
+    P(stopped | clicks) = v_l / (v_l + (1 - v_l) prod_{j>l} (1 - w_j)),
+and results below l count as examined with the rest of the weight.
+
+v of the last position cannot be identified: a click there is always the last. Counting gives
+1, which puts the best item last in the "optimal" list; so v_K = v_{K-1} unless
+``last_termination="raw"``. Lists may differ in length: counting leaves out every click at the
+end of its own list, and v of the last position with other clicks holds for all below it. The
+plain value is kept as ``raw``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from logeval.arrays import Floats, Ints, sum_by
+from logeval.clicks.estimation import em
+from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.estimation.chain_inference import Tally
+from logeval.clicks.estimation.chain_information import Local
+from logeval.clicks.estimation.counts import up_to_last_click
+from logeval.clicks.estimation.estimates import CAP, Estimate, Fit, Options, counted
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.priors import item_prior, shared_prior
+from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.model import ClickModel, Parameter
+
+
+@dataclass(frozen=True)
+class DCM(ClickModel):
+    """Dependent click model of one query."""
+
+    w: Floats  # (L,) attraction
+    v: Floats  # (K,) termination
+
+    name = "DCM"
+    PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("v", "termination", "position"))
+    rewards = ("satisfaction", "clicks", "any-click")
+    methods = ("mle", "em")
+
+    @property
+    def users(self) -> Chain:
+        """A click at k ends the search, satisfied, with probability v(k)."""
+        one = np.ones(self.L)
+        return Chain(self.w, one, 1.0 - self.v, 1.0, one, self.v)
+
+    @classmethod
+    def fit(cls, data: Patterns, options: Options) -> Fit:
+        """Guo's counting, or exact EM from there."""
+        fit = _exact(data, options) if options.method == "em" else _count(data, options)
+        return _settle_last(data, options, fit)
+
+
+def _count(data: Patterns, options: Options) -> Fit:
+    clicks, examined = up_to_last_click(data)
+    prior = item_prior(options.smoothing, data, clicks, examined)
+    of_item = data.item_query
+    w = counted(clicks, examined, prior.a[of_item], prior.b[of_item])
+
+    stops, clicked, _ = _terminations(data, options)
+    c = shared_prior(options.smoothing)
+    return Fit({"w": w, "v": counted(stops, clicked, c, c)}, {"w": prior})
+
+
+def _chain(x: em.Params, group: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    return x["w"], np.ones(len(x["w"])), 1.0 - x["v"], np.ones(len(x["v"]))
+
+
+def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
+    stops = t.position_clicked - t.position_went_on
+    return {"w": examination(x, t, clicks), "v": Count(stops, t.position_clicked)}
+
+
+LOCAL = Local(
+    push=lambda x: (x["w"], 1.0 - x["v"], np.ones(len(x["w"]))),
+    pull=lambda x, dw, dstay, dskip: {"w": dw, "v": -dstay},
+)
+DCM_EM = ChainEM("DCM", ("w",), _chain, _counts, LOCAL)
+
+
+def _exact(data: Patterns, options: Options) -> Fit:
+    counts = _count(data, options).estimates
+    start = {
+        "w": np.clip(counts["w"].value, 0.0, 1.0 - CAP),
+        "v": np.clip(counts["v"].value, 0.01, 0.99),  # counting's 1 would never change
+    }
+    return fit_chain(DCM_EM, data, options, start)
+
+
+def _settle_last(data: Patterns, options: Options, fit: Fit) -> Fit:
+    """Of each group, v of the last position with clicks above a list's end, for all below it.
+
+    Counting leaves out the clicks at the end of their list; to EM they say nothing anyway.
+    """
+    if options.last_termination == "raw":
+        return replace(fit, notes=[*fit.notes, "DCM: v_K is not identified; the raw value is used"])
+    v, (G, group) = fit.estimates["v"], options.groups(data)
+    longest = np.zeros(G, dtype=np.int64)
+    np.maximum.at(longest, group, data.positions)
+    stops, clicked, forced = _terminations(data, options)
+    identified = clicked - forced
+    best, replaced = v, np.zeros(v.value.shape, dtype=np.bool_)
+    if options.method == "mle":
+        c = shared_prior(options.smoothing)
+        best, replaced = counted(stops - forced, identified, c, c), forced > 0
+    k = np.arange(data.K)
+    last = np.where(identified > 0, k, 0).max(axis=1)[:, None]
+    source = np.minimum(k, last)
+    replaced |= k > last
+    kept = (longest < 2)[:, None]  # nothing to take v from
+
+    def settled(plain: Floats, better: Floats) -> Floats:
+        return np.where(kept, plain, np.take_along_axis(better, source, axis=1))
+
+    estimate = Estimate(
+        settled(v.value, best.value),
+        settled(v.low, best.low),
+        settled(v.high, best.high),
+        v.observations,
+        np.where(replaced & ~kept & (k < longest[:, None]), v.value, np.nan),
+    )
+    note = "DCM: v_K is not identified; set to v_{K-1}, the plain estimate is kept as raw"
+    return replace(fit, estimates={**fit.estimates, "v": estimate}, notes=[*fit.notes, note])
+
+
+def _terminations(data: Patterns, options: Options) -> tuple[Floats, Floats, Floats]:
+    """Last clicks, clicks, and clicks at the end of their list, by group and position."""
+    G, group = options.groups(data)
+    shown = data.shown
+    last = shown.position == data.last_click[shown.pattern]
+    end = shown.position == data.length[shown.pattern] - 1
+    cell = group[shown.query] * data.K + shown.position
+    stops, clicked, forced = (
+        sum_by(cell, x, G * data.K).reshape(G, -1)
+        for x in (shown.count * last, shown.clicks, shown.clicks * end)
+    )
+    return stops, clicked, forced

@@ -1,0 +1,154 @@
+"""What every click model offers: click probabilities, sampling, rewards, the best list.
+
+A model is a frozen dataclass of the parameters of one query. It says, by ``users``, which
+users it describes (a chain or a browsing user), and everything else follows from them.
+Lists ``A`` are rows of local item indices, 0..L-1; ``items[i]`` is the id of item i.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from logeval.arrays import Bools, Floats, Ints
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.optimum import Optimum, best_browsing, best_chain
+from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import query_key, query_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from logeval.clicks.estimation.estimates import Fit, Options
+    from logeval.clicks.estimation.patterns import Patterns
+
+Kind = Literal["item", "position", "transition", "scalar"]
+
+
+class Query(NamedTuple):
+    """A query: its id and, where the log has regions, its region."""
+
+    query_id: int
+    region_id: int | None = None
+
+    def __str__(self) -> str:
+        return query_name(self.query_id, self.region_id)
+
+    @classmethod
+    def parse(cls, text: str) -> Query:
+        """The query written as ``9982@0``, or ``9982`` where there is no region."""
+        return cls(*query_key(text))
+
+
+class Parameter(NamedTuple):
+    """A parameter of a model: its field, its name in tables, and what it depends on."""
+
+    field: str
+    name: str
+    kind: Kind  # item (L,), position (K,), transition (K, K + 1), or scalar
+
+
+@dataclass(frozen=True)
+class ClickModel(ABC):
+    """One query: ``items`` (L,) and ``K`` positions; the parameters are the subclass's."""
+
+    items: Ints
+    K: int
+
+    name: ClassVar[str]
+    PARAMETERS: ClassVar[tuple[Parameter, ...]]
+    rewards: ClassVar[tuple[str, ...]]  # what a list can earn; the model's own comes first
+    methods: ClassVar[tuple[str, ...]]  # estimators; the first is the default
+
+    @property
+    @abstractmethod
+    def users(self) -> Chain | Browsing:
+        """The users this model describes."""
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, data: Patterns, options: Options) -> Fit:
+        """Estimate the parameters of all queries in ``data`` in one pass."""
+
+    @property
+    def L(self) -> int:
+        """The number of items."""
+        return len(self.items)
+
+    def click_probs(self, A: Ints) -> Floats:
+        """P(c_k = 1) of each list, (n, K)."""
+        return self.users.click_probs(A)
+
+    def conditional_click_probs(self, A: Ints, c: Ints | Bools) -> Floats:
+        """P(c_k = 1 | c_<k) of each list and its clicks, (n, K)."""
+        return self.users.conditional_click_probs(A, c)
+
+    def sample(self, A: Ints, uniforms: Floats) -> Ints:
+        """Clicks (n, K) of one user per list, from one uniform per position."""
+        drawn = self.users.sample(A, uniforms)
+        return drawn[0] if isinstance(drawn, tuple) else drawn
+
+    def expected_reward(self, A: Ints, reward: str | None = None) -> Floats:
+        """The expected reward of each list, (n,)."""
+        return self.users.expected_reward(A, self._reward(reward))
+
+    def log_likelihood(self, A: Ints, c: Ints | Bools) -> Floats:
+        """ln P(c) of each list and its clicks, (n,); -inf for clicks that cannot happen."""
+        p = self.conditional_click_probs(A, c)
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(np.asarray(c).astype(np.bool_), p, 1.0 - p)).sum(axis=1)
+
+    def optimum(self, K: int | None = None, reward: str | None = None) -> Optimum:
+        """A list of K items with the highest expected reward, its value, whether proven."""
+        K = self.K if K is None else K
+        if not 1 <= K <= min(self.K, self.L):
+            raise LogevalError(
+                f"{self.name}: a list of {K} is asked for; the model has {self.K} positions "
+                f"and {self.L} items"
+            )
+        users, reward = self.users, self._reward(reward)
+        if isinstance(users, Chain):
+            A, proven = best_chain(users, K, reward)
+        else:
+            A, proven = best_browsing(users, K, reward)
+        return Optimum(A, float(users.expected_reward(A[None], reward)[0]), proven)
+
+    def best_list(self, K: int | None = None, reward: str | None = None) -> Ints:
+        """The list of ``optimum``, (K,)."""
+        return self.optimum(K, reward).A
+
+    def parameters(self) -> pd.DataFrame:
+        """The parameters, one per row: parameter, item_id, position, previous, value."""
+        import pandas as pd
+
+        frames = []
+        for parameter in self.PARAMETERS:
+            value = np.asarray(getattr(self, parameter.field))
+            columns: dict[str, object] = {}
+            if parameter.kind == "item":
+                columns = {"item_id": self.items}
+            elif parameter.kind == "position":
+                columns = {"position": np.arange(1, len(value) + 1)}
+            elif parameter.kind == "transition":
+                k, r = np.tril_indices(len(value))
+                columns, value = {"position": k + 1, "previous": r}, value[k, r]
+            frames.append(
+                pd.DataFrame(
+                    {"parameter": parameter.name, **columns, "value": np.atleast_1d(value)}
+                )
+            )
+        names = ["parameter", "item_id", "position", "previous", "value"]
+        table = pd.concat(frames, ignore_index=True).reindex(columns=names)
+        integers = ["item_id", "position", "previous"]
+        return table.astype(dict.fromkeys(integers, "Int64"))
+
+    def _reward(self, reward: str | None) -> str:
+        if reward is None:
+            return self.rewards[0]
+        if reward not in self.rewards:
+            raise unknown_names(f"reward of {self.name}", [reward], self.rewards)
+        return reward

@@ -1,0 +1,168 @@
+"""The list with the highest expected reward, exact for every model here.
+
+Closed forms, where sorting is enough (write w for attraction, items in descending order):
+  browsing, any-click and PBM clicks: the k-th best item at the k-th most examined position
+  (w e and -ln(1 - w e) are supermodular, so sorting both is optimal);
+  DCM satisfaction: 1 - prod(1 - v w), likewise with v for e.
+
+Chains. The value from position k down is V_k = a + m V_{k+1}, where a is what the item at k
+earns and m the probability to go on; it grows with V_{k+1}.
+  If a and m depend on the item only (CM, SDBN, DBN, CCM), exchanging neighbours shows that a
+  given set is best in descending order of a / (1 - m), whatever follows. So the best set is
+  found by dynamic programming over items in that order: ``best_by_index``, O(L K).
+  For expected clicks of the DCM, V_k = V_{k+1} + w (1 - v_k V_{k+1}): a strong tail can make
+  a weak item the better one at k. The value is linear in each w, so every item of some best
+  list is at least, or at most, as attractive as all items left out: the j best and the K - j
+  worst items, for some j. Each such set is solved by dynamic programming over its subsets.
+
+UBM, expected clicks: again linear in each w, so the same sets; the order within a set is found
+in ``ubm_optimum`` by branch and bound. Beyond ``EXACT_K`` positions, or when the bound does
+not close within ``MAX_NODES``, the best list found is returned and marked as not proven.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Floats, Ints
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.ubm_optimum import best_order
+from logeval.errors import LogevalError
+
+EXACT_K = 14  # 2^K subsets are tabulated
+
+
+class Optimum(NamedTuple):
+    """A best list, its expected reward, and whether it is proven that no list is better."""
+
+    A: Ints
+    value: float
+    proven: bool
+
+
+def best_chain(users: Chain, K: int, reward: str) -> tuple[Ints, bool]:
+    """The best list of K items for the users of a chain, and whether that is proven."""
+    w, skip = users.w, users.skip
+    if reward == "any-click":
+        return best_by_index(w, (1.0 - w) * skip, K), True
+    stay, sat = users.stay_position[:K], users.sat_position[:K]
+    if _alike(stay) and (reward == "clicks" or _alike(sat)):
+        a = w * users.sat_item * sat[0] if reward == "satisfaction" else w
+        return best_by_index(a, w * users.stay_item * stay[0] + (1.0 - w) * skip, K), True
+    if skip == 1.0 and np.all(users.stay_item == 1.0):
+        matched = np.all(users.sat_item == 1.0) and np.allclose(sat, 1.0 - stay)
+        if reward == "satisfaction" and matched:
+            return _sort_both(w, sat, K), True
+        if reward == "clicks":
+            return _best_dcm_clicks(w, 1.0 - stay, K)
+    raise LogevalError(
+        f"the best list by {reward} is not known for users whose staying or satisfaction depends "
+        "on both item and position; choose another reward, as any-click, or override optimum"
+    )
+
+
+def best_browsing(users: Browsing, K: int, reward: str) -> tuple[Ints, bool]:
+    """The best list of K items for browsing users, and whether that is proven."""
+    e = users.e[:K, : K + 1]
+    k, r = np.tril_indices(K)
+    if reward == "any-click" or np.all(e[k, r] == e[k, 0]):
+        return _sort_both(users.w, e[:, 0], K), True
+    best, best_value, proven = _descending(users.w)[:K], -1.0, True
+    for chosen in _extreme_sets(users.w, K):
+        order, value, complete = best_order(users.w[chosen], e, best_value, exact=K <= EXACT_K)
+        proven &= complete
+        if value > best_value:
+            best, best_value = chosen[order], value
+    return best, proven
+
+
+def best_by_index(a: Floats, m: Floats, K: int) -> Ints:
+    """The list that maximises V_1 with V_k = a + m V_{k+1}: by index, over sets of K items.
+
+    best[i, j] is the highest value of j items among the last i of the order; an item stands
+    before those already chosen, since they come later in the order.
+    """
+    leave = 1.0 - m
+    index = np.divide(a, leave, out=np.where(a > 0, np.inf, 0.0), where=leave > 0)
+    order = np.argsort(-index, kind="stable")
+    L = len(order)
+    best = np.full((L + 1, K + 1), -np.inf)
+    best[0, 0] = 0.0
+    for i in range(1, L + 1):
+        item = order[L - i]
+        best[i] = best[i - 1]
+        j = min(i, K)
+        with_item = a[item] + m[item] * best[i - 1, :j]
+        best[i, 1 : j + 1] = np.maximum(best[i - 1, 1 : j + 1], with_item)
+    chosen, j = [], K
+    for i in range(L, 0, -1):
+        if j and best[i, j] > best[i - 1, j]:
+            chosen.append(order[L - i])
+            j -= 1
+    return np.array(chosen)
+
+
+def _best_dcm_clicks(w: Floats, v: Floats, K: int) -> tuple[Ints, bool]:
+    best, best_value = _descending(w)[:K], -1.0
+    for chosen in _extreme_sets(w, K):
+        order = np.empty(K, dtype=np.int64)
+        if K <= EXACT_K:
+            value = dcm_order(w[chosen], v, order)
+        else:  # neighbours are best with the more attractive one where termination is lower
+            order[np.argsort(v, kind="stable")] = np.arange(K)
+            value = 0.0
+            for k in range(K - 1, -1, -1):
+                value += w[chosen[order[k]]] * (1.0 - v[k] * value)
+        if value > best_value:
+            best, best_value = chosen[order], value
+    monotone = bool(np.all(np.diff(v) >= 0) or np.all(np.diff(v) <= 0))
+    return best, K <= EXACT_K or monotone
+
+
+@njit(cache=True, nogil=True)
+def dcm_order(w: Floats, v: Floats, order: Ints) -> float:
+    """The order of K items with the most expected clicks: V(S), S the items of the last |S|."""
+    K = w.shape[0]
+    V = np.zeros(1 << K)
+    choice = np.zeros(1 << K, dtype=np.int8)
+    for S in range(1, 1 << K):
+        size = 0
+        for i in range(K):
+            size += (S >> i) & 1
+        V[S] = -1.0
+        for i in range(K):
+            if (S >> i) & 1:
+                tail = V[S ^ (1 << i)]
+                value = tail + w[i] * (1.0 - v[K - size] * tail)
+                if value > V[S]:
+                    V[S], choice[S] = value, i
+    S = (1 << K) - 1
+    for k in range(K):
+        order[k] = choice[S]
+        S ^= 1 << choice[S]
+    return V[(1 << K) - 1]
+
+
+def _extreme_sets(w: Floats, K: int) -> list[Ints]:
+    """The j most and K - j least attractive items, j = K first."""
+    order, L = _descending(w), len(w)
+    sets = [np.concatenate([order[:j], order[L - (K - j) :]]) for j in range(K, -1, -1)]
+    return sets if L > K else sets[:1]
+
+
+def _sort_both(w: Floats, position: Floats, K: int) -> Ints:
+    best = np.empty(K, dtype=np.int64)
+    best[np.argsort(-position[:K], kind="stable")] = _descending(w)[:K]
+    return best
+
+
+def _descending(w: Floats) -> Ints:
+    return np.argsort(-w, kind="stable")
+
+
+def _alike(x: Floats) -> bool:
+    return bool(np.all(x == x[0]))

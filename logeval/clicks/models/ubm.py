@@ -1,0 +1,80 @@
+"""The user browsing model (UBM): examination depends on the position and the previous click.
+
+P(c_k = 1 | previous click at r) = e(k, r) w(a_k), r = 0 without one. Dupret and Piwowarski
+(SIGIR 2008). A list earns its expected clicks; its best list is found by branch and bound
+(ubm_optimum). Estimated by EM as in browsing_em, with a cell for every (k, r).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from logeval.arrays import Floats, Ints
+from logeval.clicks.estimation import em
+from logeval.clicks.estimation.browsing_em import fit_em, fold, variances
+from logeval.clicks.estimation.counts import over_expected_clicks
+from logeval.clicks.estimation.estimates import Fit, Options, around
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.priors import item_prior, shared_prior
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.model import ClickModel, Parameter
+
+
+@dataclass(frozen=True)
+class UBM(ClickModel):
+    """User browsing model of one query."""
+
+    w: Floats  # (L,) attraction
+    e: Floats  # (K, K + 1) examination of a position given the previous click, 0 for none
+
+    name = "UBM"
+    PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "transition"))
+    rewards = ("clicks", "any-click")
+    methods = ("em",)
+
+    @property
+    def users(self) -> Browsing:
+        """Examination depends on the position and the previous click."""
+        return Browsing(self.w, self.e)
+
+    @classmethod
+    def fit(cls, data: Patterns, options: Options) -> Fit:
+        """EM."""
+        G, group = options.groups(data)
+        K = data.K
+        shown = data.shown
+        cell = shown.position * (K + 1) + previous_click(data)[shown.pattern, shown.position]
+        cells = fold(data, cell, K * (K + 1), G, group)
+        prior = item_prior(options.smoothing, data, *over_expected_clicks(data))
+        a, b = prior.a[data.item_query], prior.b[data.item_query]
+        c = shared_prior(options.smoothing)
+        result = fit_em(cells, a, b, c, options)
+        w, e = result.params["w"], result.params["e"]
+        seen_i, seen_j = cells.sums(cells.impressions)
+        fixed = (seen_j == 0).reshape(G, -1)
+        fixed[:, 0] = True  # the scale between w and e is free: intervals given e(1, 0)
+        var_w, var_e = variances(cells, w, e, a + b, 2 * c, fixed.ravel())
+        var_e = np.where(seen_j > 0, var_e, np.inf)
+        earlier = np.arange(K + 1) <= np.arange(K)[:, None]  # a previous click is above
+        e = np.where(np.tile(earlier.ravel(), G), e, 0.0)
+        estimates = {
+            "w": around(w, var_w, seen_i),
+            "e": around(*(x.reshape(G, K, K + 1) for x in (e, var_e, seen_j))),
+        }
+        return Fit(
+            estimates,
+            {"w": prior},
+            result.iterations,
+            int(result.converged.sum()),
+            G,
+            result.trace,
+            em.warning("UBM", result, options.iterations),
+        )
+
+
+def previous_click(data: Patterns) -> Ints:
+    """The position of the previous click at each position, from 1; 0 for none, (P, K)."""
+    latest = np.maximum.accumulate(np.where(data.clicks, np.arange(1, data.K + 1), 0), axis=1)
+    return np.concatenate([np.zeros((len(latest), 1), dtype=np.int64), latest[:, :-1]], axis=1)

@@ -1,0 +1,1 @@
+"""How good fitted click models are."""

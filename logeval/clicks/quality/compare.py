@@ -1,0 +1,138 @@
+"""Compare click models: fit on one part of a log and score on the other, or on another log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from logeval import tables
+from logeval.clicks.collection import Models, read_models
+from logeval.clicks.estimation import click_statistics as statistics
+from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.fit import fit_models, read_patterns
+from logeval.clicks.models.model import Query
+from logeval.clicks.quality.score_table import quality_table
+from logeval.clicks.quality.scores import MEASURES, Score, score_model
+from logeval.errors import LogevalError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Qualities (schema ``tables.QUALITY``), and what was unseen or impossible by model."""
+
+    table: pd.DataFrame
+    coverage: pd.DataFrame
+
+    def overall(self) -> pd.DataFrame:
+        """One row per model: each measure over everything, the best log-likelihood first."""
+        table = self.table
+        rows = table[table["baseline"].isna() & table["rank"].isna() & table["frequency"].isna()]
+        wide = rows.pivot_table(index="model", columns="measure", values=["value", "low", "high"])
+        wide = wide.sort_values(("value", MEASURES[0]), ascending=False)
+        return wide[[(v, m) for m in MEASURES for v in ("value", "low", "high")]]
+
+    def by_frequency(self, measure: str = MEASURES[0]) -> pd.DataFrame:
+        """One row per model, one column per band of query frequency."""
+        rows = self.table[self.table["frequency"].notna() & (self.table["measure"] == measure)]
+        return rows.pivot_table(index="model", columns="frequency", values="value", sort=False)
+
+    def plot(self, measure: str = "perplexity", ax: Axes | None = None) -> Axes:
+        """A measure by rank of each model, with its intervals; or conditional-perplexity."""
+        from logeval.reports.model_figures import plot_perplexity
+
+        return plot_perplexity(self.table, measure, ax)
+
+    def plot_differences(self, measure: str = "log-likelihood", ax: Axes | None = None) -> Axes:
+        """How far each model is from the best one, with paired intervals."""
+        from logeval.reports.model_figures import plot_differences
+
+        return plot_differences(self.table, measure, ax)
+
+    def write(self, out: Path | str, arguments: dict[str, Any]) -> None:
+        """Write ``quality.parquet`` and its manifest to a folder."""
+        rows = pa.Table.from_pandas(self.table, schema=tables.QUALITY, preserve_index=False)
+        coverage = self.coverage.to_dict(orient="records")
+        with tables.staged(out) as folder:
+            tables.write_parquet(rows, folder / "quality.parquet")
+            manifest = tables.manifest_of("quality", arguments, [], coverage=coverage)
+            tables.write_manifest(folder, manifest)
+
+
+def compare_models(
+    log: Any,
+    models: Iterable[str],
+    *,
+    holdout: str | float = 0.1,
+    out: Path | str | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Comparison:
+    """Fit models on the training part of a log and score them on the held-out part.
+
+    ``options`` are those of ``fit_models``.
+    """
+    path = Path(getattr(log, "path", log))
+    fitted = fit_models(path, models, holdout=holdout, seed=seed, **options)
+    queries = options.get("queries")
+    chosen = None if queries is None else [_query(q) for q in queries]
+    _, held_out = read_patterns(path, chosen, options.get("top_queries"), holdout, seed)
+    assert held_out is not None
+    scores = {name: score_model(f, held_out) for name, f in fitted.fitted.items()}
+    comparison = _comparison(scores, seed)
+    if out is not None:
+        comparison.write(out, dict(fitted.manifest["arguments"]))
+    return comparison
+
+
+def score(
+    models: Models | Path | str,
+    log: Any,
+    *,
+    known_queries: bool = False,
+    out: Path | str | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Score fitted models on all SERPs of a log.
+
+    Items and queries the models have never seen get the prior's values; ``known_queries``
+    leaves out SERPs of other queries.
+    """
+    fitted = models if isinstance(models, Models) else read_models(models)
+    path = Path(getattr(log, "path", log))
+    data = patterns_of(statistics.fold(path))
+    if known_queries:
+        data = data.only(set(fitted.queries))
+    if not len(data.count):
+        raise LogevalError(f"{path}: there are no SERPs to score")
+    comparison = _comparison({n: score_model(f, data) for n, f in fitted.fitted.items()}, seed)
+    if out is not None:
+        comparison.write(out, {"log": str(path), "known_queries": known_queries, "seed": seed})
+    return comparison
+
+
+def _comparison(scores: dict[str, Score], seed: int) -> Comparison:
+    import pandas as pd
+
+    coverage = [
+        {
+            "model": name,
+            "serps": int(s.count.sum()),
+            "unseen_items": s.unseen_items,
+            "unseen_queries": s.unseen_queries,
+            "impossible": s.impossible,
+        }
+        for name, s in scores.items()
+    ]
+    return Comparison(quality_table(scores, seed), pd.DataFrame(coverage))
+
+
+def _query(query: Query | str) -> Query:
+    return Query.parse(query) if isinstance(query, str) else query

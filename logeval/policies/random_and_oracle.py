@@ -1,0 +1,68 @@
+# mypy: allow-untyped-defs
+"""The two ends of the scale: Random lists, and the Oracle, which knows the best ones."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Ints
+from logeval.policies.setting import Setting
+from logeval.uniforms import Uniforms
+
+
+@njit(cache=True, nogil=True)
+def shuffle_rows(u, start, item, A):
+    """The first K steps of a Fisher-Yates shuffle of each replica's items."""
+    for r in range(A.shape[0]):
+        a, L = start[r], start[r + 1] - start[r]
+        for k in range(A.shape[1]):
+            j = min(k + int(u[r, k] * (L - k)), L - 1)
+            item[a + k], item[a + j] = item[a + j], item[a + k]
+            A[r, k] = item[a + k]
+
+
+class Random:
+    """A random list, or pair, at every step."""
+
+    PARAMETERS: ClassVar[dict] = {}
+    TRACK: ClassVar = None  # any
+
+    def __init__(self, setting: Setting) -> None:
+        self._start = np.concatenate([[0], np.cumsum(setting.L)]).astype(np.int64)
+        self._item = np.concatenate([np.arange(L) for L in setting.L])
+        self._pairs = setting.track == "rank1"
+        self._limits = np.stack([setting.L, np.full_like(setting.L, setting.K)], axis=1)
+        width = 2 if self._pairs else setting.K
+        self._uniforms = Uniforms(setting.generators, width)
+        self._A = np.empty((setting.R, width), dtype=np.int64)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K), or pairs (R, 2), of step t."""
+        if self._pairs:
+            self._A[:] = self._uniforms.at(t) * self._limits
+            return self._A
+        shuffle_rows(self._uniforms.at(t), self._start, self._item, self._A)
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing to learn."""
+
+
+class Oracle:
+    """The best list, or pair, at every step; regret exactly 0."""
+
+    PARAMETERS: ClassVar[dict] = {}
+    TRACK: ClassVar = None  # any
+
+    def __init__(self, setting: Setting) -> None:
+        self._A = np.ascontiguousarray(setting.best)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K) of step t."""
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing to learn."""

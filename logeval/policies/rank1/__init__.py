@@ -1,0 +1,1 @@
+"""Policies that choose one item and one position."""

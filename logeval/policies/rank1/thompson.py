@@ -1,0 +1,269 @@
+# mypy: allow-untyped-defs
+"""TS: Thompson sampling with Beta(1, 1) priors on all pairs, exact without a draw per pair.
+
+At every step theta_i ~ Beta(1 + S_i, 1 + T_i - S_i) for each pair, and the pair with the largest
+theta is shown (Thompson 1933). Only that pair matters, so only the top of the draws is made.
+
+With the hazard h_i(x) = -log F_i(x), P(no theta above x) = exp(-sum_i h_i(x)). A ladder of levels
+1 = x_0 > x_1 > ... > x_G cuts [0, 1] into cells. Lay the hazards d_i = h_i(x_g) - h_i(x_{g-1}) of
+all pairs on a line, cell after cell from the top: a standard exponential E falls on cell g and
+pair j with exactly the probability that no theta is above the cell, and j is the first pair with
+a theta in it. From there a fresh exponential gives the next pair with a theta in the cell, or
+none. Where on d_j it fell fixes theta_j itself, h_j(theta_j) = h_j(x_{g-1}) + rest. Mostly there is
+one such pair and it is the largest; otherwise halving the cell finds the largest. The
+distribution is that of drawing all, whatever the levels, as long as they were set before E.
+
+A step changes one posterior, whose survival 1 - F has a one-term recurrence in each count. The
+levels are set anew, near sum_i h_i(x_g) = ``TARGETS``, when comparing has cost more evaluations of
+F than that would, or when E fell below the ladder.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Ints
+from logeval.policies.beta import hazard, log_density, survival
+from logeval.policies.lazy_topk import BLOCK
+from logeval.policies.setting import Setting
+from logeval.uniforms import Uniforms
+
+# total hazards of the levels, from x_0 = 1 down
+TARGETS = np.array([0.0, 0.3, 0.8, 1.6, 3.2, 16.0])
+LOOSE = 1.3  # the totals may be off by this factor
+PATIENCE = 40  # evaluations per pair, about the cost of setting the levels
+EXACT = 1024  # recurrences between two exact evaluations
+MEMO = 4096
+
+
+@njit(cache=True, nogil=True)
+def fill(g, x, S, T, Q, h, block_h, levels, memo):
+    """Make x the level g; returns the total hazard there."""
+    levels[g] = x
+    block_h[:, g] = 0.0
+    for i in range(S.shape[0]):
+        row = memo[(int(T[i]) * 61 + int(S[i])) % MEMO]
+        if row[0] != S[i] or row[1] != T[i] or row[2] != x:
+            F, row[3] = survival(1.0 + S[i], 1.0 + T[i] - S[i], x)
+            row[0], row[1], row[2], row[4] = S[i], T[i], x, hazard(F, row[3])
+        Q[i, g], h[i, g] = row[3], row[4]
+        block_h[i // BLOCK, g] += row[4]
+    return block_h[:, g].sum()
+
+
+@njit(cache=True, nogil=True)
+def set_levels(S, T, Q, h, block_h, levels, memo):
+    """Levels whose total hazards are near ``TARGETS``."""
+    fill(0, 1.0, S, T, Q, h, block_h, levels, memo)
+    for g in range(1, TARGETS.shape[0]):
+        target = TARGETS[g]
+        high = levels[g - 1]
+        gap = 0.5 if g == 1 else levels[g - 2] - high
+        low = max(high - gap, 0.5 * high)
+        H = fill(g, low, S, T, Q, h, block_h, levels, memo)
+        while H < target / LOOSE:
+            gap *= 2.0
+            high, low = low, max(low - gap, 0.5 * low)
+            H = fill(g, low, S, T, Q, h, block_h, levels, memo)
+        while H > target * LOOSE or H < target / LOOSE:
+            x = 0.5 * (low + high)
+            if x in (low, high):
+                break
+            H = fill(g, x, S, T, Q, h, block_h, levels, memo)
+            if H > target:
+                low = x
+            else:
+                high = x
+
+
+@njit(cache=True, nogil=True)
+def descend(S, T, Q, h, block_h, levels, memo):
+    """Go on below the ladder: its foot becomes the top of one that halves."""
+    G = levels.shape[0] - 1
+    levels[0] = levels[G]
+    Q[:, 0], h[:, 0], block_h[:, 0] = Q[:, G], h[:, G], block_h[:, G]
+    for g in range(1, G + 1):
+        fill(g, 0.5 * levels[g - 1], S, T, Q, h, block_h, levels, memo)
+
+
+@njit(cache=True, nogil=True)
+def next_in_cell(E, i, g, h, block_h):
+    """The pair from i on whose hazard in cell g holds E, and where; N if E is beyond them all."""
+    N = h.shape[0]
+    while i < N:
+        if i % BLOCK == 0:
+            d = block_h[i // BLOCK, g] - block_h[i // BLOCK, g - 1]
+            if d < E:
+                E -= d
+                i += BLOCK
+                continue
+        d = h[i, g] - h[i, g - 1]
+        if d >= E and d > 0.0:
+            return i, E
+        E -= d
+        i += 1
+    return N, E
+
+
+@njit(cache=True, nogil=True)
+def exponential(u, k):
+    """The k-th standard exponential made of the uniform u (splitmix64 of its bits)."""
+    z = np.uint64(u * 9007199254740992.0) + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return -math.log1p(-float(z >> np.uint64(11)) / 9007199254740992.0)
+
+
+@njit(cache=True, nogil=True)
+def largest(low, high, pairs, y, n, S, T):
+    """Which of n pairs, h(theta) = y each, has the largest theta; and the evaluations needed."""
+    cost = 0
+    above = np.empty(n, dtype=np.bool_)
+    while n > 1:
+        x = 0.5 * (low + high)
+        if x in (low, high):
+            break
+        cost += n
+        m = 0
+        for c in range(n):
+            i = pairs[c]
+            F, Q = survival(1.0 + S[i], 1.0 + T[i] - S[i], x)
+            above[c] = y[c] < hazard(F, Q)
+            m += above[c]
+        if m == 0:
+            high = x
+            continue
+        low, m = x, 0
+        for c in range(n):
+            if above[c]:
+                pairs[m], y[m] = pairs[c], y[c]
+                m += 1
+        n = m
+    return pairs[0], cost
+
+
+@njit(cache=True, nogil=True)
+def draw_one(u, S, T, Q, h, block_h, levels, work, pairs, y, memo):
+    """The pair with the largest theta."""
+    N, G = S.shape[0], levels.shape[0] - 1
+    if work[0] > PATIENCE * N:
+        set_levels(S, T, Q, h, block_h, levels, memo)
+        work[0] = 0
+    E, top = -math.log1p(-u[0]), 0.0
+    g = 1
+    H = block_h[:, 1].sum()
+    while E > H:
+        top = H
+        if g == G:
+            descend(S, T, Q, h, block_h, levels, memo)
+            work[0] = PATIENCE * N + 1
+            g = 0
+        g += 1
+        H = block_h[:, g].sum()
+    i, rest = next_in_cell(E - top, 0, g, h, block_h)
+    if i == N:  # E fell into the rounding of the sums
+        i = np.argmax(h[:, g] - h[:, g - 1])
+        rest = h[i, g] - h[i, g - 1]
+    n = 0
+    while i < N:
+        pairs[n], y[n] = i, h[i, g - 1] + rest
+        n += 1
+        i, rest = next_in_cell(exponential(u[1], n), i + 1, g, h, block_h)
+    i, cost = largest(levels[g], levels[g - 1], pairs, y, n, S, T)
+    work[0] += cost
+    return i
+
+
+@njit(cache=True, nogil=True)
+def draw_rows(u, K, start, block_start, S, T, Q, h, block_h, levels, work, pairs, y, memo, A):
+    """``draw_one`` for each replica."""
+    for r in range(A.shape[0]):
+        a, z = start[r], start[r + 1]
+        i = draw_one(
+            u[r], S[a:z], T[a:z], Q[a:z], h[a:z], block_h[block_start[r] : block_start[r + 1]],
+            levels[r], work[r], pairs, y, memo,
+        )  # fmt: skip
+        A[r, 0], A[r, 1] = i // K, i % K
+
+
+@njit(cache=True, nogil=True)
+def observe_one(click, a, b, Q, h, levels):
+    """Posterior Beta(a, b) sees a click, or none.
+
+    1 - F rises by x^a (1-x)^b / (a B(a, b)) with a, and falls by the same over b with b.
+    """
+    exact = int(a + b) % EXACT == 0
+    for g in range(levels.shape[0]):
+        x = levels[g]
+        if x >= 1.0:
+            continue
+        if exact:
+            F, Q[g] = survival(a + click, b + 1.0 - click, x)
+            h[g] = hazard(F, Q[g])
+            continue
+        term = math.exp(log_density(a, b, x))
+        Q[g] += term / a if click else -term / b
+        Q[g] = min(max(Q[g], 0.0), 1.0)
+        h[g] = hazard(1.0 - Q[g], Q[g])
+
+
+@njit(cache=True, nogil=True)
+def update_rows(A, clicks, K, start, block_start, S, T, Q, h, block_h, levels):
+    """``observe_one`` for each replica."""
+    for r in range(A.shape[0]):
+        i = A[r, 0] * K + A[r, 1]
+        e = start[r] + i
+        observe_one(clicks[r, 0], 1.0 + S[e], 1.0 + T[e] - S[e], Q[e], h[e], levels[r])
+        S[e] += clicks[r, 0]
+        T[e] += 1.0
+        block = i // BLOCK
+        sums = block_h[block_start[r] + block]
+        sums[:] = 0.0
+        first = start[r] + block * BLOCK
+        for e in range(first, min(first + BLOCK, start[r + 1])):
+            for g in range(sums.shape[0]):
+                sums[g] += h[e, g]
+
+
+class TS:
+    """Thompson sampling on all pairs."""
+
+    PARAMETERS: ClassVar[dict] = {}
+    TRACK: ClassVar[str] = "rank1"
+
+    def __init__(self, setting: Setting) -> None:
+        n = setting.L * setting.K
+        self._K, G = setting.K, len(TARGETS)
+        self._start = np.concatenate([[0], np.cumsum(n)]).astype(np.int64)
+        self._block_start = np.concatenate([[0], np.cumsum(-(-n // BLOCK))]).astype(np.int64)
+        N = self._start[-1]
+        self._S, self._T = np.zeros(N), np.zeros(N)
+        self._Q, self._h = np.zeros((N, G)), np.zeros((N, G))
+        self._block_h = np.zeros((self._block_start[-1], G))
+        self._levels = np.ones((setting.R, G))
+        self._work = np.full((setting.R, 1), np.iinfo(np.int64).max)  # set the levels first
+        self._found = np.empty(max(n), dtype=np.int64), np.empty(max(n))
+        self._memo = np.full((MEMO, 5), -1.0)
+        self._uniforms = Uniforms(setting.generators, 2)
+        self._A = np.empty((setting.R, 2), dtype=np.int64)
+
+    def recommend(self, t: int) -> Ints:
+        """The pairs (R, 2) of step t."""
+        draw_rows(
+            self._uniforms.at(t), self._K, self._start, self._block_start, self._S, self._T,
+            self._Q, self._h, self._block_h, self._levels, self._work, *self._found, self._memo,
+            self._A,
+        )  # fmt: skip
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Learn from the clicks (R, 1) on the pairs A."""
+        update_rows(
+            A, clicks, self._K, self._start, self._block_start, self._S, self._T, self._Q, self._h,
+            self._block_h, self._levels,
+        )  # fmt: skip

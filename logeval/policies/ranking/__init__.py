@@ -1,0 +1,1 @@
+"""Policies that show lists."""

@@ -1,0 +1,190 @@
+"""Figures of click models: termination, attraction and examination with their intervals, and
+perplexity by rank. Each function draws into the given axes, or new ones, and returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from logeval.clicks.fitted import Fitted
+from logeval.clicks.models.model import Query
+from logeval.errors import LogevalError, unknown_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours: told apart by colour-blind readers too
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+MARKERS = "os^Dv<>P"
+
+
+def new_axes(width: float = 4.2, height: float = 3.0) -> Axes:
+    """Axes of a figure of their own, which needs no display."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def plot_termination(
+    fitted: Fitted, queries: Sequence[Query] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Termination probabilities by position of the five most frequent queries (or those given).
+
+    As Figure 2c of "DCM bandits". The last position is drawn hollow: it is not identified.
+    """
+    ax = ax or new_axes()
+    for i, query in enumerate(_chosen(fitted, queries, 5)):
+        value, low, high = _shared(fitted, "v", query)
+        k = np.arange(1, len(value) + 1) + 0.06 * (i - 2)
+        _curve(ax, k, value, low, high, i, f"query {query}")
+        ax.plot(k[-1:], value[-1:], MARKERS[i % 8], mfc="white", mec=COLOURS[i % 8], ms=5, zorder=3)
+    ax.set(xlabel="position", ylabel="termination probability", ylim=(0, 1))
+    ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_examination(
+    fitted: Fitted, queries: Sequence[Query] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Examination probabilities, sorted (as Figure 2b of "Stochastic rank-1 bandits" with KL)."""
+    ax = ax or new_axes()
+    for i, query in enumerate(_chosen(fitted, queries, 2)):
+        value, low, high = _shared(fitted, "e", query)
+        if value.ndim > 1:
+            raise LogevalError("examination of a UBM has no single curve; plot a PBM")
+        order = np.argsort(-value)
+        rank = np.arange(1, len(value) + 1)
+        _curve(ax, rank, value[order], low[order], high[order], i, f"query {query}")
+    ax.set(
+        xlabel="positions, most examined first", ylabel="examination probability", ylim=(0, 1.02)
+    )
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_attraction(
+    fitted: Fitted, queries: Sequence[Query] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Attraction probabilities of all items, sorted, with bands (as Figure 2a of the same)."""
+    ax = ax or new_axes()
+    field = _item_field(fitted)
+    for i, query in enumerate(_chosen(fitted, queries, 2)):
+        q = fitted.index[query]
+        span = slice(fitted.offsets[q], fitted.offsets[q + 1])
+        estimate = fitted.estimates[field]
+        value, low, high = (x[span] for x in (estimate.value, estimate.low, estimate.high))
+        order = np.argsort(-value, kind="stable")
+        rank = np.arange(1, len(value) + 1)
+        ax.fill_between(rank, low[order], high[order], color=COLOURS[i % 8], alpha=0.15, lw=0)
+        ax.plot(rank, value[order], color=COLOURS[i % 8], label=f"query {query} (L = {len(value)})")
+    ax.set(xlabel="items, most attractive first", ylabel="attraction probability", ylim=(0, 1))
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+PLOTS = {
+    "termination": plot_termination,
+    "attraction": plot_attraction,
+    "examination": plot_examination,
+}
+
+
+def plot_parameters(
+    fitted: Fitted, what: str, queries: Sequence[Query] | None = None, ax: Axes | None = None
+) -> Axes:
+    """The figure of that name, one of ``PLOTS``."""
+    if what not in PLOTS:
+        raise unknown_names("figure", [what], PLOTS)
+    return PLOTS[what](fitted, queries, ax)
+
+
+def plot_perplexity(
+    quality: pd.DataFrame, measure: str = "perplexity", ax: Axes | None = None
+) -> Axes:
+    """Perplexity by rank of each model, with bootstrap intervals; lower is better, 1 perfect."""
+    ax = ax or new_axes(5.4, 3.4)
+    rows = quality[(quality["measure"] == measure) & quality["rank"].notna()]
+    groups = list(rows.groupby("model", sort=False))
+    for i, (name, part) in enumerate(groups):
+        shift = 0.24 * (i / max(len(groups) - 1, 1) - 0.5)
+        rank = part["rank"].to_numpy(dtype=np.float64)
+        value, low, high = (part[c].to_numpy() for c in ("value", "low", "high"))
+        _curve(ax, rank + shift, value, low, high, i, str(name))
+    ax.set(xlabel="rank", ylabel=measure.replace("-", " "))
+    ax.set_xticks(sorted(rows["rank"].unique()))
+    ax.legend(frameon=False, fontsize="small", ncols=2)
+    return ax
+
+
+def plot_differences(
+    quality: pd.DataFrame, measure: str = "log-likelihood", ax: Axes | None = None
+) -> Axes:
+    """How far each model is from the best one over all ranks, with paired 95% intervals."""
+    rows = quality[quality["baseline"].notna() & (quality["measure"] == measure)]
+    rows = rows[rows["rank"].isna() & rows["frequency"].isna()]
+    if rows.empty:
+        raise LogevalError("there is one model only; a difference needs two")
+    ax = ax or new_axes(4.6, 1.2 + 0.3 * len(rows))
+    value, low, high = (rows[c].to_numpy() for c in ("value", "low", "high"))
+    bars = np.maximum([value - low, high - value], 0.0)
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.errorbar(value, np.arange(len(rows)), xerr=bars, fmt="o", color=COLOURS[0], ms=4, capsize=3)
+    ax.set_yticks(range(len(rows)), list(rows["model"]))
+    ax.margins(y=0.25)
+    ax.invert_yaxis()
+    ax.set_xlabel(f"{measure.replace('-', ' ')}, difference to {rows['baseline'].iloc[0]}")
+    return ax
+
+
+def _curve(
+    ax: Axes,
+    x: np.ndarray,
+    value: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    i: int,
+    label: str,
+) -> None:
+    bars = np.nan_to_num(np.maximum([value - low, high - value], 0.0))
+    style = "-" if i < len(COLOURS) else "--"
+    ax.errorbar(
+        x,
+        value,
+        bars,
+        color=COLOURS[i % 8],
+        marker=MARKERS[i % 8],
+        ls=style,
+        ms=4,
+        lw=1,
+        elinewidth=0.7,
+        label=label,
+    )
+
+
+def _chosen(fitted: Fitted, queries: Sequence[Query] | None, n: int) -> list[Query]:
+    if queries is None:
+        return fitted.queries[:n]
+    missing = [str(q) for q in queries if q not in fitted.index]
+    if missing:
+        raise LogevalError(f"{fitted.model} was not fitted for query {', '.join(missing)}")
+    return list(queries)
+
+
+def _shared(fitted: Fitted, field: str, query: Query) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if field not in fitted.estimates:
+        raise LogevalError(f"{fitted.model} has no such parameter; plot another model")
+    estimate, q = fitted.estimates[field], fitted.index[query]
+    g, K = fitted.group(q), fitted.positions[q]
+    value, low, high = (x[g][:K] for x in (estimate.value, estimate.low, estimate.high))
+    return value, low, high
+
+
+def _item_field(fitted: Fitted) -> str:
+    fields = [p.field for p in fitted.kind.PARAMETERS if p.kind == "item"]
+    if not fields:
+        raise LogevalError(f"{fitted.model} has no parameter of items; plot another model")
+    return fields[0]

@@ -1,0 +1,84 @@
+"""Figures across tracks: relative regret on one axis, and what elimination has left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logeval.errors import LogevalError
+from logeval.evaluation.relative import relative_curves
+from logeval.reports.regret_figures import new_figure, save_figure
+from logeval.reports.style import look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from logeval.evaluation.results import Runs
+
+LINES = {"list": "-", "top pair": "--", "pair": "-."}
+
+
+def plot_relative(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False) -> Axes:
+    """Regret as a share of the optimal reward over time, all tracks, with 95% bands.
+
+    The line and the label say what is counted: the list (solid), the pair that a list shows at
+    the most examined position (dashed), or the pair of the rank-1 track (dash-dotted).
+    """
+    rows = runs.table()
+    rows = rows[rows["simulator"] == simulator]
+    for (policy, reward), curve in relative_curves(rows, runs.seed).items():
+        style = look(policy)
+        style["linestyle"] = LINES[reward]
+        t = curve["t"].to_numpy()
+        ax.plot(
+            t, curve["relative_regret"], label=f"{policy}: {reward}", ms=4,
+            markevery=max(1, len(t) // 8), **style,
+        )  # fmt: skip
+        ax.fill_between(t, curve["low"], curve["high"], color=style["color"], alpha=0.2, lw=0)
+    ax.set(xlabel="step t", ylabel="regret / optimal reward", title=simulator)
+    ax.set_ylim(bottom=0)
+    return _finish(ax, log_x)
+
+
+def plot_remaining(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False) -> Axes:
+    """Rows (solid) and columns (dotted) that are not eliminated over time, means."""
+    for policy, curve in runs.remaining(simulator).items():
+        style = look(policy)
+        for column, line in (("rows_left", "-"), ("columns_left", ":")):
+            style["linestyle"] = line
+            name = column.removesuffix("_left")
+            ax.plot(
+                curve["t"], curve[column], label=f"{policy}: {name}", ms=4,
+                markevery=max(1, len(curve) // 8), **style,
+            )  # fmt: skip
+    ax.set(xlabel="step t", ylabel="not eliminated", title=simulator, yscale="log")
+    return _finish(ax, log_x)
+
+
+def save_relative(runs: Runs, out: Path | str, *, log_x: bool = False) -> Path:
+    """Write the figure of relative regret; a panel for each simulator."""
+    simulators = sorted(set(runs.table()["simulator"]))
+    figure, axes = new_figure(out, len(simulators))
+    for ax, simulator in zip(axes, simulators, strict=True):
+        plot_relative(runs, simulator, ax=ax, log_x=log_x)
+    return save_figure(figure, out)
+
+
+def save_remaining(runs: Runs, out: Path | str, *, log_x: bool = False) -> Path:
+    """Write the figure of what is not eliminated; a panel for each simulator."""
+    rows = runs.table()
+    simulators = sorted(set(rows["simulator"][rows["rows_left"].notna()]))
+    if not simulators:
+        raise LogevalError("no policy eliminates in these runs")
+    figure, axes = new_figure(out, len(simulators))
+    for ax, simulator in zip(axes, simulators, strict=True):
+        plot_remaining(runs, simulator, ax=ax, log_x=log_x)
+    return save_figure(figure, out)
+
+
+def _finish(ax: Axes, log_x: bool) -> Axes:
+    if log_x:
+        ax.set_xscale("log")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small")
+    return ax

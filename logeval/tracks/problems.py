@@ -1,0 +1,164 @@
+"""What a simulator needs to know about one query, and the synthetic problems of the papers.
+
+B_LB(L, K, p, gap, gamma) has K items with attraction p, L - K items with attraction p - gap,
+and K positions with termination gamma (cascading-bandits, equation 6; dcm-bandits, section
+4.3). With gamma = 1 it is the cascade model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from logeval.arrays import Floats, Ints
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.chain import Chain
+from logeval.errors import LogevalError, unknown_names
+from logeval.names import format_call, parse_call
+
+SYNTHETIC = "synthetic"  # the query of a synthetic problem
+REWARDS = ("satisfaction", "clicks", "any-click")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One query of a simulator: its users, and the list that is best for them."""
+
+    simulator: str  # click model, or the name of a synthetic problem
+    query: str  # "9982@0": query and region
+    users: Chain | Browsing
+    best: Ints  # (K,) the list with the highest expected reward
+    reward: str  # what is counted: satisfaction, clicks, or any-click
+    track: str = "ranking"
+
+    @property
+    def L(self) -> int:
+        """Number of items."""
+        return len(self.users.w)
+
+    @property
+    def K(self) -> int:
+        """Number of positions."""
+        return len(self.best)
+
+    def checksum(self) -> str:
+        """Equal for equal problems; two runs of one experiment must agree on it."""
+        digest = hashlib.sha256(f"{self.reward} {self.best.tolist()}".encode())
+        for name, value in sorted(vars(self.users).items()):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
+        return digest.hexdigest()[:16]
+
+
+def examination(users: Chain | Browsing, K: int) -> Floats | None:
+    """e(k) of a PBM, whose clicks depend on item and position alone; None for other users."""
+    if not isinstance(users, Browsing) or np.ptp(users.e[:K], axis=1).max() > 0.0:
+        return None
+    return np.ascontiguousarray(users.e[:K, 0], dtype=float)
+
+
+def b_lb(
+    L: int,
+    K: int,
+    p: float,
+    gap: float,
+    gamma: float = 1.0,
+    reward: str = "satisfaction",
+) -> Problem:
+    """The problem B_LB of both papers; the optimal items stand first."""
+    name = format_call("B_LB", {"L": L, "K": K, "p": p, "gap": gap, "gamma": gamma})
+    if not 1 <= K <= L:
+        raise LogevalError(f"{name}: K must be between 1 and L")
+    if not (0 <= p - gap <= p <= 1 and 0 <= gamma <= 1):
+        raise LogevalError(f"{name}: 0 <= p - gap <= p <= 1 and 0 <= gamma <= 1 must hold")
+    users = Chain(
+        w=np.where(np.arange(L) < K, p, p - gap),
+        stay_item=np.ones(L),
+        stay_position=np.full(K, 1.0 - gamma),
+        skip=1.0,
+        sat_item=np.ones(L),
+        sat_position=np.full(K, gamma),
+    )
+    return Problem(name, SYNTHETIC, users, np.arange(K), reward)
+
+
+def parse_problem(text: str, reward: str | None = None) -> Problem:
+    """A synthetic problem from its name, ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``."""
+    name, given = parse_call(text)
+    if name.lower() != "b_lb":
+        raise unknown_names("problem", [name], ["B_LB"])
+    kinds = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
+    values = numbers(text, given, kinds, optional=("gamma",))
+    return b_lb(**values, reward=_known_reward(reward, REWARDS) or "satisfaction")
+
+
+def numbers(
+    text: str, given: dict[str, str], kinds: dict[str, type], optional: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The parameters of a synthetic problem; their names are matched without regard to case."""
+    name = parse_call(text)[0]
+    by_lower = {key.lower(): key for key in kinds}
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        if key.lower() not in by_lower:
+            raise unknown_names(f"parameter of {name}", [key], kinds)
+        key = by_lower[key.lower()]
+        try:
+            values[key] = kinds[key](value)
+        except ValueError:
+            raise LogevalError(f"{text}: {key}={value} is not a number") from None
+    missing = [key for key in kinds if key not in values and key not in optional]
+    if missing:
+        raise LogevalError(f"{text}: {missing[0]} is missing; {name} needs {', '.join(kinds)}")
+    return values
+
+
+def problems_of(
+    models: Iterable[tuple[str, object, Any]],
+    positions: int | None = None,
+    reward: str | None = None,
+    queries: Sequence[str] | None = None,
+) -> list[Problem]:
+    """The problems of fitted click models, given as (name, query, model).
+
+    ``positions`` shortens the lists, ``reward`` replaces the model's own, ``queries`` selects.
+    """
+    by_query = [(str(query), model) for _, query, model in models]
+    if queries is not None:
+        unknown = [q for q in queries if q not in {query for query, _ in by_query}]
+        if unknown:
+            raise unknown_names("query", unknown, [query for query, _ in by_query])
+        by_query = [(query, model) for query, model in by_query if query in queries]
+    if not by_query:
+        raise LogevalError("there are no models to simulate; fit some with fit-models")
+    keys = [(model.name, query) for query, model in by_query]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise LogevalError(
+            f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
+        )
+    K = min(model.K for _, model in by_query) if positions is None else positions
+    short = [query for query, model in by_query if len(model.items) < K]
+    if short:
+        raise LogevalError(
+            f"{len(short)} queries have fewer than {K} items ({', '.join(short[:5])}); "
+            "lower --positions or select others with --queries"
+        )
+    return [_problem(query, model, K, reward) for query, model in by_query]
+
+
+def _problem(query: str, model: Any, K: int, reward: str | None) -> Problem:
+    if not 1 <= K <= model.K:
+        raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
+    chosen = _known_reward(reward, model.rewards) or model.rewards[0]
+    best = np.asarray(model.best_list(K, chosen), dtype=np.int64)
+    return Problem(model.name, query, cast(Chain | Browsing, model.users), best, chosen)
+
+
+def _known_reward(reward: str | None, known: Sequence[str]) -> str | None:
+    if reward is not None and reward not in known:
+        raise unknown_names("reward", [reward], known)
+    return reward

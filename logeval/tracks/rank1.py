@@ -1,0 +1,165 @@
+# mypy: allow-untyped-defs
+"""Environments of the rank-1 track: choose one item (row) and one position (column).
+
+In the PBM the click probabilities of (item, position) pairs are a matrix of rank 1,
+w(item) e(position), and the reward is the click (rank1elimkl, section 2). The synthetic problem
+has one row and one column that stand out: rank1(K, L, p, gap), their equation 8.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from logeval import seeds
+from logeval.arrays import Floats, Ints
+from logeval.errors import LogevalError
+from logeval.names import format_call, parse_call
+from logeval.tracks.problems import SYNTHETIC, Problem, examination, numbers
+from logeval.uniforms import Uniforms
+
+
+@dataclass(frozen=True)
+class Rank1Problem:
+    """One query: the click probability of row i and column j is u_bar[i] v_bar[j]."""
+
+    simulator: str
+    query: str
+    u_bar: Floats  # (L,) rows: attraction of the items
+    v_bar: Floats  # (K,) columns: examination of the positions
+    track: str = "rank1"
+    reward: str = "clicks"
+
+    @property
+    def L(self) -> int:
+        """Number of rows."""
+        return len(self.u_bar)
+
+    @property
+    def K(self) -> int:
+        """Number of columns."""
+        return len(self.v_bar)
+
+    @property
+    def best(self) -> Ints:
+        """The best row and column, (2,)."""
+        return np.array([np.argmax(self.u_bar), np.argmax(self.v_bar)])
+
+    def checksum(self) -> str:
+        """Equal for equal problems."""
+        values = np.concatenate([self.u_bar, [np.nan], self.v_bar]).astype("<f8")
+        return hashlib.sha256(values.tobytes()).hexdigest()[:16]
+
+
+def needle(K: int, L: int, p: float, gap: float) -> Rank1Problem:
+    """The needle in a haystack: K rows, L columns, p everywhere but p + gap at the first."""
+    name = format_call("rank1", {"K": K, "L": L, "p": p, "gap": gap})
+    if K < 1 or L < 1 or not 0 <= p <= p + gap <= 1:
+        raise LogevalError(f"{name}: K, L >= 1 and 0 <= p <= p + gap <= 1 must hold")
+    u, v = np.full(K, p), np.full(L, p)
+    u[0], v[0] = p + gap, p + gap
+    return Rank1Problem(name, SYNTHETIC, u, v)
+
+
+def parse_needle(text: str) -> Rank1Problem:
+    """The needle from its name, ``rank1(K=64,L=64,p=0.25,gap=0.5)``."""
+    kinds = {"K": int, "L": int, "p": float, "gap": float}
+    return needle(**numbers(text, parse_call(text)[1], kinds))
+
+
+def is_rank1(problem: Problem) -> bool:
+    """Whether the clicks of its users depend on item and position alone, as in a PBM."""
+    return examination(problem.users, problem.K) is not None
+
+
+def rank1_problem(problem: Problem) -> Rank1Problem:
+    """The rank-1 problem of a fitted PBM, from its ranking problem."""
+    v_bar = examination(problem.users, problem.K)
+    if v_bar is None:
+        raise LogevalError(
+            f"{problem.simulator}: the rank-1 track needs a PBM, whose clicks depend on item and "
+            "position alone"
+        )
+    return Rank1Problem(problem.simulator, problem.query, problem.users.w.astype(float), v_bar)
+
+
+@njit(cache=True, nogil=True)
+def step_pairs(A, u, query, start, u_bar, v_bar, clicks):
+    """The click on each replica's pair."""
+    for r in range(A.shape[0]):
+        q = query[r]
+        clicks[r, 0] = u[r, 0] < u_bar[start[q] + A[r, 0]] * v_bar[q, A[r, 1]]
+
+
+@njit(cache=True, nogil=True)
+def reward_pairs(A, query, start, u_bar, v_bar, out):
+    """The expected reward of each replica's pair."""
+    for r in range(A.shape[0]):
+        q = query[r]
+        out[r] = u_bar[start[q] + A[r, 0]] * v_bar[q, A[r, 1]]
+
+
+class Rank1Environment:
+    """R replicas of some queries; actions are pairs (R, 2), clicks (R, 1)."""
+
+    def __init__(
+        self, problems: Sequence[Rank1Problem], replicas: Sequence[tuple[int, int]], seed: int
+    ) -> None:
+        self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
+        self.K = problems[0].K
+        self.query = np.array([q for q, _ in replicas], dtype=np.int64)
+        self.L = np.array([problems[q].L for q, _ in replicas], dtype=np.int64)
+        self.best = np.stack([problems[q].best for q, _ in replicas])
+        self._start = np.cumsum([0, *(p.L for p in problems)], dtype=np.int64)
+        self._u_bar = np.concatenate([p.u_bar for p in problems])
+        self._v_bar = np.stack([p.v_bar for p in problems])
+        self._uniforms = Uniforms([self._generator("environment", r) for r in self.rows], 1)
+        self._clicks = np.empty((len(replicas), 1), dtype=np.int8)
+        self._reward = np.empty(len(replicas))
+        self._t = 0
+        self.pair_best: Floats | None = None  # the reward is that of a pair anyway
+        self.best_reward = self.reward(self.best).copy()
+
+    @property
+    def rows(self) -> range:
+        """The replicas, 0 to R - 1."""
+        return range(len(self.replicas))
+
+    def limits(self) -> Ints:
+        """(R, 2) the number of rows and columns."""
+        return np.stack([self.L, np.full_like(self.L, self.K)], axis=1)
+
+    def step(self, A: Ints) -> Ints:
+        """Show the pairs A (R, 2) to the next users; their clicks (R, 1)."""
+        self._t += 1
+        u = self._uniforms.at(self._t)
+        step_pairs(A, u, self.query, self._start, self._u_bar, self._v_bar, self._clicks)
+        return self._clicks
+
+    def reward(self, A: Ints) -> Floats:
+        """Expected reward of the pairs A, (R,), reused by the next call."""
+        reward_pairs(A, self.query, self._start, self._u_bar, self._v_bar, self._reward)
+        return self._reward
+
+    def pair_reward(self, A: Ints) -> Floats:
+        """The same."""
+        return self.reward(A)
+
+    def regret(self, A: Ints) -> Floats:
+        """Expected regret of the pairs A, (R,)."""
+        return self.best_reward - self.reward(A)
+
+    def free_samples(self, r: int, m: int) -> Ints:
+        """(m, L) clicks on every item, each shown at the most examined position."""
+        problem = self.problems[self.query[r]]
+        u = self._generator("sample", r).random((m, problem.L))
+        return (u < problem.u_bar * problem.v_bar.max()).astype(np.int8)
+
+    def _generator(self, purpose: str, r: int) -> np.random.Generator:
+        q, run = self.replicas[r]
+        problem = self.problems[q]
+        return seeds.generator(self.seed, purpose, "rank1", problem.simulator, problem.query, run)

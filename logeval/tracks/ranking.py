@@ -1,0 +1,236 @@
+# mypy: allow-untyped-defs
+"""Environments of the ranking track: lists in, clicks and expected rewards out.
+
+An environment holds R replicas (query x run) of users of one family, ``clicks.chain`` or
+``clicks.browsing``. The queries may differ in their number of items: item parameters lie in
+flat arrays, those of query q from ``start[q]`` to ``start[q + 1]``.
+
+Regret is the expected reward of the best list minus that of the list shown, both from the
+same function, so that the best list has regret exactly 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from logeval import seeds
+from logeval.arrays import Floats, Ints
+from logeval.clicks.models import browsing, chain
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.chain import Chain
+from logeval.errors import LogevalError
+from logeval.tracks.problems import REWARDS, Problem, examination
+from logeval.uniforms import Uniforms
+
+SATISFACTION, CLICKS, ANY_CLICK = range(3)
+
+
+@njit(cache=True, nogil=True)
+def step_chain(A, u, query, start, w, stay_item, stay_position, skip, clicks):
+    """Clicks of one user per replica."""
+    K = A.shape[1]
+    w_k, stay_k = np.empty(K), np.empty(K)
+    for r in range(A.shape[0]):
+        q = query[r]
+        for k in range(K):
+            e = start[q] + A[r, k]
+            w_k[k] = w[e]
+            stay_k[k] = stay_item[e] * stay_position[q, k]
+        chain.sample_one(w_k, stay_k, skip[q], u[r], clicks[r])
+
+
+@njit(cache=True, nogil=True)
+def reward_chain(
+    A, query, start, w, stay_item, stay_position, skip, sat_item, sat_position, kind, out
+):
+    """Expected reward of each replica's list."""
+    K = A.shape[1]
+    w_k, stay_k, sat_k = np.empty(K), np.empty(K), np.empty(K)
+    for r in range(A.shape[0]):
+        q = query[r]
+        for k in range(K):
+            e = start[q] + A[r, k]
+            w_k[k] = w[e]
+            stay_k[k] = stay_item[e] * stay_position[q, k]
+            sat_k[k] = sat_item[e] * sat_position[q, k]
+        if kind == SATISFACTION:
+            out[r] = chain.satisfaction_one(w_k, stay_k, skip[q], sat_k)
+        elif kind == CLICKS:
+            out[r] = chain.clicks_one(w_k, stay_k, skip[q])
+        else:
+            out[r] = chain.any_click_one(w_k, skip[q])
+
+
+@njit(cache=True, nogil=True)
+def step_browsing(A, u, query, start, w, e, clicks):
+    """Clicks of one user per replica."""
+    K = A.shape[1]
+    w_k = np.empty(K)
+    for r in range(A.shape[0]):
+        q = query[r]
+        for k in range(K):
+            w_k[k] = w[start[q] + A[r, k]]
+        browsing.sample_one(w_k, e[q], u[r], clicks[r])
+
+
+@njit(cache=True, nogil=True)
+def reward_browsing(A, query, start, w, e, kind, out):
+    """Expected reward of each replica's list."""
+    K = A.shape[1]
+    w_k, p_k, last = np.empty(K), np.empty(K), np.empty(K + 1)
+    for r in range(A.shape[0]):
+        q = query[r]
+        for k in range(K):
+            w_k[k] = w[start[q] + A[r, k]]
+        if kind == CLICKS:
+            browsing.click_probs_one(w_k, e[q], p_k, last)
+            out[r] = p_k.sum()
+        else:
+            none = 1.0
+            for k in range(K):
+                none *= 1.0 - w_k[k] * e[q, k, 0]
+            out[r] = 1.0 - none
+
+
+class RankingEnvironment:
+    """R replicas of the users of some queries; every replica has its own stream of users.
+
+    ``replicas`` are pairs (index of the problem, run). Users depend on the seed, simulator,
+    query and run, and not on the policy: all policies meet the same ones.
+    """
+
+    def __init__(
+        self, problems: Sequence[Problem], replicas: Sequence[tuple[int, int]], seed: int
+    ) -> None:
+        self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
+        self.K = problems[0].K
+        self.query = np.array([q for q, _ in replicas], dtype=np.int64)
+        self.L = np.array([problems[q].L for q, _ in replicas], dtype=np.int64)
+        self.best = np.stack([problems[q].best for q, _ in replicas])
+        self._start = np.cumsum([0, *(p.L for p in problems)], dtype=np.int64)
+        self._users = _family(problems, self.K)
+        self._kind = REWARDS.index(problems[0].reward)
+        self._uniforms = Uniforms([self._generator("environment", r) for r in self.rows], self.K)
+        self._clicks = np.empty((len(replicas), self.K), dtype=np.int8)
+        self._reward = np.empty(len(replicas))
+        self._t = 0
+        self.best_reward = self.reward(self.best).copy()
+        self._top = _TopPairs.of(problems, self.query)
+        self.pair_best: Floats | None = None if self._top is None else self._top.best
+
+    @property
+    def rows(self) -> range:
+        """The replicas, 0 to R - 1."""
+        return range(len(self.replicas))
+
+    def limits(self) -> Ints:
+        """(R, K) the number of items."""
+        return np.repeat(self.L[:, None], self.K, axis=1)
+
+    def step(self, A: Ints) -> Ints:
+        """Show the lists A (R, K) to the next users; their clicks (R, K), reused by the next."""
+        self._t += 1
+        u = self._uniforms.at(self._t)
+        self._users.step(A, u, self.query, self._start, self._clicks)
+        return self._clicks
+
+    def reward(self, A: Ints) -> Floats:
+        """Expected reward of the lists A, (R,), reused by the next call."""
+        self._users.reward(A, self.query, self._start, self._kind, self._reward)
+        return self._reward
+
+    def regret(self, A: Ints) -> Floats:
+        """Expected regret of the lists A, (R,)."""
+        return self.best_reward - self.reward(A)
+
+    def pair_reward(self, A: Ints) -> Floats:
+        """P(click) at the most examined position, (R,): what the rank-1 track earns; PBM only."""
+        if self._top is None:
+            raise LogevalError("only a PBM has the reward of a pair")
+        return self._top.reward(A)
+
+    def free_samples(self, r: int, m: int) -> Ints:
+        """(m, L) clicks on every item of replica r, each shown alone at the first position."""
+        problem = self.problems[self.query[r]]
+        p = problem.users.w
+        if isinstance(problem.users, Browsing):
+            p = p * problem.users.e[0, 0]
+        u = self._generator("sample", r).random((m, problem.L))
+        return (u < p).astype(np.int8)
+
+    def _generator(self, purpose: str, r: int) -> np.random.Generator:
+        q, run = self.replicas[r]
+        problem = self.problems[q]
+        return seeds.generator(self.seed, purpose, problem.simulator, problem.query, run)
+
+
+class _TopPairs:
+    """The pair that a list shows at the most examined position of a PBM."""
+
+    def __init__(self, problems: Sequence[Problem], e: Sequence[Floats], query: Ints) -> None:
+        start = np.cumsum([0, *(p.L for p in problems)])
+        self._click = np.concatenate(
+            [p.users.w * e_q.max() for p, e_q in zip(problems, e, strict=True)]
+        )
+        self._start = start[query]
+        self._position = np.array([np.argmax(e_q) for e_q in e])[query]
+        self._rows = np.arange(len(query))
+        best = [p.users.w.max() * e_q.max() for p, e_q in zip(problems, e, strict=True)]
+        self.best = np.array(best)[query]
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem], query: Ints) -> _TopPairs | None:
+        found = [examination(p.users, p.K) for p in problems]
+        e = [e_q for e_q in found if e_q is not None]
+        return cls(problems, e, query) if len(e) == len(problems) else None
+
+    def reward(self, A: Ints) -> Floats:
+        clicks: Floats = self._click[self._start + A[self._rows, self._position]]
+        return clicks
+
+
+class _Chains:
+    """Parameters of several queries whose users are chains."""
+
+    def __init__(self, users: Sequence[Chain], K: int) -> None:
+        self.w = np.concatenate([u.w for u in users]).astype(float)
+        self.stay_item = np.concatenate([u.stay_item for u in users]).astype(float)
+        self.sat_item = np.concatenate([u.sat_item for u in users]).astype(float)
+        self.stay_position = np.array([u.stay_position[:K] for u in users], dtype=float)
+        self.sat_position = np.array([u.sat_position[:K] for u in users], dtype=float)
+        self.skip = np.array([u.skip for u in users], dtype=float)
+
+    def step(self, A: Ints, u: Floats, query: Ints, start: Ints, clicks: Ints) -> None:
+        step_chain(
+            A, u, query, start, self.w, self.stay_item, self.stay_position, self.skip, clicks
+        )  # fmt: skip
+
+    def reward(self, A: Ints, query: Ints, start: Ints, kind: int, out: Floats) -> None:
+        reward_chain(
+            A, query, start, self.w, self.stay_item, self.stay_position, self.skip,
+            self.sat_item, self.sat_position, kind, out,
+        )  # fmt: skip
+
+
+class _Browsings:
+    """Parameters of several queries whose users browse."""
+
+    def __init__(self, users: Sequence[Browsing], K: int) -> None:
+        self.w = np.concatenate([u.w for u in users]).astype(float)
+        self.e = np.array([u.e[:K, : K + 1] for u in users], dtype=float)
+
+    def step(self, A: Ints, u: Floats, query: Ints, start: Ints, clicks: Ints) -> None:
+        step_browsing(A, u, query, start, self.w, self.e, clicks)
+
+    def reward(self, A: Ints, query: Ints, start: Ints, kind: int, out: Floats) -> None:
+        reward_browsing(A, query, start, self.w, self.e, kind, out)
+
+
+def _family(problems: Sequence[Problem], K: int) -> _Chains | _Browsings:
+    chains = [p.users for p in problems if isinstance(p.users, Chain)]
+    if len(chains) == len(problems):
+        return _Chains(chains, K)
+    return _Browsings([p.users for p in problems if isinstance(p.users, Browsing)], K)

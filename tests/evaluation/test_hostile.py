@@ -1,0 +1,135 @@
+"""Policies, folders and models that are not as they should be."""
+
+import numpy as np
+import pytest
+
+import logeval
+
+PROBLEM = "B_LB(L=8,K=2,p=0.5,gap=0.4)"
+
+
+class Worst:
+    """The worst list, always."""
+
+    def __init__(self, setting):
+        self.A = np.tile(setting.L[:, None] - 1 - np.arange(setting.K), 1)
+        self.best = setting.best
+
+    def recommend(self, t):
+        return self.A
+
+    def update(self, t, A, clicks):
+        pass
+
+
+class Cheating(Worst):
+    """The worst list, and the best one written over it afterwards."""
+
+    def update(self, t, A, clicks):
+        A[:] = self.best
+        self.A[:] = 10**6
+
+    def recommend(self, t):
+        self.A = np.tile(np.arange(8)[None, ::-1][:, :2], (len(self.best), 1)).copy()
+        return self.A
+
+
+class Elsewhere(Worst):
+    TRACK = "rank-1"
+
+
+def regret(policy, **options):
+    options = {"horizon": 50, "runs": 1, "quiet": True} | options
+    return logeval.evaluate(problem=PROBLEM, policies=[policy], **options).summary()["regret"][0]
+
+
+def test_a_policy_cannot_change_what_it_has_shown():
+    assert regret(Cheating) == regret(Worst) > 0
+
+
+def test_a_policy_of_an_unknown_track_is_refused():
+    with pytest.raises(logeval.LogevalError, match="unknown track of a policy: 'rank-1'"):
+        regret(Elsewhere)
+
+
+def test_runs_of_an_edited_policy_are_not_taken_for_the_new_one(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    body = "from tests.evaluation.test_hostile import Worst\nclass M(Worst):\n    x = {}\n"
+    (tmp_path / "mine_edited.py").write_text(body.format(1))
+    regret("mine_edited:M", out=tmp_path / "out")
+    regret("mine_edited:M", out=tmp_path / "out")
+    import mine_edited
+
+    (tmp_path / "mine_edited.py").write_text(body.format(2))
+    import importlib
+    import linecache
+
+    linecache.checkcache()
+    importlib.reload(mine_edited)
+    with pytest.raises(logeval.LogevalError, match="the code of policy mine_edited:M"):
+        regret("mine_edited:M", out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (":M", "cannot import"),
+        ("tests.evaluation.test_hostile:Worst(x=1)", "cannot be made"),
+        ("tests.evaluation.nothing:M", "cannot import"),
+        ("tests.evaluation.test_hostile:Nobody", "there is no Nobody"),
+    ],
+)
+def test_a_policy_that_cannot_be_made_is_named(name, message):
+    with pytest.raises(logeval.LogevalError, match=message):
+        regret(name)
+
+
+def test_a_run_that_was_killed_at_its_very_start_can_be_run_again(tmp_path):
+    (tmp_path / "out" / "units").mkdir(parents=True)
+    (tmp_path / "out" / ".manifest").mkdir()
+    assert regret("Random", out=tmp_path / "out") > 0
+    assert not (tmp_path / "out" / "units").exists()
+
+
+def test_a_damaged_unit_is_computed_again(tmp_path):
+    expected = regret("Random")
+    regret("Oracle", out=tmp_path / "out")
+    (tmp_path / "out" / "units").mkdir()
+    (tmp_path / "out" / "units" / "0123.parquet").write_bytes(b"")
+    assert regret("Random", out=tmp_path / "out") == expected
+
+
+def test_a_unit_that_overlaps_what_is_there_adds_no_row_twice(tmp_path):
+    regret("Random", runs=3, out=tmp_path / "three")
+    regret("Random", runs=2, out=tmp_path / "two")
+    (tmp_path / "two" / "units").mkdir()
+    more = (tmp_path / "three" / "runs.parquet").read_bytes()
+    (tmp_path / "two" / "units" / "0123.parquet").write_bytes(more)
+    regret("Random", runs=3, out=tmp_path / "two")
+    assert (tmp_path / "two" / "runs.parquet").read_bytes() == more
+
+
+def test_two_models_of_the_same_query_are_refused(tmp_path):
+    logeval.generate(tmp_path / "log.tsv", sessions=500, queries=3, quiet=True)
+    log = logeval.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
+    models = list(logeval.fit_models(log, "dcm", top_queries=1, quiet=True))
+    with pytest.raises(logeval.LogevalError, match="two models DCM of query 1"):
+        logeval.evaluate(models + models, policies=["Random"], horizon=5, runs=1, quiet=True)
+
+
+def test_an_optimum_of_zero_is_no_share():
+    runs = logeval.evaluate(
+        problem="B_LB(L=4,K=2,p=0,gap=0)", policies=["Random"], horizon=5, runs=1, quiet=True
+    )
+    assert runs.summary()["relative_regret"][0] == 0
+
+
+def test_synthetic_problems_of_both_tracks_run_side_by_side():
+    runs = logeval.evaluate(
+        problem=[PROBLEM, "rank1(K=2,L=2,p=0.2,gap=0.5)"],
+        policies=["dcmKL-UCB", "Rank1ElimKL"],
+        horizon=20,
+        runs=1,
+        quiet=True,
+    )
+    assert set(runs.summary()["track"]) == {"ranking", "rank1"}

@@ -1,0 +1,114 @@
+"""Whether two versions of logeval write the same rows.
+
+Run it with the old version, change the code, run it again and compare::
+
+    python tests/same_rows.py write before
+    python tests/same_rows.py write after
+    python tests/same_rows.py compare before after
+
+It runs the demo recipe, one synthetic problem per track and every policy of the registry on fitted
+models, and compares serps, models and runs row by row, whatever their files are called and however
+they are cut. It is a script and not a test: rows may change for a reason, which then belongs into
+the commit message.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.dataset as ds
+
+LISTS = ["CascadeUCB1", "CascadeKL-UCB", "CascadeKL-UCB(order=ascending)", "dcmKL-UCB"]
+LISTS += ["dcmKL-UCB(init=rounds)", "First-Click", "Last-Click", "RankedUCB1", "RankedKL-UCB"]
+LISTS += ["RankedKL-UCB(collision=random)", "RankedKL-UCB(init=rounds)", "RankedExp3"]
+LISTS += ["RankedExp3(collision=random)"]
+PAIRS = ["Rank1ElimKL", "Rank1Elim", "UCB1Elim", "UCB1", "KL-UCB", "TS"]
+ENDS = ["Random", "Oracle"]
+ITEMS_AND_POSITIONS = ["positions", "items"]  # rows of the models table that are not parameters
+
+
+def write(folder: Path) -> None:
+    """Run every command into ``folder``."""
+    folder.mkdir(parents=True)
+    _logeval("run", "pipelines/demo.toml", "--set", f"out='{folder / 'demo'}'")
+    models = folder / "demo" / "models"
+    for model in ("dbn", "ubm", "ccm", "sdbn", "cm"):
+        log = folder / "demo" / "log"
+        out = folder / f"models-{model}"
+        _logeval("fit-models", log, "--model", model, "--top-queries", 3, "--out", out)
+        _evaluate(folder / f"runs-{model}", [out], LISTS[3:4] + ENDS, 300)
+    _evaluate(folder / "runs-models", [models], LISTS + PAIRS + ENDS, 1000)
+    problem = ["--problem", "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)"]
+    _evaluate(folder / "runs-ranking", problem, LISTS + ENDS, 5000)
+    problem = ["--problem", "rank1(K=6,L=4,p=0.25,gap=0.5)"]
+    _evaluate(folder / "runs-rank1", problem, PAIRS + ENDS, 20000)
+
+
+def _evaluate(out: Path, problem: list[object], policies: list[str], horizon: int) -> None:
+    named = [part for policy in policies for part in ("--policy", policy)]
+    size = ["--horizon", horizon, "--runs", 2, "--seed", 3]
+    _logeval("evaluate", *problem, *named, *size, "--out", out)
+
+
+def _logeval(*arguments: object) -> None:
+    command = [sys.executable, "-m", "logeval.cli", *map(str, arguments)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def compare(before: Path, after: Path) -> int:
+    """Print what differs; how many tables do."""
+    wrong = 0
+    for name, old, new in _tables(before, after):
+        same = old.equals(new)
+        wrong += not same
+        print(f"{name}: {len(old)} rows", "same" if same else f"DIFFER (now {len(new)})")
+    return wrong
+
+
+def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    found = []
+    for name in ("demo/log", "demo/log/truth"):
+        found.append((name, _rows(before / name), _rows(after / name)))
+    for old in sorted(before.glob("**/models.parquet")):
+        name = old.relative_to(before)
+        if "truth" not in name.parts:
+            found.append((str(name), _parameters(old), _parameters(after / name)))
+    for kind in ("demo/runs", "runs-*"):
+        folders = [
+            sorted(
+                {f.parent for f in d.glob(f"{kind}/**/runs.parquet")}
+                | {f.parent for f in d.glob(f"{kind}/runs.parquet")}
+            )
+            for d in (before, after)
+        ]
+        for old, new in zip(*folders, strict=True):
+            name = f"{old.relative_to(before)}"
+            found.append((name, _rows(old / "runs.parquet"), _rows(new / "runs.parquet")))
+    return found
+
+
+def _rows(path: Path) -> pd.DataFrame:
+    files = [path] if path.is_file() else sorted(path.glob("*.parquet"))
+    if not files:
+        return pd.DataFrame()
+    table = ds.dataset(files).to_table()
+    return table.to_pandas().map(
+        lambda v: tuple(v) if hasattr(v, "__len__") and not isinstance(v, str) else v
+    )
+
+
+def _parameters(path: Path) -> pd.DataFrame:
+    """The parameters of a models table, in an order of their own."""
+    rows = _rows(path)
+    rows = rows[~rows["parameter"].isin(ITEMS_AND_POSITIONS)]
+    return rows.sort_values(list(rows.columns[:9])).reset_index(drop=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "write":
+        write(Path(sys.argv[2]))
+    else:
+        raise SystemExit(compare(Path(sys.argv[2]), Path(sys.argv[3])))
