@@ -136,8 +136,8 @@ def _clicks(world: World, query: Ints, lists: Ints, uniforms: Floats) -> Ints:
         index: dict[str, Any] = {
             "item": lists,
             "position": query,
-            "scalar": 0,
-        }  # scalars are equal for all
+            "scalar": 0,  # equal for all queries
+        }
         x = {p.field: values[p.field][index[p.kind]] for p in kind.PARAMETERS}
         skip, examined = float(kind.formulas.skip(x)), np.empty(len(lists), np.int64)
         chain.sample_rows(x["w"], kind.formulas.stay(x), skip, uniforms, clicks, examined)
