@@ -184,4 +184,3 @@ def written_here(folder: Path) -> set[str]:
 def _shown(value: Any) -> str:
     text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else "another one"
-

@@ -51,36 +51,26 @@ def fit_models(
     sessions such as 0.1, or ``"days:25-27"``) the rest is fitted and the held-out part scored.
     With ``out`` the models are written there, unless they are there already.
     """
-    names = model_names([models] if isinstance(models, str) else models)
-    if method is not None and method not in METHODS:
-        raise unknown_names("method", [method], METHODS)
-    for kind, value, known in (
-        ("scope", scope, SCOPES),
-        ("last termination", last_termination, LAST),
-    ):
-        if value not in known:
-            raise unknown_names(kind, [value], known)
     path = Path(getattr(log, "path", log))
-    tables.read_manifest(path)
     chosen = (
         None if queries is None else [Query.parse(q) if isinstance(q, str) else q for q in queries]
     )
-    arguments = {
-        "models": names,
-        "method": method,
-        "scope": scope,
-        "smoothing": check(smoothing),
-        "top_queries": top_queries,
-        "queries": None if chosen is None else [str(q) for q in chosen],
-        "min_impressions": min_impressions,
-        "holdout": None if holdout is None else str(holdout),
-        "iterations": iterations,
-        "tolerance": tolerance,
-        "last_termination": last_termination,
-        "seed": seed,
-    }
-    inputs = [{"log": tables.checksum(path / tables.MANIFEST)}]
-    manifest = tables.manifest_of("fit-models", arguments, inputs)
+    manifest = wanted_manifest(
+        path,
+        models,
+        method=method,
+        scope=scope,
+        smoothing=smoothing,
+        top_queries=top_queries,
+        queries=chosen,
+        min_impressions=min_impressions,
+        holdout=holdout,
+        iterations=iterations,
+        tolerance=tolerance,
+        last_termination=last_termination,
+        seed=seed,
+    )
+    names = manifest["arguments"]["models"]
     if out is not None and tables.same_work(Path(out), manifest):
         return read_models(out)
 
@@ -108,6 +98,40 @@ def fit_models(
     if out is not None:
         result.write(out)
     return result
+
+
+def wanted_manifest(
+    log: Path,
+    models: str | Iterable[str],
+    *,
+    method: str | None,
+    scope: str,
+    smoothing: str,
+    queries: Iterable[Query | str] | None,
+    holdout: str | float | None,
+    last_termination: str,
+    **numbers: float | None,
+) -> tables.Manifest:
+    """The manifest of the models that ``fit_models`` with these arguments writes."""
+    if method is not None and method not in METHODS:
+        raise unknown_names("method", [method], METHODS)
+    for kind, value, known in (
+        ("scope", scope, SCOPES),
+        ("last termination", last_termination, LAST),
+    ):
+        if value not in known:
+            raise unknown_names(kind, [value], known)
+    arguments = {
+        "models": model_names([models] if isinstance(models, str) else models),
+        "method": method,
+        "scope": scope,
+        "smoothing": check(smoothing),
+        "queries": None if queries is None else [str(q) for q in queries],
+        "holdout": None if holdout is None else str(holdout),
+        "last_termination": last_termination,
+        **numbers,
+    }
+    return tables.manifest_of("fit-models", arguments, [{"log": tables.identity(log)}])
 
 
 def read_patterns(

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logeval import tables
+from logeval import manifests, tables
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import AnyProblem, Key
 from logeval.evaluation.hardness import united
 from logeval.tables import RUNS
 
-OURS = ("units", ".manifest")  # what a run that was killed at its very start leaves behind
+OURS = ("units", manifests.MARKER)  # what a run that was killed at its very start leaves behind
 KEY = ("simulator", "track", "policy", "query", "run")
 
 
@@ -64,11 +64,7 @@ class Store:
         self.units.mkdir(parents=True, exist_ok=True)
         for partial in self.folder.glob("**/*.partial"):
             partial.unlink()
-        staging = self.folder / ".manifest"
-        staging.mkdir(exist_ok=True)
-        tables.write_manifest(staging, manifest)
-        os.replace(staging / tables.MANIFEST, self.folder / tables.MANIFEST)
-        staging.rmdir()
+        tables.write_manifest(self.folder, manifest, among=())
 
     def _refuse_differences(self, found: dict[str, Any], asked: dict[str, Any]) -> None:
         if found.get("stage") != "evaluate":

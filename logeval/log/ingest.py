@@ -231,10 +231,9 @@ def why(
     sources: Sequence[str | Path],
     out: Path,
     *,
-    format: str = "auto",
-    max_bad: float = 0.01,
-    column_map: dict[str, str] | None = None,
-    **_: object,
+    format: str,
+    max_bad: float,
+    column_map: dict[str, str] | None,
 ) -> str | None:
     """Why ``out`` is not what ``ingest`` makes of these files; None if it is."""
     _check_readable(sources)
@@ -247,9 +246,7 @@ def why(
     return tables.why(out, tables.manifest_of("ingest", arguments, inputs))
 
 
-def _arguments(
-    format: str, max_bad: float, column_map: dict[str, str] | None
-) -> tables.Manifest:
+def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -> tables.Manifest:
     check_format(format)
     if column_map and format == "auto":
         format = TABLE

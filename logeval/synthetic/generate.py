@@ -45,7 +45,9 @@ def generate(
     Returns the folder of the true models. Memory does not depend on the number of sessions.
     """
     out, truth = Path(out), truth_folder(out)
-    wanted = wanted_manifest(out, format, sessions, queries, model, seed)
+    wanted = wanted_manifest(
+        out, format=format, sessions=sessions, queries=queries, model=model, seed=seed
+    )
     if out.is_dir():
         raise LogevalError(f"{out}: is a folder; name a file for the log")
     if not overwrite and (out.exists() or truth.exists()):
@@ -75,12 +77,7 @@ def generate(
 
 
 def wanted_manifest(
-    out: str | Path,
-    format: str = "yandex-personalized",
-    sessions: int = 50_000,
-    queries: int = 1_000,
-    model: str = "DCM",
-    seed: int = 0,
+    out: str | Path, *, format: str, sessions: int, queries: int, model: str, seed: int
 ) -> tables.Manifest:
     """The manifest of the true models that ``generate`` with these arguments writes."""
     if format not in FORMATS:
