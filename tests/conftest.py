@@ -1,9 +1,11 @@
-"""Compiled kernels are cached by the state of the source tree.
+"""Compiled kernels are cached by the state of the source that they are made from.
 
-numba's own cache does not notice an edit in a callee of another file, so each state of the
-source gets a cache folder of its own.
+numba's own cache does not notice an edit in a callee of another file, so each state of the files
+with kernels, and of all that they import, gets a cache folder of its own. The workers of one run
+and the processes that tests start share it.
 """
 
+import ast
 import hashlib
 import os
 from pathlib import Path
@@ -11,9 +13,27 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
+def _imported(file: Path) -> set[Path]:
+    """The files of logeval that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    paths = [ROOT / name.replace(".", "/") for name in names if name.startswith("logeval")]
+    files = [p.with_suffix(".py") for p in paths] + [p / "__init__.py" for p in paths]
+    return {file for file in files if file.exists()}
+
+
 def _source_hash() -> str:
+    found: set[Path] = set()
+    new = {p for p in (ROOT / "logeval").rglob("*.py") if "numba" in p.read_text()}
+    while new:
+        found |= new
+        new = set().union(*map(_imported, new)) - found
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "logeval").rglob("*.py")):
+    for path in sorted(found):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
