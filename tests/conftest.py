@@ -14,21 +14,18 @@ ROOT = Path(__file__).parent.parent
 
 
 def _imported(file: Path) -> set[Path]:
-    """The files of logeval that a file imports."""
+    """The files of logeval that a file imports names from; kernels use no others."""
     names = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("logeval"):
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    paths = [ROOT / name.replace(".", "/") for name in names if name.startswith("logeval")]
-    files = [p.with_suffix(".py") for p in paths] + [p / "__init__.py" for p in paths]
+    files = [ROOT / f"{name.replace('.', '/')}.py" for name in names]
     return {file for file in files if file.exists()}
 
 
 def _source_hash() -> str:
     found: set[Path] = set()
-    new = {p for p in (ROOT / "logeval").rglob("*.py") if "numba" in p.read_text()}
+    new = {p for p in (ROOT / "logeval").rglob("*.py") if "njit" in p.read_text()}
     while new:
         found |= new
         new = set().union(*map(_imported, new)) - found
