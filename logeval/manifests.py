@@ -50,17 +50,18 @@ def manifest_of(
     }
 
 
-def write_manifest(folder: Path, manifest: Manifest, among: Iterable[Path] | None = None) -> None:
-    """Write the manifest of a folder, with size, checksum and rows of every file in it.
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder, with size, checksum and rows of every file in it."""
+    listed = [f for f in sorted(folder.rglob("*")) if f.is_file()]
+    names = {f.relative_to(folder).as_posix(): f for f in listed}
+    records = {name: record(f) for name, f in names.items() if name not in (MANIFEST, MARKER)}
+    write_records(folder, {**manifest, "files": records})
 
-    ``among`` names the files if the folder holds others that are not part of the output.
-    """
-    found = sorted(folder.rglob("*")) if among is None else sorted(among)
-    listed = [f for f in found if f.is_file() and f.name not in (MANIFEST, MARKER)]
-    records = {f.relative_to(folder).as_posix(): record(f) for f in listed}
-    files.write_text(folder / MARKER, "\n".join(records) + "\n")
-    text = json.dumps({**manifest, "files": records}, indent=1, sort_keys=True)
-    files.write_text(folder / MANIFEST, text + "\n")
+
+def write_records(folder: Path, manifest: Manifest) -> None:
+    """Write a manifest that has its records of files already."""
+    files.write_text(folder / MARKER, "".join(f"{name}\n" for name in manifest["files"]))
+    files.write_text(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
 
 
 def record(file: Path) -> Manifest:
@@ -107,17 +108,21 @@ def check_files(folder: Path, manifest: Manifest, names: Iterable[str] | None = 
             raise LogevalError(f"{file}: is not in {folder / MANIFEST}; {remedy}")
         if not file.is_file():
             raise LogevalError(f"{file}: is missing; {remedy}")
-        if file.stat().st_size != listed[name]["bytes"] or (
-            files.crc32(file) != listed[name]["crc32"]
-        ):
+        # a table that grows is replaced after its manifest: until then the old one is right
+        known = [listed[name], *filter(None, [manifest.get("replaced", {}).get(name)])]
+        if not any(_is(file, record) for record in known):
             raise LogevalError(
                 f"{file}: is damaged (not the bytes that its manifest vouches for); {remedy}"
             )
     for inner in sorted({(folder / name).parent for name in wanted} - {folder}):
         for file in sorted(inner.iterdir()):
-            known = file.is_dir() or file.relative_to(folder).as_posix() in listed
-            if not known and not file.name.startswith("."):
+            ours = file.is_dir() or file.relative_to(folder).as_posix() in listed
+            if not ours and not file.name.startswith("."):
                 raise LogevalError(f"{file}: was not written by logeval; move it away")
+
+
+def _is(file: Path, record: Manifest) -> bool:
+    return bool(file.stat().st_size == record["bytes"] and files.crc32(file) == record["crc32"])
 
 
 def command(folder: Path, manifest: Manifest) -> str:

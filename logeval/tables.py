@@ -38,7 +38,7 @@ from logeval.schemas import TABLES as TABLES
 OLD = ".old"  # where the entries that are being replaced wait for the new ones
 
 
-def write_parquet(table: pa.Table, path: Path) -> None:
+def write_parquet(table: pa.Table, path: Path | pa.NativeFile) -> None:
     """Write one Parquet file (zstd), statistics on, one row group per 128 Ki rows."""
     pq.write_table(
         table,
@@ -78,8 +78,7 @@ def read_table(path: Path | str, name: str) -> pa.Table:
     file = path / f"{name}.parquet"
     if file.name not in manifest["files"] and not file.exists():
         raise LogevalError(f"{path}: there is no {name}.parquet here; is it a {name} folder?")
-    if manifest["stage"] != "evaluate":  # whose files grow
-        check_files(path, manifest, [file.name])
+    check_files(path, manifest, [file.name])
     table = pq.read_table(file)
     missing = [n for n in schema.names if n not in table.column_names]
     if missing:

@@ -26,6 +26,7 @@ def plot_regret(
     *,
     ax: Axes | None = None,
     simulator: str | None = None,
+    track: str | None = None,
     log_x: bool = False,
     per_query: bool = False,
     bounds: Mapping[str, np.ndarray | float] | None = None,
@@ -36,13 +37,19 @@ def plot_regret(
     ``bounds`` adds dotted lines, by name: a value per checkpoint, or a slope in log t (a lower
     bound of ``logeval.evaluation.theory``).
     """
-    simulators = runs.simulators() if simulator is None else [simulator]
-    if len(simulators) > 1:
-        raise LogevalError(f"choose one simulator to plot: {', '.join(simulators)}")
-    name = simulators[0]
+    panels = [
+        panel
+        for panel in runs.panels()
+        if simulator in (panel.simulator, None) and track in (panel.track, None)
+    ]
+    if len(panels) != 1:
+        known = ", ".join(runs.title(panel) for panel in panels or runs.panels())
+        raise LogevalError(f"choose one simulator and track to plot: {known}")
+    (panel,) = panels
+    name = runs.title(panel)
     if not per_query:
         ax = ax if ax is not None else new_axes(5, 3.6)
-        curves = runs.curves(name)
+        curves = runs.curves(panel.simulator, track=panel.track)
         _draw(ax, curves, log_x)
         _draw_bounds(ax, curves, bounds or {})
         ax.set(xlabel="step t", ylabel="cumulative regret", title=name)
@@ -54,11 +61,11 @@ def plot_regret(
     size = (2.4 * n_columns, 2.0 * n_rows + 0.6)
     figure = Figure(figsize=size, layout="constrained")
     axes: np.ndarray = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-    for panel, query in zip(axes.flat, queries, strict=False):
-        _draw(panel, runs.curves(name, query), log_x)
-        panel.set_title(query, fontsize="small")
-    for panel in axes.flat[len(queries) :]:
-        panel.set_visible(False)
+    for one, query in zip(axes.flat, queries, strict=False):
+        _draw(one, runs.curves(panel.simulator, query, panel.track), log_x)
+        one.set_title(query, fontsize="small")
+    for one in axes.flat[len(queries) :]:
+        one.set_visible(False)
     figure.supxlabel("step t")
     figure.supylabel(f"cumulative regret ({name})")
     handles, labels = axes.flat[0].get_legend_handles_labels()
@@ -70,16 +77,16 @@ def save_regret(
     runs: Runs, out: Path | str, *, log_x: bool = False, per_query: bool = False
 ) -> Path:
     """Write the figure to a file; several simulators get a panel each."""
-    simulators = runs.simulators()
-    if per_query and len(simulators) > 1:
+    panels = runs.panels()
+    if per_query and len(panels) > 1:
         raise LogevalError("small multiples need runs of one simulator")
     check_kind(out)
     if per_query:
-        axes: Any = plot_regret(runs, log_x=log_x, per_query=True)
-        return save_figure(axes.flat[0].figure, out)
-    figure, panels = new_panels(len(simulators))
-    for ax, simulator in zip(panels, simulators, strict=True):
-        plot_regret(runs, ax=ax, simulator=simulator, log_x=log_x)
+        small: Any = plot_regret(runs, log_x=log_x, per_query=True)
+        return save_figure(small.flat[0].figure, out)
+    figure, axes = new_panels(len(panels))
+    for ax, panel in zip(axes, panels, strict=True):
+        plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track, log_x=log_x)
     return save_figure(figure, out)
 
 
