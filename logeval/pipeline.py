@@ -27,7 +27,6 @@ from logeval.clicks import fit
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation import api
 from logeval.log import ingest
-from logeval.policies.registry import parse_policies
 from logeval.reports import report
 from logeval.synthetic import generate
 
@@ -205,9 +204,10 @@ def _call(recipe: Recipe, stage: str) -> _Call:
         )
     runs, asked = _runs_folder(recipe), recipe.stages["evaluate"]
     if stage == "evaluate":
+        chosen = {k: v for k, v in arguments.items() if k not in ("workers", "scheduler")}
         return _Call(
             runs,
-            lambda: _missing_runs(runs, asked["policies"], asked["runs"]),
+            lambda: api.missing_runs(runs, models, **chosen),
             lambda quiet: function(models, **arguments, out=runs, quiet=quiet),
         )
     given = {
@@ -225,23 +225,6 @@ def _call(recipe: Recipe, stage: str) -> _Call:
         lambda: tables.why(out, report.wanted_manifest([runs], **arguments, **given)),
         lambda quiet: function([runs], out, **arguments, **given, quiet=quiet),
     )
-
-
-def _missing_runs(folder: Path, policies: Sequence[str], runs: int) -> str | None:
-    """Why a runs table does not hold all that is asked for; None if it does."""
-    if not (folder / "runs.parquet").exists():
-        return "there is no output yet"
-    try:
-        if (made_by := tables.read_manifest(folder)["version"]) != __version__:
-            return f"it was made by logeval {made_by}"
-        rows = tables.read_table(folder, "runs")
-    except LogevalError as error:
-        return str(error).partition(";")[0]
-    done = rows.select(["policy", "run"]).to_pandas().groupby("policy")["run"].nunique()
-    for policy in (spec.name for spec in parse_policies(policies)):
-        if (n := done.get(policy, 0)) < runs:
-            return f"{policy} has {n} runs, and {runs} are asked for"
-    return None
 
 
 def _arguments(recipe: Recipe, stage: str) -> dict[str, Any]:

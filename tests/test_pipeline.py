@@ -52,7 +52,7 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
         "generate": None,
         "ingest": None,
         "fit-models": None,
-        "evaluate": "dcmKL-UCB has 2 runs, and 3 are asked for",
+        "evaluate": "4 of 12 runs are missing",
         "report": "evaluate runs before it",
     }
     run(more, quiet=True)

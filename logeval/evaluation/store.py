@@ -153,7 +153,7 @@ class Store:
 
     def done(self) -> set[Key]:
         """The replicas whose rows are here."""
-        return {key for rows in self._parts() for key in _keys(rows)}
+        return {key for rows in self._parts() for key in keys_of(rows)}
 
     def add(self, rows: pa.Table) -> None:
         """Keep the rows of a finished unit."""
@@ -217,7 +217,7 @@ class Store:
 
     def _settings_of(self, rows: pa.Table) -> str:
         """What a unit was made with (replicas, settings, models, code of the policy), hashed."""
-        keys = sorted(_keys(rows))
+        keys = sorted(keys_of(rows))
         names = {f"{simulator} {query} ({track})" for simulator, track, _, query, _ in keys}
         simulators = {f"{simulator} ({track})" for simulator, track, *_ in keys}
         arguments, policies = self.manifest["arguments"], {key[2] for key in keys}
@@ -236,7 +236,7 @@ def _united(parts: Sequence[pa.Table]) -> pa.Table:
     """The rows of several tables, sorted, each replica once."""
     kept, seen = [RUNS.empty_table()], set[Key]()
     for part in parts:
-        keys = _keys(part)
+        keys = keys_of(part)
         # a unit that was merged before may have been left behind by a crash
         kept.append((part if not keys & seen else select(part, list(keys - seen))).cast(RUNS))
         seen |= keys
@@ -262,7 +262,8 @@ def select(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
     return rows.filter(pa.array([key in wanted for key in zip(*columns, strict=True)], pa.bool_()))
 
 
-def _keys(rows: pa.Table) -> set[Key]:
+def keys_of(rows: pa.Table) -> set[Key]:
+    """The replicas that a table has rows of."""
     keys = rows.group_by(list(KEY)).aggregate([])
     return set(zip(*(keys[name].to_pylist() for name in KEY), strict=True))
 
