@@ -17,6 +17,7 @@ from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS
 from tests.clicks.examples import all_patterns, random_model, statistics_of
 
+RAW = {"last_termination": "raw"}
 EM = [(name, "em") for name, model in MODELS.items() if "em" in model.methods]
 
 
@@ -207,7 +208,7 @@ def test_the_last_termination_is_the_previous_one_and_raw_is_kept(data):
     fit = MODELS["DCM"].fit(data, Options("mle"))
     v = fit.estimates["v"]
     assert v.value[:, -1] == pytest.approx(v.value[:, -2])
-    raw = MODELS["DCM"].fit(data, Options("mle", last_termination="raw")).estimates["v"].value
+    raw = MODELS["DCM"].fit(data, Options("mle", chosen=RAW)).estimates["v"].value
     assert v.raw[:, -1] == pytest.approx(raw[:, -1])
     assert raw[:, -1].min() > 0.9
     assert any("v_K is not identified" in note for note in fit.notes)
@@ -230,7 +231,7 @@ def test_the_end_of_a_shorter_list_says_nothing_of_termination(method, lengths):
     assert value[2] < 0.6
     assert value.max() < (0.9 if method == "mle" else 0.6)
     assert value[-1] == value[-2]
-    plain = MODELS["DCM"].fit(data, Options(method, last_termination="raw")).estimates["v"].value
+    plain = MODELS["DCM"].fit(data, Options(method, chosen=RAW)).estimates["v"].value
     replaced = np.isfinite(estimate.raw[0])
     assert replaced[-1]
     assert estimate.raw[0][replaced] == pytest.approx(plain[0][replaced])

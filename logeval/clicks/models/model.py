@@ -47,6 +47,8 @@ class ClickModel(ABC):
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
     rewards: ClassVar[tuple[str, ...]]  # what a list can earn; the model's own comes first
     methods: ClassVar[tuple[str, ...]]  # estimators; the first is the default
+    # what only this model can be asked for when it is fitted: values by name, the default first
+    OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     @property
     @abstractmethod
