@@ -153,8 +153,8 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
         listed = list(given["queries"]) if "queries" in given else None
         unknown = {key for row in rows for key in row} - set(MODELS.names)
         unknown |= {key for row in listed or [] for key in row} - set(QUERIES.names)
-        table = pa.Table.from_pylist(rows, schema=MODELS)
-        queries = None if listed is None else pa.Table.from_pylist(listed, schema=QUERIES)
+        table = _table(rows, MODELS)
+        queries = None if listed is None else _table(listed, QUERIES)
     except (ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise LogevalError(
             f"{source}: not rows of the models table ({error}); write "
@@ -167,6 +167,14 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
             f"{', '.join(MODELS.names)}; of queries, {', '.join(QUERIES.names)}"
         )
     return FittedModels(fitted_of_rows(table, queries, source))
+
+
+def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """The rows as Arrow, which would cut fractions off whole numbers."""
+    for name in (f.name for f in schema if pa.types.is_integer(f.type)):
+        if any(isinstance(row.get(name), float) and row[name] % 1 for row in rows):
+            raise ValueError(f"{name} must be a whole number")
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def _pylist(table: pa.Table) -> list[dict[str, Any]]:

@@ -1,11 +1,9 @@
-"""serps -> click statistics -> patterns."""
+"""serps -> click statistics."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from logeval import tables
 from logeval.clicks.estimation.click_statistics import Holdout, fold, held_out_rows
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.errors import LogevalError
@@ -43,19 +41,6 @@ def test_equal_serps_fold_and_test_serps_never_enter(log):
     }
 
 
-def test_patterns_number_items_by_query_and_impressions(log):
-    data = patterns_of(fold(log))
-    assert data.queries == [Query(1), Query(2, 7), Query(2, 8)]  # the most frequent first
-    assert data.item_ids.tolist() == [10, 11, 12, 20, 20]
-    assert data.impressions.tolist() == [4, 4, 3, 1, 1]
-    assert data.positions.tolist() == [3, 1, 1]
-    assert data.serps.tolist() == [4, 1, 1]
-    short = data.length == 2
-    assert data.items[short].tolist() == [[1, 0, -1]]
-    assert data.clicks[short].tolist() == [[False, True, False]]
-    assert data.last_click[short].tolist() == [1]
-
-
 def test_top_queries_and_chosen_queries(log):
     assert patterns_of(fold(log, top_queries=2)).queries == [Query(1), Query(2, 7)]
     assert patterns_of(fold(log, queries=[Query(2, 8)])).queries == [Query(2, 8)]
@@ -88,9 +73,3 @@ def test_fifty_positions_fit_into_the_bits(tmp_path):
     clicks = [int(k % 3 == 0) for k in range(50)]
     log = load(write_serps(tmp_path / "log", [Serp(1, list(range(50)), clicks)]))
     assert patterns_of(fold(log)).clicks[0].astype(int).tolist() == clicks
-
-
-def test_sums_by_item_use_every_shown_position(log):
-    data = patterns_of(fold(log))
-    assert data.sum_items(data.shown.clicks).tolist() == [3, 0, 2, 1, 1]
-    assert np.array_equal(data.item_query, [0, 0, 0, 1, 2])
