@@ -94,8 +94,8 @@ def _rows(path: Path) -> pd.DataFrame:
     if not files:
         return pd.DataFrame()
     table = ds.dataset(files).to_table()
-    return table.to_pandas().map(
-        lambda v: tuple(v) if hasattr(v, "__len__") and not isinstance(v, str) else v
+    return table.to_pandas().map(  # a list as text: the nan of one list is not that of another
+        lambda v: repr(list(v)) if hasattr(v, "__len__") and not isinstance(v, str) else v
     )
 
 
