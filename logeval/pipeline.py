@@ -24,6 +24,7 @@ import tomli_w
 
 from logeval import __version__, files, tables
 from logeval.clicks import fit
+from logeval.clicks.models.registry import option_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation import api
 from logeval.log import ingest
@@ -199,7 +200,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
     if stage == "fit-models":
         return _Call(
             models,
-            lambda: tables.why(models, fit.wanted_manifest(log, **arguments)),
+            lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(log)),
             lambda quiet: function(log, **arguments, out=models, quiet=quiet),
         )
     runs, asked = _runs_folder(recipe), recipe.stages["evaluate"]
@@ -271,4 +272,6 @@ def _keys(stage: str) -> list[str]:
 
 
 def _parameters(stage: str) -> Sequence[str]:
-    return list(inspect.signature(STAGES[stage]).parameters)
+    parameters = inspect.signature(STAGES[stage]).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+    return names + option_names() if stage == "fit-models" else names

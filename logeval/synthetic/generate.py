@@ -61,7 +61,7 @@ def generate(
     out.parent.mkdir(parents=True, exist_ok=True)
     # the truth first: whenever the log is there, a manifest says that logeval wrote it
     with files.replacing(out) as partial, tables.staged(truth) as staging:
-        tables.write_parquet(world.models().arrow(), staging / "models.parquet")
+        world.models().write_tables(staging)
         with (
             _compressed(partial, out.suffix) as file,
             Progress("generate", sessions, "sessions", quiet) as progress,
