@@ -4,8 +4,8 @@ They lie beside the log, in ``click_statistics/``, or where that cannot be writt
 cache folder (``$XDG_CACHE_HOME/logeval``, else ``~/.cache/logeval``); if neither can, they are
 folded each time. An entry is one Parquet file whose name is the hash of all it depends on and the
 checksum of its bytes (a damaged one is folded again), written under another name and then renamed:
-processes that fold the same log at once do not meet, and a reader never sees half a file. Beyond ``LIMIT`` bytes in a folder, the entries used least recently
-are removed.
+processes that fold the same log at once do not meet, and a reader never sees half a file. Beyond
+``LIMIT`` bytes in a folder, the entries used least recently are removed.
 """
 
 from __future__ import annotations
