@@ -14,7 +14,7 @@ from typing import Any
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
 from logeval.policies import random_and_oracle as ends
-from logeval.policies.rank1 import pairs, rank1elim, thompson
+from logeval.policies.rank1 import pairs, rank1elim, thompson, ucb1elim
 from logeval.policies.ranking import cascade, exp3, ranked
 from logeval.policies.setting import Policy, Setting
 
@@ -29,7 +29,7 @@ POLICIES: dict[str, type] = {
     "RankedExp3": exp3.RankedExp3,
     "Rank1ElimKL": rank1elim.Rank1ElimKL,
     "Rank1Elim": rank1elim.Rank1Elim,
-    "UCB1Elim": pairs.UCB1Elim,
+    "UCB1Elim": ucb1elim.UCB1Elim,
     "UCB1": pairs.PairUCB1,
     "KL-UCB": pairs.PairKLUCB,
     "TS": thompson.TS,
@@ -54,7 +54,7 @@ class PolicySpec:
     def make(self, setting: Setting) -> Policy:
         """The policy, ready for step 1."""
         try:
-            policy: Policy = self.cls(setting, **self.parameters)
+            policy: Policy = self.cls(setting.tell(self.cls, self.name), **self.parameters)
         except TypeError as error:
             if self.checked:
                 raise

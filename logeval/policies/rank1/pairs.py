@@ -71,8 +71,8 @@ class PairIndex:
     KIND: ClassVar[int]
 
     def __init__(self, setting: Setting, *, lazy: bool = True) -> None:
-        self._K, self._lazy = setting.K, lazy
-        n = setting.L * setting.K
+        self._K, self._lazy = int(setting.columns[0]), lazy
+        n = setting.rows * setting.columns
         self._bandits = KeyedBandits(n)
         pairs = [g.permutation(m) for g, m in zip(setting.generators, n, strict=True)]
         self._pair = np.concatenate(pairs)  # of each label

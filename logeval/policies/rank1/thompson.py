@@ -273,8 +273,8 @@ class TS:
     TRACK: ClassVar[str] = "rank1"
 
     def __init__(self, setting: Setting) -> None:
-        n = setting.L * setting.K
-        self._K, G = setting.K, len(TARGETS)
+        n = setting.rows * setting.columns
+        self._K, G = int(setting.columns[0]), len(TARGETS)
         self._starts = starts_of(n)
         N = self._starts.arm[-1]
         self._posteriors = Posteriors(

@@ -87,8 +87,8 @@ class UCB1Elim:
     TRACK: ClassVar[str] = "rank1"
 
     def __init__(self, setting: Setting) -> None:
-        n = setting.L * setting.K
-        self._K, self._n = setting.K, max(setting.horizon, 3)
+        n = setting.rows * setting.columns
+        self._K, self._n = int(setting.columns[0]), max(setting.horizon, 3)
         self._start = np.concatenate([[0], np.cumsum(n)]).astype(np.int64)
         pairs = [g.permutation(m) for g, m in zip(setting.generators, n, strict=True)]
         state = np.zeros((setting.R, 4), dtype=np.int64)

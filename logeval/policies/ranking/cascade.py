@@ -123,6 +123,7 @@ class Cascade:
     """
 
     PARAMETERS: ClassVar = {"order": str, "init": ("sample", "rounds")}
+    NEEDS: ClassVar = ("free_samples",)
     KIND: ClassVar[int]
     FEEDBACK: ClassVar[int]
 
@@ -141,7 +142,8 @@ class Cascade:
         self._A = np.empty((setting.R, setting.K), dtype=np.int64)
         if init == "sample":
             arms, starts = self._bandits.arms, self._bandits.starts.arm
-            free = [setting.free_samples(r, 1)[0] for r in range(setting.R)]
+            free_samples = setting.ask("free_samples")
+            free = [free_samples(r, 1)[0] for r in range(setting.R)]
             arms.T[:] = 1.0
             arms.S[:] = np.concatenate(free)[np.repeat(starts[:-1], setting.L) + self._labels.item]
 

@@ -136,6 +136,7 @@ class Ranked:
     """
 
     PARAMETERS: ClassVar = {"collision": ("best", "random"), "init": ("sample", "rounds")}
+    NEEDS: ClassVar = ("free_samples",)
     KIND: ClassVar[int]
 
     def __init__(
@@ -151,12 +152,12 @@ class Ranked:
         self._nothing = np.zeros_like(self._bandits.search.taken)
         self._A = np.empty((R, K), dtype=np.int64)
         if init == "sample":
-            arms = self._bandits.arms
+            arms, free_samples = self._bandits.arms, setting.ask("free_samples")
             arms.T[:] = 1.0
             first = np.concatenate([[0], np.cumsum(setting.L)])
             for r in range(R):
                 items = item[first[r] : first[r + 1]]
-                free = setting.free_samples(r, K)[:, items]
+                free = free_samples(r, K)[:, items]
                 arms.S[K * first[r] : K * first[r + 1]] = free.ravel()
 
     def recommend(self, t: int) -> Ints:
