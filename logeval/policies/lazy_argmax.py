@@ -1,12 +1,12 @@
 """Exact lazy selection of the one arm with the largest upper confidence bound, of very many.
 
-``policies.lazy_topk`` is made for lists, whose last bound is a bar that most arms stay below. With one
-place and thousands of pairs, a run explores for most of its time, all bounds are nearly equal, and
-sleeping arms wake at once. Here every arm has a key, its bound at a budget a little ahead. Bounds
-grow with the budget, so until the budget gets there the key is at least the bound, and only arms
-whose key reaches the largest bound found so far are solved. How far ahead is set by what it costs:
-about as many bounds are solved for new keys as for selecting. Arms with equal statistics, the
-bulk early on, tie; a block of them costs one comparison. The arms are those of evaluating
+``policies.lazy_topk`` is made for lists, whose last bound is a bar that most arms stay below. With
+one place and thousands of pairs, a run explores for most of its time, all bounds are nearly equal,
+and sleeping arms wake at once. Here every arm has a key, its bound at a budget a little ahead.
+Bounds grow with the budget, so until the budget gets there the key is at least the bound, and only
+arms whose key reaches the largest bound found so far are solved. How far ahead is set by what it
+costs: about as many bounds are solved for new keys as for selecting. Arms with equal statistics,
+the bulk early on, tie; a block of them costs one comparison. The arms are those of evaluating
 every bound at every step; equal bounds go to the smaller label.
 """
 

@@ -56,7 +56,7 @@ class Search(NamedTuple):
 
     taken: Bools  # arms that are left out
     held: Ints  # the list of the last call
-    index: Floats  # its bounds
+    U: Floats  # its bounds
     level: Floats  # the level at which an arm was parked
     block_level: Floats  # the largest of a block
     memo: Floats  # bounds solved before: rows S, T, b, bound
@@ -76,7 +76,7 @@ def search_of(i, starts, search):
     a, z = starts.arm[i], starts.arm[i + 1]
     x, y = starts.block[i], starts.block[i + 1]
     return Search(
-        search.taken, search.held[i], search.index[i], search.level[a:z], search.block_level[x:y],
+        search.taken, search.held[i], search.U[i], search.level[a:z], search.block_level[x:y],
         search.memo,
     )  # fmt: skip
 
@@ -172,7 +172,7 @@ def select_lazy(kind, b, arms, search):
 @njit(cache=True, nogil=True)
 def select_eager(kind, b, arms, search):
     """The same list, by evaluating every arm."""
-    held, index = search.held, search.index
+    held, index = search.held, search.U
     size, m = 0, held.shape[0]
     for e in range(arms.S.shape[0]):
         if search.taken[e]:
@@ -209,7 +209,7 @@ class Bandits:
         self.search = Search(
             taken=np.zeros(max(L), dtype=np.bool_),
             held=np.tile(np.arange(m), (len(L), 1)),
-            index=np.zeros((len(L), m)),
+            U=np.zeros((len(L), m)),
             level=np.zeros(n),
             block_level=np.zeros(n_blocks),
             memo=np.full((MEMO, 4), -1.0),

@@ -86,7 +86,7 @@ def recommend_one(t, b, r, rule, starts, arms, search, nothing, choices, A):
 def without(left_out, search):
     """The same search among the arms that are not in ``left_out``."""
     return Search(
-        left_out, search.held, search.index, search.level, search.block_level, search.memo
+        left_out, search.held, search.U, search.level, search.block_level, search.memo
     )  # fmt: skip
 
 
