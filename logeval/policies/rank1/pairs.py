@@ -22,7 +22,7 @@ from logeval.policies.lazy_argmax import (
     select_first_eager,
     touch_first,
 )
-from logeval.policies.lazy_topk import Starts
+from logeval.policies.lazy_topk import Starts, plain
 from logeval.policies.setting import Setting
 
 
@@ -45,7 +45,7 @@ def observe_one(arm, click, kind, arms):
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, kind, lazy, starts, arms, memo, K, pair, A):
+def recommend_all(t, b, lazy, memo, kind, starts, arms, K, pair, A):
     """``recommend_one`` for each replica."""
     starts, arms = Starts(*starts), KeyedArms(*arms)
     for r in range(A.shape[0]):
@@ -73,7 +73,8 @@ class PairIndex:
     def __init__(self, setting: Setting, *, lazy: bool = True) -> None:
         self._K, self._lazy = int(setting.columns[0]), lazy
         n = setting.rows * setting.columns
-        self._bandits = KeyedBandits(n)
+        bandits = KeyedBandits(n)
+        self._memo, self._state = bandits.memo, plain(bandits.starts, bandits.arms)
         pairs = [g.permutation(m) for g, m in zip(setting.generators, n, strict=True)]
         self._pair = np.concatenate(pairs)  # of each label
         self._label = np.concatenate([np.argsort(p) for p in pairs])  # of each pair
@@ -82,19 +83,14 @@ class PairIndex:
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
         b = bounds.kl_budget(t) if self.KIND == bounds.KL else 2.0 * math.log(t)
-        bandits = self._bandits
         recommend_all(
-            t, b, self.KIND, self._lazy, tuple(bandits.starts), tuple(bandits.arms), bandits.memo,
-            self._K, self._pair, self._A,
+            t, b, self._lazy, self._memo, self.KIND, *self._state, self._K, self._pair, self._A
         )  # fmt: skip
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A."""
-        bandits = self._bandits
-        observe_all(
-            self.KIND, tuple(bandits.starts), tuple(bandits.arms), self._K, self._label, A, clicks
-        )  # fmt: skip
+        observe_all(self.KIND, *self._state, self._K, self._label, A, clicks)
 
 
 class PairUCB1(PairIndex):

@@ -22,6 +22,7 @@ from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
+from logeval.policies.lazy_topk import plain
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -162,8 +163,9 @@ class Rank1Elimination:
         self._log_n = math.log(max(setting.horizon, 3))
         self._start = np.concatenate([[0], np.cumsum(L)]).astype(np.int64)
         rows, columns = np.concatenate([np.arange(n) for n in L]), np.tile(np.arange(K), (R, 1))
-        self._counts = Counts(np.zeros(len(rows)), np.zeros((R, K)), rows, columns)
+        counts = Counts(np.zeros(len(rows)), np.zeros((R, K)), rows, columns)
         self._remaining = Remaining(np.zeros((R, 7), dtype=np.int64), rows.copy(), columns.copy())
+        self._state = plain(self._remaining, counts)
         state = self._remaining.state
         state[:, N_ROWS], state[:, N_COLUMNS] = L, K
         state[:, ROUNDS] = stage_length(self.KIND, 0, self._log_n)
@@ -173,15 +175,13 @@ class Rank1Elimination:
 
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
-        recommend_all(self._start, tuple(self._remaining), self._A)
+        recommend_all(self._start, self._state[0], self._A)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A, the last ones recommended."""
-        observe_all(
-            self.KIND, self._log_n, self._uniforms.at(t), self._start, tuple(self._remaining),
-            tuple(self._counts), A, clicks,
-        )  # fmt: skip
+        u = self._uniforms.at(t)
+        observe_all(self.KIND, self._log_n, u, self._start, *self._state, A, clicks)
 
     def left(self, r: int) -> tuple[Ints, Ints]:
         """The rows and columns of replica r that are not eliminated."""

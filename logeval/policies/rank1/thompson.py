@@ -27,7 +27,7 @@ from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.policies.beta import hazard, log_density, survival
-from logeval.policies.lazy_topk import BLOCK, Starts, starts_of
+from logeval.policies.lazy_topk import BLOCK, Starts, plain, starts_of
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -247,7 +247,7 @@ def observe_one(i, click, posteriors):
 
 
 @njit(cache=True, nogil=True)
-def draw_all(u, starts, posteriors, scratch, K, A):
+def draw_all(u, scratch, starts, posteriors, K, A):
     """``draw_one`` for each replica."""
     starts, posteriors = Starts(*starts), Posteriors(*posteriors)
     work, pairs, y, memo = scratch
@@ -291,17 +291,15 @@ class TS:
             y=np.empty(max(n)),
             memo=np.full((MEMO, 5), -1.0),
         )
+        self._state, self._memory = plain(self._starts, self._posteriors), plain(self._scratch)
         self._uniforms = Uniforms(setting.generators, 2)
         self._A = np.empty((setting.R, 2), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
-        draw_all(
-            self._uniforms.at(t), tuple(self._starts), tuple(self._posteriors),
-            tuple(self._scratch), self._K, self._A,
-        )  # fmt: skip
+        draw_all(self._uniforms.at(t), *self._memory, *self._state, self._K, self._A)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A."""
-        observe_all(tuple(self._starts), tuple(self._posteriors), self._K, A, clicks)
+        observe_all(*self._state, self._K, A, clicks)

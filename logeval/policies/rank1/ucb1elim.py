@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.policies.lazy_topk import plain
 from logeval.policies.setting import Setting
 
 STAGE, CURSOR, PULLS, N_LEFT = range(4)  # PULLS: rounds over the remaining pairs in this stage
@@ -94,6 +95,7 @@ class UCB1Elim:
         state = np.zeros((setting.R, 4), dtype=np.int64)
         state[:, PULLS], state[:, N_LEFT] = stage_end(0, self._n), n
         self._stages = Stages(np.zeros(self._start[-1]), np.concatenate(pairs), state)
+        (self._state,) = plain(self._stages)
         self._A = np.empty((setting.R, 2), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
@@ -104,7 +106,7 @@ class UCB1Elim:
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A, the last ones recommended."""
-        observe_all(self._n, self._start, tuple(self._stages), self._K, A, clicks)
+        observe_all(self._n, self._start, self._state, self._K, A, clicks)
 
     def left(self, r: int) -> Ints:
         """The pairs of replica r, row * K + column, that are not eliminated."""

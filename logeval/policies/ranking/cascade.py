@@ -28,6 +28,7 @@ from logeval.policies.lazy_topk import (
     Search,
     Starts,
     arms_of,
+    plain,
     search_of,
     select,
     touch,
@@ -95,7 +96,7 @@ def labels_of(r, starts, labels):
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, rule, starts, arms, search, labels, A):
+def recommend_all(t, b, search, rule, starts, arms, labels, A):
     """``recommend_one`` for each replica."""
     rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
     search, labels = Search(*search), Labels(*labels)
@@ -135,34 +136,27 @@ class Cascade:
         init: str = "sample",
         lazy: bool = True,
     ) -> None:
-        self._bandits = Bandits(setting.L, setting.K)
-        self._labels = Labels(*setting.random_labels(), positions(order, setting.K))
-        self._rule = Rule(self.KIND, self.FEEDBACK, init == "rounds", lazy)
+        bandits = Bandits(setting.L, setting.K)
+        arms, starts = bandits.arms, bandits.starts
+        labels = Labels(*setting.random_labels(), positions(order, setting.K))
+        rule = Rule(self.KIND, self.FEEDBACK, init == "rounds", lazy)
+        self._search, self._state = plain(bandits.search), plain(rule, starts, arms, labels)
         self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
         self._A = np.empty((setting.R, setting.K), dtype=np.int64)
         if init == "sample":
-            arms, starts = self._bandits.arms, self._bandits.starts.arm
             free_samples = setting.ask("free_samples")
             free = [free_samples(r, 1)[0] for r in range(setting.R)]
             arms.T[:] = 1.0
-            arms.S[:] = np.concatenate(free)[np.repeat(starts[:-1], setting.L) + self._labels.item]
+            arms.S[:] = np.concatenate(free)[np.repeat(starts.arm[:-1], setting.L) + labels.item]
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        bandits = self._bandits
-        recommend_all(
-            t, self._budget(t), tuple(self._rule), tuple(bandits.starts), tuple(bandits.arms),
-            tuple(bandits.search), tuple(self._labels), self._A,
-        )  # fmt: skip
+        recommend_all(t, self._budget(t), *self._search, *self._state, self._A)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        bandits = self._bandits
-        observe_all(
-            t, tuple(self._rule), tuple(bandits.starts), tuple(bandits.arms), tuple(self._labels),
-            A, clicks,
-        )  # fmt: skip
+        observe_all(t, *self._state, A, clicks)
 
 
 def positions(order: str, K: int) -> Ints:

@@ -20,7 +20,7 @@ from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
 from logeval.errors import LogevalError
-from logeval.policies.lazy_topk import Starts, starts_of
+from logeval.policies.lazy_topk import Starts, plain, starts_of
 from logeval.policies.ranking.ranked import random_free
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
@@ -127,7 +127,7 @@ def observe_one(r, gamma, starts, weights, chosen, A, clicks):
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(best, gamma, u, starts, weights, scratch, chosen, A):
+def recommend_all(best, u, scratch, gamma, starts, weights, chosen, A):
     """``recommend_one`` for each replica."""
     starts, weights, scratch = Starts(*starts), Weights(*weights), Scratch(*scratch)
     for r in range(A.shape[0]):
@@ -156,32 +156,31 @@ class RankedExp3:
         self._best = collision == "best"
         self._gamma = np.full(R, gamma) if gamma else auer_gamma(L, setting.horizon)
         sizes = np.repeat(L, K)
-        self._starts = starts_of(sizes, BLOCK)
+        starts = starts_of(sizes, BLOCK)
         in_blocks = [min(BLOCK, n - j) for n in sizes for j in range(0, n, BLOCK)]
-        self._weights = Weights(
-            W=np.ones(self._starts.arm[-1]),
+        weights = Weights(
+            W=np.ones(starts.arm[-1]),
             blocks=np.array(in_blocks, dtype=float),
             total=sizes.astype(float),
         )
         taken = np.zeros(max(L), dtype=np.bool_)
-        self._scratch = Scratch(taken, np.zeros_like(taken), np.empty(-(-max(L) // BLOCK)))
+        scratch = Scratch(taken, np.zeros_like(taken), np.empty(-(-max(L) // BLOCK)))
+        self._scratch, self._state = plain(scratch), plain(starts, weights)
         self._uniforms = Uniforms(setting.generators, K if self._best else 2 * K)
         self._A = np.empty((R, K), dtype=np.int64)
         self._chosen = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
+        u = self._uniforms.at(t)
         recommend_all(
-            self._best, self._gamma, self._uniforms.at(t), tuple(self._starts),
-            tuple(self._weights), tuple(self._scratch), self._chosen, self._A,
-        )  # fmt: skip
+            self._best, u, *self._scratch, self._gamma, *self._state, self._chosen, self._A
+        )
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        observe_all(
-            self._gamma, tuple(self._starts), tuple(self._weights), self._chosen, A, clicks
-        )  # fmt: skip
+        observe_all(self._gamma, *self._state, self._chosen, A, clicks)
 
 
 def auer_gamma(L: Ints, n: int) -> Floats:

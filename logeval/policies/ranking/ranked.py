@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
-from logeval.arrays import Floats, Ints
+from logeval.arrays import Ints
 from logeval.policies import bounds
 from logeval.policies.lazy_topk import (
     Arms,
@@ -24,6 +24,7 @@ from logeval.policies.lazy_topk import (
     Search,
     Starts,
     arms_of,
+    plain,
     search_of,
     select,
     touch,
@@ -58,11 +59,10 @@ class Choices(NamedTuple):
 
     item: Ints  # of each label; the K bandits of a replica share the labels
     chosen: Ints  # what the bandit of each position chose (labels)
-    u: Floats  # uniforms for collisions
 
 
 @njit(cache=True, nogil=True)
-def recommend_one(t, b, r, rule, starts, arms, search, nothing, choices, A):
+def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, choices, A):
     """From the first position down, each bandit's choice, or a free item instead."""
     K, taken = A.shape[0], search.taken
     L = choices.item.shape[0]
@@ -76,7 +76,7 @@ def recommend_one(t, b, r, rule, starts, arms, search, nothing, choices, A):
             select(rule.lazy, rule.kind, b, arms_of(i, starts, arms), without(left_out, mine))
             e = choices.chosen[k] = mine.held[0]
             if taken[e]:
-                e = random_free(choices.u[k], taken, L, k)
+                e = random_free(u[k], taken, L, k)
         taken[e] = True
         A[k] = choices.item[e]
     taken[:L] = False
@@ -107,17 +107,17 @@ def choices_of(r, starts, choices):
     """The choices of replica r."""
     K = choices.chosen.shape[1]
     a, z = starts.arm[r * K] // K, starts.arm[(r + 1) * K] // K
-    return Choices(choices.item[a:z], choices.chosen[r], choices.u[r])
+    return Choices(choices.item[a:z], choices.chosen[r])
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, rule, starts, arms, search, nothing, choices, A):
+def recommend_all(t, b, u, nothing, search, rule, starts, arms, choices, A):
     """``recommend_one`` for each replica."""
     rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
     search, choices = Search(*search), Choices(*choices)
     for r in range(A.shape[0]):
         mine = choices_of(r, starts, choices)
-        recommend_one(t, b, r, rule, starts, arms, search, nothing, mine, A[r])
+        recommend_one(t, b, u[r], r, rule, starts, arms, search, nothing, mine, A[r])
 
 
 @njit(cache=True, nogil=True)
@@ -143,16 +143,21 @@ class Ranked:
         self, setting: Setting, *, collision: str = "best", init: str = "sample", lazy: bool = True
     ) -> None:
         R, K = setting.R, setting.K
-        self._bandits = Bandits(np.repeat(setting.L, K), 1)
+        bandits = Bandits(np.repeat(setting.L, K), 1)
         item, _ = setting.random_labels()
-        self._rule = Rule(self.KIND, collision == "best", init == "rounds", lazy)
-        self._uniforms = None if self._rule.best else Uniforms(setting.generators, K)
-        self._choices = Choices(item, np.empty((R, K), dtype=np.int64), np.empty((R, 0)))
+        choices = Choices(item, np.empty((R, K), dtype=np.int64))
+        self._rule = plain(Rule(self.KIND, collision == "best", init == "rounds", lazy))
+        self._search, self._state = (
+            plain(bandits.search),
+            plain(bandits.starts, bandits.arms, choices),
+        )
+        self._uniforms = Uniforms(setting.generators, K) if collision == "random" else None
+        self._no_uniforms = np.empty((R, 0))
         self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
-        self._nothing = np.zeros_like(self._bandits.search.taken)
+        self._nothing = np.zeros_like(bandits.search.taken)
         self._A = np.empty((R, K), dtype=np.int64)
         if init == "sample":
-            arms, free_samples = self._bandits.arms, setting.ask("free_samples")
+            arms, free_samples = bandits.arms, setting.ask("free_samples")
             arms.T[:] = 1.0
             first = np.concatenate([[0], np.cumsum(setting.L)])
             for r in range(R):
@@ -162,21 +167,15 @@ class Ranked:
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        bandits = self._bandits
-        if self._uniforms is not None:
-            self._choices = self._choices._replace(u=self._uniforms.at(t))
+        u = self._uniforms.at(t) if self._uniforms is not None else self._no_uniforms
         recommend_all(
-            t, self._budget(t), tuple(self._rule), tuple(bandits.starts), tuple(bandits.arms),
-            tuple(bandits.search), self._nothing, tuple(self._choices), self._A,
+            t, self._budget(t), u, self._nothing, *self._search, *self._rule, *self._state, self._A
         )  # fmt: skip
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        bandits = self._bandits
-        observe_all(
-            tuple(bandits.starts), tuple(bandits.arms), tuple(self._choices), A, clicks
-        )  # fmt: skip
+        observe_all(*self._state, A, clicks)
 
 
 class RankedUCB1(Ranked):
