@@ -98,7 +98,7 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     generators = [
         seeds.generator(
             unit.seed, "policy", unit.problems[q].simulator, unit.problems[q].query, run,
-            unit.policy.name,
+            unit.policy.stream or unit.policy.name,
         )
         for q, run in unit.replicas
     ]  # fmt: skip

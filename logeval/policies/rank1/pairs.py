@@ -45,7 +45,7 @@ def observe_one(arm, click, kind, arms):
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, lazy, memo, kind, starts, arms, K, pair, A):
+def recommend_all(t, b, kind, lazy, K, pair, A, memo, starts, arms):
     """``recommend_one`` for each replica."""
     starts, arms = Starts(*starts), KeyedArms(*arms)
     for r in range(A.shape[0]):
@@ -55,7 +55,7 @@ def recommend_all(t, b, lazy, memo, kind, starts, arms, K, pair, A):
 
 
 @njit(cache=True, nogil=True)
-def observe_all(kind, starts, arms, K, label, A, clicks):
+def observe_all(kind, K, label, A, clicks, starts, arms):
     """``observe_one`` for each replica."""
     starts, arms = Starts(*starts), KeyedArms(*arms)
     for r in range(A.shape[0]):
@@ -84,13 +84,13 @@ class PairIndex:
         """The pairs (R, 2) of step t."""
         b = bounds.kl_budget(t) if self.KIND == bounds.KL else 2.0 * math.log(t)
         recommend_all(
-            t, b, self._lazy, self._memo, self.KIND, *self._state, self._K, self._pair, self._A
-        )  # fmt: skip
+            t, b, self.KIND, self._lazy, self._K, self._pair, self._A, self._memo, *self._state
+        )
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A."""
-        observe_all(self.KIND, *self._state, self._K, self._label, A, clicks)
+        observe_all(self.KIND, self._K, self._label, A, clicks, *self._state)
 
 
 class PairUCB1(PairIndex):

@@ -140,7 +140,7 @@ def recommend_all(start, remaining, A):
 
 
 @njit(cache=True, nogil=True)
-def observe_all(kind, log_n, u, start, remaining, counts, A, clicks):
+def observe_all(kind, log_n, u, A, clicks, start, remaining, counts):
     """``observe_one`` for each replica."""
     remaining, counts = Remaining(*remaining), Counts(*counts)
     for r in range(A.shape[0]):
@@ -181,7 +181,7 @@ class Rank1Elimination:
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A, the last ones recommended."""
         u = self._uniforms.at(t)
-        observe_all(self.KIND, self._log_n, u, self._start, *self._state, A, clicks)
+        observe_all(self.KIND, self._log_n, u, A, clicks, self._start, *self._state)
 
     def left(self, r: int) -> tuple[Ints, Ints]:
         """The rows and columns of replica r that are not eliminated."""

@@ -247,7 +247,7 @@ def observe_one(i, click, posteriors):
 
 
 @njit(cache=True, nogil=True)
-def draw_all(u, scratch, starts, posteriors, K, A):
+def draw_all(u, K, A, scratch, starts, posteriors):
     """``draw_one`` for each replica."""
     starts, posteriors = Starts(*starts), Posteriors(*posteriors)
     work, pairs, y, memo = scratch
@@ -258,7 +258,7 @@ def draw_all(u, scratch, starts, posteriors, K, A):
 
 
 @njit(cache=True, nogil=True)
-def observe_all(starts, posteriors, K, A, clicks):
+def observe_all(K, A, clicks, starts, posteriors):
     """``observe_one`` for each replica."""
     starts, posteriors = Starts(*starts), Posteriors(*posteriors)
     for r in range(A.shape[0]):
@@ -297,9 +297,9 @@ class TS:
 
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
-        draw_all(self._uniforms.at(t), *self._memory, *self._state, self._K, self._A)
+        draw_all(self._uniforms.at(t), self._K, self._A, *self._memory, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A."""
-        observe_all(*self._state, self._K, A, clicks)
+        observe_all(self._K, A, clicks, *self._state)

@@ -96,7 +96,7 @@ def labels_of(r, starts, labels):
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, search, rule, starts, arms, labels, A):
+def recommend_all(t, b, A, search, rule, starts, arms, labels):
     """``recommend_one`` for each replica."""
     rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
     search, labels = Search(*search), Labels(*labels)
@@ -106,7 +106,7 @@ def recommend_all(t, b, search, rule, starts, arms, labels, A):
 
 
 @njit(cache=True, nogil=True)
-def observe_all(t, rule, starts, arms, labels, A, clicks):
+def observe_all(t, A, clicks, rule, starts, arms, labels):
     """``observe_one`` for each replica."""
     rule, starts, arms, labels = Rule(*rule), Starts(*starts), Arms(*arms), Labels(*labels)
     for r in range(A.shape[0]):
@@ -151,12 +151,12 @@ class Cascade:
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_all(t, self._budget(t), *self._search, *self._state, self._A)
+        recommend_all(t, self._budget(t), self._A, *self._search, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        observe_all(t, *self._state, A, clicks)
+        observe_all(t, A, clicks, *self._state)
 
 
 def positions(order: str, K: int) -> Ints:

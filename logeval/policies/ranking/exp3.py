@@ -127,7 +127,7 @@ def observe_one(r, gamma, starts, weights, chosen, A, clicks):
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(best, u, scratch, gamma, starts, weights, chosen, A):
+def recommend_all(best, gamma, u, A, chosen, scratch, starts, weights):
     """``recommend_one`` for each replica."""
     starts, weights, scratch = Starts(*starts), Weights(*weights), Scratch(*scratch)
     for r in range(A.shape[0]):
@@ -135,7 +135,7 @@ def recommend_all(best, u, scratch, gamma, starts, weights, chosen, A):
 
 
 @njit(cache=True, nogil=True)
-def observe_all(gamma, starts, weights, chosen, A, clicks):
+def observe_all(gamma, A, clicks, chosen, starts, weights):
     """``observe_one`` for each replica."""
     starts, weights = Starts(*starts), Weights(*weights)
     for r in range(A.shape[0]):
@@ -174,13 +174,13 @@ class RankedExp3:
         """The lists (R, K) of step t."""
         u = self._uniforms.at(t)
         recommend_all(
-            self._best, u, *self._scratch, self._gamma, *self._state, self._chosen, self._A
+            self._best, self._gamma, u, self._A, self._chosen, *self._scratch, *self._state
         )
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        observe_all(self._gamma, *self._state, self._chosen, A, clicks)
+        observe_all(self._gamma, A, clicks, self._chosen, *self._state)
 
 
 def auer_gamma(L: Ints, n: int) -> Floats:

@@ -111,7 +111,7 @@ def choices_of(r, starts, choices):
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, u, nothing, search, rule, starts, arms, choices, A):
+def recommend_all(t, b, u, A, nothing, search, rule, starts, arms, choices):
     """``recommend_one`` for each replica."""
     rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
     search, choices = Search(*search), Choices(*choices)
@@ -121,7 +121,7 @@ def recommend_all(t, b, u, nothing, search, rule, starts, arms, choices, A):
 
 
 @njit(cache=True, nogil=True)
-def observe_all(starts, arms, choices, A, clicks):
+def observe_all(A, clicks, starts, arms, choices):
     """``observe_one`` for each replica."""
     starts, arms, choices = Starts(*starts), Arms(*arms), Choices(*choices)
     for r in range(A.shape[0]):
@@ -169,13 +169,13 @@ class Ranked:
         """The lists (R, K) of step t."""
         u = self._uniforms.at(t) if self._uniforms is not None else self._no_uniforms
         recommend_all(
-            t, self._budget(t), u, self._nothing, *self._search, *self._rule, *self._state, self._A
-        )  # fmt: skip
+            t, self._budget(t), u, self._A, self._nothing, *self._search, *self._rule, *self._state
+        )
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        observe_all(*self._state, A, clicks)
+        observe_all(A, clicks, *self._state)
 
 
 class RankedUCB1(Ranked):

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import rel_entr
 
 from logeval.arrays import Floats
 
 
 def kl(p: Floats, q: Floats) -> Floats:
     """d(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)), with 0 log 0 = 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ones = np.where(p > 0.0, p * np.log(p / q), 0.0)
-        zeros = np.where(p < 1.0, (1.0 - p) * np.log((1.0 - p) / (1.0 - q)), 0.0)
-    return ones + zeros
+    return np.asarray(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))
 
 
 def kl_ucb(p: Floats, T: Floats | float, budget: float) -> Floats:
