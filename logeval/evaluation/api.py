@@ -49,7 +49,8 @@ def evaluate(
     parameters if need be (``RankedExp3(gamma=0.05)``), ``module:Class``, or a class. With
     ``out`` the runs table is written there as it grows, and the same call goes on where an
     earlier one stopped. The same seed gives the same table. ``reference`` runs the papers'
-    pseudocode in plain NumPy instead of the kernels: slowly, with the same regret.
+    pseudocode in plain NumPy instead of the kernels: slowly, with the same regret (TS: the same
+    in distribution).
     """
     if runs < 1:
         raise LogevalError(f"runs={runs}: there must be at least one")

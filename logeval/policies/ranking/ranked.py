@@ -147,10 +147,8 @@ class Ranked:
         item, _ = setting.random_labels()
         choices = Choices(item, np.empty((R, K), dtype=np.int64))
         self._rule = plain(Rule(self.KIND, collision == "best", init == "rounds", lazy))
-        self._search, self._state = (
-            plain(bandits.search),
-            plain(bandits.starts, bandits.arms, choices),
-        )
+        self._search = plain(bandits.search)
+        self._state = plain(bandits.starts, bandits.arms, choices)
         self._uniforms = Uniforms(setting.generators, K) if collision == "random" else None
         self._no_uniforms = np.empty((R, 0))
         self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget

@@ -5,6 +5,8 @@ import pytest
 from scipy import stats
 
 from logeval.clicks.models.chain import Chain
+from logeval.errors import LogevalError
+from logeval.evaluation import evaluate
 from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.tracks.problems import Problem
@@ -128,6 +130,29 @@ def test_pairs(name, odd):
 def test_elimination_until_one_pair_is_left(name):
     users = Rank1Environment([needle(5, 4, 0.05, 0.95)], [(0, 0)], seed=5)
     assert compare(name, users, 20_000).remaining().tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        ("B_LB(L=6,K=2,p=0.4,gap=0.3)", "CascadeKL-UCB(order=ascending)"),
+        ("rank1(K=3,L=2,p=0.2,gap=0.5)", "Rank1Elim"),
+        ("rank1(K=3,L=2,p=0.2,gap=0.5)", "Random"),
+    ],
+)
+def test_evaluate_gives_the_same_rows_under_the_name_of_the_reference(problem, name):
+    named = {"problem": problem, "policies": [name], "horizon": 200, "runs": 2, "quiet": True}
+    rows, again = (evaluate(**named, reference=on).table() for on in (False, True))
+    (called,) = set(again["policy"])
+    assert called == parse_policies([name], reference=True)[0].name
+    assert "reference=yes" in called
+    assert parse_policies([called])[0] == parse_policies([name], reference=True)[0]
+    assert rows.drop(columns="policy").equals(again.drop(columns="policy"))
+
+
+def test_a_policy_of_the_user_has_no_reference():
+    with pytest.raises(LogevalError, match="only a built-in policy has a reference"):
+        parse_policies(["tests.evaluation.my_policy:Greedy"], reference=True)
 
 
 @pytest.mark.parametrize("name", IN_DISTRIBUTION)
