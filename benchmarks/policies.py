@@ -17,9 +17,10 @@ from logeval.evaluation.loop import run
 from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
+from logeval.tracks.meters import Meters
 from logeval.tracks.problems import b_lb
-from logeval.tracks.rank1 import Rank1Environment, needle
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.rank1 import RANK1, Rank1Environment, needle
+from logeval.tracks.ranking import RANKING, RankingEnvironment
 
 SIZES = ((16, 4), (100, 10), (871, 10))
 PAIR_SIZES = ((32, 32), (871, 10))
@@ -92,7 +93,8 @@ def speed(
 ) -> float:
     policy: Policy = parse_policies([name])[0].cls(setting_of(name, users, horizon), **options)
     start = time.perf_counter()
-    run(users, policy, [horizon])
+    track = RANK1 if isinstance(users, Rank1Environment) else RANKING
+    run(users, policy, Meters(track.meters, users, policy, [horizon]), [horizon])
     return horizon * len(users.replicas) / (time.perf_counter() - start)
 
 
