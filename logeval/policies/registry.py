@@ -8,7 +8,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from logeval.errors import LogevalError, unknown_names

@@ -9,7 +9,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation import evaluate
 from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import POLICIES, parse_policies
-from logeval.tracks.problems import Problem
+from logeval.tracks.problems import RankingProblem
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import make, setting_of
@@ -36,7 +36,7 @@ def dcm(w, K=3):
     """Users of a DCM with these attractions, who leave after half of the clicks."""
     L = len(w)
     users = Chain(np.array(w), np.ones(L), np.full(K, 0.5), 1.0, np.ones(L), np.full(K, 0.5))
-    return Problem("DCM", str(w), users, np.argsort(-np.array(w))[:K], "satisfaction")
+    return RankingProblem("DCM", str(w), users, np.argsort(-np.array(w))[:K], "satisfaction")
 
 
 ODD_LISTS = {
