@@ -38,6 +38,7 @@ def evaluate(
     seed: int = 0,
     checkpoints: int | Sequence[int] | None = None,
     out: Path | str | None = None,
+    reference: bool = False,
     quiet: bool = False,
 ) -> Runs:
     """Run each policy ``runs`` times for ``horizon`` steps on each query.
@@ -47,15 +48,18 @@ def evaluate(
     synthetic ones instead, ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``. A policy is a name, with
     parameters if need be (``RankedExp3(gamma=0.05)``), ``module:Class``, or a class. With
     ``out`` the runs table is written there as it grows, and the same call goes on where an
-    earlier one stopped. The same seed gives the same table.
+    earlier one stopped. The same seed gives the same table. ``reference`` runs the papers'
+    pseudocode in plain NumPy instead of the kernels: slowly, with the same regret (TS: the same
+    in distribution).
     """
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
-    users = users_of(models, problem, positions, reward, queries)
-    experiment = _experiment(users, policies, track, horizon, runs, checkpoints, seed)
-    problems, specs = experiment.problems, experiment.policies
+    parsed = parse_policies(policies, reference)
     if workers > 1 or scheduler is not None:
-        _check_importable(specs)
+        _check_importable(parsed)
+    users = users_of(models, problem, positions, reward, queries)
+    experiment = _experiment(users, parsed, track, horizon, runs, checkpoints, seed)
+    problems, specs = experiment.problems, experiment.policies
     store = Store(out) if out is not None else None
     if store is not None:
         settings = {
@@ -105,7 +109,8 @@ def missing_runs(
     if not (out / "runs.parquet").exists():
         return "there is no output yet"
     users = users_of(models, None, positions, reward, queries)
-    asked = set(_experiment(users, policies, track, horizon, runs, checkpoints, seed).keys())
+    parsed = parse_policies(policies)
+    asked = set(_experiment(users, parsed, track, horizon, runs, checkpoints, seed).keys())
     try:
         if (made_by := read_manifest(out)["version"]) != __version__:
             return f"it was made by logeval {made_by}"
@@ -117,7 +122,7 @@ def missing_runs(
 
 def _experiment(
     users: Users,
-    policies: Sequence[str | type],
+    policies: Sequence[PolicySpec],
     track: str | None,
     horizon: int,
     runs: int,
@@ -126,7 +131,7 @@ def _experiment(
 ) -> Experiment:
     if runs < 1:
         raise LogevalError(f"runs={runs}: there must be at least one")
-    specs = in_tracks(parse_policies(policies), track, users.track)
+    specs = in_tracks(policies, track, users.track)
     if not specs:
         raise LogevalError("there is no policy to evaluate; name one with --policy")
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
