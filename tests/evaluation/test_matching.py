@@ -16,8 +16,11 @@ def test_both_tracks_run_on_the_same_pbm():
     assert summary.loc[("ranking", "Oracle"), "regret"] == 0.0
     assert summary.loc[("rank1", "Oracle"), "regret"] == 0.0
     assert summary.loc[("rank1", "Rank1ElimKL"), "regret"] > 0.0
-    assert runs.simulators() == ["PBM (rank1)", "PBM (ranking)"]
-    assert set(runs.curves("PBM (rank1)", "7@0")) == {"Rank1ElimKL", "Oracle"}
+    assert runs.panels() == [("PBM", "rank1"), ("PBM", "ranking")]
+    assert runs.title(runs.panels()[0]) == "PBM (rank1)"
+    assert set(runs.curves("PBM", "7@0", "rank1")) == {"Rank1ElimKL", "Oracle"}
+    with pytest.raises(LogevalError, match="in the tracks rank1, ranking"):
+        runs.curves("PBM")
 
 
 def test_the_reward_of_a_pair_is_its_click_probability():
