@@ -9,8 +9,8 @@ python benchmarks/error_rates.py tuning         the choice of SKEWNESS, on other
 Regret of a query is log-normal with expectation 1 and the log-sd of the table, the same for all
 policies; times a query's effect on a policy (log-sd 0.4), times noise of the run (log-sd 0.5).
 With one query it is a run that is log-normal, correlated between policies (0.3 of the variance).
-This is no measure of speed, takes some minutes, and is not part of ``run.py``. (The name coverage.py
-would hide the package that numba looks for.)
+This is no measure of speed, takes some minutes, and is not part of ``run.py``. (With the name
+coverage.py it would hide the package that numba looks for.)
 """
 
 import argparse
@@ -74,7 +74,9 @@ def bootstrap_means(x, rng):
 
 
 def percentile(x, rng):
-    ends = [np.quantile(bootstrap_means(x[..., r], rng), [0.025, 0.975]) for r in range(x.shape[-1])]
+    ends = [
+        np.quantile(bootstrap_means(x[..., r], rng), [0.025, 0.975]) for r in range(x.shape[-1])
+    ]
     return np.array(ends).T
 
 
@@ -141,7 +143,7 @@ def holm(p):
 
 
 def before(x, rng):
-    """As it was: smallest p of tests against the best, and whether a bootstrap interval is off 0."""
+    """As it was: smallest p against the best, and whether some bootstrap interval is off 0."""
     u = statistics.units(x)
     best = int(u.mean(axis=0).argmin())
     others = [i for i in range(u.shape[1]) if i != best]
@@ -167,7 +169,11 @@ def intervals(R, seed):
             slow = method in (percentile, bootstrap_t)
             low, high = method(x[..., :SLOW] if slow else x, rng)
             row[name] = f"{((low <= 1) & (1 <= high)).mean():.3f}"
-        yield {**row, "too low": f"{(high < 1).mean():.3f}", "width": f"{np.median(high - low):.2f}"}
+        yield {
+            **row,
+            "too low": f"{(high < 1).mean():.3f}",
+            "width": f"{np.median(high - low):.2f}",
+        }
 
 
 def others(R, seed):

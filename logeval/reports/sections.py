@@ -157,7 +157,9 @@ def the_runs(page: Page, runs: Runs, suffix: str) -> None:
         summary,
         f"At step {runs.horizon:,}: regret with its 95% interval and the papers' standard error "
         "over runs, its share of the optimal reward, and the paired difference to the best policy "
-        "of the same simulator with Holm-corrected p.",
+        "of the same simulator, with interval and p that hold for all pairs of policies together. "
+        "in_best_set: cannot be told apart from the best."
+        + "".join(f" Note: {caution}." for caution in runs.cautions()),
         **dict.fromkeys(("relative_regret", "share_of_optimum", "optimal_steps"), ".2%"),
         **dict.fromkeys(("regret", "low", "high", "stderr"), ",.1f"),
         **dict.fromkeys(("difference", "difference_low", "difference_high"), "+,.1f"),
