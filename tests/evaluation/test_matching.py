@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation import Runs, evaluate
 from tests.stand_in import models
 
 NEEDLE = "rank1:K=6,L=4,p=0.25,gap=0.5"
@@ -56,3 +56,18 @@ def test_needles_are_named_in_two_ways(tmp_path):
 def test_wrong_tracks_are_named(arguments, message):
     with pytest.raises(LogevalError, match=message):
         evaluate(**arguments, **SHORT)
+
+
+def test_a_note_about_shortened_lists_stays_with_the_runs(tmp_path):
+    mixed = [*models("DCM", (5,), K=3), *models("CM", (5,), K=2)]
+    done = evaluate(mixed, policies=["Random"], out=tmp_path / "out", **SHORT)
+    assert len(done.notes) == 1
+    assert "all lists have 2 positions" in done.notes[0]
+    assert Runs.load(tmp_path / "out").notes == done.notes
+
+
+def test_curves_are_computed_once(monkeypatch):
+    runs = evaluate(models("DCM", (5,), K=3), policies=["Random"], **SHORT)
+    first = runs.curves("DCM")
+    monkeypatch.setattr("logeval.evaluation.statistics.bootstrap_means", None)
+    assert runs.curves("DCM") is first
