@@ -71,7 +71,7 @@ def compare(x: Floats, level: float = LEVEL) -> Comparisons:
     if n < 2:
         unknown = np.full((P, P), np.nan)
         return Comparisons(m, difference, unknown, unknown, unknown, n, level)
-    se = _paired_se(u)
+    se = (u[:, :, None] - u[:, None, :]).std(axis=0, ddof=1) / np.sqrt(n)
     size = np.abs(difference)
     r = np.divide(u.std(axis=0, ddof=1) / np.sqrt(n), m, out=np.zeros(P), where=m > 0.0)
     inner = size - critical_value(n, P, level) * se
@@ -80,13 +80,6 @@ def compare(x: Floats, level: float = LEVEL) -> Comparisons:
     low, high = np.where(larger, inner, -outer), np.where(larger, outer, -inner)
     t = np.divide(size, se, out=np.where(size > 0.0, np.inf, 0.0), where=se > 0.0)
     return Comparisons(m, difference, low, high, p_of(t, n, P), n, level)
-
-
-def _paired_se(u: Floats) -> Floats:
-    """Standard errors (P, P) of the paired mean differences of units (n, P)."""
-    return np.stack([(u[:, [i]] - u).std(axis=0, ddof=1) for i in range(u.shape[1])]) / np.sqrt(
-        len(u)
-    )
 
 
 def critical_value(n: int, P: int, level: float = LEVEL) -> float:
