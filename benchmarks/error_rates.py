@@ -16,6 +16,7 @@ coverage.py it would hide the package that numba looks for.)
 import argparse
 import itertools
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -30,8 +31,8 @@ INTERACTION, NOISE, COMMON = 0.4, 0.5, 0.3
 CELLS = [(1, 5), (1, 10), (1, 20), (5, 5), (10, 5), (20, 5), (60, 5)]
 LOG_SDS = [0.5, 1.0]
 FACTORS = {2: [1, 1.5], 6: [1, 1.5, 1.5, 2, 2, 4], 12: [1] + 4 * [1.5] + 4 * [2] + 3 * [4]}
-RESAMPLES = 500
-SLOW = 1000  # experiments on which the slow alternatives are tried
+RESAMPLES = 300
+SLOW = 500  # experiments on which the slow alternatives are tried
 
 
 def lognormal(rng, log_sd, *shape):
@@ -107,8 +108,11 @@ METHODS = {
 }
 
 
-def all_signs(n):
-    """All sign flips of n values, but for that of all of them at once."""
+@lru_cache
+def signs_of(n):
+    """All sign flips of n values but for that of all at once, or 200 random ones."""
+    if n > 10:
+        return np.vstack([np.ones(n), generator(0, "flips").choice((-1.0, 1.0), size=(199, n))])
     return np.array(list(itertools.product((1.0,), *(n - 1) * [(1.0, -1.0)])))
 
 
@@ -117,11 +121,7 @@ def sign_flips(u):
     n, P = u.shape
     i, j = np.triu_indices(P, 1)
     d = u[:, i] - u[:, j]
-    if n <= 10:
-        signs = all_signs(n)
-    else:
-        signs = generator(0, "flips").choice((-1.0, 1.0), size=(500, n))
-        signs[0] = 1.0
+    signs = signs_of(n)
     m = signs @ d / n
     t = np.abs(m) / np.sqrt(np.maximum((d * d).mean(axis=0) - m * m, 1e-300) / (n - 1))
     return (t.max(axis=1)[:, None] >= t[0] * (1 - 1e-9)).mean(axis=0)
@@ -150,10 +150,8 @@ def before(x, rng):
     others = [i for i in range(u.shape[1]) if i != best]
     means = bootstrap_means(x, rng)
     low, high = np.quantile(means - means[:, [best]], [0.025, 0.975], axis=0)
-    n = len(u)
-    signs = all_signs(n) if n <= 12 else rng.choice((-1.0, 1.0), size=(999, n))
     d = u[:, others] - u[:, [best]]
-    p = (np.abs(signs @ d) >= np.abs(d.sum(axis=0)) * (1 - 1e-12)).mean(axis=0)
+    p = (np.abs(signs_of(len(u)) @ d) >= np.abs(d.sum(axis=0)) * (1 - 1e-12)).mean(axis=0)
     return holm(p).min(), ((low > 0) | (high < 0))[others].any()
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from logeval.arrays import Bools, Floats, Ints
 from logeval.evaluation.statistics import LEVEL, skew_term, units
@@ -65,6 +65,27 @@ def compare(x: Floats, level: float = LEVEL) -> Comparisons:
     With one unit all but the means and differences is nan.
     """
     u = units(x)
+    m = u.mean(axis=0)
+    se = u.std(axis=0, ddof=1) / np.sqrt(len(u)) if len(u) > 1 else np.zeros(len(m))
+    return _all_pairs(u, np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0), level)
+
+
+def compare_ratios(x: Floats, level: float = LEVEL) -> Comparisons:
+    """Compare P policies on the ratios of their values in each unit of (Q, N, P).
+
+    The same as ``compare`` for the logarithms of the units, which are hardly skewed: exp of a
+    difference is the geometric mean over queries of the ratio of two policies. What all policies
+    lose more of in one query than in another cancels, so this finds far smaller differences than
+    ``compare``; but it weighs all queries alike, those with little regret too. All values must be
+    positive, otherwise everything is nan.
+    """
+    u = units(x)
+    logs = np.log(u) if (u > 0.0).all() else np.full_like(u, np.nan)
+    return _all_pairs(logs, np.zeros(u.shape[1]), level)
+
+
+def _all_pairs(u: Floats, r: Floats, level: float) -> Comparisons:
+    """From the units (n, P), and the relative standard errors r (P,) where they are skewed."""
     n, P = u.shape
     m = u.mean(axis=0)
     difference = m[:, None] - m[None, :]
@@ -73,19 +94,18 @@ def compare(x: Floats, level: float = LEVEL) -> Comparisons:
         return Comparisons(m, difference, unknown, unknown, unknown, n, level)
     se = (u[:, :, None] - u[:, None, :]).std(axis=0, ddof=1) / np.sqrt(n)
     size = np.abs(difference)
-    r = np.divide(u.std(axis=0, ddof=1) / np.sqrt(n), m, out=np.zeros(P), where=m > 0.0)
     inner = size - critical_value(n, P, level) * se
     outer = 2.0 * size - inner + skew_term(n, level) * se * np.maximum(r[:, None], r[None, :])
     larger = difference >= 0.0
     low, high = np.where(larger, inner, -outer), np.where(larger, outer, -inner)
-    t = np.divide(size, se, out=np.where(size > 0.0, np.inf, 0.0), where=se > 0.0)
+    t = np.divide(size, se, out=np.where(size > 0.0, np.inf, 0.0), where=se != 0.0)
     return Comparisons(m, difference, low, high, p_of(t, n, P), n, level)
 
 
 def critical_value(n: int, P: int, level: float = LEVEL) -> float:
     """The largest |t| of all pairs of P equal policies on n units stays below it, at the level."""
     pairs = max(1, P * (P - 1) // 2)
-    bonferroni = float(stats.t.isf((1.0 - level) / 2.0 / pairs, n - 1))
+    bonferroni = -float(stdtrit(n - 1, (1.0 - level) / 2.0 / pairs))
     if P <= 2:
         return bonferroni
     return min(bonferroni, float(_largest_t(n, P)[-1 - round((1.0 - level) * DRAWS)]))
@@ -97,7 +117,7 @@ def p_of(t: Floats, n: int, P: int) -> Floats:
     Beyond the reach of the draws, Bonferroni's bound, which is close there.
     """
     pairs = max(1, P * (P - 1) // 2)
-    bonferroni: Floats = np.minimum(1.0, 2.0 * pairs * stats.t.sf(t, n - 1))
+    bonferroni: Floats = np.minimum(1.0, 2.0 * pairs * stdtr(n - 1, -t))
     if P <= 2:
         return bonferroni
     above = DRAWS - np.searchsorted(_largest_t(n, P), t, side="left")

@@ -107,6 +107,8 @@ class Runs:
 
         ``difference`` is regret of the ``worse`` minus regret of the ``better``, with its
         simultaneous 95% interval (``low``, ``high``) and ``p``, corrected for all pairs;
+        ``ratio``, ``ratio_low``, ``ratio_high`` and ``ratio_p`` are the same for the geometric mean
+        over queries of regret of the worse over regret of the better (nan with one query).
         ``queries_better`` says on how many of the ``queries`` the order is the same.
         """
         return pd.concat([pairs(rows) for _, rows in self._at(t)], ignore_index=True)

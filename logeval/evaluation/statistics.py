@@ -9,7 +9,7 @@ intervals hold; ``evaluation.comparisons`` compares policies.
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from logeval.arrays import Floats
 
@@ -97,4 +97,4 @@ def skew_term(n: int, level: float = LEVEL) -> float:
 
 def t_quantile(n: int, level: float = LEVEL) -> float:
     """Student's two-sided quantile for n units."""
-    return float(stats.t.ppf(0.5 + level / 2.0, n - 1))
+    return float(stdtrit(n - 1, 0.5 + level / 2.0))

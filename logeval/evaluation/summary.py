@@ -12,7 +12,7 @@ import pandas as pd
 from logeval.arrays import Bools, Floats
 from logeval.errors import LogevalError
 from logeval.evaluation import statistics
-from logeval.evaluation.comparisons import Comparisons, compare
+from logeval.evaluation.comparisons import Comparisons, compare, compare_ratios
 from logeval.evaluation.paired import by_policy
 
 ORACLE = "Oracle"
@@ -65,7 +65,8 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
     competes = _compete(policies)
     names = np.array(policies)[competes]
     x = x[:, :, competes]
-    found: Comparisons = compare(x)
+    found = compare(x)
+    ratios = compare_ratios(x) if len(x) > 1 else None
     by_query = np.nanmean(x, axis=1)
     order = found.order()
     table = [
@@ -78,6 +79,7 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
             "low": found.low[j, i],
             "high": found.high[j, i],
             "p": found.p[j, i],
+            **_ratio(ratios, j, i),
             "queries_better": int((by_query[:, i] < by_query[:, j] - 1e-9).sum()),
             "queries": len(x),
         }
@@ -85,7 +87,19 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
         for j in order[rank + 1 :]
     ]
     columns = ["simulator", "track", "better", "worse", "difference", "low", "high", "p"]
-    return pd.DataFrame(table, columns=[*columns, "queries_better", "queries"])
+    ratio = ["ratio", "ratio_low", "ratio_high", "ratio_p"]
+    return pd.DataFrame(table, columns=[*columns, *ratio, "queries_better", "queries"])
+
+
+def _ratio(found: Comparisons | None, worse: int, better: int) -> dict[str, float]:
+    if found is None:
+        return {}
+    return {
+        "ratio": np.exp(found.difference[worse, better]),
+        "ratio_low": np.exp(found.low[worse, better]),
+        "ratio_high": np.exp(found.high[worse, better]),
+        "ratio_p": found.p[worse, better],
+    }
 
 
 def cautions(rows: pd.DataFrame) -> list[str]:

@@ -148,8 +148,8 @@ def the_runs(page: Page, runs: Runs, suffix: str) -> None:
             _linear_and_log(runs, panel),
             f"Cumulative regret on {runs.title(panel)}: expected reward lost so far "
             "against always showing the best list; lower is better, and a curve that flattens has "
-            "learned. Bands are 95% bootstrap intervals over queries and runs; on the logarithmic "
-            "axis logarithmic regret is a straight line.",
+            "learned. Bands are 95% intervals at each step, over queries or the runs of a single "
+            "one; on the logarithmic axis logarithmic regret is a straight line.",
         )
     summary = runs.summary()
     page.table(

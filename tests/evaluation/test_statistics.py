@@ -154,6 +154,21 @@ def test_the_best_set_holds_all_that_cannot_be_told_from_the_best():
     assert comparisons.compare(x).best_set().tolist() == [True, True, False, False]
 
 
+def test_ratios_do_not_feel_what_a_query_does_to_all_policies():
+    rng = np.random.default_rng(0)
+    scale = rng.lognormal(sigma=2.0, size=(5, 1, 1))
+    x = scale * [1.0, 1.5] * rng.lognormal(sigma=0.05, size=(5, 4, 2))
+    found = comparisons.compare_ratios(x)
+    a, b = np.log(x.mean(axis=1)).T
+    expected = stats.ttest_rel(b, a)
+    assert found.p[1, 0] == pytest.approx(expected.pvalue)
+    assert found.low[1, 0] == pytest.approx(expected.confidence_interval().low)
+    assert np.exp(found.difference[1, 0]) == pytest.approx(1.5, rel=0.1)
+    assert found.p[1, 0] < 0.01 < comparisons.compare(x).p[1, 0]
+    x[0, :, 0] = 0.0
+    assert np.isnan(comparisons.compare_ratios(x).p).all()
+
+
 def test_one_unit_compares_nothing_and_identical_policies_are_equal():
     one = comparisons.compare(np.array([[[1.0, 2.0]]]))
     assert one.difference[1, 0] == 1.0
