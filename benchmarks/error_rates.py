@@ -4,6 +4,7 @@ python benchmarks/error_rates.py intervals      coverage of the interval of a me
 python benchmarks/error_rates.py others         ratio of means, difference of two policies
 python benchmarks/error_rates.py errors         familywise error of comparisons, equal policies
 python benchmarks/error_rates.py power          of the same, policies that differ; who finds it
+python benchmarks/error_rates.py ratios         both, of the ratios over queries
 python benchmarks/error_rates.py tuning         the choice of SKEWNESS, on other seeds
 
 Regret of a query is log-normal with expectation 1 and the log-sd of the table, the same for all
@@ -109,10 +110,11 @@ METHODS = {
 
 
 @lru_cache
-def signs_of(n):
-    """All sign flips of n values but for that of all at once, or 200 random ones."""
+def signs_of(n, flips):
+    """All sign flips of n values but for that of all at once, or so many random ones."""
     if n > 10:
-        return np.vstack([np.ones(n), generator(0, "flips").choice((-1.0, 1.0), size=(199, n))])
+        random = generator(0, "flips").choice((-1.0, 1.0), size=(flips - 1, n))
+        return np.vstack([np.ones(n), random])
     return np.array(list(itertools.product((1.0,), *(n - 1) * [(1.0, -1.0)])))
 
 
@@ -121,7 +123,7 @@ def sign_flips(u):
     n, P = u.shape
     i, j = np.triu_indices(P, 1)
     d = u[:, i] - u[:, j]
-    signs = signs_of(n)
+    signs = signs_of(n, 200)
     m = signs @ d / n
     t = np.abs(m) / np.sqrt(np.maximum((d * d).mean(axis=0) - m * m, 1e-300) / (n - 1))
     return (t.max(axis=1)[:, None] >= t[0] * (1 - 1e-9)).mean(axis=0)
@@ -151,7 +153,7 @@ def before(x, rng):
     means = bootstrap_means(x, rng)
     low, high = np.quantile(means - means[:, [best]], [0.025, 0.975], axis=0)
     d = u[:, others] - u[:, [best]]
-    p = (np.abs(signs_of(len(u)) @ d) >= np.abs(d.sum(axis=0)) * (1 - 1e-12)).mean(axis=0)
+    p = (np.abs(signs_of(len(u), 2000) @ d) >= np.abs(d.sum(axis=0)) * (1 - 1e-12)).mean(axis=0)
     return holm(p).min(), ((low > 0) | (high < 0))[others].any()
 
 
@@ -237,6 +239,19 @@ def power(R, seed):
         yield row
 
 
+def ratios(R, seed):
+    """The ratio over queries: familywise error with equal policies, and power at 1.5 to 1."""
+    for P, (Q, N), log_sd in itertools.product(FACTORS, [(5, 5), (10, 5), (20, 5)], LOG_SDS):
+        rng = generator(seed, "ratios", P, Q, N, str(log_sd))
+        factors = np.array(FACTORS[P], dtype=float)
+        equal = policies(rng, Q, N, log_sd, np.ones(P), R)
+        unequal = policies(rng, Q, N, log_sd, factors, R)
+        wrong = [comparisons.compare_ratios(s).told_apart().any() for s in equal]
+        right = [comparisons.compare_ratios(s).told_apart()[0, factors == 1.5] for s in unequal]
+        row = {"policies": P, "queries": Q, "runs": N, "log-sd": log_sd}
+        yield {**row, "error": f"{np.mean(wrong):.3f}", "1.5 to 1": f"{np.mean(right):.2f}"}
+
+
 def tuning(R, seed):
     """Coverage by the SKEWNESS that is assumed; other seeds than those of the tables."""
     used = statistics.SKEWNESS
@@ -260,7 +275,7 @@ def show(rows):
         print("| " + " | ".join(map(str, row.values())) + " |", flush=True)
 
 
-TABLES = {f.__name__: f for f in (intervals, others, errors, power, tuning)}
+TABLES = {f.__name__: f for f in (intervals, others, errors, power, ratios, tuning)}
 
 
 def main():
