@@ -45,7 +45,7 @@ class Scratch(NamedTuple):
     mass: Floats  # probability of the blocks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def weights_of(i, starts, weights):
     """The weights of bandit i."""
     return Weights(
@@ -55,7 +55,7 @@ def weights_of(i, starts, weights):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def draw(u, gamma, weights, taken, listed, k, mass):
     """An item from P among those not in ``taken``; listed[:k] are the taken ones."""
     W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
@@ -83,7 +83,7 @@ def draw(u, gamma, weights, taken, listed, k, mass):
     return last if last >= 0 else random_free(u, taken, L, k)  # rounding at the end of a block
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, A):
     """From the first position down, what each bandit draws, or a free item instead."""
     K, taken, mass = A.shape[0], scratch.taken, scratch.mass
@@ -101,7 +101,7 @@ def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, A):
     taken[:L] = False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def reweigh(e, gamma, weights):
     """The weights after a click on item e."""
     W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
@@ -117,7 +117,7 @@ def reweigh(e, gamma, weights):
     weights.total[0] = blocks.sum()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe_one(r, gamma, starts, weights, chosen, A, clicks):
     """``reweigh`` for each click on a bandit's own choice."""
     K = A.shape[0]
