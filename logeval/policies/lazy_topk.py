@@ -15,9 +15,9 @@ breaks ties at random.
 
 Python hands the arrays to a kernel as ``plain`` tuples, and the kernel puts the names back on,
 ``Arms(*arms)``: looking up the type of a named tuple costs numba more than a microsecond a call, a
-tenth of a step, and that of a plain one nearly nothing. Functions that make or take the named tuples
-of one replica are inlined (``forceinline``): otherwise numba counts references to every array at
-every call, which made the list policies a third slower.
+tenth of a step, and that of a plain one nearly nothing. Functions that make or take the named
+tuples of one replica are inlined (``forceinline``): otherwise numba counts references to every
+array at every call, which made the list policies a third slower.
 """
 
 from __future__ import annotations
