@@ -80,6 +80,7 @@ def evaluate(
     from logeval.evaluation.api import evaluate as evaluate_
     from logeval.reports.regret_figures import save_regret
     from logeval.reports.track_figures import save_relative
+    from logeval.reports.verdict import verdict
 
     done = evaluate_(
         models,
@@ -99,12 +100,11 @@ def evaluate(
         reference=reference,
         quiet=quiet,
     )
-    for note in done.notes:
-        typer.echo(f"note: {note}", err=True)
     typer.echo(summary_text(done))
     tracks = done.table()["track"].nunique() > 1
     if tracks:
         typer.echo(relative_text(done))
+    typer.echo(f"\n{verdict(done).text()}\n")
     if out is not None:
         typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, out / 'regret.pdf')}")
         if tracks:
@@ -146,10 +146,11 @@ def reproduce(
         )
         return
     from logeval.papers import dcm
+    from logeval.reports.verdict import verdict
 
     figure = experiment.removeprefix("dcm-")
     done = dcm.reproduce(figure, horizon or dcm.HORIZON, runs, workers, seed, out, quiet)
-    typer.echo(summary_text(done))
+    typer.echo(f"{summary_text(done)}\n\n{verdict(done).text()}\n")
     typer.echo(f"the paper: {dcm.FIGURES[figure].claim}")
 
 
@@ -242,20 +243,7 @@ def summary_text(runs: Runs) -> str:
         "p": summary["p"].map(lambda p: "" if p != p else f"{p:.4f}"),
     }
     text: str = type(summary)(shown).to_string(index=False)
-    return "\n".join([text, *_conclusions(summary), *(f"note: {c}" for c in runs.cautions())])
-
-
-def _conclusions(summary: pd.DataFrame) -> list[str]:
-    """Who cannot be told apart from the best, per simulator and track with several policies."""
-    found = []
-    panels = summary.groupby(["simulator", "track"])
-    for (simulator, track), part in panels:
-        best = part[part["in_best_set"]]["policy"].tolist()
-        where = f" on {simulator} ({track})" if len(panels) > 1 else ""
-        if part["p"].notna().any():
-            kind = "cannot be told apart" if len(best) > 1 else "differs from all others"
-            found.append(f"best{where}: {', '.join(best)} ({kind}, familywise level 5%)")
-    return found
+    return text
 
 
 def relative_text(runs: Runs) -> str:

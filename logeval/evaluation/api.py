@@ -60,6 +60,7 @@ def evaluate(
     users = users_of(models, problem, positions, reward, queries)
     experiment = _experiment(users, parsed, track, horizon, runs, checkpoints, seed)
     problems, specs = experiment.problems, experiment.policies
+    notes = users.notes(problems)
     store = Store(out) if out is not None else None
     if store is not None:
         settings = {
@@ -71,7 +72,7 @@ def evaluate(
         }
         folder = str(models) if isinstance(models, str | Path) else None
         own = {spec.name: spec.source() for spec in specs if not spec.built_in}
-        store.open(settings, problems, folder, own, users.notes())
+        store.open(settings, problems, folder, own, notes)
     tasks = experiment.tasks(store.done() if store else (), workers)
     finished = []
     for rows in run_tasks(
@@ -84,11 +85,11 @@ def evaluate(
     hardness = hardness_of(problems, horizon)
     if store is None:
         rows = pa.concat_tables([RUNS.empty_table(), *finished])
-        return Runs(rows, seed, hardness=hardness, notes=users.notes())
+        return Runs(rows, seed, hardness=hardness, notes=notes)
     store.merge()
     store.add_hardness(hardness)
     rows = select(store.rows(), experiment.keys())
-    return Runs(rows, seed, store.folder, hardness, users.notes())
+    return Runs(rows, seed, store.folder, hardness, notes)
 
 
 def missing_runs(

@@ -24,6 +24,7 @@ class Users:
     synthetic: tuple[Problem, ...] = ()
     fitted: tuple[FittedQuery, ...] = ()
     reward: str | None = None
+    limits: tuple[str, ...] = ()  # what the fit says about parameters that a log cannot tell
 
     @property
     def track(self) -> str:
@@ -42,10 +43,23 @@ class Users:
             )
         return found
 
-    def notes(self) -> list[str]:
-        """What the user should know about them."""
+    def notes(self, problems: Sequence[Problem] = ()) -> list[str]:
+        """What the user should know about them, and about the problems that they make."""
         note = shortened(self.fitted)
-        return [note] if note else []
+        return [*([note] if note else []), *self.limits, *unproven(problems)]
+
+
+def unproven(problems: Sequence[Problem]) -> list[str]:
+    """What to tell the user where the best list was searched for, and not proven to be best."""
+    found = []
+    for simulator in dict.fromkeys(problem.simulator for problem in problems):
+        proven = [getattr(p, "proven", True) for p in problems if p.simulator == simulator]
+        if not all(proven):
+            found.append(
+                f"{simulator}: the best list was searched for and is not proven to be best for "
+                f"{proven.count(False)} of {len(proven)} queries; regret there may be too small"
+            )
+    return found
 
 
 def users_of(
@@ -71,7 +85,14 @@ def users_of(
         from logeval.clicks.collection import read_models
 
         models = read_models(models)
-    return Users(fitted=tuple(fitted_queries(models, positions, reward, queries)), reward=reward)
+    fitted = tuple(fitted_queries(models, positions, reward, queries))
+    return Users(fitted=fitted, reward=reward, limits=_not_identified(models))
+
+
+def _not_identified(models: Any) -> tuple[str, ...]:
+    reports = [fitted.report for fitted in getattr(models, "fitted", {}).values()]
+    notes = [note for report in reports for note in report.get("notes", [])]
+    return tuple(note for note in notes if "not identified" in note)
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:
