@@ -1,0 +1,153 @@
+"""SERPs folded for estimation: patterns with counts, and which of them share a session.
+
+A pattern is a (query, first K items, clicked positions), as in click statistics. An interval
+must resample sessions, not SERPs, so sessions with several SERPs are kept as *clusters*: a
+cluster is a multiset of patterns, with the number of sessions that have exactly these. DuckDB
+does both foldings; after them the cost depends on distinct things, not on SERPs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from logeval.arrays import Floats, Ints
+from logeval.clicks.estimation.click_statistics import _POWERS, _choose
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.models.model import Query
+from logeval.errors import LogevalError
+from logeval.log.log import load
+
+FOLD_MEMORY = "450MB"  # of DuckDB; it goes to disk beyond
+
+
+@dataclass(frozen=True)
+class Logged:
+    """The SERPs of a log, or of a part of it."""
+
+    patterns: Patterns
+    part: Ints  # (P,) the part of the log; 0 where there are no parts
+    alone: Ints  # (P,) SERPs whose session has no other SERP
+    clusters: sparse.csr_matrix  # (P, T) SERPs of each pattern in a session of type T
+    sessions: Ints  # (T,) sessions of each type
+    propensities: Floats | None  # (P, K) as logged, nan where unknown
+
+    @property
+    def serps(self) -> int:
+        """SERPs in all."""
+        return int(self.patterns.count.sum())
+
+
+def parts_sql(parts: int | None, seed: int) -> str:
+    """The part of a SERP: its day, or one of ``parts`` equal shares of the sessions."""
+    if parts is None:
+        return "coalesce(day, -1)"
+    return f"(('0x' || left(md5('{int(seed)}:part:' || session_id), 12))::BIGINT % {int(parts)})"
+
+
+def read_logged(
+    log: Path | str,
+    K: int | None = None,
+    *,
+    queries: list[Query] | None = None,
+    top_queries: int | None = None,
+    where: str = "true",
+    part: str = "0",
+    propensities: bool = False,
+) -> Logged:
+    """Fold the SERPs that fulfil ``where``; test SERPs never enter, repeat clicks count once.
+
+    ``part`` is an SQL expression that numbers the parts of the log. With ``propensities`` the
+    logged ones tell patterns apart, so that a pattern has one propensity at each position.
+    """
+    source = load(log)
+    with source.connect() as db:
+        db.execute(f"SET memory_limit = '{FOLD_MEMORY}'")
+        db.execute(f"CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test AND ({where})")
+        chosen = _choose(db, queries, top_queries)
+        cut = "" if K is None else f"[1:{int(K)}]"
+        logged = f", propensities{cut} AS propensities" if propensities else ""
+        db.execute(
+            f"""
+            CREATE TABLE rows AS
+            SELECT session_id, query_id, region_id, ({part})::BIGINT AS part,
+                items{cut} AS items{logged},
+                list_inner_product(
+                    [(c > 0)::DOUBLE FOR c IN clicks{cut}], ({_POWERS})[1:len(clicks{cut})]
+                )::BIGINT AS clicks
+            FROM fitted {chosen}
+            """
+        )
+        key = "query_id, region_id, part, items, clicks" + (", propensities" if logged else "")
+        table = _patterns(db, key)
+        if not table.num_rows:
+            raise LogevalError(f"{log}: there are no SERPs to replay; check the queries and days")
+        ids, sessions = _clusters(db, key)
+    patterns = patterns_of(table)
+    P = table.num_rows
+    clusters = _incidence(ids, P)
+    within = np.asarray(clusters @ sessions).astype(np.int64) if len(sessions) else np.zeros(P)
+    return Logged(
+        patterns,
+        table["part"].to_numpy().astype(np.int64),
+        patterns.count.astype(np.int64) - within.astype(np.int64),
+        clusters,
+        sessions,
+        _propensities(table, patterns) if propensities else None,
+    )
+
+
+def _patterns(db: duckdb.DuckDBPyConnection, key: str) -> pa.Table:
+    db.execute(
+        f"""
+        CREATE TABLE patterns AS
+        SELECT row_number() OVER (ORDER BY {key}) - 1 AS id, *
+        FROM (SELECT {key}, count(*) AS count FROM rows GROUP BY ALL)
+        """
+    )
+    return db.sql("SELECT * FROM patterns ORDER BY id").to_arrow_table()
+
+
+def _clusters(db: duckdb.DuckDBPyConnection, key: str) -> tuple[pa.Array, Ints]:
+    """The distinct multisets of patterns of sessions with several SERPs, and their numbers."""
+    same = " AND ".join(
+        f"rows.{name} IS NOT DISTINCT FROM patterns.{name}" for name in key.split(", ")
+    )
+    found = db.sql(
+        f"""
+        SELECT ids, count(*) AS sessions FROM (
+            SELECT list_sort(list(patterns.id)) AS ids
+            FROM (
+                SELECT * FROM rows
+                WHERE session_id IN (SELECT session_id FROM rows GROUP BY 1 HAVING count(*) > 1)
+            ) AS rows JOIN patterns ON {same}
+            GROUP BY session_id
+        ) GROUP BY ids ORDER BY ids
+        """
+    ).to_arrow_table()
+    ids = found["ids"].combine_chunks()
+    return ids, found["sessions"].to_numpy().astype(np.int64)
+
+
+def _incidence(ids: pa.ListArray, P: int) -> sparse.csr_matrix:
+    T = len(ids)
+    if not T:
+        return sparse.csr_matrix((P, 0), dtype=np.float32)
+    length = np.diff(ids.offsets.to_numpy())
+    column = np.repeat(np.arange(T, dtype=np.int32), length)
+    row = ids.flatten().to_numpy().astype(np.int32)
+    one = np.ones(len(row), dtype=np.float32)
+    return sparse.csr_matrix((one, (row, column)), shape=(P, T))  # adds up what is there twice
+
+
+def _propensities(table: pa.Table, patterns: Patterns) -> Floats:
+    values = np.full(patterns.items.shape, np.nan)
+    for p, row in enumerate(table["propensities"].to_pylist()):
+        if row is not None:
+            values[p, : len(row)] = [np.nan if x is None else x for x in row]
+    return values
