@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from logeval.arrays import Floats
+from logeval.clicks.fitted import FittedModel
 from logeval.replay.cells import Cells, cells_of
 from logeval.replay.estimators.estimator import Estimator, View, ratio
 from logeval.replay.logged import Logged
@@ -47,6 +48,22 @@ class Figures:
     largest: Floats  # largest weight before clipping
 
 
+def fit_models(
+    estimators: Sequence[Estimator], whole: Logged, weight: Floats, settings: Settings
+) -> list[dict[str, FittedModel]]:
+    """The click models that the estimators need, by fold and name.
+
+    They are fitted to ``weight`` (P,) SERPs of each pattern, of the other folds if there are any.
+    """
+    names = {e.model for e in estimators if e.model is not None}
+    names |= {"pbm" for e in estimators if e.EXAMINATION}
+    found = []
+    for fold in range(settings.folds):
+        mine = weight if settings.folds == 1 else weight * (whole.part != fold)
+        found.append({n: fit(n, whole.patterns, mine, settings.scope) for n in sorted(names)})
+    return found
+
+
 class Estimation:
     """One target on one log. ``values`` may be asked for any numbers of SERPs per pattern."""
 
@@ -70,24 +87,17 @@ class Estimation:
             if level is not None
         }
 
-    def fits(self, weight: Floats) -> Fits:
-        """The click models that the estimators need, fitted to these numbers of SERPs (P,)."""
-        names = {e.model for e in self.estimators if e.model is not None}
+    def fits(self, models: list[dict[str, FittedModel]]) -> Fits:
+        """What fitted click models, by fold and name, say of the log and of the target."""
+        names = sorted({e.model for e in self.estimators if e.model is not None})
         need_e = any(e.EXAMINATION for e in self.estimators)
-        patterns, K = self.logged.patterns, self.target.K
-        found = Fits()
-        for fold in range(self.settings.folds):
-            mine = weight if self.settings.folds == 1 else weight * (self.logged.part != fold)
-            models = {
-                name: fit(name, patterns, mine, self.settings.scope)
-                for name in sorted(names | ({"pbm"} if need_e else set()))
-            }
-            found.predictions.append(
-                {n: predict(models[n], patterns, self.target) for n in sorted(names)}
-            )
-            if need_e:
-                found.examination.append(examination(models["pbm"], patterns.queries, K))
-        return found
+        patterns = self.logged.patterns
+        return Fits(
+            [{n: predict(of_fold[n], patterns, self.target) for n in names} for of_fold in models],
+            [examination(of_fold["pbm"], patterns.queries, self.target.K) for of_fold in models]
+            if need_e
+            else [],
+        )
 
     def serps(self, W: Floats) -> Floats:
         """The number of SERPs of each query, (Q, B)."""

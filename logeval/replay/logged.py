@@ -17,11 +17,12 @@ import pyarrow as pa
 from scipy import sparse
 
 from logeval.arrays import Floats, Ints
-from logeval.clicks.estimation.click_statistics import _POWERS, _choose
+from logeval.clicks.estimation.click_statistics import choose, click_bits
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
-from logeval.clicks.models.model import Query
 from logeval.errors import LogevalError
 from logeval.log.log import load
+from logeval.log.queries import Query
+from logeval.replay.prefixes import prefix_numbers
 
 FOLD_MEMORY = "450MB"  # of DuckDB; it goes to disk beyond
 
@@ -41,6 +42,46 @@ class Logged:
     def serps(self) -> int:
         """SERPs in all."""
         return int(self.patterns.count.sum())
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A log cut to K positions; ``fold`` (P cut, P whole) adds up SERPs of whole patterns."""
+
+    logged: Logged
+    fold: sparse.csr_matrix
+
+
+def cut(whole: Logged, K: int) -> Cut:
+    """The first K positions: fewer patterns, the same items and sessions."""
+    old = whole.patterns
+    items, clicks = old.items[:, :K], old.clicks[:, :K]
+    bits = (clicks.astype(np.int64) << np.arange(items.shape[1])).sum(axis=1)
+    end = prefix_numbers(items)[np.arange(len(items)), np.minimum(old.length, K) - 1]
+    keys = [end, bits, whole.part]
+    if whole.propensities is not None:
+        p = np.nan_to_num(whole.propensities[:, :K], nan=-1.0)
+        keys.append(np.unique(p, axis=0, return_inverse=True)[1].ravel())
+    number = np.zeros(len(items), dtype=np.int64)
+    for key in keys:
+        _, code = np.unique(key, return_inverse=True)
+        _, number = np.unique(number * (int(code.max()) + 1) + code, return_inverse=True)
+    _, first = np.unique(number, return_index=True)
+    P, one = len(items), np.ones(len(items), dtype=np.float32)
+    fold = sparse.csr_matrix((one, (number, np.arange(P))), shape=(len(first), P))
+    patterns = Patterns(
+        old.queries, old.query[first], items[first], clicks[first],
+        np.minimum(old.length[first], K), fold @ old.count, old.item_ids, old.offsets,
+    )  # fmt: skip
+    logged = Logged(
+        patterns,
+        whole.part[first],
+        np.rint(fold @ whole.alone.astype(np.float64)).astype(np.int64),
+        sparse.csr_matrix(fold @ whole.clusters),
+        whole.sessions,
+        None if whole.propensities is None else whole.propensities[first, :K],
+    )
+    return Cut(logged, fold)
 
 
 def parts_sql(parts: int | None, seed: int) -> str:
@@ -69,7 +110,7 @@ def read_logged(
     with source.connect() as db:
         db.execute(f"SET memory_limit = '{FOLD_MEMORY}'")
         db.execute(f"CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test AND ({where})")
-        chosen = _choose(db, queries, top_queries)
+        chosen = choose(db, queries, top_queries)
         cut = "" if K is None else f"[1:{int(K)}]"
         logged = f", propensities{cut} AS propensities" if propensities else ""
         db.execute(
@@ -77,9 +118,7 @@ def read_logged(
             CREATE TABLE rows AS
             SELECT session_id, query_id, region_id, ({part})::BIGINT AS part,
                 items{cut} AS items{logged},
-                list_inner_product(
-                    [(c > 0)::DOUBLE FOR c IN clicks{cut}], ({_POWERS})[1:len(clicks{cut})]
-                )::BIGINT AS clicks
+                {click_bits(f"clicks{cut}")} AS clicks
             FROM fitted {chosen}
             """
         )

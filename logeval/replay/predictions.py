@@ -14,14 +14,14 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fit import fit_one
-from logeval.clicks.fitted import Fitted
-from logeval.clicks.models.model import Query
+from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError
+from logeval.log.queries import Query
 from logeval.replay.targets import MarginalTarget, Target
 
 CELL_MODELS = ("GCTR", "RCTR", "DCTR", "PBM")  # a click depends on item and position alone
-TOLERANCE = 1e-7  # of EM: far below the noise of the parameters
+TOLERANCE = 1e-6  # of EM: far below the noise of the parameters
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Prediction:
     value: Floats  # (Q,) expected clicks of the target
 
 
-def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> Fitted:
+def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedModel:
     """A click model fitted to the patterns with these numbers of SERPs."""
     name = model_names([name])[0]
     used = weight > 0
@@ -41,7 +41,7 @@ def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> Fitted:
     return fit_one(name, data, options)
 
 
-def predict(fitted: Fitted, patterns: Patterns, target: Target) -> Prediction:
+def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Prediction:
     """What the model says of the log's lists, cut to the target's positions, and of the target."""
     if isinstance(target, MarginalTarget) and fitted.model not in CELL_MODELS:
         raise LogevalError(
@@ -58,7 +58,7 @@ def predict(fitted: Fitted, patterns: Patterns, target: Target) -> Prediction:
 
 
 def click_probabilities(
-    fitted: Fitted, queries: list[Query], query: Ints, items: Ints, item_ids: Ints
+    fitted: FittedModel, queries: list[Query], query: Ints, items: Ints, item_ids: Ints
 ) -> Floats:
     """P(c_k = 1) of lists (n, K) of numbered items; 0 where a list has none."""
     K = items.shape[1]
@@ -74,7 +74,7 @@ def click_probabilities(
     return out
 
 
-def examination(fitted: Fitted, queries: list[Query], K: int) -> Floats:
+def examination(fitted: FittedModel, queries: list[Query], K: int) -> Floats:
     """e of a fitted PBM, (Q, K)."""
     return np.stack([fitted.of(query, unseen=True, K=K).e for query in queries])  # type: ignore[attr-defined]
 

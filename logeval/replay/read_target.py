@@ -16,9 +16,9 @@ import pandas as pd
 from logeval import seeds
 from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.models.model import Query
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
+from logeval.log.queries import Query
 from logeval.replay.logged import Logged, read_logged
 from logeval.replay.predictions import fit
 from logeval.replay.target_table import read_target_table

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logeval.clicks.models.model import Query
 from logeval.errors import LogevalError
+from logeval.log.queries import Query
 
 TOLERANCE = 1e-6  # of sums of probabilities
 

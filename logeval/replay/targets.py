@@ -14,6 +14,7 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints, sum_by
 from logeval.errors import LogevalError
+from logeval.replay.prefixes import owners, prefix_numbers
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class ListTarget(Target):
         own = node[len(items) :]
         at, k = np.nonzero(own >= 0)
         h = sum_by(own[at, k], self.probability[at], n)
-        owner, depth = _owners(node, np.concatenate([query, self.query]), n)
+        owner, depth = owners(node, np.concatenate([query, self.query]), n)
         return node[: len(items)], h, owner, depth
 
     def whole_lists(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
@@ -83,7 +84,7 @@ class ListTarget(Target):
         n = int(node.max()) + 1
         end = node[np.arange(len(every)), (every >= 0).sum(axis=1) - 1]
         h = sum_by(end[len(items) :], self.probability, n)
-        owner, depth = _owners(node, np.concatenate([query, self.query]), n)
+        owner, depth = owners(node, np.concatenate([query, self.query]), n)
         return end[: len(items)], h, owner, depth + 1
 
     def lists(self) -> tuple[Ints, Ints, Floats]:
@@ -142,13 +143,13 @@ class RandomTarget(Target):
     def prefixes(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
         """1 / (L (L - 1) ... (L - k + 1))."""
         node = prefix_numbers(items)
-        owner, depth = _owners(node, query, int(node.max()) + 1)
+        owner, depth = owners(node, query, int(node.max()) + 1)
         return node, self._prefix_mass()[owner, depth], owner, depth
 
     def whole_lists(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
         """Lists of the log that are shorter than K are never drawn."""
         node = prefix_numbers(items)
-        owner, depth = _owners(node, query, int(node.max()) + 1)
+        owner, depth = owners(node, query, int(node.max()) + 1)
         end = node[np.arange(len(items)), (items >= 0).sum(axis=1) - 1]
         h = np.where(depth == self.K - 1, self._prefix_mass()[owner, depth], 0.0)
         return end, h, owner, depth + 1
@@ -161,25 +162,3 @@ class RandomTarget(Target):
     def _prefix_mass(self) -> Floats:
         left = self.L[:, None] - np.arange(self.K)
         return np.cumprod(1.0 / np.maximum(left, 1), axis=1)
-
-
-def prefix_numbers(items: Ints) -> Ints:
-    """The number of every prefix (n, K): equal prefixes have equal numbers; -1 beyond the end."""
-    node = np.full(items.shape, -1, dtype=np.int64)
-    size = int(items.max(initial=0)) + 1
-    parent, n = np.zeros(len(items), dtype=np.int64), 0
-    for k in range(items.shape[1]):
-        there = np.flatnonzero(items[:, k] >= 0)
-        _, number = np.unique(parent[there] * size + items[there, k], return_inverse=True)
-        parent[there] = number
-        node[there, k] = n + number
-        n += int(number.max(initial=-1)) + 1
-    return node
-
-
-def _owners(node: Ints, query: Ints, n: int) -> tuple[Ints, Ints]:
-    """The query and the depth of each prefix."""
-    owner, depth = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    p, k = np.nonzero(node >= 0)
-    owner[node[p, k]], depth[node[p, k]] = query[p], k
-    return owner, depth
