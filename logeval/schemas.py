@@ -293,6 +293,27 @@ VALIDATION = pa.schema(
     metadata={"doc": "One row per estimator, K and clip of `logeval replay validate`."},
 )
 
+REPLAYS = pa.schema(
+    [
+        _field("policy", pa.string(), "policy with its parameters"),
+        _field("query", pa.string(), "query"),
+        _field("run", pa.int32(), "shuffle of the log, from 0"),
+        _field("t", pa.int64(), "number of accepted SERPs so far"),
+        _field(
+            "clicks",
+            pa.float64(),
+            "clicked results on them; null if the queue was exhausted before",
+            nullable=True,
+        ),
+        _field("any_click", pa.float64(), "SERPs among them with a click; likewise", nullable=True),
+        _field("steps", pa.int64(), "SERPs accepted in the whole run"),
+        _field("passed", pa.int64(), "SERPs that the run went through"),
+        _field("serps", pa.int64(), "SERPs of the query"),
+        _field("exhausted", pa.bool_(), "the run ended since no SERP showed the wanted list"),
+    ],
+    metadata={"doc": "One row per policy, query, shuffle and checkpoint of `replay policy`."},
+)
+
 TABLES: dict[str, pa.Schema] = {
     "serps": SERPS,
     "click_statistics": CLICK_STATISTICS,
@@ -303,6 +324,7 @@ TABLES: dict[str, pa.Schema] = {
     "hardness": HARDNESS,
     "estimates": ESTIMATES,
     "validation": VALIDATION,
+    "replays": REPLAYS,
 }
 
 

@@ -46,7 +46,7 @@ def draw(mean: Ints, rounds: int, rng: np.random.Generator) -> Floats:
     out[small] = drawn
     large = np.flatnonzero(mean > SMALL)
     out[large] = rng.poisson(mean[large, None], (len(large), rounds))
-    return out
+    return out  # type: ignore[return-value]
 
 
 def resampled(logged: Logged, rounds: int, seed: int) -> Iterator[Floats]:

@@ -132,9 +132,7 @@ def _positions(
     p, k = np.nonzero(items >= 0)
     owner, position = np.repeat(np.arange(Q), K), np.tile(np.arange(K), Q)
     cell = query[p] * K + k
-    return _cells(
-        "position", target, K, owner, position, target.mass().ravel(), p, k, cell, clicks
-    )
+    return _cells("position", target, K, owner, position, target.mass().ravel(), p, k, cell, clicks)
 
 
 def _kept(

@@ -26,6 +26,8 @@ from logeval.replay.logged import Cut, Logged, cut, parts_sql, read_logged
 from logeval.replay.propensities import check_logged
 from logeval.replay.read_target import TargetSource, bind, read_source
 from logeval.replay.support import Support, support_of
+from logeval.replay.targets import Target
+from logeval.schemas import ESTIMATES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +41,7 @@ PROPENSITIES = ("estimated", "logged")
 
 @dataclass(frozen=True)
 class Estimates:
-    """What ``replay_estimate`` gives: rows in the schema ``tables.ESTIMATES``, and notes."""
+    """What ``replay_estimate`` gives: rows in the schema ``schemas.ESTIMATES``, and notes."""
 
     table: pd.DataFrame
     notes: list[str] = field(default_factory=list)
@@ -52,7 +54,7 @@ class Estimates:
     def rows(self) -> list[dict[str, Any]]:
         """The rows for JSON; what does not apply is None."""
         rows = self.table.astype(object).where(self.table.notna(), None)
-        return [dict(row) for row in rows.to_dict(orient="records")]
+        return [{str(k): v for k, v in row.items()} for row in rows.to_dict(orient="records")]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The overall values with their intervals, the logged value and the truth."""
@@ -62,7 +64,7 @@ class Estimates:
 
     def write(self, out: Path | str) -> None:
         """Write ``estimates.parquet`` and its manifest."""
-        rows = pa.Table.from_pandas(self.table, schema=tables.ESTIMATES, preserve_index=False)
+        rows = pa.Table.from_pandas(self.table, schema=ESTIMATES, preserve_index=False)
         with tables.staged(out) as folder:
             tables.write_parquet(rows, folder / "estimates.parquet")
             tables.write_manifest(folder, self.manifest)
@@ -153,6 +155,20 @@ def replay_estimate(
     return found
 
 
+def point_and_interval(
+    whole: Logged, target: Target, estimators: list[Estimator], settings: Settings, rounds: int,
+    seed: int,
+) -> dict[Estimator, tuple[float, float]]:  # fmt: skip
+    """The overall value of a target and 1.96 standard errors, with the models as they are."""
+    logged = cut(whole, target.K).logged
+    estimation = Estimation(logged, target, estimators, settings)
+    fits = estimation.fits(fit_models(estimators, whole, whole.patterns.count, settings))
+    report = _Report(estimation, fits, Path(target.name), 0.0, force=True)
+    _bootstrap([report], logged, rounds, seed, quiet=True)
+    value, half = report.centre()[:, 0], report.moments.half_width(True)[:, 0]
+    return {e: (value[i], half[i]) for i, e in enumerate(estimators)}
+
+
 def read_estimates(folder: Path | str) -> Estimates:
     """The estimates of a folder that ``replay estimate`` wrote."""
     folder = Path(folder)
@@ -233,8 +249,8 @@ def _read(
         raise LogevalError(f"--positions {K}: the lists of the log have at most {longest} items")
     if shortest is not None and shortest < K:
         raise LogevalError(
-            f"--positions {K}: the target's lists have {shortest} items; ask for {shortest} or give "
-            "longer lists"
+            f"--positions {K}: the target's lists have {shortest} items; ask for {shortest} or "
+            "give longer lists"
         )
     if logged.propensities is not None:
         check_logged(logged.propensities, logged.patterns.items >= 0, str(path))
@@ -313,8 +329,8 @@ class _Report:
         more = f" and {len(lacking) - 8} more" if len(lacking) > 8 else ""
         figures = ", ".join(f"{e} {s.overall['support']:.0%}" for e, s in low)
         raise LogevalError(
-            f"{log}: too little of the target {self.estimation.target.name} was ever shown: support "
-            f"{figures}, below {enough:.0%}; queries without it, and up to where they have it: "
+            f"{log}: too little of the target {self.estimation.target.name} was ever shown: "
+            f"support {figures}, below {enough:.0%}; queries without it, and up to where they have it: "
             f"{where}{more}; use fewer --positions, another --estimator, or --force"
         )
 
@@ -332,9 +348,7 @@ class _Report:
         values = self.estimation.values(W, fits)
         logged = self.all_and_overall(_logged_clicks(self.estimation, W), n)
         at = self.logged_overall()
-        moments, paired = (
-            (self.refit, self.refit_paired) if refit else (self.moments, self.paired)
-        )
+        moments, paired = (self.refit, self.refit_paired) if refit else (self.moments, self.paired)
         draws = np.stack([self.all_and_overall(v, n) for v in values.values()])
         centre = self.centre()
         moments.add(draws - centre[:, :, None])
@@ -419,9 +433,7 @@ def _logged_clicks(estimation: Estimation, W: Floats) -> Floats:
     return mean
 
 
-def _bootstrap(
-    reports: list[_Report], logged: Logged, rounds: int, seed: int, quiet: bool
-) -> None:
+def _bootstrap(reports: list[_Report], logged: Logged, rounds: int, seed: int, quiet: bool) -> None:
     with Progress("bootstrap", rounds, "rounds", quiet) as progress:
         for W in resampled(logged, rounds, seed):
             for report in reports:

@@ -76,9 +76,7 @@ class Estimation:
         self.Q = patterns.Q
         P = len(patterns.count)
         one = np.ones(P, dtype=np.float32)
-        self._by_query = sparse.csr_matrix(
-            (one, (patterns.query, np.arange(P))), shape=(self.Q, P)
-        )
+        self._by_query = sparse.csr_matrix((one, (patterns.query, np.arange(P))), shape=(self.Q, P))
         items, clicks = patterns.items[:, :K], patterns.clicks[:, :K]
         p = None if logged.propensities is None else logged.propensities[:, :K]
         self.cells = {
@@ -101,8 +99,7 @@ class Estimation:
 
     def serps(self, W: Floats) -> Floats:
         """The number of SERPs of each query, (Q, B)."""
-        n: Floats = self._by_query @ W
-        return n
+        return np.asarray(self._by_query @ W)
 
     def values(self, W: Floats, fits: Fits) -> dict[Estimator, Floats]:
         """The value of the target (Q, B) under each estimator, in the logs W (P, B).
@@ -151,9 +148,7 @@ class Estimation:
             by_position = ratio(total, n[:, None, :])
         return by_position.sum(axis=1)
 
-    def _view(
-        self, estimator: Estimator, cells: Cells, W: Floats, fits: Fits, fold: int
-    ) -> View:
+    def _view(self, estimator: Estimator, cells: Cells, W: Floats, fits: Fits, fold: int) -> View:
         p = propensities(cells, cells.shown @ W, self.serps(W), self.settings.smoothing)
         e = None
         if estimator.EXAMINATION:

@@ -71,7 +71,7 @@ def cut(whole: Logged, K: int) -> Cut:
     fold = sparse.csr_matrix((one, (number, np.arange(P))), shape=(len(first), P))
     patterns = Patterns(
         old.queries, old.query[first], items[first], clicks[first],
-        np.minimum(old.length[first], K), fold @ old.count, old.item_ids, old.offsets,
+        np.minimum(old.length[first], K), np.asarray(fold @ old.count), old.item_ids, old.offsets,
     )  # fmt: skip
     logged = Logged(
         patterns,
@@ -176,7 +176,7 @@ def _clusters(db: duckdb.DuckDBPyConnection, key: str) -> tuple[pa.Array, Ints]:
 def _incidence(ids: pa.ListArray, P: int) -> sparse.csr_matrix:
     T = len(ids)
     if not T:
-        return sparse.csr_matrix((P, 0), dtype=np.float32)
+        return sparse.csr_matrix(np.zeros((P, 0), dtype=np.float32))
     length = np.diff(ids.offsets.to_numpy())
     column = np.repeat(np.arange(T, dtype=np.int32), length)
     row = ids.flatten().to_numpy().astype(np.int32)

@@ -45,8 +45,8 @@ def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Predicti
     """What the model says of the log's lists, cut to the target's positions, and of the target."""
     if isinstance(target, MarginalTarget) and fitted.model not in CELL_MODELS:
         raise LogevalError(
-            f"target {target.name}: it gives probabilities per rank, and {fitted.model} needs whole "
-            f"lists; use a model of item and position ({', '.join(CELL_MODELS)})"
+            f"target {target.name}: it gives probabilities per rank, and {fitted.model} needs "
+            f"whole lists; use a model of item and position ({', '.join(CELL_MODELS)})"
         )
     K = target.K
     logged = click_probabilities(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Floats
+from logeval.arrays import Bools, Floats
 from logeval.errors import LogevalError
 from logeval.replay.cells import Cells
 
@@ -27,7 +27,7 @@ def propensities(cells: Cells, N: Floats, n: Floats, smoothing: float = 0.0) -> 
     return np.divide(N, serps, out=np.zeros(N.shape), where=serps > 0)
 
 
-def check_logged(propensity: Floats, shown: Floats, where: str) -> Floats:
+def check_logged(propensity: Floats, shown: Bools, where: str) -> Floats:
     """Logged propensities, known and between 0 and 1 wherever a result is shown."""
     if np.isnan(propensity[shown]).any():
         raise LogevalError(

@@ -162,7 +162,7 @@ def _numbered(patterns: Patterns, query: Ints, ids: Ints) -> tuple[Ints, Ints, I
     order = np.argsort(known)
     at = order[np.minimum(np.searchsorted(known[order], wanted), len(order) - 1)]
     found = known[at] == wanted
-    new, first, number = np.unique(wanted[~found], return_index=True, return_inverse=True)
+    _, first, number = np.unique(wanted[~found], return_index=True, return_inverse=True)
     pair = at.copy()
     pair[~found] = patterns.I + number
     return (
@@ -220,3 +220,17 @@ def _best(name: str, logged: Logged, K: int, scope: str) -> Target:
         order = np.argsort(ids)
         items[q] = patterns.offsets[q] + order[np.searchsorted(ids[order], of_query.items[best])]
     return _list_target(name, patterns, K, np.arange(patterns.Q), items, np.ones(patterns.Q))
+
+
+def lists_target(
+    name: str, patterns: Patterns, queries: list[Query], lists: list[Ints], K: int
+) -> ListTarget:
+    """Lists of item ids, equally likely within their query."""
+    index = {query: q for q, query in enumerate(patterns.queries)}
+    query = np.array([index[q] for q in queries], dtype=np.int64)
+    ids = np.stack([A[:K] for A in lists])
+    pair, item_query, item_ids = _numbered(patterns, np.repeat(query, K), ids.ravel())
+    share = 1.0 / np.bincount(query, minlength=patterns.Q)[query]
+    return ListTarget(
+        name, patterns.Q, K, item_query, item_ids, query, pair.reshape(ids.shape), share
+    )

@@ -36,9 +36,7 @@ def support_of(f: Figures, n: Floats, share: Floats, enough: float) -> Support:
     clipped = f.clipped.sum(axis=1) / np.maximum(n * K, 1)
     largest = f.largest.max(axis=1)
     good = np.cumprod(at >= enough, axis=1).sum(axis=1)
-    return Support(
-        support, effective, clipped, largest, good, _overall(f, n, share, enough)
-    )
+    return Support(support, effective, clipped, largest, good, _overall(f, n, share, enough))
 
 
 def _overall(f: Figures, n: Floats, share: Floats, enough: float) -> dict[str, float]:

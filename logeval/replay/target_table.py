@@ -94,8 +94,11 @@ def _check_lists(path: Path, frame: pd.DataFrame) -> None:
         if frame.groupby("query")["list"].nunique().max() > 1:
             raise LogevalError(f"{path}: there are several lists and no column `probability`")
         frame["probability"] = 1.0
-    for (query, number), rows in frame.groupby(["query", "list"], sort=False):
-        place = f"{path}: query {Query(*query)}" + (f", list {number}" if number else "")
+    for key, rows in frame.groupby(["query", "list"], sort=False):
+        query, number = key  # type: ignore[misc]
+        place = f"{path}: query {Query(*query)}" + (  # type: ignore[misc]
+            f", list {number}" if number else ""
+        )
         _no_twice(place, rows)
         if rows["probability"].nunique() > 1:
             raise LogevalError(f"{place}: a list has one probability, the same in all its rows")

@@ -161,4 +161,4 @@ class RandomTarget(Target):
 
     def _prefix_mass(self) -> Floats:
         left = self.L[:, None] - np.arange(self.K)
-        return np.cumprod(1.0 / np.maximum(left, 1), axis=1)
+        return np.cumprod(1.0 / np.maximum(left, 1), axis=1).astype(np.float64)

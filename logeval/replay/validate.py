@@ -28,6 +28,7 @@ from logeval.replay.logged import Logged, cut, parts_sql, read_logged
 from logeval.replay.read_target import mean_clicks
 from logeval.replay.support import support_of
 from logeval.replay.targets import ListTarget
+from logeval.schemas import VALIDATION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ RESAMPLES = 2000  # of the parts, for intervals
 
 @dataclass(frozen=True)
 class Validation:
-    """What ``replay_validate`` gives: rows in the schema ``tables.VALIDATION``, and a verdict."""
+    """What ``replay_validate`` gives: rows in the schema ``schemas.VALIDATION``, and a verdict."""
 
     table: pd.DataFrame
     verdict: list[str]
@@ -56,7 +57,7 @@ class Validation:
 
     def write(self, out: Path | str) -> None:
         """Write ``validation.parquet`` and its manifest."""
-        rows = pa.Table.from_pandas(self.table, schema=tables.VALIDATION, preserve_index=False)
+        rows = pa.Table.from_pandas(self.table, schema=VALIDATION, preserve_index=False)
         with tables.staged(out) as folder:
             tables.write_parquet(rows, folder / "validation.parquet")
             tables.write_manifest(folder, self.manifest)
@@ -107,9 +108,7 @@ def replay_validate(
     wanted = None
     if queries is not None:
         wanted = [Query.parse(q) if isinstance(q, str) else q for q in queries]
-    whole = read_logged(
-        path, queries=wanted, top_queries=top_queries, part=parts_sql(parts, seed)
-    )
+    whole = read_logged(path, queries=wanted, top_queries=top_queries, part=parts_sql(parts, seed))
     numbers = np.unique(whole.part)
     if len(numbers) < 2:
         raise LogevalError(
@@ -134,9 +133,7 @@ def replay_validate(
                 progress.advance(1)
     import pandas as pd
 
-    table = pd.DataFrame(
-        [row for K in positions for row in errors[K].rows(chosen, clips, K, seed)]
-    )
+    table = pd.DataFrame([row for K in positions for row in errors[K].rows(chosen, clips, K, seed)])
     verdict = [line for K in positions for line in _verdict(table, errors[K], chosen, K, seed)]
     manifest["verdict"] = verdict
     manifest["log_folder"] = str(path)

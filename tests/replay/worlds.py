@@ -93,7 +93,9 @@ def target_of(logged, lists, probability, K=None, query=None, name="target"):
     ]  # fmt: skip
     more = list(dict.fromkeys(more))
     number |= {key: patterns.I + i for i, key in enumerate(more)}
-    items = np.array([[number[int(q), int(a)] for a in row[:K]] for q, row in zip(query, lists)])
+    items = np.array(
+        [[number[int(q), int(a)] for a in row[:K]] for q, row in zip(query, lists, strict=True)]
+    )
     return ListTarget(
         name,
         patterns.Q,

@@ -17,7 +17,7 @@ class DM(Estimator):
     click_model: str = DEFAULT
 
     NAME = "DM"
-    LEVEL = None
+    LEVEL: ClassVar[str | None] = None
     HOLDS = "the click model is right"
     PARAMETERS: ClassVar[dict[str, type]] = {"click_model": str}
 
