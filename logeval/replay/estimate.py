@@ -308,8 +308,14 @@ class _Report:
         self.value = {e: v[:, 0] for e, v in estimation.values(W, fits).items()}
         self.logged = _logged_clicks(estimation, W)[:, 0]
         figures = {e: estimation.figures(e, fits) for e in estimation.estimators}
+        lists = any(e.LEVEL == "list" for e in figures)
+        prefixes = estimation.prefix_support() if lists else None
         self.support = {
-            e: None if f is None else support_of(f, self.n, self.share, min_support)
+            e: None
+            if f is None
+            else support_of(
+                f, self.n, self.share, min_support, prefixes if e.LEVEL == "list" else None
+            )
             for e, f in figures.items()
         }
         if not force:
@@ -330,8 +336,8 @@ class _Report:
         figures = ", ".join(f"{e} {s.overall['support']:.0%}" for e, s in low)
         raise LogevalError(
             f"{log}: too little of the target {self.estimation.target.name} was ever shown: "
-            f"support {figures}, below {enough:.0%}; queries without it, and up to where they have it: "
-            f"{where}{more}; use fewer --positions, another --estimator, or --force"
+            f"support {figures}, below {enough:.0%}; queries without it, and up to which K they "
+            f"have it: {where}{more}; use fewer --positions, another --estimator, or --force"
         )
 
     def all_and_overall(self, values: Floats, n: Floats) -> Floats:

@@ -155,6 +155,14 @@ class Estimation:
             e = fits.examination[fold][cells.query, cells.position]
         return View(cells.h, p, cells.K, e)
 
+    def prefix_support(self) -> Floats:
+        """``supported`` of Prefix (Q, K): what List would have at a smaller K."""
+        patterns, K = self.logged.patterns, self.target.K
+        items, clicks = patterns.items[:, :K], patterns.clicks[:, :K]
+        cells = cells_of("prefix", items, clicks, patterns.query, self.target, None)
+        seen = (cells.shown @ patterns.count)[:, None] > 0
+        return cells.sums(cells.h[:, None] * seen)[:, :, 0]
+
     def figures(self, estimator: Estimator, fits: Fits) -> Figures | None:
         """How the log itself supports the estimator; None for one that does not weight it."""
         if estimator.LEVEL is None:

@@ -16,7 +16,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.loop import CheckedPolicy, run
 from logeval.log.queries import Query
-from logeval.names import format_call
+from logeval.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec, parse_policies
 from logeval.policies.setting import Setting
 from logeval.progress import Progress
@@ -122,7 +122,8 @@ def replay_policy(
     the choice: a log gives no free samples.
     """
     path = Path(getattr(log, "path", log))
-    specs = [_with_rounds(spec) for spec in parse_policies(policies)]
+    parsed = zip(policies, parse_policies(policies), strict=True)
+    specs = [_with_rounds(given, spec) for given, spec in parsed]
     if not specs:
         raise LogevalError("there is no policy to replay; name one with --policy")
     if wrong := [s for s in specs if s.track not in ("ranking", None)]:
@@ -195,12 +196,13 @@ def read_replays(folder: Path | str) -> PolicyReplay:
 
 
 def _has_init(spec: PolicySpec) -> bool:
-    return "init" in getattr(spec.cls, "PARAMETERS", {}) and spec.parameters["init"] == "rounds"
+    return "init" in getattr(spec.cls, "PARAMETERS", {}) and spec.parameters.get("init") == "rounds"
 
 
-def _with_rounds(spec: PolicySpec) -> PolicySpec:
+def _with_rounds(given: str | type, spec: PolicySpec) -> PolicySpec:
     """The policy with ``init=rounds``, unless it says otherwise."""
-    if "init" not in getattr(spec.cls, "PARAMETERS", {}) or "init" in spec.parameters:
+    said = isinstance(given, str) and "init" in parse_call(given)[1]
+    if said or "init" not in getattr(spec.cls, "PARAMETERS", {}):
         return spec
     values = {**spec.parameters, "init": "rounds"}
     return replace(spec, name=format_call(spec.name.partition("(")[0], values), parameters=values)

@@ -37,7 +37,9 @@ def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedMode
     name = model_names([name])[0]
     used = weight > 0
     data = replace(patterns, count=weight.astype(np.float64)).take(used)
-    options = Options(MODELS[name].methods[0], scope, tolerance=TOLERANCE)
+    methods = MODELS[name].methods
+    method = "em" if "em" in methods else methods[0]  # exact; counting is biased (DCM, SDBN)
+    options = Options(method, scope, tolerance=TOLERANCE)
     return fit_one(name, data, options)
 
 

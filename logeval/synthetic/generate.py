@@ -35,17 +35,21 @@ def generate(
     sessions: int = 50_000,
     queries: int = 1_000,
     model: str = "DCM",
+    explore: float = 0.0,
     seed: int = 0,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> Path:
     """Write ``sessions`` synthetic sessions to ``out`` (plain, .gz or .zst by its name).
 
+    ``explore`` is the share of SERPs whose list is shown in random order.
     Returns the folder of the true models. Memory does not depend on the number of sessions.
     """
     out, truth = Path(out), truth_folder(out)
     if format not in FORMATS:
         raise unknown_names("format", [format], FORMATS)
+    if not 0.0 <= explore <= 1.0:
+        raise LogevalError(f"--explore {explore}: it is a share of the SERPs, between 0 and 1")
     if sessions < 1 or queries < 1:
         raise LogevalError("a log needs at least one session and one query")
     arguments = {
@@ -55,6 +59,7 @@ def generate(
         "queries": queries,
         "model": model.upper(),
         "seed": seed,
+        **({"explore": explore} if explore else {}),
     }
     manifest = tables.manifest_of("generate", arguments, [])
     if out.is_dir():
@@ -76,7 +81,7 @@ def generate(
         ):
             for batch, number in enumerate(range(0, sessions, BATCH)):
                 size = min(BATCH, sessions - number)
-                drawn = draw_sessions(world, size, sessions, seed, batch)
+                drawn = draw_sessions(world, size, sessions, seed, batch, explore)
                 file.write(sessions_text(world, drawn, fmt, number))
                 progress.advance(size)
     return truth

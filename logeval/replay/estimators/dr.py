@@ -5,6 +5,10 @@ Li, "Doubly robust policy evaluation and learning" (ICML 2011); at prefix level 
 Kiyohara et al., "Doubly robust off-policy evaluation for ranking policies under the cascade
 behavior model" (WSDM 2022). Where the log does not show what the target would, rho is 0 and the
 model's value stands.
+
+The weights of a level correct a model whose clicks depend on that level: on item and position for
+DR (PBM, the CTRs), on the prefix for Cascade-DR (every click model here). With, say, a DCM the
+residuals of DR do not add up to the model's error, and it is right only if the DCM is.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ class DR(DM):
 
     NAME = "DR"
     LEVEL = "item-position"
-    HOLDS = "IP's assumption, or the click model"
+    HOLDS = "the click model is right; or IP's assumption, with a model of item and position"
 
     def weights(self, view: View) -> Floats:
         """h(a, k) / p(a, k)."""
@@ -35,4 +39,4 @@ class CascadeDR(DR):
 
     NAME = "Cascade-DR"
     LEVEL = "prefix"
-    HOLDS = "Prefix's assumption, or the click model"
+    HOLDS = "the click model is right, or Prefix's assumption holds"
