@@ -1,4 +1,4 @@
-"""Bias and coverage of `logeval replay estimate`: python -m benchmarks.replay_coverage [repetitions]
+"""Bias and coverage of replay estimates: python -m benchmarks.replay_coverage [repetitions]
 
 Worlds with a known logger and known users, sessions of one to three SERPs that tend to show one
 list. In each repetition a log is drawn, and the 95% interval either holds the true value of the
