@@ -148,8 +148,8 @@ def memory(serps: int) -> None:
         )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            f"{serps:,} SERPs, K = {K}, IP, Prefix and PBM, 100 rounds: peak {peak:,.0f} MiB (after "
-            f"writing the log {before:,.0f} MiB), {time.perf_counter() - start:.0f} s"
+            f"{serps:,} SERPs, K = {K}, IP, Prefix and PBM, 100 rounds: peak {peak:,.0f} MiB ("
+            f"after writing the log {before:,.0f} MiB), {time.perf_counter() - start:.0f} s"
         )
 
 
