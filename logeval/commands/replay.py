@@ -313,7 +313,7 @@ def _show(frame: pd.DataFrame, title: str, as_json: bool) -> None:
 
 
 def _save(ax: Any, path: Path) -> None:
-    from logeval.reports.log_figures import save_figure
+    from logeval.reports.figures import save_figure
 
     save_figure(ax.figure, path)
     print(f"figure {path}", file=sys.stderr)

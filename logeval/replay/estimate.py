@@ -120,8 +120,7 @@ def replay_estimate(
         "force": force,
         "seed": seed,
     }
-    inputs = [{"log": tables.checksum(path / tables.MANIFEST)}] if _is_log(path) else []
-    inputs += [_input(name) for name in names]
+    inputs = [{"log": tables.identity(path)}, *(_input(name) for name in names)]
     manifest = tables.manifest_of("replay", arguments, inputs)
     if out is not None and tables.same_work(Path(out), manifest):
         return read_estimates(out)
@@ -210,14 +209,11 @@ def _check(
             raise LogevalError("--propensities logged: there is nothing to smooth")
 
 
-def _is_log(path: Path) -> bool:
-    return (path / tables.MANIFEST).exists()
-
-
 def _input(name: str) -> dict[str, str]:
     kind, _, rest = name.partition(":")
-    file = Path(rest) / tables.MANIFEST if kind == "log" else Path(name)
-    return {name: tables.checksum(file) if file.is_file() else ""}
+    if kind == "log":
+        return {name: tables.identity(rest)}
+    return {name: tables.checksum(Path(name)) if Path(name).is_file() else ""}
 
 
 def _read(
