@@ -104,12 +104,13 @@ def missing_runs(
     reward: str | None,
     seed: int,
     checkpoints: int | Sequence[int] | None,
+    reference: bool = False,
 ) -> str | None:
     """Why ``out`` does not hold all runs that ``evaluate`` would make; None if it does."""
     if not (out / "runs.parquet").exists():
         return "there is no output yet"
     users = users_of(models, None, positions, reward, queries)
-    parsed = parse_policies(policies)
+    parsed = parse_policies(policies, reference)
     asked = set(_experiment(users, parsed, track, horizon, runs, checkpoints, seed).keys())
     try:
         if (made_by := read_manifest(out)["version"]) != __version__:
