@@ -257,7 +257,7 @@ def _show(comparison: Comparison, as_json: bool) -> None:
     from logeval.commands.show import print_frame, print_table
 
     overall = comparison.overall()
-    measures = list(dict.fromkeys(measure for _, measure in overall.columns))
+    measures = list(dict.fromkeys(overall.columns.get_level_values(1)))
     print_table(
         "Held-out quality, with 95% bootstrap intervals over SERPs",
         ["model", *measures],
