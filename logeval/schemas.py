@@ -189,6 +189,45 @@ HARDNESS = pa.schema(
     metadata={"doc": "One row per query of the rank1 track: how hard it is."},
 )
 
+FEATURES = pa.schema(
+    [
+        _field("query_id", pa.int64(), "query"),
+        _field("region_id", pa.int64(), "region of the query", nullable=True),
+        _field("item_id", pa.int64(), "item"),
+        _field("impressions", pa.int64(), "SERPs of the query that show it, in the other half"),
+        _field(
+            "vector",
+            pa.list_(pa.float64()),
+            "row of V of the item, scaled so that the longest has norm 1; 0 if never clicked",
+        ),
+    ],
+    metadata={"doc": "One row per item of a query: its vector from the clicks of the log."},
+)
+
+USER_FEATURES = pa.schema(
+    [
+        _field("user_id", pa.int64(), "user"),
+        _field(
+            "vector",
+            pa.list_(pa.float64()),
+            "row of U S of the user, scaled so that the longest has norm 1",
+        ),
+    ],
+    metadata={"doc": "One row per user: the vector from the user's clicks."},
+)
+
+FACTORS = pa.schema(
+    [
+        _field("kind", pa.string(), "user or item"),
+        _field("id", pa.int64(), "user_id or item_id"),
+        _field("factors", pa.list_(pa.float64()), "the true factors of taste"),
+    ],
+    metadata={
+        "doc": "The tastes behind a log made with `generate --taste`: the logit of an item's "
+        "attraction has taste * (user's factors . item's factors) added."
+    },
+)
+
 TABLES: dict[str, pa.Schema] = {
     "serps": SERPS,
     "click_statistics": CLICK_STATISTICS,
@@ -196,6 +235,9 @@ TABLES: dict[str, pa.Schema] = {
     "quality": QUALITY,
     "runs": RUNS,
     "hardness": HARDNESS,
+    "features": FEATURES,
+    "user_features": USER_FEATURES,
+    "factors": FACTORS,
 }
 
 

@@ -24,12 +24,15 @@ import pyarrow.parquet as pq
 import logeval
 from logeval.errors import LogevalError
 from logeval.schemas import CLICK_STATISTICS as CLICK_STATISTICS
+from logeval.schemas import FACTORS as FACTORS
+from logeval.schemas import FEATURES as FEATURES
 from logeval.schemas import HARDNESS as HARDNESS
 from logeval.schemas import MODELS as MODELS
 from logeval.schemas import QUALITY as QUALITY
 from logeval.schemas import RUNS as RUNS
 from logeval.schemas import SERPS as SERPS
 from logeval.schemas import TABLES as TABLES
+from logeval.schemas import USER_FEATURES as USER_FEATURES
 
 MANIFEST = "manifest.json"
 Manifest = dict[str, Any]
