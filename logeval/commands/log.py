@@ -31,6 +31,13 @@ def generate(
     model: Annotated[
         str, typer.Option(help="Model of the clicks: cm, dcm, sdbn, dbn, ccm, pbm or ubm.")
     ] = "dcm",
+    users: Annotated[
+        int | None, typer.Option(help="Number of users; default: one for every six sessions.")
+    ] = None,
+    taste: Annotated[
+        float, typer.Option(help="How much users differ in what attracts them; 0: not at all.")
+    ] = 0.0,
+    factors: Annotated[int, typer.Option(help="Dimensions of their tastes.")] = 5,
     seed: Annotated[int, typer.Option(help="Root of all random numbers.")] = 0,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -47,6 +54,9 @@ def generate(
         sessions=sessions,
         queries=queries,
         model=model,
+        users=users,
+        taste=taste,
+        factors=factors,
         seed=seed,
         overwrite=overwrite,
         quiet=quiet,

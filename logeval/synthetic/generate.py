@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +16,8 @@ from logeval import tables
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.scan import FORMATS, PERSONALIZED
 from logeval.progress import Progress
-from logeval.synthetic.sessions import BATCH, draw_sessions
+from logeval.synthetic.sessions import BATCH, SESSIONS_PER_USER, draw_sessions
+from logeval.synthetic.tastes import make_tastes
 from logeval.synthetic.text import sessions_text
 from logeval.synthetic.world import make_world
 
@@ -35,25 +38,39 @@ def generate(
     sessions: int = 50_000,
     queries: int = 1_000,
     model: str = "DCM",
+    users: int | None = None,
+    taste: float = 0.0,
+    factors: int = 5,
     seed: int = 0,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> Path:
     """Write ``sessions`` synthetic sessions to ``out`` (plain, .gz or .zst by its name).
 
-    Returns the folder of the true models. Memory does not depend on the number of sessions.
+    Returns the folder of the true models. Memory does not depend on the number of sessions. With
+    a ``taste`` users differ (``synthetic.tastes``), and their factors, which are held in memory,
+    stand beside the true models. There is a user for every six sessions unless ``users`` says
+    otherwise.
     """
     out, truth = Path(out), truth_folder(out)
     if format not in FORMATS:
         raise unknown_names("format", [format], FORMATS)
     if sessions < 1 or queries < 1:
         raise LogevalError("a log needs at least one session and one query")
+    if users is not None and users < 1:
+        raise LogevalError(f"--users {users}: there must be at least one")
+    if taste < 0 or not math.isfinite(taste):
+        raise LogevalError(f"--taste {taste}: write 0 (no tastes) or a positive number such as 1")
+    n_users = max(sessions // SESSIONS_PER_USER, 1) if users is None else users
     arguments = {
         "out": out.name,
         "format": format,
         "sessions": sessions,
         "queries": queries,
         "model": model.upper(),
+        "users": n_users,
+        "taste": taste,
+        "factors": factors if taste else 0,
         "seed": seed,
     }
     manifest = tables.manifest_of("generate", arguments, [])
@@ -66,8 +83,12 @@ def generate(
         raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
     fmt = FORMATS.index(format)
     world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
+    tastes = make_tastes(taste, factors, n_users, int(world.first_item[-1]), seed)
+    world = replace(world, tastes=tastes)
     with tables.staged(truth) as staging:
         tables.write_parquet(world.models().arrow(), staging / "models.parquet")
+        if tastes is not None:
+            tastes.write(staging)
         tables.write_manifest(staging, manifest)
         with (
             _written(out) as file,
@@ -75,7 +96,7 @@ def generate(
         ):
             for batch, number in enumerate(range(0, sessions, BATCH)):
                 size = min(BATCH, sessions - number)
-                drawn = draw_sessions(world, size, sessions, seed, batch)
+                drawn = draw_sessions(world, size, n_users, seed, batch)
                 file.write(sessions_text(world, drawn, fmt, number))
                 progress.advance(size)
     return truth
