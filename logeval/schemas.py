@@ -133,9 +133,18 @@ QUALITY = pa.schema(
 RUNS = pa.schema(
     [
         _field("simulator", pa.string(), "click model, or the name of a synthetic problem"),
-        _field("track", pa.string(), "ranking: a step shows a list; rank1: an item at a position"),
+        _field(
+            "track",
+            pa.string(),
+            "ranking: a step shows a list; rank1: an item at a position; contextual: a list of items "
+            "with features",
+        ),
         _field("policy", pa.string(), "policy with its parameters, for instance dcmKL-UCB"),
-        _field("query", pa.string(), "query_id@region_id, query_id, or synthetic"),
+        _field(
+            "query",
+            pa.string(),
+            "query_id@region_id, query_id, or synthetic; several in turn: joined by +",
+        ),
         _field("run", pa.int32(), "run, from 0; equal runs of two policies meet the same users"),
         _field("t", pa.int64(), "number of steps so far"),
         _field("regret", pa.float64(), "cumulative expected regret"),
@@ -165,6 +174,12 @@ RUNS = pa.schema(
             nullable=True,
         ),
         _field("columns_left", pa.int32(), "positions not eliminated yet; likewise", nullable=True),
+        _field(
+            "cosine_distance",
+            pa.float64(),
+            "of the estimated theta to the true one; null where there is none",
+            nullable=True,
+        ),
     ],
     metadata={"doc": "One row per simulator, track, policy, query, run and checkpoint t."},
 )

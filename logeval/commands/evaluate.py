@@ -51,6 +51,15 @@ def evaluate(
         str | None,
         typer.Option(help="satisfaction, clicks or any-click; default: the model's own."),
     ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="Folder of features: the contextual track.")
+    ] = None,
+    block: Annotated[
+        int | None, typer.Option(help="With --features: rounds of a query in turn (500).")
+    ] = None,
+    same_log: Annotated[
+        bool, typer.Option("--same-log", help="Allow features that share sessions with the models.")
+    ] = False,
     workers: Workers = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")
@@ -84,6 +93,9 @@ def evaluate(
         positions=positions,
         queries=[q.strip() for q in queries.split(",")] if queries else None,
         reward=reward,
+        features=features,
+        block=block,
+        same_log=same_log,
         workers=workers,
         scheduler=scheduler,
         seed=seed,

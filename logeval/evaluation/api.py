@@ -32,6 +32,9 @@ def evaluate(
     positions: int | None = None,
     queries: Sequence[str] | None = None,
     reward: str | None = None,
+    features: Any = None,
+    block: int | None = None,
+    same_log: bool = False,
     workers: int = 1,
     scheduler: str | None = None,
     seed: int = 0,
@@ -47,15 +50,19 @@ def evaluate(
     parameters if need be (``RankedExp3(gamma=0.05)``), ``module:Class``, or a class. With
     ``out`` the runs table is written there as it grows, and the same call goes on where an
     earlier one stopped. The same seed gives the same table.
+
+    With ``features`` (a folder that ``make_features`` wrote, or what it returned) the queries take
+    turns in blocks of ``block`` rounds, for policies of the contextual track; features from the
+    sessions that the models were fitted to are refused unless ``same_log``.
     """
     if runs < 1:
         raise LogevalError(f"runs={runs}: there must be at least one")
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
-    parsed = parse_policies(policies)
+    users = users_of(models, problem, positions, reward, queries, features, block, same_log)
+    parsed = parse_policies(policies, users.track)
     if workers > 1 or scheduler is not None:
         _check_importable(parsed)
-    users = users_of(models, problem, positions, reward, queries)
     specs = in_tracks(parsed, track, users.track)
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
     problems = [p for name in tracks for p in users.problems(name)]

@@ -40,7 +40,7 @@ def truncated_svd(A: sparse.csr_array, d: int, seed: int = 0) -> Factors:
         U, s, Vt = _dense_svd(A)
     else:
         v0 = seeds.generator(seed, "svd").standard_normal(smaller)
-        U, s, Vt = svds(A, k=d, v0=v0)
+        U, s, Vt = (np.asarray(part, dtype=np.float64) for part in svds(A, k=d, v0=v0))
         order = np.argsort(-s, kind="stable")
         U, s, Vt = U[:, order], s[order], Vt[order]
     rank = int(np.sum(s[:d] > SMALL * s.max(initial=0.0)))

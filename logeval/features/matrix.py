@@ -67,4 +67,3 @@ def _batches(result: duckdb.DuckDBPyRelation) -> list[dict[str, np.ndarray]]:
         for batch in batches
         if batch.num_rows
     ]
-

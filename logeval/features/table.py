@@ -1,4 +1,4 @@
-"""``logeval features``: the features of the items (and users) of a log's top queries, as a table."""
+"""``logeval features``: vectors of the items (and users) of a log's top queries, as a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Features:
     """Vectors of items (by query) and users, with the manifest of how they were made."""
 
     items: pa.Table  # tables.FEATURES
-    users: pa.Table  # tables.USER_FEATURES; empty for contexts of items alone
+    users: pa.Table  # tables.USER_FEATURES; empty where the log has no users
     manifest: tables.Manifest
 
     @property
@@ -141,7 +141,7 @@ def make_features(
         "never_clicked": int((np.linalg.norm(_matrix(found["vector"], rank), axis=1) == 0).sum()),
         "singular_values": [float(f"{s:.6g}") for s in factors.values],
     }
-    features = Features(found, who if context != ITEM else who.slice(0, 0), manifest)
+    features = Features(found, who, manifest)
     if out is not None:
         with tables.staged(out, overwrite=overwrite) as folder:
             tables.write_parquet(features.items, folder / "features.parquet")

@@ -14,6 +14,7 @@ from typing import Any
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
 from logeval.policies import random_and_oracle as ends
+from logeval.policies.contextual import gl_cdcm, linear, logistic_bandits, without_features
 from logeval.policies.rank1 import pairs, rank1elim, thompson
 from logeval.policies.ranking import cascade, exp3, ranked
 from logeval.policies.setting import Policy, Setting
@@ -33,8 +34,24 @@ POLICIES: dict[str, type] = {
     "UCB1": pairs.PairUCB1,
     "KL-UCB": pairs.PairKLUCB,
     "TS": thompson.TS,
+    "GL-CDCM": gl_cdcm.GLCDCM,
+    "LR": gl_cdcm.LR,
+    "CascadeLinUCB": linear.CascadeLinUCB,
+    "CascadeLinTS": linear.CascadeLinTS,
+    "C3-UCB": linear.C3UCB,
+    "LogisticTS": logistic_bandits.LogisticTS,
+    "UCB-GLM": logistic_bandits.UCBGLM,
     "Random": ends.Random,
     "Oracle": ends.Oracle,
+}
+
+# Policies that are another class in a track whose ground set changes from round to round.
+IN_TRACK: dict[str, dict[str, type]] = {
+    "contextual": {
+        "dcmKL-UCB": without_features.ContextualKLUCB,
+        "Random": without_features.ContextualRandom,
+        "Oracle": without_features.ContextualOracle,
+    }
 }
 
 
@@ -67,8 +84,11 @@ class PolicySpec:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
-    """Names (or classes) of policies; all unknown names are reported at once."""
+def parse_policies(policies: Sequence[str | type], track: str | None = None) -> list[PolicySpec]:
+    """Names (or classes) of policies; all unknown names are reported at once.
+
+    In a ``track`` that has its own class for a name, that is meant.
+    """
     parsed = [(p, *parse_call(p)) if isinstance(p, str) else (p, "", {}) for p in policies]
     by_lower = {name.lower(): name for name in POLICIES}
     unknown = [n for p, n, _ in parsed if n and ":" not in n and n.lower() not in by_lower]
@@ -86,7 +106,7 @@ def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
             cls = _imported(name)
             specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
         else:
-            specs.append(_built_in(by_lower[name.lower()], given))
+            specs.append(_built_in(by_lower[name.lower()], given, track))
     twice = {s.name for s in specs if sum(o.name == s.name for o in specs) > 1}
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
@@ -104,8 +124,8 @@ def _track(cls: type) -> str | None:
     return track
 
 
-def _built_in(name: str, given: dict[str, str]) -> PolicySpec:
-    cls = POLICIES[name]
+def _built_in(name: str, given: dict[str, str], track: str | None) -> PolicySpec:
+    cls = IN_TRACK.get(track or "", {}).get(name, POLICIES[name])
     known = cls.PARAMETERS  # type: ignore[attr-defined]
     unknown = [key for key in given if key not in known]
     if unknown:

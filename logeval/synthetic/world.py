@@ -22,8 +22,8 @@ from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.registry import MODELS
 from logeval.errors import unknown_names
-from logeval.synthetic.tastes import Tastes
 from logeval.log.queries import Query
+from logeval.synthetic.tastes import Tastes
 
 K = 10
 MIN_ITEMS, MAX_ITEMS = 12, 800

@@ -8,10 +8,8 @@ k-th most attractive item at the k-th most terminating position.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numba import njit
@@ -19,8 +17,14 @@ from numba import njit
 from logeval import seeds
 from logeval.arrays import Floats, Ints
 from logeval.clicks.models import chain
+from logeval.errors import LogevalError
 from logeval.policies.contextual.rounds import Round, best_first_one
-from logeval.tracks.contextual_worlds import World
+from logeval.policies.setting import Policy
+from logeval.tracks.contextual_problems import ContextualProblem, parse_contextual
+from logeval.tracks.contextual_worlds import Users
+from logeval.tracks.fitted import FittedQuery
+from logeval.tracks.meters import Clicks, Meter, Regret
+from logeval.tracks.track import Replicas, Reward, Track
 from logeval.uniforms import Uniforms
 
 
@@ -52,31 +56,6 @@ def best_rows(w, order, taken, A):
         best_first_one(w[r], w[r], order[r], taken, A[r])
 
 
-@dataclass(frozen=True)
-class ContextualProblem:
-    """Queries in turn, or a synthetic problem; ``world`` makes the rounds of its runs."""
-
-    simulator: str
-    query: str
-    K: int
-    world: Callable[[Sequence[np.random.Generator]], World]
-    identity: tuple[bytes, ...] = field(repr=False, default=())  # what the checksum is of
-    track: str = "contextual"
-    reward: str = "satisfaction"
-
-    @property
-    def positions(self) -> int:
-        """Number of positions."""
-        return self.K
-
-    def checksum(self) -> str:
-        """Equal for equal problems."""
-        digest = hashlib.sha256(f"{self.simulator} {self.query} {self.K}".encode())
-        for part in self.identity:
-            digest.update(part)
-        return digest.hexdigest()[:16]
-
-
 class ContextualEnvironment:
     """R runs of a problem; all policies meet the same contexts and users.
 
@@ -89,7 +68,7 @@ class ContextualEnvironment:
     def __init__(
         self,
         problems: Sequence[ContextualProblem],
-        replicas: Sequence[tuple[int, int]],
+        replicas: Replicas,
         seed: int,
     ) -> None:
         self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
@@ -108,7 +87,11 @@ class ContextualEnvironment:
         self.now: Round
         self.w: Floats
         self.v: Floats
-        self.offers: Mapping[str, Any] = {"contexts": self, "best": self.best}
+        self.offers: Mapping[str, Any] = {
+            "contexts": self,
+            "best": self.best,
+            "common": self.common,
+        }
 
     # the capability ``contexts``
     @property
@@ -153,6 +136,10 @@ class ContextualEnvironment:
             reward_rows(self.best, self.w, self.v, self.best_reward)
         return self.now
 
+    def common(self) -> Floats:
+        """The mean attraction over all users of the items of the present round, (R, L)."""
+        return self.world.common(self.now) if isinstance(self.world, Users) else self.w
+
     def step(self, A: Ints) -> Ints:
         """Show the lists A (R, K) to the next users; their clicks (R, K), reused by the next."""
         self._shown += 1
@@ -169,3 +156,68 @@ class ContextualEnvironment:
         run = self.replicas[r][1]
         problem = self.problem
         return seeds.generator(self.seed, purpose, problem.simulator, problem.query, run)
+
+
+class RegretInTurn(Regret):
+    """The regret where the best list, and so its reward, changes from round to round."""
+
+    def columns(self) -> dict[str, Floats | Ints]:
+        """Those of ``Regret``; the optimal reward is what was earned and what was missed."""
+        own = super().columns()
+        return {**own, "optimal_reward": own["regret"] + own["reward"]}
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """A policy that estimates theta."""
+
+    @property
+    def theta(self) -> Floats:
+        """(R, d)."""
+
+
+class CosineDistance(Meter):
+    """1 - theta_hat . theta / (|theta_hat| |theta|) (gl-cdcm, section 4.1); 1 before any click."""
+
+    def __init__(
+        self, environment: ContextualEnvironment, policy: Policy, checkpoints: Sequence[int]
+    ) -> None:
+        assert isinstance(policy, Estimating)
+        assert environment.world.theta is not None
+        self._policy, self._theta = policy, environment.world.theta
+        self._kept = np.empty((len(self._theta), len(checkpoints)))
+
+    @classmethod
+    def fits(cls, environment: ContextualEnvironment, policy: Policy) -> bool:
+        """Whether there is a truth, and an estimate of it."""
+        return environment.world.theta is not None and isinstance(policy, Estimating)
+
+    def record(self, i: int) -> None:
+        """Checkpoint i."""
+        estimate, truth = self._policy.theta, self._theta
+        length = np.linalg.norm(estimate, axis=1) * np.linalg.norm(truth, axis=1)
+        product = (estimate * truth).sum(axis=1)
+        self._kept[:, i] = 1.0 - np.divide(
+            product, length, out=np.zeros(len(length)), where=length > 0.0
+        )
+
+    def columns(self) -> dict[str, Floats | Ints]:
+        """The distance."""
+        return {"cosine_distance": self._kept}
+
+
+def _needs_features(fitted: Sequence[FittedQuery], reward: str | None) -> list[ContextualProblem]:
+    raise LogevalError(
+        "the contextual track needs features of the items; make some with `logeval features` and "
+        "give them with --features"
+    )
+
+
+CONTEXTUAL = Track(
+    name="contextual",
+    rewards=(Reward("list", "the list", "regret", "optimal_reward", "-"),),
+    meters=(RegretInTurn, Clicks, CosineDistance),
+    environment=ContextualEnvironment,
+    problems=_needs_features,
+    synthetic={"contextual": parse_contextual},
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,39 @@ from logeval.features.contexts import ITEM
 from logeval.features.table import HALF, Features
 from logeval.names import format_call, parse_call
 from logeval.synthetic.tastes import read_tastes
-from logeval.tracks.contextual import ContextualProblem
 from logeval.tracks.contextual_worlds import Fixed, Fresh, Items, People, Query, Rngs, Users, World
+from logeval.tracks.fitted import FittedQuery
 
+SYNTHETIC = "synthetic"
 BLOCK = 500  # rounds before the next query's turn
-WORLDS = {"fixed": Fixed, "fresh": Fresh}
+USABLE = ("DCM", "CM")  # click models whose best list follows from sorting
+Tastes = tuple[float, dict[int, Floats], dict[int, Floats]]  # of users and of items, by id
+WORLDS: dict[str, type[Fixed] | type[Fresh]] = {"fixed": Fixed, "fresh": Fresh}
+
+
+@dataclass(frozen=True)
+class ContextualProblem:
+    """Queries in turn, or a synthetic problem; ``world`` makes the rounds of its runs."""
+
+    simulator: str
+    query: str
+    K: int
+    world: Callable[[Rngs], World]
+    identity: tuple[bytes, ...] = field(repr=False, default=())  # what the checksum is of
+    track: str = "contextual"
+    reward: str = "satisfaction"
+
+    @property
+    def positions(self) -> int:
+        """Number of positions."""
+        return self.K
+
+    def checksum(self) -> str:
+        """Equal for equal problems."""
+        digest = hashlib.sha256(f"{self.simulator} {self.query} {self.K}".encode())
+        for part in self.identity:
+            digest.update(part)
+        return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -62,7 +91,7 @@ def synthetic_problem(
         raise LogevalError(f"{name}: 1 <= K <= L, d >= 1 and norm >= 0 must hold")
     if contexts not in WORLDS:
         raise LogevalError(f"{name}: contexts must be fixed or fresh")
-    return ContextualProblem(name, "synthetic", K, Synthetic(L, K, d, norm, contexts))
+    return ContextualProblem(name, SYNTHETIC, K, Synthetic(L, K, d, norm, contexts))
 
 
 def parse_contextual(text: str, reward: str | None = None) -> ContextualProblem:
@@ -87,54 +116,62 @@ def parse_contextual(text: str, reward: str | None = None) -> ContextualProblem:
     return synthetic_problem(**values)
 
 
-def fitted_problem(
-    fitted: Sequence[tuple[str, Any, int]],
+def fitted_problems(
+    fitted: Sequence[FittedQuery],
     features: Features,
     block: int = BLOCK,
     truth: Path | str | None = None,
-) -> ContextualProblem:
-    """The queries (name, DCM, K) in turn, restricted to the items that have features.
+) -> list[ContextualProblem]:
+    """The queries of each click model in turn, restricted to the items that have features.
 
     ``truth`` may be the folder of the true models of a generated log; tastes that are there make
     the attraction the user's own.
     """
     if block < 1:
         raise LogevalError(f"--block {block}: a block has at least one round")
+    names = list(dict.fromkeys(f.model.name for f in fitted))
+    usable = [name for name in names if name in USABLE]
+    if not usable:
+        raise LogevalError(
+            f"the contextual track needs a DCM (or CM), not a {names[0]}; fit one with fit-models "
+            "--model DCM"
+        )
     tastes = read_tastes(truth) if truth is not None else None
-    of_items = tastes[2] if tastes else {}
-    wanted = [f for f in fitted if f[0] in set(features.queries)]
-    missing = [q for q in features.queries if q not in {f[0] for f in fitted}]
-    if missing:
+    return [
+        _in_turn([f for f in fitted if f.model.name == name], features, block, tastes)
+        for name in usable
+    ]
+
+
+def _in_turn(
+    fitted: list[FittedQuery], features: Features, block: int, tastes: Tastes | None
+) -> ContextualProblem:
+    by_query = {f.query: f for f in fitted}
+    if missing := [q for q in features.queries if q not in by_query]:
         raise LogevalError(
             f"the features are of query {missing[0]}, which the models do not have; fit it, or "
             "make features of the queries that are fitted"
         )
-    order = {q: i for i, q in enumerate(features.queries)}
-    queries = [
-        _query(name, model, K, features, of_items)
-        for name, model, K in sorted(wanted, key=lambda f: order[f[0]])
-    ]
-    people = None if features.context == ITEM else _people(features, tastes)
-    name = wanted[0][1].name
-    identity = [np.ascontiguousarray(x).tobytes() for q in queries for x in vars(q).values()
-                if isinstance(x, np.ndarray)]  # fmt: skip
-    identity.append(f"{block} {features.context} {features.r}".encode())
+    of_items = tastes[2] if tastes else {}
+    queries = [_query(by_query[q], features, of_items) for q in features.queries]
+    with_users = tastes is not None or features.context != ITEM
+    people = _people(features, tastes) if with_users else None
+    arrays = [x for q in queries for x in vars(q).values() if isinstance(x, np.ndarray)]
+    about = f"{block} {features.context} {features.r}"
     if people is not None:
-        identity += [people.vectors.tobytes(), people.tastes.tobytes(), str(people.beta).encode()]
+        arrays += [people.vectors, people.tastes]
+        about += f" {people.beta}"
     return ContextualProblem(
-        name, "+".join(q.name for q in queries), wanted[0][2],
-        InTurn(tuple(queries), people, block), tuple(identity),
-    )  # fmt: skip
+        fitted[0].model.name,
+        "+".join(features.queries),
+        fitted[0].K,
+        InTurn(tuple(queries), people, block),
+        (about.encode(), *(np.ascontiguousarray(x).tobytes() for x in arrays)),
+    )
 
 
-def _query(
-    name: str, model: Any, K: int, features: Features, of_items: dict[int, Floats]
-) -> Query:
-    if model.name not in ("DCM", "CM"):
-        raise LogevalError(
-            f"query {name}: the contextual track needs a DCM (or CM), not a {model.name}; fit one "
-            "with fit-models --model DCM"
-        )
+def _query(fitted: FittedQuery, features: Features, of_items: dict[int, Floats]) -> Query:
+    name, model, K = fitted
     ids, vectors = features.of_query(name)
     index = {item: i for i, item in enumerate(model.items.tolist())}
     known = [i for i, item in enumerate(ids.tolist()) if item in index]
@@ -157,9 +194,7 @@ def _query(
     )
 
 
-def _people(
-    features: Features, tastes: tuple[float, dict[int, Floats], dict[int, Floats]] | None
-) -> People:
+def _people(features: Features, tastes: Tastes | None) -> People:
     ids, vectors = features.of_users()
     if not len(ids):
         raise LogevalError("no user of the features asked any of their queries; make them again")

@@ -3,8 +3,8 @@
 
 - ``Items``: fitted queries take turns in blocks of rounds; the context of an item is its own, so
   contexts repeat.
-- ``Users``: likewise, and every round a user is drawn; the context is that of user and item. In a
-  world with tastes the attraction is the user's own.
+- ``Users``: likewise, and every round a user is drawn; the context is that of user and item, or of
+  the item alone. In a world with tastes the attraction is the user's own.
 - ``Fixed``: contexts drawn once for each run, and attraction mu(theta . x) (gl-cdcm, section
   4.1).
 - ``Fresh``: the same with contexts and terminations drawn anew every round, as the paper has it.
@@ -22,8 +22,8 @@ import numpy as np
 from numba import njit
 from scipy.special import expit, logit
 
-from logeval.arrays import Floats, Ints
-from logeval.features.contexts import USER_TIMES_ITEM, dimension, item_contexts
+from logeval.arrays import Floats
+from logeval.features.contexts import ITEM, USER_TIMES_ITEM, dimension, item_contexts
 from logeval.features.factors import normalised
 from logeval.policies.contextual.rounds import Round, dot, sigmoid
 
@@ -45,7 +45,7 @@ class Query:
 class People:
     """The users that are drawn."""
 
-    context: str  # user+item or user*item
+    context: str  # item, user+item or user*item
     r: int  # entries of the outer product
     vectors: Floats  # (U, D)
     tastes: Floats  # (U, F)
@@ -61,7 +61,10 @@ class World(Protocol):
     queries: int
     widest: int
     repeat: bool
-    theta: Floats | None  # (R, d) the truth, where attraction follows from it
+
+    @property
+    def theta(self) -> Floats | None:
+        """(R, d) the truth, where attraction follows from it."""
 
     def start(self, t: int) -> tuple[Round, Floats, Floats, bool]:
         """Round t, attractions (R, L), terminations (R, K); whether any of it is new."""
@@ -103,7 +106,7 @@ class Items:
 
 
 @njit(cache=True, nogil=True)
-def fill_contexts(product, item, user, arm, v, u, q, p, X):
+def fill_contexts(product, user, arm, v, u, q, p, X):
     """(1, v, u) / sqrt 3 or (1, v, p x q) / sqrt 3 of each replica's items."""
     D, r, scale = v.shape[1], q.shape[1], 1.0 / np.sqrt(3.0)
     for i in range(arm.shape[0]):
@@ -132,16 +135,14 @@ def fill_attractions(beta, user, arm, base, of_user, of_item, w):
 class Users:
     """Queries in turn, and a user drawn every round."""
 
-    repeat = False
     theta: Floats | None = None
 
-    def __init__(
-        self, queries: Sequence[Query], people: People, block: int, rngs: Rngs
-    ) -> None:
+    def __init__(self, queries: Sequence[Query], people: People, block: int, rngs: Rngs) -> None:
         self._items = Items(queries, block, rngs)
         self._people, self._rngs = people, rngs
         self.R, self.queries, self.widest = len(rngs), len(queries), self._items.widest
-        self.arms, self.M = self._items.arms, self._items.widest
+        self.repeat = people.context == ITEM
+        self.arms, self.M = self._items.arms, self._items.M if self.repeat else self.widest
         self._v = np.concatenate([q.vectors for q in queries])
         self._q = normalised(self._v[:, : people.r])
         self._p = normalised(people.vectors[:, : people.r])
@@ -149,31 +150,36 @@ class Users:
         w = np.concatenate([q.w_bar for q in queries])
         self._base = logit(np.clip(w, 1e-12, 1 - 1e-12))
         self.d = dimension(people.context, self._v.shape[1], people.r)
-        self._X = np.empty((self.R, self.widest, self.d))
+        self._X = np.empty((0 if self.repeat else self.R, self.widest, self.d))
         self._w = np.empty((self.R, self.widest))
         self._table, self._row = np.arange(self.R), np.tile(np.arange(self.widest), (self.R, 1))
+        self._common: Floats | None = None
 
     def start(self, t: int) -> tuple[Round, Floats, Floats, bool]:
         """Round t."""
         now, w, v, _ = self._items.start(t)
         people, arm = self._people, now.arm
         user = np.array([rng.integers(len(people.vectors)) for rng in self._rngs])
-        fill_contexts(
-            people.context == USER_TIMES_ITEM, 0, user, arm, self._v, people.vectors, self._q,
-            self._p, self._X,
-        )  # fmt: skip
         if people.beta:
             w = self._w[:, : arm.shape[1]]
             fill_attractions(people.beta, user, arm, self._base, people.tastes, self._tastes, w)
+        if self.repeat:
+            return now, w, v, True
+        fill_contexts(
+            people.context == USER_TIMES_ITEM, user, arm, self._v, people.vectors, self._q,
+            self._p, self._X,
+        )  # fmt: skip
         row = self._row[:, : arm.shape[1]]
         return now._replace(X=self._X, table=self._table, row=row), w, v, True
 
-    def common(self, t: int) -> Floats:
-        """The attraction of the items of round t for the mean user, (R, L)."""
-        now = self._items.start(t)[0]
+    def common(self, now: Round) -> Floats:
+        """The mean attraction over all users of the items of a round, (R, L)."""
         people = self._people
-        z = self._base + people.beta * (people.tastes @ self._tastes.T)
-        return expit(z).mean(axis=0)[now.arm]
+        if self._common is None:
+            z = self._base + people.beta * (people.tastes @ self._tastes.T)
+            self._common = expit(z).mean(axis=0)
+        found: Floats = self._common[now.arm]
+        return found
 
 
 def _directions(rng: np.random.Generator, L: int, d: int) -> Floats:

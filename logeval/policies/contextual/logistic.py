@@ -31,6 +31,7 @@ FRESH = 500  # rounds between two inversions of the Hessian
 SMALL = 3e-4  # largest change of a prediction in the last Newton step
 LARGE = 1.0  # and in any step: mu' changes by less than a factor e, so the step goes down
 STEPS = 50
+PATIENCE = 6  # steps of Unfolded with an old Hessian
 GROWTH = 1.05  # of the rows between two fits of Unfolded
 
 
@@ -181,9 +182,7 @@ class Folded:
 
     def learn(self, t: int, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
         """Count the first C rows of the lists A, and fit."""
-        learn_folded(
-            t % FRESH == 0, now.X, now.table, now.row, A, clicks, C, self._ridge, self.fit
-        )
+        learn_folded(t % FRESH == 0, now.X, now.table, now.row, A, clicks, C, self._ridge, self.fit)
 
     def sample(self, now: Round, scale: float, rngs: list[np.random.Generator]) -> Floats:
         """theta . x, (R, L), for theta ~ N(theta, scale^2 H^-1), without a factorisation.
@@ -205,14 +204,22 @@ class Folded:
 
 @njit(cache=True, nogil=True)
 def newton_unfolded(X, y, ridge, theta, H_inv):
-    """Newton's method on all rows, from theta; leaves the inverse Hessian. Returns the steps."""
+    """Newton's method on all rows, from theta and H_inv; returns the number of steps.
+
+    A step costs O(N d) with the inverse Hessian that is there; when ``PATIENCE`` steps did not
+    suffice it is made anew, in O(N d^2).
+    """
     N, d = X.shape
-    p, root = np.empty(N), np.empty((N, d))
     for steps in range(STEPS):
+        z = np.dot(X, theta)
+        p = np.empty(N)
         for i in range(N):
-            p[i] = sigmoid(dot(X[i], theta))
-            root[i] = np.sqrt(p[i] * (1.0 - p[i])) * X[i]
-        H_inv[:] = np.linalg.inv(np.dot(root.T, root) + ridge * np.eye(d))
+            p[i] = sigmoid(z[i])
+        if steps % PATIENCE == PATIENCE - 1:
+            root = np.empty((N, d))
+            for i in range(N):
+                root[i] = np.sqrt(p[i] * (1.0 - p[i])) * X[i]
+            H_inv[:] = np.linalg.inv(np.dot(root.T, root) + ridge * np.eye(d))
         step = np.dot(H_inv, np.dot(X.T, y - p) - ridge * theta)
         length = np.sqrt(dot(step, step))  # no prediction changes by more, as |x| <= 1
         theta += step * min(1.0, LARGE / max(length, 1e-300))

@@ -102,11 +102,7 @@ def best_first_one(score, u, order, taken, A):
         for a in range(L):
             if taken[a]:
                 continue
-            if (
-                best < 0
-                or score[a] > score[best]
-                or (score[a] == score[best] and u[a] > u[best])
-            ):
+            if best < 0 or score[a] > score[best] or (score[a] == score[best] and u[a] > u[best]):
                 best = a
         taken[best] = True
         A[order[k]] = best

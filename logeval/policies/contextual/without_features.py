@@ -1,13 +1,15 @@
 # mypy: allow-untyped-defs
-"""dcmKL-UCB in the contextual track: it sees items, not their features.
+"""Policies of the contextual track that see items, not their features.
 
-Each query has its own bandit, so a query that comes back is remembered. With ``restart=block``
-nothing is: a new block is a new ground set, as in the stairs of gl-cdcm, Figure 2.
+dcmKL-UCB: each query has its own bandit, so a query that comes back is remembered. With
+``restart=block`` nothing is: a new block is a new ground set, as in the stairs of gl-cdcm,
+Figure 2.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -15,6 +17,7 @@ from numba import njit
 from logeval.arrays import Floats, Ints
 from logeval.policies import bounds
 from logeval.policies.contextual.base import ContextualPolicy
+from logeval.policies.contextual.rounds import Contexts
 from logeval.policies.setting import Setting
 
 
@@ -74,3 +77,48 @@ class ContextualKLUCB(ContextualPolicy):
 
     def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
         count_rows(self._now.arm, A, clicks, C, self._S, self._T)
+
+
+class ContextualRandom(ContextualPolicy):
+    """A random list at every step."""
+
+    PARAMETERS: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, "dcm", "told")
+
+    def _scores(self, t: int) -> Floats:
+        return np.zeros(self._now.row.shape)  # ties are broken at random
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        pass
+
+
+class ContextualOracle:
+    """The best list for the user of the round; with ``users=common`` one list for all users.
+
+    The common one is best for the mean attraction: what can be had without knowing users.
+    """
+
+    PARAMETERS: ClassVar = {"users": ("each", "common")}
+    TRACK: ClassVar[str | None] = "contextual"
+    NEEDS: ClassVar = ("contexts", "best", "common")
+
+    def __init__(self, setting: Setting, *, users: str = "each") -> None:
+        self._contexts: Contexts = setting.ask("contexts")
+        self._best: Ints = setting.ask("best")
+        self._common: Callable[[], Floats] = setting.ask("common")
+        self._each = users == "each"
+        self._A = np.empty((setting.R, setting.K), dtype=np.int64)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K) of step t."""
+        now = self._contexts.at(t)
+        if self._each:
+            return self._best
+        top = np.argsort(-self._common(), axis=1, kind="stable")[:, : self._A.shape[1]]
+        np.put_along_axis(self._A, now.order, top, axis=1)
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing to learn."""
