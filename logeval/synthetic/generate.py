@@ -77,7 +77,8 @@ def generate(
     if out.is_dir():
         raise LogevalError(f"{out}: is a folder; name a file for the log")
     if not overwrite and (out.exists() or truth.exists()):
-        if out.exists() and tables.same_work(truth, manifest):
+        whole = out.exists() and (truth / "queries.parquet").exists()
+        if whole and tables.same_work(truth, manifest):
             return truth
         there = out if out.exists() else truth
         raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
@@ -86,7 +87,7 @@ def generate(
     tastes = make_tastes(taste, factors, n_users, int(world.first_item[-1]), seed)
     world = replace(world, tastes=tastes)
     with tables.staged(truth) as staging:
-        tables.write_parquet(world.models().arrow(), staging / "models.parquet")
+        world.models().write_tables(staging)
         if tastes is not None:
             tastes.write(staging)
         tables.write_manifest(staging, manifest)
