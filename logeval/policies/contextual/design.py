@@ -4,7 +4,8 @@
 Two forms, which agree (tests compare both with the direct inverse over a whole run):
 
 - ``Inverse`` keeps V^-1 and adds the C rows of a round by Woodbury's identity (gl-cdcm, equation
-  16 with G = I + C V^-1 C' of the round before): O(C d^2), and O(L d^2) for the widths.
+  16, with V of the round before on its right), row by row, which needs no inverse of a C by C
+  matrix: O(C d^2), and O(L d^2) for the widths.
 - ``Gram`` keeps G = X V^-1 X', (M, M), where contexts repeat: a row a changes it by
   -g g' / (1 + G_aa), g = G[:, a]. The squared widths are its diagonal, whatever d is. The
   predictions m = X V^-1 sum y x of least squares follow by m += g (y - m_a) / (1 + G_aa).
@@ -132,45 +133,33 @@ def count_rows(n, row, A, C):
             n[r, row[r, A[r, k]]] += 1.0
 
 
-@njit(cache=True, nogil=True)
-def add_to_inverse(V_inv, X, weight):
-    """V^-1 of V + sum_c weight_c x_c x_c' by Woodbury; returns the growth of log det V."""
-    C = X.shape[0]
-    scaled = X.copy()
-    for c in range(C):
-        scaled[c] *= np.sqrt(weight[c])
-    U = np.dot(scaled, V_inv)  # (C, d)
-    S = np.eye(C) + np.dot(U, scaled.T)
-    V_inv -= np.dot(U.T, np.linalg.solve(S, U))
-    return np.linalg.slogdet(S)[1]
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_to_inverse(V_inv, x, weight):
+    """(V + weight x x')^-1, by Sherman and Morrison; returns the growth of log det V."""
+    d = x.shape[0]
+    u = np.empty(d)
+    for i in range(d):
+        u[i] = dot(V_inv[i], x)
+    growth = 1.0 + weight * dot(u, x)
+    c = weight / growth
+    for i in range(d):
+        ci = c * u[i]
+        for j in range(d):
+            V_inv[i, j] -= ci * u[j]
+    return np.log(growth)
 
 
 @njit(cache=True, nogil=True)
 def add_rows_to_inverse(V_inv, b, theta, X, table, row, A, clicks, C, log_det):
     """The observed rows of each replica, and theta = V^-1 b."""
     for r in range(A.shape[0]):
-        if C[r] == 0:
-            continue
-        x = np.empty((C[r], X.shape[2]))
         for k in range(C[r]):
-            x[k] = X[table[r], row[r, A[r, k]]]
+            x = X[table[r], row[r, A[r, k]]]
+            log_det[r] += add_to_inverse(V_inv[r], x, 1.0)
             if clicks[r, k]:
-                b[r] += x[k]
-        log_det[r] += add_to_inverse(V_inv[r], x, np.ones(C[r]))
-        theta[r] = np.dot(V_inv[r], b[r])
-
-
-@njit(cache=True, nogil=True)
-def inverse_widths(V_inv, X, table, row, out):
-    """sqrt(x' V^-1 x)."""
-    L, d = row.shape[1], X.shape[2]
-    x = np.empty((L, d))
-    for r in range(row.shape[0]):
-        for a in range(L):
-            x[a] = X[table[r], row[r, a]]
-        Vx = np.dot(x, V_inv[r])
-        for a in range(L):
-            out[r, a] = np.sqrt(max(dot(x[a], Vx[a]), 0.0))
+                b[r] += x
+        for i in range(theta.shape[1]):
+            theta[r, i] = dot(V_inv[r, i], b[r])
 
 
 class Inverse:
@@ -185,9 +174,9 @@ class Inverse:
 
     def widths(self, now: Round) -> Floats:
         """||x||_{V^-1} of the items of the round, (R, L)."""
-        out = self._out[:, : now.row.shape[1]]
-        inverse_widths(self.V_inv, now.X, now.table, now.row, out)
-        return out
+        x = now.X[now.table[:, None], now.row]  # (R, L, d)
+        squares: Floats = ((x @ self.V_inv) * x).sum(axis=2)
+        return np.sqrt(np.maximum(squares, 0.0))
 
     def means(self, now: Round) -> Floats:
         """theta . x of the items, (R, L)."""

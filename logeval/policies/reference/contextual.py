@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from logeval.policies.reference.bounds import kl_ucb_at
+from logeval.policies.reference.replica import Replica
 from scipy.special import expit
 
 from logeval.arrays import Floats, Ints
-from logeval.policies.reference.bounds import kl_ucb_at
-from logeval.policies.reference.replica import Replica
 
 
 def fit_logistic(X: Floats, y: Floats, ridge: float, theta: Floats) -> Floats:
@@ -197,9 +197,7 @@ class CascadeLinTS(ContextualReference):
         """theta . x for a draw of theta."""
         V = self.lam * np.eye(self.d) + self.X.T @ self.X
         covariance = self.sigma**2 * np.linalg.inv(V)
-        return self.x @ self.generator.multivariate_normal(
-            self.least_squares(self.lam), covariance
-        )
+        return self.x @ self.generator.multivariate_normal(self.least_squares(self.lam), covariance)
 
 
 class C3UCB(ContextualReference):
