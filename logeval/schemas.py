@@ -155,8 +155,8 @@ RUNS = pa.schema(
         _field(
             "track",
             pa.string(),
-            "ranking: a step shows a list; rank1: an item at a position; contextual: a list of items "
-            "with features",
+            "ranking: a step shows a list; rank1: an item at a position; contextual: a list of "
+            "items with features",
         ),
         _field("policy", pa.string(), "policy with its parameters, for instance dcmKL-UCB"),
         _field(

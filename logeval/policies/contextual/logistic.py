@@ -21,6 +21,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
+from scipy.special import expit
 
 from logeval.arrays import Floats, Ints
 from logeval.policies.contextual.design import add_to_inverse
@@ -68,20 +69,6 @@ class Fit(NamedTuple):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def correct_inverse(H_inv, x, change):
-    """(H + change x x')^-1 by Sherman and Morrison."""
-    d = x.shape[0]
-    u = np.empty(d)
-    for i in range(d):
-        u[i] = dot(H_inv[i], x)
-    c = change / (1.0 + change * dot(u, x))
-    for i in range(d):
-        ci = c * u[i]
-        for j in range(d):
-            H_inv[i, j] -= ci * u[j]
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
 def newton_folded(X, ridge, theta, H_inv, weight, z, n, s, seen, m):
     """Newton's method on the m rows seen, from theta; returns the number of steps."""
     d = theta.shape[0]
@@ -94,7 +81,7 @@ def newton_folded(X, ridge, theta, H_inv, weight, z, n, s, seen, m):
             p = sigmoid(z[e])
             w = n[e] * p * (1.0 - p)
             if abs(w - weight[e]) > MOVED * w:
-                correct_inverse(H_inv, X[e], w - weight[e])
+                add_to_inverse(H_inv, X[e], w - weight[e])
                 weight[e] = w
             residual = s[e] - n[e] * p
             for i in range(d):
@@ -115,22 +102,21 @@ def newton_folded(X, ridge, theta, H_inv, weight, z, n, s, seen, m):
     return STEPS
 
 
-@njit(cache=True, nogil=True)
-def invert_folded(X, ridge, theta, H_inv, weight, z, n, seen, m):
-    """The inverse Hessian and the predictions from scratch: rounding errors end here."""
-    d = theta.shape[0]
-    x = np.empty((m, d))
-    for j in range(m):
-        e = seen[j]
-        z[e] = dot(X[e], theta)
-        p = sigmoid(z[e])
-        weight[e] = n[e] * p * (1.0 - p)
-        x[j] = np.sqrt(weight[e]) * X[e]
-    H_inv[:] = np.linalg.inv(np.dot(x.T, x) + ridge * np.eye(d))
+def invert_folded(X: Floats, ridge: float, fit: Fit) -> None:
+    """The inverse Hessian and the predictions of one replica from scratch.
+
+    Rounding errors end here.
+    """
+    seen = fit.seen[: int(fit.m)]
+    x = X[seen]
+    z = x @ fit.theta
+    p = expit(z)
+    fit.z[seen], fit.weight[seen] = z, fit.n[seen] * p * (1.0 - p)
+    fit.H_inv[:] = np.linalg.inv((x.T * fit.weight[seen]) @ x + ridge * np.eye(X.shape[1]))
 
 
 @njit(cache=True, nogil=True)
-def learn_folded(fresh, X, table, row, A, clicks, C, ridge, fit):
+def learn_folded(X, table, row, A, clicks, C, ridge, fit):
     """Count the observed rows of each replica, and fit."""
     for r in range(A.shape[0]):
         if C[r] == 0:
@@ -144,11 +130,6 @@ def learn_folded(fresh, X, table, row, A, clicks, C, ridge, fit):
                 fit.z[r, e] = dot(x[e], fit.theta[r])
             fit.n[r, e] += 1.0
             fit.s[r, e] += clicks[r, k]
-        if fresh:
-            invert_folded(
-                x, ridge, fit.theta[r], fit.H_inv[r], fit.weight[r], fit.z[r], fit.n[r],
-                fit.seen[r], fit.m[r],
-            )  # fmt: skip
         newton_folded(
             x, ridge, fit.theta[r], fit.H_inv[r], fit.weight[r], fit.z[r], fit.n[r], fit.s[r],
             fit.seen[r], fit.m[r],
@@ -182,7 +163,10 @@ class Folded:
 
     def learn(self, t: int, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
         """Count the first C rows of the lists A, and fit."""
-        learn_folded(t % FRESH == 0, now.X, now.table, now.row, A, clicks, C, self._ridge, self.fit)
+        if t % FRESH == 0:
+            for r, table in enumerate(now.table):
+                invert_folded(now.X[table], self._ridge, Fit(*(x[r] for x in self.fit)))
+        learn_folded(now.X, now.table, now.row, A, clicks, C, self._ridge, self.fit)
 
     def sample(self, now: Round, scale: float, rngs: list[np.random.Generator]) -> Floats:
         """theta . x, (R, L), for theta ~ N(theta, scale^2 H^-1), without a factorisation.
@@ -202,26 +186,19 @@ class Folded:
         return z
 
 
-@njit(cache=True, nogil=True)
-def newton_unfolded(X, y, ridge, theta, H_inv):
+def newton_unfolded(X: Floats, y: Floats, ridge: float, theta: Floats, H_inv: Floats) -> int:
     """Newton's method on all rows, from theta and H_inv; returns the number of steps.
 
     A step costs O(N d) with the inverse Hessian that is there; when ``PATIENCE`` steps did not
     suffice it is made anew, in O(N d^2).
     """
-    N, d = X.shape
     for steps in range(STEPS):
-        z = np.dot(X, theta)
-        p = np.empty(N)
-        for i in range(N):
-            p[i] = sigmoid(z[i])
+        p = expit(X @ theta)
         if steps % PATIENCE == PATIENCE - 1:
-            root = np.empty((N, d))
-            for i in range(N):
-                root[i] = np.sqrt(p[i] * (1.0 - p[i])) * X[i]
-            H_inv[:] = np.linalg.inv(np.dot(root.T, root) + ridge * np.eye(d))
-        step = np.dot(H_inv, np.dot(X.T, y - p) - ridge * theta)
-        length = np.sqrt(dot(step, step))  # no prediction changes by more, as |x| <= 1
+            root = X * np.sqrt(p * (1.0 - p))[:, None]
+            H_inv[:] = np.linalg.inv(root.T @ root + ridge * np.eye(X.shape[1]))
+        step = H_inv @ ((y - p) @ X - ridge * theta)
+        length = float(np.sqrt(step @ step))  # no prediction changes by more, as |x| <= 1
         theta += step * min(1.0, LARGE / max(length, 1e-300))
         if length <= SMALL:
             return steps + 1
@@ -232,31 +209,25 @@ def newton_unfolded(X, y, ridge, theta, H_inv):
 def step_on_rows(x, y, theta, H_inv):
     """One Newton step on the rows of a round: H grows by theirs, theta follows their gradient."""
     C, d = x.shape
-    weight, g = np.empty(C), np.zeros(d)
+    g = np.zeros(d)
     for k in range(C):
         p = sigmoid(dot(x[k], theta))
-        weight[k] = p * (1.0 - p)
+        add_to_inverse(H_inv, x[k], p * (1.0 - p))
         g += (y[k] - p) * x[k]
-    add_to_inverse(H_inv, x, weight)
-    theta += np.dot(H_inv, g)
+    for i in range(d):
+        theta[i] += dot(H_inv[i], g)
 
 
 @njit(cache=True, nogil=True)
-def learn_unfolded(X, table, row, A, clicks, C, ridge, theta, H_inv, kept, y, N, fitted):
-    """Keep the observed rows of each replica; a step, or a fit when they have grown enough."""
+def keep_rows(X, table, row, A, clicks, C, theta, H_inv, kept, y, N):
+    """Keep the observed rows of each replica, and make a step on them."""
     for r in range(A.shape[0]):
-        if C[r] == 0:
-            continue
         first = N[r]
         for k in range(C[r]):
             kept[r, N[r]] = X[table[r], row[r, A[r, k]]]
             y[r, N[r]] = clicks[r, k]
             N[r] += 1
-        if N[r] >= GROWTH * fitted[r]:
-            newton_unfolded(kept[r, : N[r]], y[r, : N[r]], ridge, theta[r], H_inv[r])
-            fitted[r] = N[r]
-        else:
-            step_on_rows(kept[r, first : N[r]], y[r, first : N[r]], theta[r], H_inv[r])
+        step_on_rows(kept[r, first : N[r]], y[r, first : N[r]], theta[r], H_inv[r])
 
 
 class Unfolded:
@@ -284,10 +255,15 @@ class Unfolded:
         if self._N.max() + A.shape[1] > room:
             self._kept = np.concatenate([self._kept, np.empty_like(self._kept)], axis=1)
             self._y = np.concatenate([self._y, np.empty_like(self._y)], axis=1)
-        learn_unfolded(
-            now.X, now.table, now.row, A, clicks, C, self._ridge, self.theta, self.H_inv,
-            self._kept, self._y, self._N, self._fitted,
+        keep_rows(
+            now.X, now.table, now.row, A, clicks, C, self.theta, self.H_inv, self._kept, self._y,
+            self._N,
         )  # fmt: skip
+        for r in np.flatnonzero((GROWTH * self._fitted <= self._N) & (self._N > 0)):
+            N = self._N[r]
+            rows, y = self._kept[r, :N], self._y[r, :N]
+            newton_unfolded(rows, y, self._ridge, self.theta[r], self.H_inv[r])
+            self._fitted[r] = N
 
     def sample(self, now: Round, scale: float, rngs: list[np.random.Generator]) -> Floats:
         """theta . x, (R, L), for theta ~ N(theta, scale^2 H^-1)."""

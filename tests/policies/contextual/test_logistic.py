@@ -44,7 +44,7 @@ def history(name, estimates, n=120):
 @pytest.mark.parametrize("ridge", [1.0, 0.01])
 @pytest.mark.parametrize("name", ["fixed", "in-turn"])
 def test_folded_newton_finds_what_scipy_finds(name, ridge):
-    env, (folded,), rows, ys = history(name, [lambda e: Folded(e, 2, ridge)])
+    _, (folded,), rows, ys = history(name, [lambda e: Folded(e, 2, ridge)])
     for r in range(2):
         expected = rows[r] @ scipys_theta(rows[r], ys[r], ridge)
         assert np.abs(rows[r] @ folded.theta[r] - expected).max() < 2e-3
@@ -92,7 +92,7 @@ def test_separable_clicks_stay_finite():
 
 @pytest.mark.parametrize("name", ["fixed", "fresh"])
 def test_sgd_is_the_plain_loop(name):
-    env, (sgd,), rows, ys = history(name, [lambda e: Gradient(e, 2, 0.3)])
+    _, (sgd,), _, _ = history(name, [lambda e: Gradient(e, 2, 0.3)])
     env = environment(name)
     policy = policy_in(env, "UCB-GLM(m=1)", 120)
     theta = np.zeros(env.d)

@@ -37,6 +37,7 @@ def in_turn(context=None, block=20, K=3):
 PROBLEMS = {
     "fixed": lambda: synthetic_problem(12, 3, 5, 2.0, "fixed"),
     "many-rows": lambda: synthetic_problem(40, 3, 5, 2.0, "fixed"),  # more rows than 2 d
+    "few-rows": lambda: synthetic_problem(8, 3, 5, 2.0, "fixed"),
     "fresh": lambda: synthetic_problem(12, 3, 5, 2.0, "fresh"),
     "in-turn": in_turn,
     "user+item": lambda: in_turn("user+item"),
