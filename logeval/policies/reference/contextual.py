@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from logeval.policies.reference.bounds import kl_ucb_at
-from logeval.policies.reference.replica import Replica
 from scipy.special import expit
 
 from logeval.arrays import Floats, Ints
+from logeval.policies.reference.bounds import kl_ucb_at
+from logeval.policies.reference.replica import Replica
 
 
 def fit_logistic(X: Floats, y: Floats, ridge: float, theta: Floats) -> Floats:
