@@ -57,4 +57,4 @@ def setting_of(env, n=200, name="policy"):
 
 def policy_in(env, text, n=200):
     """The policy, made for the environment."""
-    return parse_policies([text], "contextual")[0].make(setting_of(env, n, text))
+    return parse_policies([text], track="contextual")[0].make(setting_of(env, n, text))
