@@ -93,27 +93,12 @@ def make_features(
     By default from the half of the sessions that ``fit_models(holdout=0.5, seed=seed)`` holds
     out, so that features and simulator share no session; ``same_log`` takes all sessions.
     """
-    if context not in CONTEXTS:
-        raise unknown_names("context", [context], CONTEXTS)
-    for name, value in (("dim", dim), ("items", items), ("users", users)):
-        if value < 1:
-            raise LogevalError(f"--{name} {value}: there must be at least one")
-    if product_dim < 1:
-        raise LogevalError(f"--product-dim {product_dim}: there must be at least one")
     log = log if isinstance(log, Log) else load(log)
-    chosen = _queries(log, top_queries, queries)
-    arguments = {
-        "queries": chosen,
-        "items": items,
-        "dim": dim,
-        "context": context,
-        "product_dim": product_dim,
-        "users": users,
-        "same_log": same_log,
-        "seed": seed,
-    }
-    inputs = [{"log": tables.checksum(log.path / tables.MANIFEST)}]
-    manifest = tables.manifest_of("features", arguments, inputs)
+    manifest = wanted_manifest(
+        log, top_queries=top_queries, queries=queries, items=items, dim=dim, context=context,
+        product_dim=product_dim, users=users, same_log=same_log, seed=seed,
+    )  # fmt: skip
+    chosen: list[str] = manifest["arguments"]["queries"]
     if out is not None and tables.same_work(Path(out), manifest):
         return read_features(out)
     held_out = Holdout(share=HALF).sql(seed)
@@ -148,6 +133,40 @@ def make_features(
             tables.write_parquet(features.users, folder / "user_features.parquet")
             tables.write_manifest(folder, manifest)
     return features
+
+
+def wanted_manifest(
+    log: Log,
+    *,
+    top_queries: int | None,
+    queries: list[str] | None,
+    items: int,
+    dim: int,
+    context: str,
+    product_dim: int,
+    users: int,
+    same_log: bool,
+    seed: int,
+) -> tables.Manifest:
+    """The manifest of the features that these arguments ask for."""
+    if context not in CONTEXTS:
+        raise unknown_names("context", [context], CONTEXTS)
+    for name, value in (("dim", dim), ("items", items), ("users", users)):
+        if value < 1:
+            raise LogevalError(f"--{name} {value}: there must be at least one")
+    if product_dim < 1:
+        raise LogevalError(f"--product-dim {product_dim}: there must be at least one")
+    arguments = {
+        "queries": _queries(log, top_queries, queries),
+        "items": items,
+        "dim": dim,
+        "context": context,
+        "product_dim": product_dim,
+        "users": users,
+        "same_log": same_log,
+        "seed": seed,
+    }
+    return tables.manifest_of("features", arguments, [{"log": tables.identity(log.path)}])
 
 
 def read_features(folder: Path | str) -> Features:

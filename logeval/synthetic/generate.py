@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import math
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from logeval import tables
+from logeval import files, manifests, tables
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.scan import FORMATS, PERSONALIZED
 from logeval.progress import Progress
@@ -53,6 +54,56 @@ def generate(
     otherwise.
     """
     out, truth = Path(out), truth_folder(out)
+    wanted = wanted_manifest(
+        out, format=format, sessions=sessions, queries=queries, model=model, users=users,
+        taste=taste, factors=factors, seed=seed,
+    )  # fmt: skip
+    n_users = int(wanted["arguments"]["users"])
+    if out.is_dir():
+        raise LogevalError(f"{out}: is a folder; name a file for the log")
+    if not overwrite and (out.exists() or truth.exists()):
+        if why(out, wanted) is None:
+            return truth
+        there = out if out.exists() else truth
+        raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
+    replaced = _replaceable(out, truth)
+    fmt = FORMATS.index(format)
+    world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
+    tastes = make_tastes(taste, factors, n_users, int(world.first_item[-1]), seed)
+    world = replace(world, tastes=tastes)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # the truth first: whenever the log is there, a manifest says that logeval wrote it
+    with files.replacing(out) as partial, tables.staged(truth) as staging:
+        world.models().write_tables(staging)
+        if tastes is not None:
+            tastes.write(staging)
+        with (
+            _compressed(partial, out.suffix) as file,
+            Progress("generate", sessions, "sessions", quiet) as progress,
+        ):
+            for batch, number in enumerate(range(0, sessions, BATCH)):
+                size = min(BATCH, sessions - number)
+                drawn = draw_sessions(world, size, n_users, seed, batch)
+                file.write(sessions_text(world, drawn, fmt, number))
+                progress.advance(size)
+        written = {"log": manifests.record(partial), "replaced_log": replaced}
+        tables.write_manifest(staging, wanted | written)
+    return truth
+
+
+def wanted_manifest(
+    out: str | Path,
+    *,
+    format: str,
+    sessions: int,
+    queries: int,
+    model: str,
+    users: int | None,
+    taste: float,
+    factors: int,
+    seed: int,
+) -> tables.Manifest:
+    """The manifest of the true models that ``generate`` with these arguments writes."""
     if format not in FORMATS:
         raise unknown_names("format", [format], FORMATS)
     if sessions < 1 or queries < 1:
@@ -61,63 +112,57 @@ def generate(
         raise LogevalError(f"--users {users}: there must be at least one")
     if taste < 0 or not math.isfinite(taste):
         raise LogevalError(f"--taste {taste}: write 0 (no tastes) or a positive number such as 1")
-    n_users = max(sessions // SESSIONS_PER_USER, 1) if users is None else users
+    if taste and factors < 1:
+        raise LogevalError(f"--factors {factors}: tastes need at least one")
     arguments = {
-        "out": out.name,
+        "out": Path(out).name,
         "format": format,
         "sessions": sessions,
         "queries": queries,
         "model": model.upper(),
-        "users": n_users,
+        "users": max(sessions // SESSIONS_PER_USER, 1) if users is None else users,
         "taste": taste,
         "factors": factors if taste else 0,
         "seed": seed,
     }
-    manifest = tables.manifest_of("generate", arguments, [])
-    if out.is_dir():
-        raise LogevalError(f"{out}: is a folder; name a file for the log")
-    if not overwrite and (out.exists() or truth.exists()):
-        whole = out.exists() and (truth / "queries.parquet").exists()
-        if whole and tables.same_work(truth, manifest):
-            return truth
-        there = out if out.exists() else truth
-        raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
-    fmt = FORMATS.index(format)
-    world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
-    tastes = make_tastes(taste, factors, n_users, int(world.first_item[-1]), seed)
-    world = replace(world, tastes=tastes)
-    with tables.staged(truth) as staging:
-        world.models().write_tables(staging)
-        if tastes is not None:
-            tastes.write(staging)
-        tables.write_manifest(staging, manifest)
-        with (
-            _written(out) as file,
-            Progress("generate", sessions, "sessions", quiet) as progress,
-        ):
-            for batch, number in enumerate(range(0, sessions, BATCH)):
-                size = min(BATCH, sessions - number)
-                drawn = draw_sessions(world, size, n_users, seed, batch)
-                file.write(sessions_text(world, drawn, fmt, number))
-                progress.advance(size)
-    return truth
+    return tables.manifest_of("generate", arguments, [])
+
+
+def why(out: str | Path, wanted: tables.Manifest) -> str | None:
+    """Why ``out`` is not the log that a manifest asks for; None if it is."""
+    out, truth = Path(out), truth_folder(out)
+    if reason := tables.why(truth, wanted):
+        return reason
+    if not out.exists():
+        return "there is no output yet"
+    known = tables.read_manifest(truth).get("log")
+    return None if manifests.record(out) == known else f"{out} is not the log that was written"
+
+
+def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:
+    """The record of the log that is going to be replaced; an error if logeval did not write it."""
+    if not out.exists():
+        return None
+    found = manifests.record(out)
+    with contextlib.suppress(LogevalError):
+        manifest = tables.read_manifest(truth)
+        if found in (manifest.get("log"), manifest.get("replaced_log")):
+            return found
+    raise LogevalError(
+        f"{out}: was not written by logeval, or changed since, so it is not replaced; "
+        "move it away, or choose another name"
+    )
 
 
 @contextmanager
-def _written(out: Path) -> Iterator[IO[bytes] | Any]:
-    """A file to write to, compressed by its name, that appears by rename when it is whole."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.partial")
-    try:
-        with open(partial, "wb") as raw:
-            if out.suffix == ".gz":
-                with gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
-                    yield file
-            elif out.suffix == ".zst":
-                with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as stream:
-                    yield stream
-            else:
-                yield raw
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
+def _compressed(path: Path, suffix: str) -> Iterator[IO[bytes] | Any]:
+    """A file to write to, compressed as the suffix of the log says."""
+    with open(path, "wb") as raw:
+        if suffix == ".gz":
+            with gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
+                yield file
+        elif suffix == ".zst":
+            with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as stream:
+                yield stream
+        else:
+            yield raw

@@ -16,7 +16,6 @@ from scipy.special import expit, logit
 
 from logeval import seeds, tables
 from logeval.arrays import Floats, Ints
-from logeval.errors import LogevalError
 
 FILE = "factors.parquet"
 
@@ -54,8 +53,6 @@ def make_tastes(taste: float, factors: int, users: int, items: int, seed: int) -
     """The tastes of a world; None without any."""
     if not taste:
         return None
-    if factors < 1:
-        raise LogevalError(f"--factors {factors}: tastes need at least one")
     rng = seeds.generator(seed, "tastes")
     of_users = rng.standard_normal((users, factors)) / np.sqrt(factors)
     return Tastes(taste, of_users, rng.standard_normal((items, factors)))
