@@ -258,14 +258,10 @@ def _runs_folder(recipe: Recipe) -> Path:
     Its name depends on what the models hold, not on when they were fitted.
     """
     asked = {k: v for k, v in recipe.stages["evaluate"].items() if k not in ADDING}
-    inputs = [recipe.out / s for s in ("models", "features") if _writes(recipe, s)]
+    inputs = [recipe.out / "models"]
+    inputs += [recipe.out / "features"] if "features" in recipe.stages else []
     key = json.dumps([asked, recipe.seed, *map(tables.identity, inputs)], sort_keys=True)
     return recipe.out / "runs" / hashlib.sha256(key.encode()).hexdigest()[:8]
-
-
-def _writes(recipe: Recipe, folder: str) -> bool:
-    """Whether a stage of the recipe writes this folder."""
-    return folder == "models" or folder in recipe.stages
 
 
 def _set(data: dict[str, Any], override: str) -> None:

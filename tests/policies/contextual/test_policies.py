@@ -102,7 +102,7 @@ def test_an_item_never_clicked_learns_from_the_constant():
         policy.update(t, A, env.step(A))
     zero = np.zeros(env.d)
     zero[0] = 1 / np.sqrt(2)
-    assert (policy.theta @ zero < -0.3).all()  # few items are clicked half of the time
+    assert (policy.theta @ zero < -0.1).all()  # few items are clicked half of the time
 
 
 def test_without_contexts_they_are_refused_with_a_remedy():
