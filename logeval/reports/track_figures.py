@@ -29,7 +29,7 @@ def plot_relative(
     ax = ax if ax is not None else new_axes(6.4, 3.6)
     rows = runs.table()
     rows = rows[rows["simulator"] == simulator]
-    for (policy, reward), curve in relative_curves(rows, runs.seed).items():
+    for (policy, reward), curve in relative_curves(rows).items():
         style = look(policy)
         style["linestyle"] = LINES[reward]
         t = curve["t"].to_numpy()
