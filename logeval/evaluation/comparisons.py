@@ -73,11 +73,11 @@ def compare(x: Floats, level: float = LEVEL) -> Comparisons:
 def compare_ratios(x: Floats, level: float = LEVEL) -> Comparisons:
     """Compare P policies on the ratios of their values in each unit of (Q, N, P).
 
-    The same as ``compare`` for the logarithms of the units, which are hardly skewed: exp of a
+    The same as ``compare`` for the logarithms of the units, which are less skewed: exp of a
     difference is the geometric mean over queries of the ratio of two policies. What all policies
-    lose more of in one query than in another cancels, so this finds far smaller differences than
-    ``compare``; but it weighs all queries alike, those with little regret too. All values must be
-    positive, otherwise everything is nan.
+    lose more of in one query than in another cancels, so where regrets spread much this finds
+    smaller differences than ``compare``; but it weighs all queries alike, those with little regret
+    too. All values must be positive, otherwise everything is nan.
     """
     u = units(x)
     logs = np.log(u) if (u > 0.0).all() else np.full_like(u, np.nan)

@@ -46,7 +46,7 @@ class Scratch(NamedTuple):
     mass: Floats  # probability of the blocks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def weights_of(i, starts, weights):
     """The weights of bandit i."""
     return Weights(
@@ -56,7 +56,7 @@ def weights_of(i, starts, weights):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def draw(u, gamma, weights, taken, listed, k, mass):
     """An item from P among those not in ``taken``, and the probability with which it is drawn.
 
@@ -89,7 +89,7 @@ def draw(u, gamma, weights, taken, listed, k, mass):
     return last, min((share * W[last] + floor) / free, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, P, A):
     """From the first position down, what each bandit draws, or a free item instead."""
     K, taken, mass = A.shape[0], scratch.taken, scratch.mass
@@ -109,7 +109,7 @@ def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, P, A):
     taken[:L] = False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def reweigh(e, P, gamma, weights):
     """The weights after a click on item e, which was drawn with probability P."""
     W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
@@ -124,7 +124,7 @@ def reweigh(e, P, gamma, weights):
     weights.total[0] = blocks.sum()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe_one(r, gamma, starts, weights, chosen, P, A, clicks):
     """``reweigh`` for each click on a bandit's own choice."""
     K = A.shape[0]
