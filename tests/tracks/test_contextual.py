@@ -100,7 +100,9 @@ def test_evaluate_stores_regret_and_cosine_distance(tmp_path):
     ask = {"problem": FIXED, "policies": policies, "horizon": 300, "quiet": True}
     ask["out"] = tmp_path / "runs"
     evaluate(runs=2, **ask)
-    rows = evaluate(runs=4, **ask).table()  # goes on with two more
+    done = evaluate(runs=4, **ask)  # goes on with two more
+    rows = done.table()
+    assert set(done.only(["dcmKL-UCB(restart=never)"]).table()["policy"]) == {"dcmKL-UCB"}
     last = rows[rows["t"] == 300].set_index(["policy", "run"])
     assert len(last) == 20
     assert (last.loc["Oracle", "regret"] == 0).all()
