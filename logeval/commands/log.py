@@ -38,6 +38,9 @@ def generate(
         float, typer.Option(help="How much users differ in what attracts them; 0: not at all.")
     ] = 0.0,
     factors: Annotated[int, typer.Option(help="Dimensions of their tastes.")] = 5,
+    explore: Annotated[
+        float, typer.Option(help="Share of SERPs whose list is in random order.", min=0, max=1)
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="Root of all random numbers.")] = 0,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -57,6 +60,7 @@ def generate(
         users=users,
         taste=taste,
         factors=factors,
+        explore=explore,
         seed=seed,
         overwrite=overwrite,
         quiet=quiet,

@@ -42,12 +42,14 @@ def generate(
     users: int | None = None,
     taste: float = 0.0,
     factors: int = 5,
+    explore: float = 0.0,
     seed: int = 0,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> Path:
     """Write ``sessions`` synthetic sessions to ``out`` (plain, .gz or .zst by its name).
 
+    ``explore`` is the share of SERPs whose list is shown in random order.
     Returns the folder of the true models. Memory does not depend on the number of sessions. With
     a ``taste`` users differ (``synthetic.tastes``), and their factors, which are held in memory,
     stand beside the true models. There is a user for every six sessions unless ``users`` says
@@ -56,7 +58,7 @@ def generate(
     out, truth = Path(out), truth_folder(out)
     wanted = wanted_manifest(
         out, format=format, sessions=sessions, queries=queries, model=model, users=users,
-        taste=taste, factors=factors, seed=seed,
+        taste=taste, factors=factors, explore=explore, seed=seed,
     )  # fmt: skip
     n_users = int(wanted["arguments"]["users"])
     if out.is_dir():
@@ -83,7 +85,7 @@ def generate(
         ):
             for batch, number in enumerate(range(0, sessions, BATCH)):
                 size = min(BATCH, sessions - number)
-                drawn = draw_sessions(world, size, n_users, seed, batch)
+                drawn = draw_sessions(world, size, n_users, seed, batch, explore)
                 file.write(sessions_text(world, drawn, fmt, number))
                 progress.advance(size)
         written = {"log": manifests.record(partial), "replaced_log": replaced}
@@ -98,9 +100,10 @@ def wanted_manifest(
     sessions: int,
     queries: int,
     model: str,
-    users: int | None,
-    taste: float,
-    factors: int,
+    users: int | None = None,
+    taste: float = 0.0,
+    factors: int = 5,
+    explore: float = 0.0,
     seed: int,
 ) -> tables.Manifest:
     """The manifest of the true models that ``generate`` with these arguments writes."""
@@ -114,6 +117,8 @@ def wanted_manifest(
         raise LogevalError(f"--taste {taste}: write 0 (no tastes) or a positive number such as 1")
     if taste and factors < 1:
         raise LogevalError(f"--factors {factors}: tastes need at least one")
+    if not 0.0 <= explore <= 1.0:
+        raise LogevalError(f"--explore {explore}: it is a share of the SERPs, between 0 and 1")
     arguments = {
         "out": Path(out).name,
         "format": format,
@@ -124,6 +129,7 @@ def wanted_manifest(
         "taste": taste,
         "factors": factors if taste else 0,
         "seed": seed,
+        **({"explore": explore} if explore else {}),
     }
     return tables.manifest_of("generate", arguments, [])
 
