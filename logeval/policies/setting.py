@@ -40,6 +40,14 @@ CAPABILITIES = {
         "use init=rounds, which observes every item in real steps",
     ),
     "best": Capability("the optimal actions (R, W)", "leave this policy out"),
+    "common": Capability(
+        "a function: the mean attraction over all users of the items of the round",
+        "leave this policy out",
+    ),
+    "contexts": Capability(
+        "the features of the items of each round (policies.contextual.rounds.Contexts)",
+        'give --features, or --problem "contextual(L=100,K=5,d=20,norm=1,contexts=fixed)"',
+    ),
 }
 
 
