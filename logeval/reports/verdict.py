@@ -159,6 +159,8 @@ def _across_simulators(parts: dict[Panel, tuple[pd.DataFrame, pd.DataFrame]]) ->
     common = set.intersection(*(set(table["policy"]) for table in tables))
     if not common:
         return f"{every} have no policy in common, so they cannot agree or contradict each other."
+    if all(len(table) == 1 for table in tables):
+        return f"Only {joined(sorted(common))} was run on {every}."
     sets = [set(table[table["in_best_set"]]["policy"]) for table in tables]
     first = [str(table["policy"].iloc[0]) for table in tables]
     if any(table["p"].isna().all() for table in tables):
