@@ -22,7 +22,7 @@ from logeval.arrays import Floats
 from logeval.reports.style import css_colour, look
 from logeval.reports.words import interval, number, p_value
 
-LETTER = 6.3  # width of a letter of 12 px, on average
+LETTER = 7.3  # width of a letter of 12 px, in the widest of the usual fonts
 GREY = "var(--soft, #777777)"
 MARKERS = {
     "o": "M-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0",
@@ -70,8 +70,8 @@ def line_chart(
     *,
     value: str = "regret",
     y_label: str = "cumulative regret",
-    width: int = 480,
-    height: int = 290,
+    width: int = 420,
+    height: int = 270,
     log_x: bool = False,
     bands: bool = True,
     legend: bool = True,
@@ -80,12 +80,12 @@ def line_chart(
     """Curves (columns t, ``value``, low, high) by name; those in ``dotted`` are bounds."""
     first = next(iter(curves.values()))
     t = first["t"].to_numpy(dtype=float)
-    top = max(float(np.nanmax(c[value])) for name, c in curves.items() if name not in dotted)
-    highs = [float(np.nanmax(c["high"])) for c in curves.values() if bands and "high" in c]
+    top = max(float(c[value].max()) for name, c in curves.items() if name not in dotted)
+    highs = [float(c["high"].max()) for c in curves.values() if bands and "high" in c]
     ceiling = min(max([top, *(h for h in highs if h == h)]), 2.0 * top) if top > 0 else 1.0
     entries = legend_entries(curves, width, dotted) if legend else []
     below = 46 + (18 * (1 + entries[-1].row) if entries else 0)
-    frame = Frame(56, width - 10, 26, height - 46, (t[0], t[-1]), (0.0, ceiling * 1.03), log_x)
+    frame = Frame(56, width - 22, 26, height - 46, (t[0], t[-1]), (0.0, ceiling * 1.03), log_x)
     parts = [_axes(frame, "step t", y_label)]
     for name, curve in curves.items() if bands else ():
         if "high" in curve and curve["high"].notna().all():
@@ -103,7 +103,11 @@ def line_chart(
         "top": frame.top,
         "bottom": frame.bottom,
         "lines": [
-            [name, _colour(name), [float(f"{v:.4g}") for v in curve[value]]]
+            [
+                name,
+                GREY if name in dotted else _colour(name),
+                [float(f"{v:.4g}") for v in curve[value]],
+            ]
             for name, curve in curves.items()
         ],
     }
@@ -111,7 +115,7 @@ def line_chart(
     return _svg(parts, width, height + below - 46, title, f' data-chart="{data}"')
 
 
-def forest(rows: Sequence[Any], best: str, title: str, width: int = 480) -> str:
+def forest(rows: Sequence[Any], best: str, title: str, width: int = 420) -> str:
     """Paired differences to the best policy (rows of ``Runs.summary``) with their intervals.
 
     Text stands above each interval, so that the plot has the whole width on a narrow screen too.
@@ -123,10 +127,6 @@ def forest(rows: Sequence[Any], best: str, title: str, width: int = 480) -> str:
     frame = Frame(12, width - 12, 26, height - 44, (low - pad, high + pad), (0, 1))
     zero = float(frame.px(np.array(0.0)))
     parts = [_x_axis(frame, f"regret minus that of {best}")]
-    parts.append(
-        f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="{frame.top}" y2="{frame.bottom}" '
-        'stroke="currentColor" stroke-dasharray="3 3"/>'
-    )
     for i, row in enumerate(rows):
         y = 26 + 38 * i + 15
         told = number(row.difference, "+")
@@ -136,6 +136,9 @@ def forest(rows: Sequence[Any], best: str, title: str, width: int = 480) -> str:
         parts.append(
             f'<text x="12" y="{y}" class="strong">{escape(row.policy)}</text>'
             f'<text x="{width - 12}" y="{y}" text-anchor="end">{told}</text>'
+        )
+        parts.append(
+            f'<path d="M{zero:.1f},{y + 4}v15" stroke="currentColor" stroke-dasharray="3 2"/>'
         )
         x = float(frame.px(np.array(row.difference)))
         if row.difference_low == row.difference_low:
@@ -162,7 +165,7 @@ def legend_entries(names: Mapping[str, Any], width: int, dotted: Sequence[str]) 
     """The names, as many in a row as fit."""
     found, x, row = list[Entry](), 12.0, 0
     for name in names:
-        wide = 34 + LETTER * len(name)
+        wide = 40 + LETTER * len(name)
         if found and x + wide > width:
             x, row = 12.0, row + 1
         found.append(Entry(name, x, row, name in dotted))
@@ -177,22 +180,28 @@ def legend_chart(names: Sequence[str], width: int = 480) -> str:
     return _svg([_legend(entries, 8)], width, height, "", ' data-legend=""')
 
 
-def side_by_side(charts: Sequence[str], columns: int, width: int) -> str:
-    """Several charts in one file, each ``width`` wide."""
-    heights = [_size(chart)[1] for chart in charts]
-    tall = max(heights)
-    rows = math.ceil(len(charts) / columns)
-    placed = [
-        f'<svg x="{i % columns * width}" y="{i // columns * tall:.0f}" width="{width}" '
-        f'height="{heights[i]:.0f}" {chart.removeprefix("<svg ")}'
-        for i, chart in enumerate(charts)
-    ]
-    inner = "".join(placed)
-    size = f'viewBox="0 0 {width * min(columns, len(charts))} {tall * rows:.0f}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="background:#fff">{inner}</svg>'
+def side_by_side(charts: Sequence[str], columns: int, legend: str = "") -> str:
+    """Several charts of one size in one file, under their legend."""
+    width, tall = (max(sizes) for sizes in zip(*map(chart_size, charts), strict=True))
+    columns = min(columns, len(charts))
+    wide, above = chart_size(legend) if legend else (0.0, 0.0)
+    placed = [_at(0, 0, legend)] if legend else []
+    for i, chart in enumerate(charts):
+        row, column = divmod(i, columns)
+        placed.append(_at(column * width, above + row * tall, chart))
+    height = above + math.ceil(len(charts) / columns) * tall
+    size = f'viewBox="0 0 {max(width * columns, wide):.0f} {height:.0f}"'
+    style = 'style="background:#fff"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{"".join(placed)}</svg>'
 
 
-def _size(chart: str) -> tuple[float, float]:
+def _at(x: float, y: float, chart: str) -> str:
+    width, height = chart_size(chart)
+    place = f'x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    return f"<svg {place} {chart.removeprefix('<svg ')}"
+
+
+def chart_size(chart: str) -> tuple[float, float]:
     """Width and height of a chart."""
     width, height = chart.partition('viewBox="0 0 ')[2].partition('"')[0].split()
     return float(width), float(height)

@@ -14,6 +14,8 @@ from logeval.names import parse_call
 from logeval.policies.registry import POLICIES
 
 FLAT = 0.5  # a curve is flat when the last half of the steps costs less than this of the average
+NAMED = 4  # policies of a simulator, the flattest first
+MOSTLY = 0.5  # of the runs
 BASELINES = (ORACLE, "Random")  # they do not learn
 
 
@@ -51,7 +53,8 @@ def not_flat(runs: Runs) -> list[str]:
         if not rising:
             continue
         policies = [f"{p} {s:.0%}" for p, s in sorted(rising.items(), key=lambda x: x[1])]
-        found.append(f"{runs.title(panel)} ({', '.join(policies)})")
+        more = [f"and {len(policies) - NAMED} more"] if len(policies) > NAMED else []
+        found.append(f"{runs.title(panel)} ({', '.join([*policies[:NAMED], *more])})")
     if not found:
         return []
     return [
@@ -61,7 +64,7 @@ def not_flat(runs: Runs) -> list[str]:
 
 
 def nothing_eliminated(runs: Runs) -> list[str]:
-    """Policies that work by elimination and have eliminated nothing, and why."""
+    """Policies that work by elimination and mostly have eliminated nothing, and why."""
     rows = runs.table()
     rows = rows[(rows["t"] == runs.horizon) & rows["rows_left"].notna()]
     sizes = runs.hardness()
@@ -70,9 +73,12 @@ def nothing_eliminated(runs: Runs) -> list[str]:
         mine = sizes[sizes["simulator"] == simulator]
         part = part.merge(mine[["query", "rows", "columns"]], on="query")
         all_left = (part["rows_left"] == part["rows"]) & (part["columns_left"] == part["columns"])
-        if len(part) and all_left.all():
+        if len(part) and all_left.mean() >= MOSTLY:
             where = f" on {simulator}" if len(runs.panels()) > 1 else ""
-            found.append(f"{policy} eliminated nothing{where}{_why(str(policy), part, runs)}")
+            often = "" if all_left.all() else f" in {all_left.sum()} of {len(part)} runs"
+            found.append(
+                f"{policy} eliminated nothing{where}{often}{_why(str(policy), part, runs)}"
+            )
     return found
 
 
@@ -93,5 +99,5 @@ def _why(policy: str, part: pd.DataFrame, runs: Runs) -> str:
     else:
         text += f", and there were {n:,}"
     if ended:
-        text += ", where the bounds after it are too wide; the next stage takes four times as many"
+        text += "; where its bounds are too wide the next stage takes four times as many"
     return text + "; its regret is that of exploring, and says nothing about what it learns later"

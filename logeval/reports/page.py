@@ -92,20 +92,17 @@ class Page:
         ``pdf`` is the same drawn by matplotlib, for papers.
         """
         by_query = isinstance(charts, Mapping)
-        panels = [
-            {"svg": svg, "query": query}
-            for query, svg in (charts.items() if by_query else (("", svg) for svg in charts))
-        ]
-        svgs = [*([legend] if legend else []), *(p["svg"] for p in panels)]
+        queries = list(charts) if isinstance(charts, Mapping) else [""] * len(charts)
+        drawn = list(charts.values()) if isinstance(charts, Mapping) else list(charts)
+        panels = [{"svg": svg, "query": q} for q, svg in zip(queries, drawn, strict=True)]
         files = [self.folder / "figures" / f"{name}.svg"]
-        width = int(float(panels[0]["svg"].partition('viewBox="0 0 ')[2].split()[0]))
         columns = 1 if len(panels) == 1 else 2 if not by_query else 4
-        files[0].write_text(side_by_side(svgs, columns, width), encoding="utf-8")
+        files[0].write_text(side_by_side(drawn, columns, legend), encoding="utf-8")
         if pdf is not None:
             files.append(save_figure(pdf, self.folder / "figures" / f"{name}.pdf"))
         self._add(
             kind="figure", name=name, panels=panels, legend=legend, text=how_to_read,
-            files=_links(files), queries=list(charts) if by_query else [],
+            files=_links(files), queries=queries if by_query else [],
         )  # fmt: skip
 
     def table(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 
 from logeval.evaluation.results import Runs
 from logeval.reports.charts import legend_chart, line_chart
 from logeval.reports.content import Content
 from logeval.reports.page import Page
+from logeval.reports.words import query_names
 
 PER_QUERY = 60  # with more queries than this, no small charts are drawn
 
@@ -67,23 +66,3 @@ def _final(runs: Runs, names: dict[str, str]) -> pd.DataFrame:
     place = {query: i for i, query in enumerate(names)}
     final = final.sort_values("query", key=lambda q: q.map(place), kind="stable")
     return final.assign(query=final["query"].map(names))
-
-
-def query_names(queries: list[str]) -> dict[str, str]:
-    """The queries in numeric order, with their titles: ``query 12``.
-
-    The region is named where one query has several.
-    """
-    split = {q: (q.partition("@")[0], q.partition("@")[2]) for q in queries}
-    numbers = [query for query, _ in split.values()]
-    return {
-        q: f"query {split[q][0]}"
-        + (f", region {split[q][1]}" if numbers.count(split[q][0]) > 1 and split[q][1] else "")
-        for q in sorted(queries, key=_order)
-    }
-
-
-def _order(query: str) -> list[tuple[int, str]]:
-    return [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", query)
-    ]

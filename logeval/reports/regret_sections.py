@@ -13,12 +13,13 @@ from logeval.evaluation.theory import dcm_lower_slope
 from logeval.names import parse_call
 from logeval.reports.charts import forest, line_chart
 from logeval.reports.content import Content
+from logeval.reports.figures import new_panels
 from logeval.reports.limits import flattens
 from logeval.reports.page import Page
 from logeval.reports.regret_figures import plot_regret
 from logeval.reports.track_figures import plot_relative, plot_remaining
 from logeval.reports.verdict import verdict
-from logeval.reports.words import interval, number, p_value
+from logeval.reports.words import interval, joined, number, p_value, query_names
 
 # how numbers are shown where all columns are
 FORMATS: dict[str, Any] = {
@@ -59,29 +60,24 @@ def curves(page: Page, content: Content) -> None:
     """Regret over time; on a logarithmic axis too where curves flatten."""
     for i, runs in enumerate(content.runs):
         page.section("Regret over time" + content.where(i))
-        for k, panel in enumerate(runs.panels()):
+        charts, flat = [], False
+        for panel in runs.panels():
             found = dict(runs.curves(panel.simulator, track=panel.track))
             bounds = _bounds(panel.simulator, next(iter(found.values()))["t"].to_numpy())
-            name = runs.title(panel)
-            charts = [line_chart(found | bounds, name, dotted=list(bounds))]
-            text = (
-                f"Cumulative regret on {name}: expected reward lost so far against always showing "
-                "the best list or pair; lower is better, and a curve that flattens has learned. "
-                "Bands are 95% intervals at each step."
-            )
+            every, name = found | bounds, runs.title(panel)
+            charts.append(line_chart(every, name, dotted=list(bounds)))
             if flattens(found):
-                charts.append(
-                    line_chart(
-                        found | bounds, f"{name}, log steps", dotted=list(bounds), log_x=True
-                    )
-                )
-                text += " On the logarithmic axis logarithmic regret is a straight line."
-            page.charts(
-                f"regret-{k + 1}{content.suffix(i)}",
-                charts,
-                text,
-                pdf=_figure(runs, panel),
-            )
+                flat = True
+                title = f"{name}, log steps"
+                charts.append(line_chart(every, title, dotted=list(bounds), log_x=True))
+        text = (
+            f"Cumulative regret on {joined([runs.title(p) for p in runs.panels()])}: expected "
+            "reward lost so far against always showing the best list or pair; lower is better, and "
+            "a curve that flattens has learned. Bands are 95% intervals at each step."
+        )
+        if flat:
+            text += " On the logarithmic axis logarithmic regret is a straight line."
+        page.charts(f"regret{content.suffix(i)}", charts, text, pdf=_figure(runs))
 
 
 def final_tables(page: Page, content: Content) -> None:
@@ -160,6 +156,9 @@ def _hardness(page: Page, runs: Runs, suffix: str) -> None:
     hardness = runs.hardness()
     if hardness.empty:
         return
+    names = query_names(list(hardness["query"].unique()))
+    place = {query: i for i, query in enumerate(names)}
+    hardness = hardness.sort_values("query", key=lambda q: q.map(place), kind="stable")
     vacuous = hardness["bound"] > hardness["n"]
     text = (
         "How hard the rank-1 problem of each query is (mu, p_max and gamma of the Rank1ElimKL "
@@ -187,7 +186,9 @@ def _seven(part: pd.DataFrame) -> dict[str, list[tuple[str, Any]]]:
         "policy": [(p, None) for p in part["policy"]],
         "regret": _numbers(part["regret"]),
         "95% interval": _intervals(part["low"], part["high"]),
-        "to the best": _numbers(part["difference"], "+"),
+        "to the best": [
+            ("best", 0.0) if abs(v) < 1e-9 else (number(v, "+"), v) for v in part["difference"]
+        ],
         "its 95% interval": _intervals(part["difference_low"], part["difference_high"]),
         "p": _p(part["p"]),
         "of the optimum": [(f"{v:.1%}", v) for v in part["share_of_optimum"]],
@@ -244,12 +245,10 @@ def _bounds(simulator: str, t: np.ndarray) -> dict[str, pd.DataFrame]:
     }
 
 
-def _figure(runs: Runs, panel: Panel) -> Any:
-    """The curves by matplotlib, for papers; the legend below them."""
-    ax: Any = plot_regret(
-        runs, simulator=panel.simulator, track=panel.track, bounds=lower_bounds(panel.simulator)
-    )
-    handles, labels = ax.get_legend_handles_labels()
-    ax.get_legend().remove()
-    ax.figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    return ax.figure
+def _figure(runs: Runs) -> Any:
+    """The curves by matplotlib, for papers."""
+    figure, axes = new_panels(len(runs.panels()))
+    for ax, (simulator, track) in zip(axes, runs.panels(), strict=True):
+        bounds = lower_bounds(simulator)
+        plot_regret(runs, ax=ax, simulator=simulator, track=track, bounds=bounds)
+    return figure

@@ -112,8 +112,8 @@ def _answer(title: str, summary: pd.DataFrame, horizon: int) -> str:
             f"from {best.policy}, which has the smallest mean, {lost}."
         )
     return (
-        f"On {title} {joined(tied)} cannot be told apart; {best.policy} has the smallest mean, "
-        f"{lost}, and lost less than {joined(others)}."
+        f"On {title} {best.policy} has the smallest mean, {lost}. It cannot be told apart from "
+        f"{joined(tied[1:])}; it lost less than {joined(others)}."
     )
 
 
@@ -122,11 +122,12 @@ def _comparisons(summary: pd.DataFrame, pairs: pd.DataFrame) -> str:
     part = _competing(summary)
     best: Any = next(part.itertuples())
     rows = pairs[pairs["better"] == best.policy]
-    chosen = [
-        row
-        for i, row in enumerate(rows.itertuples())
-        if i == 0 or str(row.worse).partition("(")[0] in MISSION
-    ]
+    chosen, named = [], {best.policy.partition("(")[0]}
+    for i, row in enumerate(rows.itertuples()):
+        name = str(row.worse).partition("(")[0]  # of several variants, the best
+        if i == 0 or (name in MISSION and name not in named):
+            chosen.append(row)
+            named.add(name)
     found = [_against(row, "the next, " if i == 0 else "") for i, row in enumerate(chosen)]
     if not found:
         return ""

@@ -41,12 +41,12 @@ try {
   button(5).click(); seen.p = text(table.querySelectorAll("tbody td:nth-child(6)"));
   button(0).click(); seen.names = policies();
 
-  const chart = document.querySelector("#figure-regret-1 svg[data-chart]");
+  const chart = document.querySelector("#figure-regret svg[data-chart]");
   const box = chart.getBoundingClientRect();
   const right = {clientX: box.right - 5, clientY: box.top + 60, bubbles: true};
   chart.dispatchEvent(new PointerEvent("pointermove", right));
-  seen.tip = text(document.querySelectorAll("#figure-regret-1 .tip div"));
-  const tip = document.querySelector("#figure-regret-1 .tip").getBoundingClientRect();
+  seen.tip = text(document.querySelectorAll("#figure-regret .tip div"));
+  const tip = document.querySelector("#figure-regret .tip").getBoundingClientRect();
   seen.inside = tip.left >= box.left - 1 && tip.right <= box.right + 1;
   chart.dispatchEvent(new PointerEvent("pointerleave"));
   seen.left = document.querySelectorAll(".tip").length;
