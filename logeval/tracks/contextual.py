@@ -75,7 +75,9 @@ class ContextualEnvironment:
         (self.problem,) = self.problems
         self.query = np.zeros(len(replicas), dtype=np.int64)
         R, self.K = len(replicas), self.problem.K
-        self.world = self.problem.world([self._generator("contexts", r) for r in range(R)])
+        # all runs share the rows of X, so the random order of these depends on no run
+        rows = seeds.generator(seed, "labels", "contextual", self.problem.simulator)
+        self.world = self.problem.world([self._generator("contexts", r) for r in range(R)], rows)
         self.limits = np.full((R, self.K), self.world.widest)
         self.best = np.zeros((R, self.K), dtype=np.int64)
         self.best_reward = np.zeros(R)
