@@ -58,7 +58,7 @@ CLICK_STATISTICS = pa.schema(
 MODELS = pa.schema(
     [
         _field("model", pa.string(), "click model, for instance DCM"),
-        _field("method", pa.string(), "how it was estimated: counting, mle, em, or truth"),
+        _field("method", pa.string(), "how it was estimated: em, mle, guo, counting, or truth"),
         _field("scope", pa.string(), "per-query, or pooled: position parameters are shared"),
         _field(
             "query_id",

@@ -25,7 +25,7 @@ from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.progress import Progress
 
-METHODS = {method for model in MODELS.values() for method in model.methods}
+METHODS = {method for m in MODELS.values() for method in (*m.methods, *m.ALIASES)}
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,8 @@ class FitPlan:
 
     def fit(self, name: str, data: Patterns) -> FittedModel:
         """One of the models, fitted to patterns."""
-        methods = MODELS[name].methods
         options = Options(
-            self.method if self.method in methods else methods[0],
+            MODELS[name].method(self.method),
             self.scope,
             check(self.smoothing),
             self.iterations,

@@ -21,7 +21,7 @@ Model = Annotated[
     typer.Option("--model", "-m", help="Click model, or all; may be given several times."),
 ]
 Method = Annotated[
-    str | None, typer.Option(help="counting, mle or em, for the models that offer it.")
+    str | None, typer.Option(help="em, mle, guo or counting, for the models that offer it.")
 ]
 Scope = Annotated[
     str, typer.Option(help="per-query, or pooled: position parameters shared by all queries.")

@@ -5,9 +5,9 @@ after every skip, the user goes on with probability gamma (1 in the SDBN). With 
 satisfies with probability sum_k gamma^(k-1) q_k prod_{i<k} (1 - q_i).
 Chapelle and Zhang: A dynamic Bayesian network click model for web search ranking (WWW 2009).
 
-SDBN by ``counting`` takes the last click as the satisfied one and everything down to it as
-examined. ``em`` is exact: leaving after the last click l, where it was not the last result,
-was by satisfaction with probability s / (1 - (1 - s) gamma).
+``em``, the default, is exact: leaving after the last click l, where it was not the last result,
+was by satisfaction with probability s / (1 - (1 - s) gamma). SDBN by ``counting`` takes the last
+click as the satisfied one and everything down to it as examined.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SDBN(ChainModel):
         Parameter("s", "satisfaction", "item"),
     )
     rewards = ("satisfaction", "clicks", "any-click")
-    methods: ClassVar[tuple[str, ...]] = ("counting", "em")
+    methods: ClassVar[tuple[str, ...]] = ("em", "counting")
     formulas: ClassVar[Formulas] = Formulas(  # a satisfied user leaves; all others go on
         stay_item=lambda x: 1.0 - x["s"],
         sat_item=lambda x: x["s"],
@@ -50,7 +50,7 @@ class SDBN(ChainModel):
 
     @classmethod
     def fit(cls, data: Patterns, options: Options) -> EstimationResult:
-        """Count, or exact EM."""
+        """Exact EM, or counting."""
         if options.method == "em":
             return fit_chain(SDBN_EM, data, options, _start(data))
         return _count(data, options)

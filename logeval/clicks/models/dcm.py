@@ -3,11 +3,12 @@
 Guo, Liu, Wang: Efficient multiple-click models in web search (WSDM 2009); Katariya et al.:
 DCM bandits (ICML 2016), section 2. A list satisfies with probability 1 - prod(1 - v_k w(a_k)).
 
-``mle`` is Guo's counting: everything down to the last click is examined, and the user stopped
-there. It maximises a lower bound of the likelihood. ``em`` maximises the likelihood: whether
-the user stopped at the last click l is latent,
+``em``, the default, maximises the likelihood: whether the user stopped at the last click l is
+latent,
     P(stopped | clicks) = v_l / (v_l + (1 - v_l) prod_{j>l} (1 - w_j)),
-and results below l count as examined with the rest of the weight.
+and results below l count as examined with the rest of the weight. ``guo`` (also called ``mle``) is
+the counting of Guo et al., equations 13 and 14: everything down to the last click is examined, and
+the user stopped there. It maximises a lower bound of the likelihood; the bandit papers use it.
 
 v of the last position cannot be identified: a click there is always the last. Counting gives
 1, which puts the best item last in the "optimal" list; so v_K = v_{K-1}, unless the option
@@ -50,7 +51,8 @@ class DCM(ChainModel):
     name = "DCM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("v", "termination", "position"))
     rewards = ("satisfaction", "clicks", "any-click")
-    methods = ("mle", "em")
+    methods = ("em", "guo")
+    ALIASES: ClassVar[dict[str, str]] = {"mle": "guo", "counting": "guo"}
     OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {"last_termination": ("previous", "raw")}
     formulas = Formulas(  # a click at k ends the search, satisfied, with probability v(k)
         stay_position=lambda x: 1.0 - x["v"],
@@ -59,7 +61,7 @@ class DCM(ChainModel):
 
     @classmethod
     def fit(cls, data: Patterns, options: Options) -> EstimationResult:
-        """Guo's counting, or exact EM from there."""
+        """Exact EM from Guo's counting, or that alone."""
         fit = _exact(data, options) if options.method == "em" else _count(data, options)
         return _settle_last(data, options, fit)
 
@@ -109,7 +111,7 @@ def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> Est
     stops, clicked, forced = _terminations(data, options)
     identified = clicked - forced
     best, replaced = v, np.zeros(v.value.shape, dtype=np.bool_)
-    if options.method == "mle":
+    if options.method == "guo":
         c = shared_prior(options.smoothing)
         best, replaced = counted(stops - forced, identified, c, c), forced > 0
     k = np.arange(data.K)
