@@ -23,7 +23,7 @@ import numpy as np
 from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_inference import Tally, tally
-from logeval.clicks.estimation.chain_information import Pull, variances
+from logeval.clicks.estimation.chain_information import Slopes, variances
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import Prior, item_prior, shared_prior
@@ -69,7 +69,7 @@ class ChainEM:
     items: tuple[str, ...]  # fields of item parameters, the others are shared
     formulas: Formulas
     counts: Callable[[Parameters, Tally, Floats, Ints], Counts]
-    pull: Pull
+    slopes: Slopes
 
     def at_items(self, x: em.Params, group: Ints) -> em.Params:
         """The parameters that each item has: its own, and the scalars of its group."""
@@ -150,7 +150,7 @@ def fit_chain(
     }
     shared = {field: value for field, value in x.items() if field not in model.items}
     items = {field: x[field] for field in model.items}
-    spread = variances(data, group, model.formulas, model.pull, items, shared, strength)
+    spread = variances(data, group, model.formulas, model.slopes, items, shared, strength)
     return EstimationResult(
         {field: around(x[field], spread[field], counts[field].trials) for field in x},
         priors,

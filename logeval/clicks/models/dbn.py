@@ -21,6 +21,7 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
+from logeval.clicks.estimation.chain_information import Slopes
 from logeval.clicks.estimation.counts import last_clicks, up_to_last_click
 from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
 from logeval.clicks.estimation.patterns import Patterns
@@ -107,15 +108,11 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
     return counts
 
 
-def _pull(x: Parameters, dw: Floats, dstay: Floats, dskip: Floats) -> em.Params:
-    if "gamma" not in x:
-        return {"w": dw, "s": -dstay}
-    through_stay = (dstay * (1.0 - x["s"])).sum(axis=1)
-    return {"w": dw, "s": -dstay * x["gamma"], "gamma": through_stay + dskip}
-
-
-SDBN_EM = ChainEM("SDBN", ("w", "s"), SDBN.formulas, _counts, _pull)
-DBN_EM = ChainEM("DBN", ("w", "s"), DBN.formulas, _counts, _pull)
+SDBN_EM = ChainEM("SDBN", ("w", "s"), SDBN.formulas, _counts, Slopes(lambda x: {"s": -1.0}))
+DBN_SLOPES = Slopes(
+    lambda x: {"s": -x["gamma"], "gamma": 1.0 - x["s"]}, mixed={("s", "gamma"): -1.0}, skip="gamma"
+)
+DBN_EM = ChainEM("DBN", ("w", "s"), DBN.formulas, _counts, DBN_SLOPES)
 
 
 def _start(data: Patterns) -> em.Params:

@@ -28,6 +28,7 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
+from logeval.clicks.estimation.chain_information import Slopes
 from logeval.clicks.estimation.counts import up_to_last_click
 from logeval.clicks.estimation.estimates import (
     EstimationResult,
@@ -82,11 +83,7 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
     return {"w": examination(x, t, clicks), "v": Count(stops, t.position_clicked)}
 
 
-def _pull(x: Parameters, dw: Floats, dstay: Floats, dskip: Floats) -> em.Params:
-    return {"w": dw, "v": -dstay}
-
-
-DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, _pull)
+DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, Slopes(lambda x: {"v": -1.0}))
 
 
 def _exact(data: Patterns, options: Options) -> EstimationResult:
