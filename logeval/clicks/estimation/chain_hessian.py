@@ -121,9 +121,7 @@ def add_information(
                         continue
                     xb = w[p, jb] if b < n else go
                     gb = s * d[jb] / f
-                    J[at_a, at_b] -= (
-                        m * (s * h[ja, jb] / f - ga * gb) * scale_a * xb * (1.0 - xb)
-                    )
+                    J[at_a, at_b] -= m * (s * h[ja, jb] / f - ga * gb) * scale_a * xb * (1.0 - xb)
                 if last >= 0:  # with stay_last: f = 1 - s + s B
                     cross = d[ja] / f - ga * (B - 1.0) / f
                     for i in range(F):

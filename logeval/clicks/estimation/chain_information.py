@@ -28,8 +28,8 @@ class Slopes:
     """How going on depends on the parameters, besides ``Formulas``.
 
     ``stay`` gives d stay / dx for each parameter x that going on after a click depends on; it is
-    linear in each of them. ``mixed`` holds the second derivatives of pairs, ``skip`` the name of the
-    parameter that is the probability to go on after a skip.
+    linear in each of them. ``mixed`` holds the second derivatives of pairs, ``skip`` the name
+    of the parameter that is the probability to go on after a skip.
     """
 
     stay: Callable[[Parameters], dict[str, Floats | float]]
@@ -107,7 +107,9 @@ def _parts(
     q = 0
     while q < data.Q:
         end = max(q + 1, int(np.searchsorted(bounds, bounds[q] + BLOCK, side="right")) - 1)
-        local = _local(data.take(by_query[bounds[q] : bounds[end]]), group, formulas, slopes, item, shared)
+        local = _local(
+            data.take(by_query[bounds[q] : bounds[end]]), group, formulas, slopes, item, shared
+        )
         for one in range(q, end):
             rows = slice(bounds[one] - bounds[q], bounds[one + 1] - bounds[q])
             yield _block(data, one, local, rows, information, list(item), S)
@@ -175,7 +177,9 @@ def _local(
         start = start + x[name].shape[1]
     names = list(steep := slopes.stay(x))
     shape = (P, K)
-    mixed = np.array([[slopes.mixed.get((a, b), slopes.mixed.get((b, a), 0.0)) for b in names] for a in names])
+    mixed = np.array(
+        [[slopes.mixed.get((a, b), slopes.mixed.get((b, a), 0.0)) for b in names] for a in names]
+    )
     none = np.full(P, -1, dtype=np.int64)
     return _Local(
         data,

@@ -65,7 +65,7 @@ def run(
         before, x = [*before, x], _chosen(active, new, x, group)
         if len(before) < 2 or tolerance <= 0.0 or done >= iterations:
             continue
-        jumped = _jump(*before, x, group, active)
+        jumped = _jump(before[0], before[1], x, group, len(active))
         new, now = step(jumped, active)
         done += 1
         better = active & (now >= likelihood)
@@ -75,11 +75,8 @@ def run(
     return EMResult(x, done, ~active, trace)
 
 
-def _jump(
-    x0: Params, x1: Params, x2: Params, group: dict[str, Ints], active: Bools
-) -> Params:
+def _jump(x0: Params, x1: Params, x2: Params, group: dict[str, Ints], G: int) -> Params:
     """Where two steps of EM are heading, by group."""
-    G = len(active)
     z = [{n: logit(np.clip(v, TINY, 1 - CAP)) for n, v in x.items()} for x in (x0, x1, x2)]
     r = {n: z[1][n] - z[0][n] for n in x0}
     v = {n: z[2][n] - z[1][n] - r[n] for n in x0}

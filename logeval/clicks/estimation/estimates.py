@@ -12,7 +12,7 @@ from scipy.special import betaincinv, expit, logit
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.em import CAP
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import Prior, Smoothing
+from logeval.clicks.estimation.priors import Prior, Smoothing, flat_prior, prior_over_queries
 
 if TYPE_CHECKING:
     from logeval.clicks.models.model import ClickModel
@@ -26,7 +26,7 @@ class Options:
     """How to fit: the estimator, what is shared, the prior, and when EM stops."""
 
     method: str
-    scope: str = "per-query"  # or "pooled": position parameters shared by all queries
+    scope: str = "partial"  # "per-query", or "pooled": see ``clicks.fitted.SCOPES``
     smoothing: Smoothing = "empirical-bayes"
     iterations: int = 10_000
     tolerance: float = 1e-9
@@ -35,6 +35,18 @@ class Options:
     def of_model(self, model: type[ClickModel]) -> dict[str, str]:
         """The options of that model, as chosen or by default."""
         return {name: self.chosen.get(name, values[0]) for name, values in model.OPTIONS.items()}
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether what the items of a query share is shrunk towards that of all queries."""
+        return self.scope == "partial" and self.smoothing == "empirical-bayes"
+
+    def counted_shared(self, successes: Floats, trials: Floats) -> ParameterEstimate:
+        """Parameters that items share, (G, ...), from counts and the prior of the scope."""
+        prior = flat_prior(self.smoothing, trials.shape[1:])
+        if self.shrinks:
+            prior = prior_over_queries(successes, trials)
+        return counted(successes, trials, *prior)
 
     def groups(self, data: Patterns) -> tuple[int, Ints]:
         """How many sets of shared parameters there are, and the set of each query, (Q,)."""

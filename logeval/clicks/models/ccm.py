@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from logeval.arrays import Floats, Ints, sum_by
-from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
 from logeval.clicks.estimation.chain_information import Slopes

@@ -37,7 +37,7 @@ from logeval.clicks.estimation.estimates import (
     counted,
 )
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import item_prior, shared_prior
+from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
 
@@ -74,8 +74,7 @@ def _count(data: Patterns, options: Options) -> EstimationResult:
     w = counted(clicks, examined, prior.a[of_item], prior.b[of_item])
 
     stops, clicked, _ = _terminations(data, options)
-    c = shared_prior(options.smoothing)
-    return EstimationResult({"w": w, "v": counted(stops, clicked, c, c)}, {"w": prior})
+    return EstimationResult({"w": w, "v": options.counted_shared(stops, clicked)}, {"w": prior})
 
 
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
@@ -109,8 +108,7 @@ def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> Est
     identified = clicked - forced
     best, replaced = v, np.zeros(v.value.shape, dtype=np.bool_)
     if options.method == "guo":
-        c = shared_prior(options.smoothing)
-        best, replaced = counted(stops - forced, identified, c, c), forced > 0
+        best, replaced = options.counted_shared(stops - forced, identified), forced > 0
     k = np.arange(data.K)
     last = np.where(identified > 0, k, 0).max(axis=1)[:, None]
     source = np.minimum(k, last)
