@@ -5,9 +5,10 @@ most one; where the likelihood is not concave, the fixed point
 a <- a sum[psi(num + a) - psi(a)] / sum[psi(den + a + b) - psi(a + b)]. Counts need not be whole.
 
 Few proportions, or ones that are hardly known, cannot tell how much they differ, and then the
-likelihood is the larger the stronger the prior, as if they did not differ at all. So the strength
-a + b has a prior of its own, with density (a + b)^-(1 + HYPER), Gelman et al., Bayesian Data
-Analysis, section 5.3, for HYPER = 3/2 in (a, b).
+likelihood is often the larger the stronger the prior, as if they did not differ at all. That is
+good for values, which are then all alike, but not for their intervals. For these the strength
+a + b gets a prior of its own: the density (a + b)^-HYPER of (a, b), with 5/2 as in Gelman et al.,
+Bayesian Data Analysis (2013), section 5.3.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ STRENGTH = 0.05, 10_000.0  # bounds on a + b
 SMALLEST = 1e-6  # of a and of b
 ITERATIONS = 50
 TOLERANCE = 1e-5
-HYPER = 0.0
+HYPER = 2.5
 
 
 @njit(cache=True, nogil=True)
@@ -103,6 +104,7 @@ def fit_beta(
     group: Ints,
     G: int,
     start: tuple[Floats, Floats] | None = None,
+    hyper: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Beta(a, b) of each group from the successes and trials of its members."""
     order = np.argsort(group, kind="stable")
@@ -115,5 +117,5 @@ def fit_beta(
         mean = np.clip(mean, 1e-4, 1 - 1e-4)
         start = 2.0 * mean, 2.0 * (1.0 - mean)
     a, b = (x.astype(np.float64) for x in start)
-    fit_groups(num, den, bounds, a, b, HYPER)
+    fit_groups(num, den, bounds, a, b, hyper)
     return a, b

@@ -21,7 +21,13 @@ from logeval.clicks.estimation import em
 from logeval.clicks.estimation.em import CAP, EMResult, penalty, ratio, run
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import Pair, evidence, flat_prior, prior_over_queries
+from logeval.clicks.estimation.priors import (
+    Pair,
+    cautious,
+    evidence,
+    flat_prior,
+    prior_over_queries,
+)
 
 SHARED_ROUNDS = 4  # of fitting the prior over queries (scope partial), and then the values
 
@@ -92,22 +98,30 @@ def expect_rows(
 
 @dataclass(frozen=True)
 class BrowsingFit:
-    """The values of items (I,) and cells (G, J), how EM went, and the strength of the priors."""
+    """The values of items (I,) and cells (G, J), how EM went, and the priors."""
 
     w: Floats
     e: Floats
     result: EMResult
-    strength: Pair  # a + b of items and of cells, each in its shape
+    strength: Pair  # a + b of items, and of cells
+    caution: Pair  # the share of it that intervals rely on
+
+    def variances(self, cells: Cells, w: Floats, e: Floats, fixed: Bools) -> tuple[Floats, Floats]:
+        """Variances of the logits of w and e, which may have been scaled since."""
+        found = variances(cells, w, e, *self.strength, fixed)
+        parts = zip((w, e), found, self.strength, self.caution, strict=True)
+        var_w, var_e = (cautious(*part) for part in parts)
+        return var_w, var_e
 
 
 def fit_browsing(
     cells: Cells,
-    items: Pair,
+    items: tuple[Floats, Floats, Floats],
     options: Options,
     anchor: Callable[[Floats], Bools],
     maximise: Callable[[Cells, Pair, Pair, Options, em.Params], EMResult] | None = None,
 ) -> BrowsingFit:
-    """Fit w and e with the prior ``items`` per item, and that of the scope per cell.
+    """Fit w and e with the prior ``items`` (a, b, caution), and that of the scope per cell.
 
     Only the products w e are observed. The prior over queries is fitted to what clicks say of the
     other cells when those that ``anchor`` picks (of e, (G, J)) are taken as known.
@@ -115,27 +129,26 @@ def fit_browsing(
     shape = (cells.G, cells.J)
     x = {"w": np.full(cells.I, 0.5), "e": np.full(cells.G * cells.J, 0.5)}
     prior = flat_prior(options.smoothing, shape[1:])
+    a, b, careful = items
+    caution = np.ones(shape[1:])
     maximise = maximise or fit_em
 
     def fit() -> EMResult:
-        return maximise(cells, items, _tiled(prior, cells.G), options, x)
+        return maximise(cells, (a, b), _tiled(prior, cells.G), options, x)
 
     result = fit()
     x = result.params
     for _ in range(SHARED_ROUNDS if options.shrinks else 0):
         fixed = anchor(x["e"].reshape(shape)).ravel()
-        _, spread = variances(cells, x["w"], x["e"], *_strengths(items, prior, cells.G), fixed)
+        strength = a + b, np.tile(prior[0] + prior[1], cells.G)
+        _, spread = variances(cells, x["w"], x["e"], *strength, fixed)
         of_cells = evidence(x["e"].reshape(shape), spread.reshape(shape), prior)
-        prior = prior_over_queries(*of_cells)
+        prior, caution = prior_over_queries(*of_cells)
         result = fit()
         x = result.params
-    strength = _strengths(items, prior, cells.G)
-    return BrowsingFit(x["w"], x["e"].reshape(shape), result, strength)
-
-
-def _strengths(items: Pair, cells: Pair, G: int) -> Pair:
-    """a + b of every item and of every cell."""
-    return items[0] + items[1], np.tile(cells[0] + cells[1], G)
+    strength = a + b, np.tile(prior[0] + prior[1], cells.G)
+    relied = careful, np.tile(caution, cells.G)
+    return BrowsingFit(x["w"], x["e"].reshape(shape), result, strength, relied)
 
 
 def _tiled(prior: Pair, G: int) -> Pair:

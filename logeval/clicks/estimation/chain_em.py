@@ -31,6 +31,7 @@ from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import (
     Pair,
     Prior,
+    cautious,
     evidence,
     flat_prior,
     item_prior,
@@ -116,10 +117,18 @@ def fit_chain(
         of_items = {f: (p.a[data.item_query], p.b[data.item_query]) for f, p in priors.items()}
         return of_items | shared
 
-    def variances_at(x: em.Params, priors: dict[str, Prior]) -> dict[str, Floats]:
+    caution = {field: np.ones_like(a) for field, (a, _) in shared.items()}
+
+    def variances_at(
+        x: em.Params, priors: dict[str, Prior], careful: bool = False
+    ) -> dict[str, Floats]:
         strength = {field: a + b + 0.0 * x[field] for field, (a, b) in pseudo(priors).items()}
         items, others = ({f: x[f] for f in x if (f in model.items) == i} for i in (True, False))
-        return variances(data, group, model.formulas, model.slopes, items, others, strength)
+        found = variances(data, group, model.formulas, model.slopes, items, others, strength)
+        if not careful:
+            return found
+        shares = {f: p.caution[data.item_query] for f, p in priors.items()} | caution
+        return {f: cautious(x[f], v, strength[f], shares[f]) for f, v in found.items()}
 
     def expected(x: em.Params, active: Bools) -> tuple[Tally, Counts]:
         at_items = model.at_items(x, item_group)
@@ -164,14 +173,15 @@ def fit_chain(
             if options.shrinks and shared and left <= SHARED_ROUNDS:
                 spread = variances_at(x, priors)
                 for field, prior in shared.items():
-                    shared[field] = prior_over_queries(*evidence(x[field], spread[field], prior))
+                    found = evidence(x[field], spread[field], prior)
+                    shared[field], caution[field] = prior_over_queries(*found)
     result = maximise(x, priors, options.iterations, options.tolerance)
 
     x = result.params
     _, counts = expected(x, everyone)
     if options.smoothing == "none":  # items never seen: the mean at the end
         priors = {field: item_prior("none", data, *counts[field][:2]) for field in model.items}
-    spread = variances_at(x, priors)
+    spread = variances_at(x, priors, careful=True)
     return EstimationResult(
         {field: around(x[field], spread[field], counts[field].trials) for field in x},
         priors,

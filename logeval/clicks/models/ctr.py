@@ -97,6 +97,5 @@ class DCTR(ClickModel):
         """Clicks / impressions of each item."""
         clicks, shown = data.sum_items(data.shown.clicks), data.impressions
         prior = item_prior(options.smoothing, data, clicks, shown)
-        of_item = data.item_query
-        estimate = counted(clicks, shown, prior.a[of_item], prior.b[of_item])
+        estimate = counted(clicks, shown, *prior.of(data.item_query))
         return EstimationResult({"ctr": estimate}, {"ctr": prior})

@@ -83,7 +83,7 @@ def _count(data: Patterns, options: Options) -> EstimationResult:
     estimates, priors = {}, {}
     for field, counts in (("w", up_to_last_click(data)), ("s", last_clicks(data))):
         prior = priors[field] = item_prior(options.smoothing, data, *counts)
-        estimates[field] = counted(*counts, prior.a[data.item_query], prior.b[data.item_query])
+        estimates[field] = counted(*counts, *prior.of(data.item_query))
     return EstimationResult(estimates, priors, notes=[FORCED])
 
 

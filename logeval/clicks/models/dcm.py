@@ -70,8 +70,7 @@ class DCM(ChainModel):
 def _count(data: Patterns, options: Options) -> EstimationResult:
     clicks, examined = up_to_last_click(data)
     prior = item_prior(options.smoothing, data, clicks, examined)
-    of_item = data.item_query
-    w = counted(clicks, examined, prior.a[of_item], prior.b[of_item])
+    w = counted(clicks, examined, *prior.of(data.item_query))
 
     stops, clicked, _ = _terminations(data, options)
     return EstimationResult({"w": w, "v": options.counted_shared(stops, clicked)}, {"w": prior})

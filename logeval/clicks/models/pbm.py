@@ -22,12 +22,11 @@ from logeval.clicks.estimation.browsing_em import (
     fit_em,
     fit_mle,
     fold,
-    variances,
 )
 from logeval.clicks.estimation.counts import over_expected_clicks
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import Prior, item_prior
+from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
 
@@ -55,9 +54,8 @@ class PBM(ClickModel):
         G, group = options.groups(data)
         cells = fold(data, data.shown.position, data.K, G, group)
         prior = item_prior(options.smoothing, data, *over_expected_clicks(data))
-        a, b = prior.a[data.item_query], prior.b[data.item_query]
         maximise = fit_mle if options.method == "mle" else fit_em
-        fit = fit_browsing(cells, (a, b), options, _most_examined, maximise)
+        fit = fit_browsing(cells, prior.of(data.item_query), options, _most_examined, maximise)
         w, e, result = fit.w, fit.e, fit.result
 
         seen_i, seen_j = cells.sums(cells.impressions)
@@ -67,12 +65,10 @@ class PBM(ClickModel):
         if options.smoothing != "pyclick":
             scale = np.maximum(e.max(axis=1), 1e-12)
             e, w = e / scale[:, None], w * scale[group[data.item_query]]
-            prior = _rescaled(prior, scale[group])
+            prior = prior.rescaled(scale[group])
             notes.append("PBM: w and e are scaled so that the largest e is 1")
-        var_w, var_e = variances(
-            cells, np.clip(w, 1e-9, 1 - 1e-9), np.minimum(e, 1 - 1e-9).ravel(), *fit.strength,
-            fixed.ravel(),
-        )  # fmt: skip
+        inside = np.clip(w, 1e-9, 1 - 1e-9), np.minimum(e, 1 - 1e-9).ravel()
+        var_w, var_e = fit.variances(cells, *inside, fixed.ravel())
         estimates = {
             "w": around(w, var_w, seen_i),
             "e": around(e, var_e.reshape(G, -1), seen_j.reshape(G, -1)),
@@ -90,9 +86,3 @@ class PBM(ClickModel):
 
 def _most_examined(e: Floats) -> Bools:
     return np.arange(e.shape[1]) == e.argmax(axis=1)[:, None]
-
-
-def _rescaled(prior: Prior, scale: Floats) -> Prior:
-    """The prior with the values of unseen items on the new scale."""
-    mean = prior.mean * scale
-    return Prior(prior.a, prior.b, prior.log_a, prior.log_b, mean, float(mean.mean()))

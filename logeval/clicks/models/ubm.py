@@ -13,7 +13,7 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation import em
-from logeval.clicks.estimation.browsing_em import fit_browsing, fold, variances
+from logeval.clicks.estimation.browsing_em import fit_browsing, fold
 from logeval.clicks.estimation.counts import over_expected_clicks
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
@@ -48,13 +48,12 @@ class UBM(ClickModel):
         cell = shown.position * (K + 1) + previous_click(data)[shown.pattern, shown.position]
         cells = fold(data, cell, K * (K + 1), G, group)
         prior = item_prior(options.smoothing, data, *over_expected_clicks(data))
-        a, b = prior.a[data.item_query], prior.b[data.item_query]
         seen_i, seen_j = cells.sums(cells.impressions)
         fixed = (seen_j == 0).reshape(G, -1)
         fixed[:, 0] = True  # the scale between w and e is free: intervals given e(1, 0)
-        fit = fit_browsing(cells, (a, b), options, lambda e: fixed)
+        fit = fit_browsing(cells, prior.of(data.item_query), options, lambda e: fixed)
         w, e, result = fit.w, fit.e.ravel(), fit.result
-        var_w, var_e = variances(cells, w, e, *fit.strength, fixed.ravel())
+        var_w, var_e = fit.variances(cells, w, e, fixed.ravel())
         var_e = np.where(seen_j > 0, var_e, np.inf)
         earlier = np.arange(K + 1) <= np.arange(K)[:, None]  # a previous click is above
         e = np.where(np.tile(earlier.ravel(), G), e, 0.0)

@@ -61,6 +61,7 @@ def test_partial_lies_between_the_query_alone_and_all_queries(name):
         values = np.concatenate([fit.estimates[f].value.reshape(12, -1) for f in shared], axis=1)
         spreads[scope] = values.std(axis=0)
     free = spreads["per-query"] > 0.02  # of the rest nothing was seen, or it is fixed
+    free[0] &= name != "UBM"  # e(1, 0) sets the scale: clicks say nothing of it
     assert free.any()
     assert (spreads["partial"][free] < 0.7 * spreads["per-query"][free]).all()
 
