@@ -28,12 +28,15 @@ from logeval.manifests import why as why
 from logeval.manifests import write_manifest as write_manifest
 from logeval.manifests import written_here
 from logeval.schemas import CLICK_STATISTICS as CLICK_STATISTICS
+from logeval.schemas import FACTORS as FACTORS
+from logeval.schemas import FEATURES as FEATURES
 from logeval.schemas import HARDNESS as HARDNESS
 from logeval.schemas import MODELS as MODELS
 from logeval.schemas import QUALITY as QUALITY
 from logeval.schemas import RUNS as RUNS
 from logeval.schemas import SERPS as SERPS
 from logeval.schemas import TABLES as TABLES
+from logeval.schemas import USER_FEATURES as USER_FEATURES
 
 OLD = ".old"  # where the entries that are being replaced wait for the new ones
 
@@ -54,7 +57,9 @@ def write_serps(table: pa.Table, path: Path) -> None:
 
     Numbers are stored as differences; statistics are kept of the columns people filter by.
     """
-    lists = [f.name for f in SERPS if pa.types.is_list(f.type)]
+    lists = [
+        f.name for f in SERPS if pa.types.is_list(f.type) and pa.types.is_integer(f.type.value_type)
+    ]
     numbers = [f.name for f in SERPS if pa.types.is_integer(f.type)]
     columns = numbers + [f"{name}.list.element" for name in lists]
     pq.write_table(

@@ -93,7 +93,7 @@ def test_a_wrong_input_is_one_line_and_exit_code_2(folder):
 def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
     command = [*LOGEVAL, "generate", str(tmp_path / "big.tsv"), "--sessions", "100000000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not list(tmp_path.glob(".big.tsv.partial")):
+    while not list(tmp_path.glob(".big.tsv.partial-*")):
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(0.3)
