@@ -23,7 +23,7 @@ from logeval.policies.setting import Policy
 from logeval.tracks.contextual_problems import ContextualProblem, parse_contextual
 from logeval.tracks.contextual_worlds import Users
 from logeval.tracks.fitted import FittedQuery
-from logeval.tracks.meters import Clicks, Meter, Regret
+from logeval.tracks.meters import Meter, Regret
 from logeval.tracks.track import Replicas, Reward, Track
 from logeval.uniforms import Uniforms
 
@@ -218,7 +218,7 @@ def _needs_features(fitted: Sequence[FittedQuery], reward: str | None) -> list[C
 CONTEXTUAL = Track(
     name="contextual",
     rewards=(Reward("list", "the list", "regret", "optimal_reward", "-"),),
-    meters=(RegretInTurn, Clicks, CosineDistance),
+    meters=(RegretInTurn, CosineDistance),
     environment=ContextualEnvironment,
     problems=_needs_features,
     synthetic={"contextual": parse_contextual},
