@@ -1,0 +1,136 @@
+# mypy: allow-untyped-defs
+"""The K largest of L independent draws theta_i ~ Beta(a_i, b_i), without making all of them.
+
+theta_i = F_i^{-1}(u_i) for a uniform u_i, with F_i the distribution function. At a level x, the
+same for all items, theta_i > x exactly if u_i > F_i(x), and F_i(x) changes only with a_i and b_i. So
+with F_i(x) at hand one comparison rules an item out; if K or more are above the level, the largest
+are among them. The level is set so that about K + 4 sqrt(K) are, and set anew when there are
+fewer than K (then all are drawn) or far more. The list does not depend on the level.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Floats, Ints
+from logeval.policies import normal
+from logeval.policies.beta import log_density, survival
+from logeval.policies.ranking.places import insert_best
+
+
+class Betas(NamedTuple):
+    """Posteriors and the level, of all replicas or of one."""
+
+    a: Floats  # (L,)
+    b: Floats  # (L,)
+    F: Floats  # (L,) F_i(level)
+    level: Floats  # (1,)
+    above: Ints  # (L,) scratch: the items above the level
+
+
+def uniform_betas(R: int, L: int) -> Betas:
+    """Beta(1, 1) for all items; at level 0 every item is drawn."""
+    shape = (R, L)
+    above = np.zeros(shape, dtype=np.int64)
+    return Betas(np.ones(shape), np.ones(shape), np.zeros(shape), np.zeros((R, 1)), above)
+
+
+@njit(cache=True, nogil=True)
+def betas_of(r, L, betas):
+    """Those of replica r, which has L items."""
+    return Betas(
+        betas.a[r, :L], betas.b[r, :L], betas.F[r, :L], betas.level[r], betas.above[r, :L]
+    )
+
+
+@njit(cache=True, nogil=True)
+def quantile(a, b, u):
+    """The x with P(Beta(a, b) <= x) = u, for a, b >= 1.
+
+    The start is Abramowitz and Stegun, 26.5.22; Halley's method makes it exact.
+    """
+    if u <= 0.0:
+        return 0.0
+    z = -normal.quantile(u)
+    s, t = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
+    h, m = 2.0 / (s + t), (z * z - 3.0) / 6.0
+    w = z * math.sqrt(max(h + m, 0.0)) / h - (t - s) * (m + 5.0 / 6.0 - 2.0 / (3.0 * h))
+    x = a / (a + b * math.exp(2.0 * min(w, 300.0)))
+    x = min(max(x, 1e-15), 1.0 - 1e-15)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        F, Q = survival(a, b, x)
+        error = F - u if u < 0.5 else (1.0 - u) - Q
+        if error > 0.0:
+            high = x
+        else:
+            low = x
+        step = error / math.exp(log_density(a, b, x)) * x * (1.0 - x)
+        bend = (a - 1.0) / x - (b - 1.0) / (1.0 - x)
+        step /= max(1.0 - 0.5 * step * bend, 0.5)
+        new = x - step
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        x = new
+        if abs(step) < 1e-8 * x * (1.0 - x):  # the next error is that of Halley's method, cubed
+            break
+    return x
+
+
+@njit(cache=True, nogil=True)
+def set_level(K, betas):
+    """A level that about K + 4 sqrt(K) of the draws will be above."""
+    L = betas.a.shape[0]
+    target = K + 4.0 * math.sqrt(K)
+    betas.level[0], betas.F[:] = 0.0, 0.0
+    if target >= 0.8 * L:
+        return
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        x = 0.5 * (low + high)
+        expected = 0.0
+        for i in range(L):
+            betas.F[i] = survival(betas.a[i], betas.b[i], x)[0]
+            expected += 1.0 - betas.F[i]
+        betas.level[0] = x
+        if abs(expected - target) < 0.1 * target:
+            return
+        if expected > target:
+            low = x
+        else:
+            high = x
+
+
+@njit(cache=True, nogil=True)
+def top_draws(u, betas, held, theta):
+    """The labels of the K largest draws, in decreasing order, and the draws."""
+    L, K = betas.a.shape[0], held.shape[0]
+    n = 0
+    for i in range(L):
+        if u[i] > betas.F[i]:
+            betas.above[n] = i
+            n += 1
+    few, many = n < K, betas.level[0] > 0.0 and n > 3 * K + 12
+    if few:
+        n = L
+        betas.above[:] = np.arange(L)
+    size = 0
+    for j in range(n):
+        i = betas.above[j]
+        if size == K and u[i] <= survival(betas.a[i], betas.b[i], theta[K - 1])[0]:
+            continue
+        size = insert_best(held, theta, size, i, quantile(betas.a[i], betas.b[i], u[i]))
+    if few or many:
+        set_level(K, betas)
+
+
+@njit(cache=True, nogil=True)
+def set_beta(i, a, b, betas):
+    """A new posterior of item i."""
+    betas.a[i], betas.b[i] = a, b
+    if betas.level[0] > 0.0:
+        betas.F[i] = survival(a, b, betas.level[0])[0]

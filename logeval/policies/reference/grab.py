@@ -1,0 +1,85 @@
+"""GRAB and S-GRAB (Gauthier, Gaudel, Fromont, Lompo: Parametric graph for unimodal ranking bandit,
+ICML 2021), and KL-CombUCB1 (Combes et al. 2015, as they use it)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+
+from logeval.policies.reference.assignment import Leader
+from logeval.policies.reference.kl import index, kl_ucb
+
+
+class GRAB:
+    """One replica; ``first`` is the leader of round 1."""
+
+    def __init__(self, K, L, first, neighbours="chain"):
+        self.K, self.L, self.neighbours = K, L, neighbours
+        self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
+        self.leader = Leader(first)
+        self.tau = Counter()
+        self.gamma = L - 1 if neighbours == "chain" else K * (2 * L - K - 1) // 2
+
+    def rho(self):
+        return np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
+
+    def candidates(self, A, rho):
+        """The leader, then its neighbours: exchanges, then replacements."""
+        k = np.arange(self.K)
+        yield A
+        pi = np.argsort(-rho[A, k], kind="stable")
+        if self.neighbours == "chain":
+            exchanges, replaced = zip(pi[:-1], pi[1:], strict=True), pi[-1:]
+        else:
+            exchanges, replaced = combinations(range(self.K), 2), k
+        for a, b in exchanges:
+            other = A.copy()
+            other[a], other[b] = A[b], A[a]
+            yield other
+        for a in replaced:
+            for item in np.setdiff1d(np.arange(self.L), A):
+                other = A.copy()
+                other[a] = item
+                yield other
+
+    def recommend(self, t, u=None):
+        A, rho, k = self.leader.A, self.rho(), np.arange(self.K)
+        tau = self.tau[tuple(A)]
+        self.tau[tuple(A)] += 1
+        if self.gamma == 0 or tau % self.gamma == 0:
+            return A.copy()
+        U = index(rho, self.T, tau)
+        played, best = A, 0.0
+        for other in self.candidates(A, rho):
+            changed = other != A
+            gain = (U[other, k] - U[A, k])[changed].sum()
+            if gain > best + 1e-10:
+                played, best = other, gain
+        return played.copy()
+
+    def update(self, t, A, clicks):
+        k = np.arange(self.K)
+        self.S[A, k] += clicks
+        self.T[A, k] += 1
+        self.leader.update(self.rho())
+
+
+class KLCombUCB1:
+    """The best assignment of KL-UCB indices at budget log n."""
+
+    def __init__(self, K, L, horizon, first):
+        self.K, self.L, self.budget = K, L, np.log(horizon)
+        self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
+        self.list = Leader(first)
+
+    def recommend(self, t, u=None):
+        return self.list.A.copy()
+
+    def update(self, t, A, clicks):
+        k = np.arange(self.K)
+        self.S[A, k] += clicks
+        self.T[A, k] += 1
+        rho = np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
+        self.list.update(kl_ucb(rho, self.T, self.budget))
