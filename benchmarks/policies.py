@@ -91,10 +91,9 @@ def pair_kernel(name: str, L: int, K: int, horizon: int, replicas: int, **option
         [needle(L, K, p=0.25, gap=0.5)], [(0, r) for r in range(replicas)], seed=0
     )
     generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
-    setting = Setting(
-        K, users.L, horizon, generators, users.free_samples, users.best, track="rank1"
-    )
-    policy = parse_policies([name])[0].cls(setting, **options)
+    spec = parse_policies([name])[0]
+    setting = Setting.of(users, horizon, generators).tell(spec.cls, spec.name)
+    policy = spec.cls(setting, **options)
     start = time.perf_counter()
     run(users, policy, [horizon])
     return horizon * replicas / (time.perf_counter() - start)
@@ -128,8 +127,9 @@ def environment(L: int, K: int, replicas: int) -> RankingEnvironment:
 def kernel(name: str, L: int, K: int, horizon: int, replicas: int, **options: bool) -> float:
     users = environment(L, K, replicas)
     generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
-    setting = Setting(K, users.L, horizon, generators, users.free_samples, users.best)
-    policy = parse_policies([name])[0].cls(setting, **options)
+    spec = parse_policies([name])[0]
+    setting = Setting.of(users, horizon, generators).tell(spec.cls, spec.name)
+    policy = spec.cls(setting, **options)
     start = time.perf_counter()
     run(users, policy, [horizon])
     return horizon * replicas / (time.perf_counter() - start)

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from logeval import tables
-from logeval.clicks.fitted import Fitted
+from logeval.clicks.fitted import FittedModel
 from logeval.clicks.model_rows import fitted_of_rows
-from logeval.clicks.models.model import ClickModel, Query
+from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
+from logeval.log.queries import Query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Models:
+class FittedModels:
     """Fitted models by name; iterating gives (name, query, model of that query)."""
 
-    fitted: dict[str, Fitted]
+    fitted: dict[str, FittedModel]
     manifest: tables.Manifest = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[str, Query, ClickModel]]:
@@ -51,7 +52,7 @@ class Models:
             raise LogevalError(f"{name} was not fitted for query {query}; it was for {known}, ...")
         return fitted.of(query)
 
-    def named(self, name: str | None = None) -> Fitted:
+    def named(self, name: str | None = None) -> FittedModel:
         """The fitted model of that name; without one, the first."""
         name = model_names([name])[0] if name else next(iter(self.fitted))
         if name not in self.fitted:
@@ -109,16 +110,18 @@ class Models:
         return json.dumps({"table": "models", "rows": rows})
 
 
-def read_models(folder: Path | str) -> Models:
+def read_models(folder: Path | str) -> FittedModels:
     """The models of a folder that ``fit-models`` or ``models import`` wrote."""
     folder = Path(folder)
     manifest = tables.read_manifest(folder)
     reports = manifest.get("models", {})
     fitted = fitted_of_rows(tables.read_table(folder, "models"), str(folder / "models.parquet"))
-    return Models({n: _with_report(f, reports.get(n, {})) for n, f in fitted.items()}, manifest)
+    return FittedModels(
+        {n: _with_report(f, reports.get(n, {})) for n, f in fitted.items()}, manifest
+    )
 
 
-def models_of_json(text: str, source: str = "the JSON") -> Models:
+def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
     """Models from rows as ``to_json`` writes them.
 
     Needed in each row: model, parameter, value, and of query_id, region_id, item_id, position
@@ -142,14 +145,14 @@ def models_of_json(text: str, source: str = "the JSON") -> Models:
             f"{source}: unknown columns {', '.join(sorted(unknown))}; there are "
             f"{', '.join(tables.MODELS.names)}"
         )
-    return Models(fitted_of_rows(table, source))
+    return FittedModels(fitted_of_rows(table, source))
 
 
-def _with_report(fitted: Fitted, report: dict[str, Any]) -> Fitted:
+def _with_report(fitted: FittedModel, report: dict[str, Any]) -> FittedModel:
     fitted.report.update(report)
     return fitted
 
 
-def _manifest_of(models: Models) -> tables.Manifest:
+def _manifest_of(models: FittedModels) -> tables.Manifest:
     reports = {name: f.report for name, f in models.fitted.items()}
     return tables.manifest_of("models", {}, [], models=reports)

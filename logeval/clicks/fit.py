@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from logeval import tables
-from logeval.clicks.collection import Models, read_models
+from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.estimation import click_statistics as statistics
-from logeval.clicks.estimation.estimates import Estimate, Fit, Options
+from logeval.clicks.estimation.estimates import EstimationResult, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.priors import check
-from logeval.clicks.fitted import SCOPES, Fitted, averaged
-from logeval.clicks.models.model import Query
+from logeval.clicks.fitted import SCOPES, FittedModel, averaged
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.clicks.quality import scores as quality
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import Query
 from logeval.progress import Progress
 
 LAST = ("previous", "raw")
@@ -43,7 +43,7 @@ def fit_models(
     out: Path | str | None = None,
     seed: int = 0,
     quiet: bool = False,
-) -> Models:
+) -> FittedModels:
     """Fit one or more click models to the SERPs of a log.
 
     ``log`` is the folder of an ingested log, or what ``logeval.load`` gives. ``method`` applies
@@ -104,7 +104,7 @@ def fit_models(
             progress.advance(1)
     manifest["models"] = {name: f.report for name, f in fitted.items()}
     manifest["log_folder"] = str(path)
-    result = Models(fitted, manifest)
+    result = FittedModels(fitted, manifest)
     if out is not None:
         result.write(out)
     return result
@@ -134,7 +134,7 @@ def read_patterns(
     return data, held_out
 
 
-def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 0) -> Fitted:
+def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 0) -> FittedModel:
     """One model fitted to all queries of ``data``; rarely shown items are dropped afterwards."""
     start, cpu = time.perf_counter(), time.process_time()
     kind = MODELS[name]
@@ -170,7 +170,7 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
         "notes": fit.notes,
         "priors": {p.name: _prior(fit, p.field, data) for p in kind.PARAMETERS if p.kind == "item"},
     }
-    return Fitted(
+    return FittedModel(
         name,
         options.method,
         options.scope,
@@ -186,13 +186,13 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
     )
 
 
-def _progress(fit: Fit) -> dict[str, Any]:
+def _progress(fit: EstimationResult) -> dict[str, Any]:
     if not fit.groups:
         return {"iterations": None, "converged": None}
     return {"iterations": fit.iterations, "converged": f"{fit.converged} of {fit.groups}"}
 
 
-def _prior(fit: Fit, field: str, data: Patterns) -> dict[str, Any]:
+def _prior(fit: EstimationResult, field: str, data: Patterns) -> dict[str, Any]:
     """Pseudo-counts [a, b] by query, up to the first thousand, and of the log."""
     prior = fit.priors[field]
     pairs = zip(data.queries[:1000], prior.a.tolist(), prior.b.tolist(), strict=False)
@@ -200,9 +200,9 @@ def _prior(fit: Fit, field: str, data: Patterns) -> dict[str, Any]:
     return {"log": [round(prior.log_a, 6), round(prior.log_b, 6)], "queries": by_query}
 
 
-def _kept(estimate: Estimate, keep: np.ndarray) -> Estimate:
+def _kept(estimate: ParameterEstimate, keep: np.ndarray) -> ParameterEstimate:
     raw = None if estimate.raw is None else estimate.raw[keep]
-    return Estimate(
+    return ParameterEstimate(
         estimate.value[keep],
         estimate.low[keep],
         estimate.high[keep],

@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from logeval import tables
 from logeval.arrays import Floats, Ints
-from logeval.clicks.estimation.estimates import Estimate
-from logeval.clicks.models.model import ClickModel, Parameter, Query
+from logeval.clicks.estimation.estimates import ParameterEstimate
+from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.registry import MODELS
+from logeval.log.queries import Query
 
 SCOPES = ("per-query", "pooled")
 POSITIONS = "positions"  # the row with K, the longest list of a query, and its SERPs
@@ -27,7 +28,7 @@ UNSEEN = -1  # the id of the stand-in for items never seen
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedModel:
     """A model, ``per-query`` or ``pooled``, with Q queries and I (query, item) pairs."""
 
     model: str
@@ -38,7 +39,7 @@ class Fitted:
     serps: Floats  # (Q,) number of SERPs fitted
     item_ids: Ints  # (I,)
     offsets: Ints  # (Q + 1,)
-    estimates: dict[str, Estimate]  # by field: (I,), (G, K), (G, K, K + 1) or (G,)
+    estimates: dict[str, ParameterEstimate]  # by field: (I,), (G, K), (G, K, K + 1) or (G,)
     unseen_items: dict[str, Floats]  # item parameters by field: (Q,)
     unseen_query: dict[str, Any]  # every parameter by field: scalar, (K,) or (K, K + 1)
     report: dict[str, Any] = field(default_factory=dict)  # iterations, convergence, notes, ...
@@ -177,7 +178,7 @@ class Fitted:
         return self._rows(p.name, None, len(k), value=value[k, r], position=k + 1, previous=r)
 
 
-def _columns(estimate: Estimate, at: Any) -> dict[str, Floats]:
+def _columns(estimate: ParameterEstimate, at: Any) -> dict[str, Floats]:
     columns = {
         name: np.asarray(getattr(estimate, name))[at]
         for name in ("value", "low", "high", "observations")

@@ -9,12 +9,13 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.arrays import Floats, Ints
-from logeval.clicks.estimation.estimates import Estimate
+from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.patterns import NO_REGION
-from logeval.clicks.fitted import ITEMS, POSITIONS, SCOPES, Fitted, averaged
-from logeval.clicks.models.model import Parameter, Query
+from logeval.clicks.fitted import ITEMS, POSITIONS, SCOPES, FittedModel, averaged
+from logeval.clicks.models.model import Parameter
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import Query
 
 DEFAULT_K = 10  # positions of imported models that have no parameter per position
 KEYS = ["query_id", "region_id"]
@@ -22,7 +23,7 @@ IDENTITY = ["model", "parameter", "has_query", *KEYS, "item_id", "position", "pr
 NUMBERS = ["value", "low", "high", "observations", "raw"]
 
 
-def fitted_of_rows(table: pa.Table, source: str) -> dict[str, Fitted]:
+def fitted_of_rows(table: pa.Table, source: str) -> dict[str, FittedModel]:
     """The fitted models of a models table."""
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
     if not len(frame):
@@ -86,7 +87,7 @@ def _check_rows(frame: pd.DataFrame, source: str) -> None:
     refuse(frame.duplicated(IDENTITY), "there are two rows of the same value")
 
 
-def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
+def _fitted(name: str, rows: pd.DataFrame, source: str) -> FittedModel:
     name = model_names([name])[0]
     kind = MODELS[name]
     method, scope = rows["method"].iloc[0], rows["scope"].iloc[0]
@@ -128,7 +129,7 @@ def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
             f"beyond the {POSITIONS} of its query"
         )
 
-    estimates: dict[str, Estimate] = {}
+    estimates: dict[str, ParameterEstimate] = {}
     unseen_items: dict[str, Floats] = {}
     unseen_query: dict[str, Any] = {}
     for p in kind.PARAMETERS:
@@ -174,7 +175,7 @@ def _fitted(name: str, rows: pd.DataFrame, source: str) -> Fitted:
                 )
     offsets = np.searchsorted(pair_query, np.arange(len(queries) + 1))
     item_ids = pairs["item_id"].to_numpy(dtype=np.int64)
-    return Fitted(
+    return FittedModel(
         name,
         str(method),
         str(scope),
@@ -214,7 +215,7 @@ def _shared(
     longest: Ints,
     pooled: bool,
     label: str,
-) -> Estimate:
+) -> ParameterEstimate:
     """A scalar, position or transition parameter of each group."""
     if p.kind == "scalar":
         return _placed(rows, (groups,), (g,), label)
@@ -234,7 +235,7 @@ def _placed(
     at: tuple[Ints, ...],
     label: str,
     unused: np.ndarray | None = None,
-) -> Estimate:
+) -> ParameterEstimate:
     """The numbers of the rows in their places; every used place must have its row."""
     arrays = []
     for name in NUMBERS:
@@ -250,4 +251,4 @@ def _placed(
             f"{label} is incomplete: {int(np.isnan(value).sum())} rows are missing, "
             f"the first at index {where}"
         )
-    return Estimate(*arrays)
+    return ParameterEstimate(*arrays)

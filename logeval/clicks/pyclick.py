@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from logeval.arrays import Floats
-from logeval.clicks.collection import Models
-from logeval.clicks.estimation.estimates import Estimate
-from logeval.clicks.fitted import Fitted, averaged
-from logeval.clicks.models.model import Query
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.estimation.estimates import ParameterEstimate
+from logeval.clicks.fitted import FittedModel, averaged
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError
 from logeval.log.log import load
+from logeval.log.queries import Query
 
 # our field -> the name of PyClick's parameter
 NAMES: dict[str, dict[str, str]] = {
@@ -77,7 +77,7 @@ def to_sessions(log: Any, queries: Iterable[Query] | None = None) -> list[Any]:
     return out
 
 
-def from_pyclick(model: Any, name: str | None = None) -> Models:
+def from_pyclick(model: Any, name: str | None = None) -> FittedModels:
     """A fitted PyClick model as ours, with the values of all its queries."""
     name = model_names([name or type(model).__name__])[0]
     names = NAMES[name]
@@ -105,9 +105,9 @@ def from_pyclick(model: Any, name: str | None = None) -> Models:
         if p.kind != "item":
             unseen_query[p.field] = averaged(value, np.ones(1))
         estimates[p.field] = _bare(value)
-    return Models(
+    return FittedModels(
         {
-            name: Fitted(
+            name: FittedModel(
                 name,
                 "pyclick",
                 "pooled",
@@ -138,6 +138,6 @@ def _examination(container: Any, K: int) -> Floats:
     return e
 
 
-def _bare(value: Floats) -> Estimate:
+def _bare(value: Floats) -> ParameterEstimate:
     nothing = np.full(value.shape, np.nan)
-    return Estimate(value, nothing, nothing, nothing)
+    return ParameterEstimate(value, nothing, nothing, nothing)

@@ -95,26 +95,17 @@ class Experiment:
 def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     """The rows of a unit in the runs table; ``tick`` hears the list-steps done."""
     environment = _environment(unit)
-    setting = Setting(
-        K=environment.K,
-        L=environment.L,
-        horizon=unit.checkpoints[-1],
-        generators=[
-            seeds.generator(
-                unit.seed, "policy", unit.problems[q].simulator, unit.problems[q].query, run,
-                unit.policy.name,
-            )
-            for q, run in unit.replicas
-        ],
-        free_samples=environment.free_samples,
-        best=environment.best,
-        track=unit.problems[0].track,
-    )  # fmt: skip
+    generators = [
+        seeds.generator(
+            unit.seed, "policy", unit.problems[q].simulator, unit.problems[q].query, run,
+            unit.policy.name,
+        )
+        for q, run in unit.replicas
+    ]  # fmt: skip
+    setting = Setting.of(environment, unit.checkpoints[-1], generators)
     policy: Policy = unit.policy.make(setting)
     if not unit.policy.checked:
-        policy = CheckedPolicy(
-            policy, unit.policy.name, environment.limits(), unit.policy.track == "ranking"
-        )
+        policy = CheckedPolicy(policy, unit.policy.name, setting)
     R = len(unit.replicas)
     totals = run(environment, policy, unit.checkpoints, lambda steps: tick(steps * R))
     better = totals.better_than_best()

@@ -11,7 +11,7 @@ from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.policies.setting import Eliminating, Policy
+from logeval.policies.setting import Eliminating, Policy, Setting
 
 TICK = 256  # steps between two reports of progress
 TOLERANCE = 1e-9  # rewards closer than this are equal
@@ -122,12 +122,12 @@ def run(
 class CheckedPolicy:
     """A user's policy whose actions are checked before the compiled code indexes with them.
 
-    ``limits`` (R, K) holds the number of items at each place of a list. The places of a list have
-    the same items, which must differ; those of a pair do not.
+    The places of a list have the same items, which must differ; those of a pair do not.
     """
 
-    def __init__(self, policy: Policy, name: str, limits: Ints, distinct: bool = True) -> None:
-        self.policy, self.name, self.limits, self.distinct = policy, name, limits, distinct
+    def __init__(self, policy: Policy, name: str, setting: Setting) -> None:
+        self.policy, self.name = policy, name
+        self.limits, self.distinct = setting.limits, setting.distinct
 
     def recommend(self, t: int) -> Ints:
         """The policy's lists, as int64."""

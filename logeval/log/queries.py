@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from logeval.errors import LogevalError
 
 QueryKey = tuple[int, int | None]  # (query_id, region_id)
+
+
+class Query(NamedTuple):
+    """A query: its id and, where the log has regions, its region."""
+
+    query_id: int
+    region_id: int | None = None
+
+    def __str__(self) -> str:
+        return query_name(self.query_id, self.region_id)
+
+    @classmethod
+    def parse(cls, text: str) -> Query:
+        """The query written as ``9982@0``, or ``9982`` where there is no region."""
+        return cls(*query_key(text))
+
+    @classmethod
+    def of(cls, query: Query | str) -> Query:
+        """A query as users give it: itself, or its name."""
+        return cls.parse(query) if isinstance(query, str) else query
 
 
 def query_name(query_id: int, region_id: int | None) -> str:

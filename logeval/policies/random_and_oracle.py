@@ -27,24 +27,23 @@ def shuffle_rows(u, start, item, A):
 class Random:
     """A random list, or pair, at every step."""
 
-    PARAMETERS: ClassVar[dict] = {}
+    PARAMETERS: ClassVar[dict[str, object]] = {}
     TRACK: ClassVar = None  # any
 
     def __init__(self, setting: Setting) -> None:
         self._start = np.concatenate([[0], np.cumsum(setting.L)]).astype(np.int64)
         self._item = np.concatenate([np.arange(L) for L in setting.L])
-        self._pairs = setting.track == "rank1"
-        self._limits = np.stack([setting.L, np.full_like(setting.L, setting.K)], axis=1)
-        width = 2 if self._pairs else setting.K
-        self._uniforms = Uniforms(setting.generators, width)
-        self._A = np.empty((setting.R, width), dtype=np.int64)
+        self._distinct, self._limits = setting.distinct, setting.limits
+        self._uniforms = Uniforms(setting.generators, setting.limits.shape[1])
+        self._A = np.empty(setting.limits.shape, dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K), or pairs (R, 2), of step t."""
-        if self._pairs:
-            self._A[:] = self._uniforms.at(t) * self._limits
-            return self._A
-        shuffle_rows(self._uniforms.at(t), self._start, self._item, self._A)
+        u = self._uniforms.at(t)
+        if self._distinct:
+            shuffle_rows(u, self._start, self._item, self._A)
+        else:
+            self._A[:] = u * self._limits
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
@@ -54,11 +53,12 @@ class Random:
 class Oracle:
     """The best list, or pair, at every step; regret exactly 0."""
 
-    PARAMETERS: ClassVar[dict] = {}
+    PARAMETERS: ClassVar[dict[str, object]] = {}
     TRACK: ClassVar = None  # any
+    NEEDS: ClassVar = ("best",)
 
     def __init__(self, setting: Setting) -> None:
-        self._A = np.ascontiguousarray(setting.best)
+        self._A = np.ascontiguousarray(setting.ask("best"))
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""

@@ -54,7 +54,7 @@ class PolicySpec:
     def make(self, setting: Setting) -> Policy:
         """The policy, ready for step 1."""
         try:
-            policy: Policy = self.cls(setting, **self.parameters)
+            policy: Policy = self.cls(setting.tell(self.cls, self.name), **self.parameters)
         except TypeError as error:
             if self.checked:
                 raise

@@ -7,17 +7,39 @@ plain NumPy, is::
         def __init__(self, setting): ...
         def recommend(self, t): ...            # lists (R, K) of item numbers below L[r]
         def update(self, t, A, clicks): ...    # the same lists, and their clicks (R, K)
+
+``Setting`` holds what a deployed policy would know. What only a simulator can give is a
+capability: the class declares it (``NEEDS = ("free_samples",)``) and asks for it by name
+(``setting.ask("free_samples")``). An environment that cannot give it, for instance a replay of the
+log, refuses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from logeval.arrays import Ints
+from logeval.arrays import Floats, Ints
+from logeval.errors import LogevalError, unknown_names
+
+
+class Capability(NamedTuple):
+    """Something that a simulator may know and a deployed policy would not."""
+
+    meaning: str
+    remedy: str  # what to do where it is refused
+
+
+CAPABILITIES = {
+    "free_samples": Capability(
+        "a function (r, m): m clicks (m, L[r]) on each item of replica r alone, at no cost",
+        "use init=rounds, which observes every item in real steps",
+    ),
+    "best": Capability("the optimal actions (R, W)", "leave this policy out"),
+}
 
 
 class Policy(Protocol):
@@ -38,22 +60,87 @@ class Eliminating(Protocol):
         """(R, 2) the rows and columns that are not eliminated."""
 
 
+class Actions(Protocol):
+    """What a ``Setting`` takes from an environment."""
+
+    limits: Ints  # (R, W) the number of choices at each place of an action
+    distinct: bool  # whether the places of an action must differ, as those of a list
+    offers: Mapping[str, Any]  # capabilities by name
+
+
 @dataclass(frozen=True)
 class Setting:
-    """The problem as a policy knows it."""
+    """The problem as a policy knows it.
 
-    K: int  # positions
-    L: Ints  # (R,) number of items of each replica
+    An action of a replica is a row of W numbers, at place k one below ``limits[r, k]``. A list has
+    K = W places for L items, all different; a pair has two places, for a row and a column.
+    """
+
+    limits: Ints  # (R, W)
+    distinct: bool  # lists: the W places must hold different items
     horizon: int  # number of steps
     generators: Sequence[np.random.Generator]  # one per replica, for the policy alone
-    free_samples: Callable[[int, int], Ints]  # (r, m): m free clicks on each item, (m, L[r])
-    best: Ints  # (R, K) the optimal lists; only the Oracle may look
-    track: str = "ranking"  # or rank1: actions are pairs (R, 2), and K the number of columns
+    features: Floats | None = None
+    offers: Mapping[str, Any] = field(default_factory=dict, repr=False)  # ask for them by name
+    needs: tuple[str, ...] = ()  # the capabilities that the policy declares
+    policy: str = "of this setting"
+
+    @classmethod
+    def of(
+        cls, environment: Actions, horizon: int, generators: Sequence[np.random.Generator]
+    ) -> Setting:
+        """What the environment tells everybody."""
+        return cls(
+            environment.limits, environment.distinct, horizon, generators, offers=environment.offers
+        )
+
+    def tell(self, policy: type, name: str) -> Setting:
+        """The setting as the policy called ``name`` may see it, with the capabilities it needs."""
+        needs = tuple(getattr(policy, "NEEDS", ()))
+        if unknown := [need for need in needs if need not in CAPABILITIES]:
+            raise unknown_names(f"capability in NEEDS of policy {name}", unknown, CAPABILITIES)
+        return replace(self, needs=needs, policy=name)
+
+    def ask(self, name: str) -> Any:
+        """The capability ``name`` (see ``CAPABILITIES``), if declared and if there is such."""
+        if name not in CAPABILITIES:
+            raise unknown_names("capability", [name], CAPABILITIES)
+        if name not in self.needs:
+            raise LogevalError(
+                f"policy {self.policy}: asks for {name} and does not declare it; "
+                f'add NEEDS = ("{name}",) to its class'
+            )
+        if name not in self.offers:
+            raise LogevalError(
+                f"policy {self.policy}: needs {name}, which this environment cannot give; "
+                f"{CAPABILITIES[name].remedy}"
+            )
+        return self.offers[name]
 
     @property
     def R(self) -> int:
         """Number of replicas."""
-        return len(self.L)
+        return len(self.limits)
+
+    @property
+    def K(self) -> int:
+        """Positions of a list."""
+        return int(self.limits.shape[1])
+
+    @property
+    def L(self) -> Ints:
+        """(R,) number of items to make a list of."""
+        return self.limits[:, 0]
+
+    @property
+    def rows(self) -> Ints:
+        """(R,) number of rows to choose a pair from."""
+        return self.limits[:, 0]
+
+    @property
+    def columns(self) -> Ints:
+        """(R,) number of columns to choose a pair from; the same for all replicas."""
+        return self.limits[:, 1]
 
     def random_labels(self) -> tuple[Ints, Ints]:
         """Item of each label and label of each item, flat: a random relabelling per replica."""

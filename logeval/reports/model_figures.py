@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval.clicks.fitted import Fitted
-from logeval.clicks.models.model import Query
+from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import Query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ def new_axes(width: float = 4.2, height: float = 3.0) -> Axes:
 
 
 def plot_termination(
-    fitted: Fitted, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    fitted: FittedModel, queries: Sequence[Query] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Termination probabilities by position of the five most frequent queries (or those given).
 
@@ -48,7 +48,7 @@ def plot_termination(
 
 
 def plot_examination(
-    fitted: Fitted, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    fitted: FittedModel, queries: Sequence[Query] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Examination probabilities, sorted (as Figure 2b of "Stochastic rank-1 bandits" with KL)."""
     ax = ax or new_axes()
@@ -67,7 +67,7 @@ def plot_examination(
 
 
 def plot_attraction(
-    fitted: Fitted, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    fitted: FittedModel, queries: Sequence[Query] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Attraction probabilities of all items, sorted, with bands (as Figure 2a of the same)."""
     ax = ax or new_axes()
@@ -94,7 +94,7 @@ PLOTS = {
 
 
 def plot_parameters(
-    fitted: Fitted, what: str, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    fitted: FittedModel, what: str, queries: Sequence[Query] | None = None, ax: Axes | None = None
 ) -> Axes:
     """The figure of that name, one of ``PLOTS``."""
     if what not in PLOTS:
@@ -165,7 +165,7 @@ def _curve(
     )
 
 
-def _chosen(fitted: Fitted, queries: Sequence[Query] | None, n: int) -> list[Query]:
+def _chosen(fitted: FittedModel, queries: Sequence[Query] | None, n: int) -> list[Query]:
     if queries is None:
         return fitted.queries[:n]
     missing = [str(q) for q in queries if q not in fitted.index]
@@ -174,7 +174,9 @@ def _chosen(fitted: Fitted, queries: Sequence[Query] | None, n: int) -> list[Que
     return list(queries)
 
 
-def _shared(fitted: Fitted, field: str, query: Query) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _shared(
+    fitted: FittedModel, field: str, query: Query
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if field not in fitted.estimates:
         raise LogevalError(f"{fitted.model} has no such parameter; plot another model")
     estimate, q = fitted.estimates[field], fitted.index[query]
@@ -183,7 +185,7 @@ def _shared(fitted: Fitted, field: str, query: Query) -> tuple[np.ndarray, np.nd
     return value, low, high
 
 
-def _item_field(fitted: Fitted) -> str:
+def _item_field(fitted: FittedModel) -> str:
     fields = [p.field for p in fitted.kind.PARAMETERS if p.kind == "item"]
     if not fields:
         raise LogevalError(f"{fitted.model} has no parameter of items; plot another model")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from logeval import __version__, tables
-from logeval.clicks.collection import Models, read_models
+from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
@@ -67,14 +67,14 @@ def report(
     return Path(out) / "index.html"
 
 
-def _models(given: Path | str | None, runs: Path) -> Models | None:
+def _models(given: Path | str | None, runs: Path) -> FittedModels | None:
     if given is not None:
         return read_models(given)
     named = tables.read_manifest(runs).get("models_folder")
     return read_models(named) if named and (Path(named) / tables.MANIFEST).exists() else None
 
 
-def _log(given: Path | str | None, models: Models | None) -> Log | None:
+def _log(given: Path | str | None, models: FittedModels | None) -> Log | None:
     if given is not None:
         return load(given)
     named = models.manifest.get("log_folder") if models else None

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from logeval import tables
-from logeval.clicks.collection import Models
-from logeval.clicks.fitted import Fitted
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.fitted import FittedModel
 from logeval.evaluation.results import Runs
 from logeval.evaluation.theory import dcm_lower_slope
 from logeval.log.log import Log
@@ -81,7 +81,7 @@ def the_log(page: Page, log: Log) -> None:
     )
 
 
-def the_models(page: Page, models: Models) -> None:
+def the_models(page: Page, models: FittedModels) -> None:
     """The simulators: quality, parameters with intervals, warnings."""
     page.section("The click models")
     summary = models.summary()
@@ -112,7 +112,7 @@ def the_models(page: Page, models: Models) -> None:
     parameters.to_csv(page.folder / "tables" / "parameters.csv", index=False)
 
 
-def _model_figures(page: Page, name: str, fitted: Fitted) -> None:
+def _model_figures(page: Page, name: str, fitted: FittedModel) -> None:
     if "v" in fitted.estimates:
         page.figure(
             f"termination-{name}",

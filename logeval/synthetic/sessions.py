@@ -7,12 +7,15 @@ how much of it is in memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from logeval import seeds
 from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.models import browsing, chain
+from logeval.clicks.models.model import ChainModel
+from logeval.clicks.models.registry import MODELS
 from logeval.synthetic.world import K, World
 
 BATCH = 20_000  # sessions
@@ -126,22 +129,20 @@ def _uniform(query: Ints, version: Ints, salt: int) -> Floats:
 
 def _clicks(world: World, query: Ints, lists: Ints, uniforms: Floats) -> Ints:
     """Clicks of one user per list, by the sampling kernels of the two families of users."""
-    p = world.parameters
-    w = p["w"][lists]
+    kind = MODELS[world.model]
+    values = world.parameters
     clicks = np.zeros(lists.shape, np.int64)
-    if world.model == "PBM":
-        clicks[:] = uniforms < w * p["e"][query]
+    if issubclass(kind, ChainModel):
+        index: dict[str, Any] = {
+            "item": lists,
+            "position": query,
+            "scalar": 0,  # equal for all queries
+        }
+        x = {p.field: values[p.field][index[p.kind]] for p in kind.PARAMETERS}
+        skip, examined = float(kind.formulas.skip(x)), np.empty(len(lists), np.int64)
+        chain.sample_rows(x["w"], kind.formulas.stay(x), skip, uniforms, clicks, examined)
     elif world.model == "UBM":
-        browsing.sample_rows(w, p["e"][0], uniforms, clicks)
+        browsing.sample_rows(values["w"][lists], values["e"][0], uniforms, clicks)
     else:
-        skip = {"DBN": "gamma", "CCM": "tau1"}.get(world.model)
-        stay = {
-            "CM": lambda: np.zeros(w.shape),
-            "DCM": lambda: 1.0 - p["v"][query],
-            "SDBN": lambda: 1.0 - p["s"][lists],
-            "DBN": lambda: p["gamma"][0] * (1.0 - p["s"][lists]),
-            "CCM": lambda: p["tau2"][0] * (1.0 - w) + p["tau3"][0] * w,
-        }[world.model]()
-        examined = np.empty(len(lists), np.int64)
-        chain.sample_rows(w, stay, p[skip][0] if skip else 1.0, uniforms, clicks, examined)
+        clicks[:] = uniforms < values["w"][lists] * values["e"][query]
     return clicks

@@ -17,12 +17,12 @@ from scipy.stats import norm, qmc
 
 from logeval import seeds
 from logeval.arrays import Floats, Ints
-from logeval.clicks.collection import Models
-from logeval.clicks.estimation.estimates import Estimate
-from logeval.clicks.fitted import Fitted
-from logeval.clicks.models.model import Query
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.estimation.estimates import ParameterEstimate
+from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.registry import MODELS
 from logeval.errors import unknown_names
+from logeval.log.queries import Query
 
 K = 10
 MIN_ITEMS, MAX_ITEMS = 12, 800
@@ -70,13 +70,13 @@ class World:
         q = np.arange(len(self.popularity))
         return q // max(self.regions, 1) + 1, q % max(self.regions, 1)
 
-    def models(self) -> Models:
+    def models(self) -> FittedModels:
         """The true models."""
         Q = len(self.popularity)
         query_id, region_id = self.query_keys()
         regions = region_id.tolist() if self.regions else [None] * Q
         unknown = {name: np.full(x.shape, np.nan) for name, x in self.parameters.items()}
-        fitted = Fitted(
+        fitted = FittedModel(
             model=self.model,
             method="truth",
             scope="per-query",
@@ -86,7 +86,7 @@ class World:
             item_ids=np.arange(1, self.first_item[-1] + 1),
             offsets=self.first_item,
             estimates={
-                name: Estimate(x, unknown[name], unknown[name], unknown[name])
+                name: ParameterEstimate(x, unknown[name], unknown[name], unknown[name])
                 for name, x in self.parameters.items()
             },
             unseen_items={
@@ -99,7 +99,7 @@ class World:
                 for p in MODELS[self.model].PARAMETERS
             },
         )
-        return Models({self.model: fitted})
+        return FittedModels({self.model: fitted})
 
 
 def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:

@@ -9,8 +9,9 @@ has one row and one column that stand out: rank1(K, L, p, gap), their equation 8
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -106,6 +107,8 @@ def reward_pairs(A, query, start, u_bar, v_bar, out):
 class Rank1Environment:
     """R replicas of some queries; actions are pairs (R, 2), clicks (R, 1)."""
 
+    distinct = False  # a row and a column may have the same number
+
     def __init__(
         self, problems: Sequence[Rank1Problem], replicas: Sequence[tuple[int, int]], seed: int
     ) -> None:
@@ -113,7 +116,9 @@ class Rank1Environment:
         self.K = problems[0].K
         self.query = np.array([q for q, _ in replicas], dtype=np.int64)
         self.L = np.array([problems[q].L for q, _ in replicas], dtype=np.int64)
+        self.limits = np.stack([self.L, np.full_like(self.L, self.K)], axis=1)
         self.best = np.stack([problems[q].best for q, _ in replicas])
+        self.offers: Mapping[str, Any] = {"free_samples": self.free_samples, "best": self.best}
         self._start = np.cumsum([0, *(p.L for p in problems)], dtype=np.int64)
         self._u_bar = np.concatenate([p.u_bar for p in problems])
         self._v_bar = np.stack([p.v_bar for p in problems])
@@ -128,10 +133,6 @@ class Rank1Environment:
     def rows(self) -> range:
         """The replicas, 0 to R - 1."""
         return range(len(self.replicas))
-
-    def limits(self) -> Ints:
-        """(R, 2) the number of rows and columns."""
-        return np.stack([self.L, np.full_like(self.L, self.K)], axis=1)
 
     def step(self, A: Ints) -> Ints:
         """Show the pairs A (R, 2) to the next users; their clicks (R, 1)."""

@@ -11,7 +11,8 @@ same function, so that the best list has regret exactly 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -102,6 +103,8 @@ class RankingEnvironment:
     query and run, and not on the policy: all policies meet the same ones.
     """
 
+    distinct = True  # the places of a list hold different items
+
     def __init__(
         self, problems: Sequence[Problem], replicas: Sequence[tuple[int, int]], seed: int
     ) -> None:
@@ -109,7 +112,9 @@ class RankingEnvironment:
         self.K = problems[0].K
         self.query = np.array([q for q, _ in replicas], dtype=np.int64)
         self.L = np.array([problems[q].L for q, _ in replicas], dtype=np.int64)
+        self.limits = np.repeat(self.L[:, None], self.K, axis=1)
         self.best = np.stack([problems[q].best for q, _ in replicas])
+        self.offers: Mapping[str, Any] = {"free_samples": self.free_samples, "best": self.best}
         self._start = np.cumsum([0, *(p.L for p in problems)], dtype=np.int64)
         self._users = _family(problems, self.K)
         self._kind = REWARDS.index(problems[0].reward)
@@ -125,10 +130,6 @@ class RankingEnvironment:
     def rows(self) -> range:
         """The replicas, 0 to R - 1."""
         return range(len(self.replicas))
-
-    def limits(self) -> Ints:
-        """(R, K) the number of items."""
-        return np.repeat(self.L[:, None], self.K, axis=1)
 
     def step(self, A: Ints) -> Ints:
         """Show the lists A (R, K) to the next users; their clicks (R, K), reused by the next."""

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from logeval.clicks.collection import models_of_json, read_models
 from logeval.clicks.fit import fit_models
-from logeval.clicks.models.model import Query
 from logeval.clicks.quality.compare import compare_models, score
 from logeval.commands import models as commands
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
+from logeval.log.queries import Query
 from tests.clicks.examples import ALL, random_lists, random_model
 from tests.serps import Serp, sampled_serps, write_serps
 

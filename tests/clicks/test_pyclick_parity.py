@@ -11,8 +11,8 @@ import pytest
 from logeval.clicks.estimation import click_statistics as statistics
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import fit_models
-from logeval.clicks.models.model import Query
 from logeval.clicks.quality import scores as quality
+from logeval.log.queries import Query
 from tests.serps import read_relpred, write_serps
 
 GOLDEN = Path(__file__).parents[1] / "golden"

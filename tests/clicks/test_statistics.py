@@ -8,8 +8,8 @@ import pytest
 from logeval import tables
 from logeval.clicks.estimation.click_statistics import Holdout, fold, training
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.models.model import Query
 from logeval.errors import LogevalError
+from logeval.log.queries import Query
 from tests.serps import Serp, write_serps
 
 SERPS = [

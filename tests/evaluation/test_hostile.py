@@ -11,9 +11,11 @@ PROBLEM = "B_LB(L=8,K=2,p=0.5,gap=0.4)"
 class Worst:
     """The worst list, always."""
 
+    NEEDS = ("best",)
+
     def __init__(self, setting):
         self.A = np.tile(setting.L[:, None] - 1 - np.arange(setting.K), 1)
-        self.best = setting.best
+        self.best = setting.ask("best")
 
     def recommend(self, t):
         return self.A

@@ -11,19 +11,14 @@ RANKING = [name for name in POLICIES if parse_policies([name])[0].track in ("ran
 
 
 def setting_of(environment, horizon, seed=0):
-    return Setting(
-        K=environment.K,
-        L=environment.L,
-        horizon=horizon,
-        generators=[seeds.generator(seed, "test", r) for r in environment.rows],
-        free_samples=environment.free_samples,
-        best=environment.best,
-    )
+    generators = [seeds.generator(seed, "test", r) for r in environment.rows]
+    return Setting.of(environment, horizon, generators)
 
 
 def make(name, environment, horizon, **options):
     spec = parse_policies([name])[0]
-    return spec.cls(setting_of(environment, horizon), **spec.parameters, **options)
+    setting = setting_of(environment, horizon).tell(spec.cls, spec.name)
+    return spec.cls(setting, **spec.parameters, **options)
 
 
 def lists_of(name, problems, replicas, horizon, **options):

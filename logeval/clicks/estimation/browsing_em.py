@@ -16,8 +16,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
-from logeval.clicks.estimation.em import EMResult, run
-from logeval.clicks.estimation.estimates import CAP, Options
+from logeval.clicks.estimation.em import CAP, EMResult, penalty, ratio, run
+from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
 
 
@@ -155,19 +155,6 @@ def fit_mle(cells: Cells, a: Floats, b: Floats, shared: float, options: Options)
     # the line search ends in rounding noise close to the optimum: that is convergence too
     settled = bool(found.success or np.abs(found.jac).max() < 1e-7)
     return EMResult(params, int(found.nit), np.full(cells.G, settled), trace)
-
-
-def penalty(x: Floats, a: Floats | float, b: Floats | float) -> Floats:
-    """a ln(x) + b ln(1 - x), nothing where the pseudo-count is zero."""
-    a, b = np.broadcast_to(a, x.shape), np.broadcast_to(b, x.shape)
-    up = np.log(np.maximum(x, 1e-300), where=a > 0, out=np.zeros(x.shape))
-    return a * up + b * np.log1p(-np.minimum(x, 1 - 1e-16))
-
-
-def ratio(num: Floats, den: Floats) -> Floats:
-    """num / den, 0.5 where nothing was observed, at most 1 - CAP."""
-    value = np.divide(num, den, out=np.full(num.shape, 0.5), where=den > 0)
-    return np.minimum(value, 1.0 - CAP)
 
 
 def variances(

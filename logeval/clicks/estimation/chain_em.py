@@ -1,8 +1,8 @@
 """Exact EM for any chain model (DCM, SDBN, DBN, CCM).
 
-A model says, by ``ChainEM``, how its parameters make a chain and which expected counts
-(successes, trials) each of them has given the ``Tally`` of a chain. The maximisation is then
-(successes + a) / (trials + a + b) for every parameter.
+A model says, by ``ChainEM``, how its parameters make a chain (its ``Formulas``) and which
+expected counts (successes, trials) each of them has, given the ``Tally`` of that chain. The
+maximisation is then (successes + a) / (trials + a + b) for every parameter.
 
 Empirical Bayes fits the Beta of an item parameter x to its counts. Expected counts would not do:
 they look as certain as observed ones, though part of the evidence is missing. So the Beta is
@@ -22,12 +22,12 @@ import numpy as np
 
 from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation import em
-from logeval.clicks.estimation.browsing_em import penalty, ratio
 from logeval.clicks.estimation.chain_inference import Tally, tally
-from logeval.clicks.estimation.chain_information import Local, variances
-from logeval.clicks.estimation.estimates import Fit, Options, around
+from logeval.clicks.estimation.chain_information import Pull, variances
+from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import Prior, item_prior, shared_prior
+from logeval.clicks.models.chain import Formulas, Parameters, spread
 
 ROUNDS = 10
 ROUND_ITERATIONS, ROUND_TOLERANCE = 50, 1e-7
@@ -52,26 +52,46 @@ class Count(NamedTuple):
 Counts = dict[str, Count]
 
 
-def examination(x: em.Params, t: Tally, clicks: Floats) -> Count:
+def examination(x: Parameters, t: Tally, clicks: Floats) -> Count:
     """The counts of attraction: clicks, of expected examinations."""
     return Count(clicks, t.examined, x["w"] ** 2 * (t.examined - t.examined_squared))
 
 
 @dataclass(frozen=True)
 class ChainEM:
-    """A chain model as EM sees it; parameters by field, ``group`` is that of each item.
+    """A chain model as EM sees it.
 
-    ``chain`` gives w (I,), stay_item (I,), stay_position (G, 1) or (G, K), and skip (G,).
+    ``counts`` gets the parameters as each item sees them (``at_items``), the tally, the clicks of
+    each item and its group.
     """
 
     name: str
     items: tuple[str, ...]  # fields of item parameters, the others are shared
-    chain: Callable[[em.Params, Ints], tuple[Floats, Floats, Floats, Floats]]
-    counts: Callable[[em.Params, Tally, Floats, Ints], Counts]  # (x, tally, clicks, group)
-    local: Local
+    formulas: Formulas
+    counts: Callable[[Parameters, Tally, Floats, Ints], Counts]
+    pull: Pull
+
+    def at_items(self, x: em.Params, group: Ints) -> em.Params:
+        """The parameters that each item has: its own, and the scalars of its group."""
+        own = {field: x[field] for field in self.items}
+        scalars = {f: v[group] for f, v in x.items() if f not in self.items and v.ndim == 1}
+        return own | scalars
+
+    def tally(
+        self, data: Patterns, group: Ints, active: Bools, x: em.Params, at_items: em.Params
+    ) -> Tally:
+        """The expected counts of the chain that these parameters make."""
+        G = len(active)
+        shared = {f: v[:, None] if v.ndim == 1 else v for f, v in x.items() if f not in self.items}
+        stay_item = spread(self.formulas.stay_item(at_items), x["w"].shape)
+        stay_position = spread(self.formulas.stay_position(shared), (G, data.K))
+        skip = spread(self.formulas.skip(shared), (G, 1))[:, 0]
+        return tally(data, group, active, x["w"], stay_item, stay_position, skip)
 
 
-def fit_chain(model: ChainEM, data: Patterns, options: Options, start: em.Params) -> Fit:
+def fit_chain(
+    model: ChainEM, data: Patterns, options: Options, start: em.Params
+) -> EstimationResult:
     """Fit by EM from ``start``; shared parameters there have one row per group."""
     G, group = options.groups(data)
     item_group = group[data.item_query]
@@ -80,10 +100,9 @@ def fit_chain(model: ChainEM, data: Patterns, options: Options, start: em.Params
     pseudo = shared_prior(options.smoothing)
 
     def expected(x: em.Params, active: Bools) -> tuple[Tally, Counts]:
-        w, stay_item, stay_position, skip = model.chain(x, item_group)
-        everywhere = np.ascontiguousarray(np.broadcast_to(stay_position, (G, data.K)))
-        t = tally(data, group, active, w, stay_item, everywhere, skip)
-        return t, model.counts(x, t, clicks, item_group)
+        at_items = model.at_items(x, item_group)
+        t = model.tally(data, group, active, x, at_items)
+        return t, model.counts(at_items, t, clicks, item_group)
 
     def maximise(
         x: em.Params, priors: dict[str, Prior], iterations: int, tolerance: float
@@ -96,10 +115,10 @@ def fit_chain(model: ChainEM, data: Patterns, options: Options, start: em.Params
             new = {}
             for field, (successes, trials, _) in counts.items():
                 a, b = weights[field]
-                cost = penalty(x[field], a, b)
+                cost = em.penalty(x[field], a, b)
                 cost = cost if cost.ndim == 1 else cost.sum(axis=1)
                 likelihood += sum_by(groups[field], cost, G)
-                new[field] = ratio(successes + a, trials + a + b)
+                new[field] = em.ratio(successes + a, trials + a + b)
             return new, likelihood
 
         return em.run(step, x, groups, G, iterations, tolerance)
@@ -131,8 +150,8 @@ def fit_chain(model: ChainEM, data: Patterns, options: Options, start: em.Params
     }
     shared = {field: value for field, value in x.items() if field not in model.items}
     items = {field: x[field] for field in model.items}
-    spread = variances(data, group, G, model.local, items, shared, strength)
-    return Fit(
+    spread = variances(data, group, model.formulas, model.pull, items, shared, strength)
+    return EstimationResult(
         {field: around(x[field], spread[field], counts[field].trials) for field in x},
         priors,
         result.iterations,

@@ -20,6 +20,7 @@ from scipy.special import expit, logit
 from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation.inverse import inverse_of
 from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.models.chain import Formulas, Parameters, spread
 
 STEP = 1e-4
 BLOCK = 20_000  # patterns whose Hessians are held at a time
@@ -39,7 +40,7 @@ def gradient_rows(
     dstay: Floats,
     dskip: Floats,
 ) -> None:
-    """d ln P(c) / d w_k, d stay_k and d skip of each pattern; see chain_em for B."""
+    """d ln P(c) / d w_k, d stay_k and d skip of each pattern; see chain_inference for B."""
     K = w.shape[1]
     B = np.empty(K + 1)
     for p in range(w.shape[0]):
@@ -77,24 +78,17 @@ def gradient_rows(
                 slope *= (1.0 - w[p, k]) * go
 
 
-@dataclass(frozen=True)
-class Local:
-    """A model seen from its patterns: how its parameters make chains, and gradients back.
-
-    ``push`` maps the parameters at each pattern, by field: (P, K) for items and positions,
-    (P,) for scalars, to (w, stay, skip); ``pull`` maps them and the gradient in
-    (w, stay, skip) to the gradient in each parameter.
-    """
-
-    push: Callable[[dict[str, Floats]], tuple[Floats, Floats, Floats]]
-    pull: Callable[[dict[str, Floats], Floats, Floats, Floats], dict[str, Floats]]
+# The gradient in each parameter from the parameters and the gradient in w, stay (both (P, K)) and
+# skip (P,): the chain rule through the model's formulas. Parameters of items and positions are
+# (P, K), scalars (P, 1).
+Pull = Callable[[Parameters, Floats, Floats, Floats], dict[str, Floats]]
 
 
 def variances(
     data: Patterns,
     group: Ints,
-    G: int,
-    local: Local,
+    formulas: Formulas,
+    pull: Pull,
     item: dict[str, Floats],
     shared: dict[str, Floats],
     prior: dict[str, Floats],
@@ -106,7 +100,7 @@ def variances(
     out = {name: np.full(v.shape, np.inf) for name, v in (item | shared).items()}
     information = {n: prior[n] * v * (1 - v) for n, v in (item | shared).items()}
     waiting: list[_Part] = []  # of the current group; groups come one after the other
-    for part in _parts(data, group, local, item, shared, information):
+    for part in _parts(data, group, formulas, pull, item, shared, information):
         if waiting and group[part.q] != group[waiting[0].q]:
             _finish(data, group, waiting, list(item), list(shared), information, out)
             waiting = []
@@ -147,7 +141,8 @@ def _finish(
 def _parts(
     data: Patterns,
     group: Ints,
-    local: Local,
+    formulas: Formulas,
+    pull: Pull,
     item: dict[str, Floats],
     shared: dict[str, Floats],
     information: dict[str, Floats],
@@ -161,7 +156,7 @@ def _parts(
         end = max(q + 1, int(np.searchsorted(bounds, bounds[q] + BLOCK, side="right")) - 1)
         block = data.take(by_query[bounds[q] : bounds[end]])
         columns, at, index = _columns(block, group, item, shared)
-        hessian = _hessians(block, local, columns, at, list(item) + list(shared))
+        hessian = _hessians(block, formulas, pull, columns, at, list(item) + list(shared))
         for one in range(q, end):
             rows = slice(bounds[one] - bounds[q], bounds[one + 1] - bounds[q])
             yield _block(data, one, index[rows], hessian[rows], information, list(item), S)
@@ -208,7 +203,8 @@ def _columns(
 
 def _hessians(
     data: Patterns,
-    local: Local,
+    formulas: Formulas,
+    pull: Pull,
     columns: list[Floats],
     at: list[tuple[str, int]],
     names: list[str],
@@ -223,10 +219,12 @@ def _hessians(
             mine = [expit(shifted[c]) for c in range(C) if at[c][0] == name]
             scalar = at[[n for n, _ in at].index(name)][1] < 0
             params[name] = mine[0] if scalar else np.stack(mine, axis=1)
-        w, stay, skip = local.push(params)
+        wide = {n: x[:, None] if x.ndim == 1 else x for n, x in params.items()}
+        w, stay = wide["w"], formulas.stay(wide)
+        skip = spread(formulas.skip(wide), (len(w), 1))[:, 0]
         dw, dstay, dskip = np.empty_like(w), np.empty_like(w), np.empty(len(w))
         gradient_rows(w, stay, skip, data.clicks, data.length, data.last_click, dw, dstay, dskip)
-        pulled = local.pull(params, dw, dstay, dskip)
+        pulled = pull(wide, dw, dstay, dskip)
         parts = [pulled[n] * params[n] * (1 - params[n]) for n in names]
         return np.concatenate([x[:, None] if x.ndim == 1 else x for x in parts], axis=1)
 

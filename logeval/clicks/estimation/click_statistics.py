@@ -19,10 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval import tables
-from logeval.clicks.models.model import Query
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
-from logeval.log.queries import sql_condition
+from logeval.log.queries import Query, sql_condition
 
 MAX_POSITIONS = 50
 _POWERS = "[" + ",".join(f"{1 << k}.0" for k in range(MAX_POSITIONS)) + "]::DOUBLE[]"

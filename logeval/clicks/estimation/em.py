@@ -17,6 +17,7 @@ from logeval.arrays import Bools, Floats, Ints
 
 Params = dict[str, Floats]
 Step = Callable[[Params, Bools], tuple[Params, Floats]]
+CAP = 1e-6  # values stay at most 1 - CAP, so that no observation becomes impossible
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,19 @@ def run(
 
 def _match(on: Bools, value: Floats) -> Bools:
     return on.reshape(on.shape + (1,) * (value.ndim - 1))
+
+
+def penalty(x: Floats, a: Floats | float, b: Floats | float) -> Floats:
+    """a ln(x) + b ln(1 - x), nothing where the pseudo-count is zero."""
+    a, b = np.broadcast_to(a, x.shape), np.broadcast_to(b, x.shape)
+    up = np.log(np.maximum(x, 1e-300), where=a > 0, out=np.zeros(x.shape))
+    return a * up + b * np.log1p(-np.minimum(x, 1 - 1e-16))
+
+
+def ratio(num: Floats, den: Floats) -> Floats:
+    """num / den, 0.5 where nothing was observed, at most 1 - CAP."""
+    value = np.divide(num, den, out=np.full(num.shape, 0.5), where=den > 0)
+    return np.minimum(value, 1.0 - CAP)
 
 
 def warning(model: str, result: EMResult, iterations: int) -> list[str]:

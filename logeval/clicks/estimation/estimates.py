@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import betaincinv, expit, logit
 
 from logeval.arrays import Floats, Ints
+from logeval.clicks.estimation.em import CAP
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import Prior, Smoothing
 
-CAP = 1e-6  # EM values stay at most 1 - CAP, so that no observation becomes impossible
 LEVEL = 0.95
 Z = 1.959963984540054  # the normal quantile of (1 + LEVEL) / 2
 
@@ -35,7 +35,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ParameterEstimate:
     """Values with 95% intervals and the (expected) number of observations; equal shapes."""
 
     value: Floats
@@ -46,10 +46,10 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Fit:
+class EstimationResult:
     """A fitted model: an estimate per parameter, by field, and how the fit went."""
 
-    estimates: dict[str, Estimate]
+    estimates: dict[str, ParameterEstimate]
     priors: dict[str, Prior] = field(default_factory=dict)  # of the item parameters, by field
     iterations: int = 0
     converged: int = 0  # number of groups whose EM converged
@@ -58,7 +58,9 @@ class Fit:
     notes: list[str] = field(default_factory=list)
 
 
-def counted(successes: Floats, trials: Floats, a: Floats | float, b: Floats | float) -> Estimate:
+def counted(
+    successes: Floats, trials: Floats, a: Floats | float, b: Floats | float
+) -> ParameterEstimate:
     """The posterior mean and interval of a probability: Beta(successes + a, failures + b).
 
     Without a prior (a = b = 0) the value is the plain ratio and the interval is Jeffreys'.
@@ -71,10 +73,10 @@ def counted(successes: Floats, trials: Floats, a: Floats | float, b: Floats | fl
     shape_a, shape_b = successes + np.where(flat, 0.5, a), failures + np.where(flat, 0.5, b)
     low = betaincinv(shape_a, shape_b, (1 - LEVEL) / 2)
     high = betaincinv(shape_a, shape_b, (1 + LEVEL) / 2)
-    return Estimate(value, np.minimum(low, value), np.maximum(high, value), trials)
+    return ParameterEstimate(value, np.minimum(low, value), np.maximum(high, value), trials)
 
 
-def around(value: Floats, variance: Floats, observations: Floats) -> Estimate:
+def around(value: Floats, variance: Floats, observations: Floats) -> ParameterEstimate:
     """The interval of a probability from the variance of its logit.
 
     At 0 and 1 the logit has no use; there it is Jeffreys' of no success, or no failure, in all
@@ -95,4 +97,4 @@ def around(value: Floats, variance: Floats, observations: Floats) -> Estimate:
     high = np.where(
         zero, np.maximum(rare[1], value), np.where(one, np.maximum(1 - rare[0], value), high)
     )
-    return Estimate(value, low, high, observations)
+    return ParameterEstimate(value, low, high, observations)

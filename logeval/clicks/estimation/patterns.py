@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
-from logeval.clicks.models.model import Query
+from logeval.log.queries import Query
 
 NO_REGION = np.iinfo(np.int64).min
 

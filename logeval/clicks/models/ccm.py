@@ -18,17 +18,16 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
-from logeval.clicks.estimation.chain_information import Local
-from logeval.clicks.estimation.estimates import Fit, Options
+from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.models.chain import Chain
-from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.clicks.models.chain import Formulas, Parameters
+from logeval.clicks.models.model import ChainModel, Parameter
 
 TAUS = ("tau1", "tau2", "tau3")
 
 
 @dataclass(frozen=True)
-class CCM(ClickModel):
+class CCM(ChainModel):
     """Click chain model of one query."""
 
     w: Floats  # (L,) attraction and relevance
@@ -43,16 +42,14 @@ class CCM(ClickModel):
     )
     rewards = ("clicks", "any-click")
     methods = ("em",)
-
-    @property
-    def users(self) -> Chain:
-        """Going on after a click depends on the item alone."""
-        stay = self.tau2 * (1.0 - self.w) + self.tau3 * self.w
-        one = np.ones(self.K)
-        return Chain(self.w, stay, one, float(self.tau1), np.ones(self.L), 0.0 * one)
+    formulas = Formulas(  # going on after a click depends on the item alone; nobody is satisfied
+        stay_item=lambda x: x["tau2"] * (1.0 - x["w"]) + x["tau3"] * x["w"],
+        skip=lambda x: x["tau1"],
+        sat_position=lambda x: 0.0,
+    )
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Exact EM."""
         G, _ = options.groups(data)
         start = {"w": np.full(data.I, 0.5), "tau1": np.full(G, 0.9)}
@@ -60,35 +57,23 @@ class CCM(ClickModel):
         return fit_chain(CCM_EM, data, options, start)
 
 
-def _push(x: dict[str, Floats]) -> tuple[Floats, Floats, Floats]:
-    w = x["w"]
-    return w, x["tau2"][:, None] * (1.0 - w) + x["tau3"][:, None] * w, x["tau1"]
-
-
-def _pull(x: dict[str, Floats], dw: Floats, dstay: Floats, dskip: Floats) -> dict[str, Floats]:
+def _pull(x: Parameters, dw: Floats, dstay: Floats, dskip: Floats) -> em.Params:
     return {
-        "w": dw + dstay * (x["tau3"] - x["tau2"])[:, None],
+        "w": dw + dstay * (x["tau3"] - x["tau2"]),
         "tau1": dskip,
         "tau2": (dstay * (1.0 - x["w"])).sum(axis=1),
         "tau3": (dstay * x["w"]).sum(axis=1),
     }
 
 
-def _chain(x: em.Params, group: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    w = x["w"]
-    stay = x["tau2"][group] * (1.0 - w) + x["tau3"][group] * w
-    return w, stay, np.ones((len(x["tau1"]), 1)), x["tau1"]
-
-
-def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
-    w, stay, _, tau1 = _chain(x, group)
-    tau3 = x["tau3"][group]
+def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
+    w, tau3, stay = x["w"], x["tau3"], CCM.formulas.stay(x)
     on, off = t.went_on, t.clicked - t.went_on
     if_on = w * tau3 / np.maximum(stay, 1e-300)  # P(relevant | clicked, went on)
     if_off = w * (1.0 - tau3) / np.maximum(1.0 - stay, 1e-300)
     relevant_on, relevant_off = on * if_on, off * if_off
     relevant = relevant_on + relevant_off
-    G = len(tau1)
+    G = len(t.skipped)
     on3, all3 = sum_by(group, relevant_on, G), sum_by(group, relevant, G)
     on2, all2 = sum_by(group, on, G) - on3, sum_by(group, t.clicked, G) - all3
     seen = examination(x, t, clicks)
@@ -102,4 +87,4 @@ def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
     }
 
 
-CCM_EM = ChainEM("CCM", ("w",), _chain, _counts, Local(_push, _pull))
+CCM_EM = ChainEM("CCM", ("w",), CCM.formulas, _counts, _pull)

@@ -12,13 +12,15 @@ satisfies with probability sat_item(a) * sat_position(k).
 | DBN   | 1 - s(a)  | gamma         | gamma | s(a)     | 1            |
 | CCM   | tau2 (1 - w(a)) + tau3 w(a) | 1 | tau1 | 1    | 0            |
 
-Chuklin, Markov, de Rijke: Click Models for Web Search (2015), chapter 3. SDBN is DBN with
-gamma = 1.
+A model writes its row of this table once, as ``Formulas`` of its parameters. Chuklin, Markov,
+de Rijke: Click Models for Web Search (2015), chapter 3. SDBN is DBN with gamma = 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -184,3 +186,49 @@ class Chain:
         kind = ("satisfaction", "clicks", "any-click").index(reward)
         reward_rows(w, stay, self.skip, sat, kind, out)
         return out
+
+
+Parameters = Mapping[str, Any]  # by field; numbers and arrays that broadcast together
+Formula = Callable[[Parameters], Any]
+
+
+def one(x: Parameters) -> float:
+    """The formula of what always happens."""
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """Who goes on, and whom a click satisfies: a model's row of the table above.
+
+    The formulas are evaluated wherever users are needed: on the items and positions of a query
+    (``users``), on all items of a log (EM), and at each position of a list, where going on
+    after a click is the product ``stay`` (intervals, the synthetic log).
+    """
+
+    stay_item: Formula = one
+    stay_position: Formula = one
+    skip: Formula = one
+    sat_item: Formula = one
+    sat_position: Formula = one
+
+    def stay(self, x: Parameters) -> Floats:
+        """P(go on | click) at each position of some lists, in the shape of ``x["w"]``."""
+        return spread(self.stay_item(x) * self.stay_position(x), np.shape(x["w"]))
+
+    def users(self, x: Parameters, K: int) -> Chain:
+        """The users of one query."""
+        L = len(x["w"])
+        return Chain(
+            x["w"],
+            spread(self.stay_item(x), (L,)),
+            spread(self.stay_position(x), (K,)),
+            float(self.skip(x)),
+            spread(self.sat_item(x), (L,)),
+            spread(self.sat_position(x), (K,)),
+        )
+
+
+def spread(value: Floats | float, shape: tuple[int, ...]) -> Floats:
+    """A number or an array in a larger shape, as kernels want it."""
+    return np.ascontiguousarray(np.broadcast_to(value, shape), dtype=np.float64)

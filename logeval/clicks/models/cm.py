@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from logeval.arrays import Floats
-from logeval.clicks.estimation.estimates import Fit, Options, counted
+from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import item_prior
-from logeval.clicks.models.chain import Chain
-from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.clicks.models.chain import Formulas
+from logeval.clicks.models.model import ChainModel, Parameter
 
 
 @dataclass(frozen=True)
-class CM(ClickModel):
+class CM(ChainModel):
     """Cascade model of one query."""
 
     w: Floats  # (L,) attraction
@@ -29,15 +27,10 @@ class CM(ClickModel):
     PARAMETERS = (Parameter("w", "attraction", "item"),)
     rewards = ("satisfaction", "clicks", "any-click")
     methods = ("counting",)
-
-    @property
-    def users(self) -> Chain:
-        """A click ends the search and always satisfies."""
-        one = np.ones(self.L)
-        return Chain(self.w, one, np.zeros(self.K), 1.0, one, np.ones(self.K))
+    formulas = Formulas(stay_position=lambda x: 0.0)  # a click ends the search and satisfies
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Count down to the first click."""
         shown = data.shown
         first = data.first_click[shown.pattern]
@@ -46,4 +39,4 @@ class CM(ClickModel):
         prior = item_prior(options.smoothing, data, clicks, examined)
         of_item = data.item_query
         estimate = counted(clicks, examined, prior.a[of_item], prior.b[of_item])
-        return Fit({"w": estimate}, {"w": prior})
+        return EstimationResult({"w": estimate}, {"w": prior})

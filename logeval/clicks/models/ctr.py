@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from logeval.arrays import Floats, sum_by
-from logeval.clicks.estimation.estimates import Fit, Options, counted
+from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import item_prior, shared_prior
 from logeval.clicks.models.browsing import Browsing
@@ -41,13 +41,13 @@ class GCTR(ClickModel):
         return Browsing(np.full(self.L, float(self.ctr)), _everywhere(self.K))
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Clicks / impressions."""
         G, group = options.groups(data)
         g, prior = group[data.shown.query], shared_prior(options.smoothing)
         clicks = sum_by(g, data.shown.clicks, G)
         shown = sum_by(g, data.shown.count, G)
-        return Fit({"ctr": counted(clicks, shown, prior, prior)})
+        return EstimationResult({"ctr": counted(clicks, shown, prior, prior)})
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class RCTR(ClickModel):
         return Browsing(np.ones(self.L), _everywhere(self.K) * self.ctr[:, None])
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Clicks / impressions at each rank."""
         G, group = options.groups(data)
         prior = shared_prior(options.smoothing)
         cell = group[data.shown.query] * data.K + data.shown.position
         clicks = sum_by(cell, data.shown.clicks, G * data.K).reshape(G, -1)
         shown = sum_by(cell, data.shown.count, G * data.K).reshape(G, -1)
-        return Fit({"ctr": counted(clicks, shown, prior, prior)})
+        return EstimationResult({"ctr": counted(clicks, shown, prior, prior)})
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class DCTR(ClickModel):
         return Browsing(self.ctr, _everywhere(self.K))
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Clicks / impressions of each item."""
         clicks, shown = data.sum_items(data.shown.clicks), data.impressions
         prior = item_prior(options.smoothing, data, clicks, shown)
         of_item = data.item_query
         estimate = counted(clicks, shown, prior.a[of_item], prior.b[of_item])
-        return Fit({"ctr": estimate}, {"ctr": prior})
+        return EstimationResult({"ctr": estimate}, {"ctr": prior})

@@ -12,7 +12,7 @@ was by satisfaction with probability s / (1 - (1 - s) gamma).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,17 +21,16 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
-from logeval.clicks.estimation.chain_information import Local
 from logeval.clicks.estimation.counts import last_clicks, up_to_last_click
-from logeval.clicks.estimation.estimates import Fit, Options, counted
+from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import item_prior
-from logeval.clicks.models.chain import Chain
-from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.clicks.models.chain import Formulas, Parameters
+from logeval.clicks.models.model import ChainModel, Parameter
 
 
 @dataclass(frozen=True)
-class SDBN(ClickModel):
+class SDBN(ChainModel):
     """Simplified DBN of one query."""
 
     w: Floats  # (L,) attraction
@@ -44,14 +43,13 @@ class SDBN(ClickModel):
     )
     rewards = ("satisfaction", "clicks", "any-click")
     methods: ClassVar[tuple[str, ...]] = ("counting", "em")
-
-    @property
-    def users(self) -> Chain:
-        """A satisfied user leaves; all others go on."""
-        return _users(self, 1.0)
+    formulas: ClassVar[Formulas] = Formulas(  # a satisfied user leaves; all others go on
+        stay_item=lambda x: 1.0 - x["s"],
+        sat_item=lambda x: x["s"],
+    )
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Count, or exact EM."""
         if options.method == "em":
             return fit_chain(SDBN_EM, data, options, _start(data))
@@ -67,71 +65,57 @@ class DBN(SDBN):
     name = "DBN"
     PARAMETERS = (*SDBN.PARAMETERS, Parameter("gamma", "continuation", "scalar"))
     methods = ("em",)
-
-    @property
-    def users(self) -> Chain:
-        """A satisfied user leaves; others go on with probability gamma."""
-        return _users(self, float(self.gamma))
+    formulas = replace(  # others go on with probability gamma
+        SDBN.formulas,
+        stay_position=lambda x: x["gamma"],
+        skip=lambda x: x["gamma"],
+    )
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Exact EM."""
         G, _ = options.groups(data)
         return fit_chain(DBN_EM, data, options, {**_start(data), "gamma": np.full(G, 0.9)})
 
 
-def _users(model: SDBN, gamma: float) -> Chain:
-    one = np.ones(model.K)
-    return Chain(model.w, 1.0 - model.s, one * gamma, gamma, model.s, one)
-
-
-def _count(data: Patterns, options: Options) -> Fit:
+def _count(data: Patterns, options: Options) -> EstimationResult:
     estimates, priors = {}, {}
     for field, counts in (("w", up_to_last_click(data)), ("s", last_clicks(data))):
         prior = priors[field] = item_prior(options.smoothing, data, *counts)
         estimates[field] = counted(*counts, prior.a[data.item_query], prior.b[data.item_query])
-    return Fit(estimates, priors, notes=[FORCED])
+    return EstimationResult(estimates, priors, notes=[FORCED])
 
 
 FORCED = (
     "SDBN: counting takes a click at the end of a list for satisfied, which it need not be; "
     "em does not"
 )
-SDBN_LOCAL = Local(
-    push=lambda x: (x["w"], 1.0 - x["s"], np.ones(len(x["w"]))),
-    pull=lambda x, dw, dstay, dskip: {"w": dw, "s": -dstay},
-)
-DBN_LOCAL = Local(
-    push=lambda x: (x["w"], (1.0 - x["s"]) * x["gamma"][:, None], x["gamma"]),
-    pull=lambda x, dw, dstay, dskip: {
-        "w": dw,
-        "s": -dstay * x["gamma"][:, None],
-        "gamma": (dstay * (1.0 - x["s"])).sum(axis=1) + dskip,
-    },
-)
 
 
-def _chain(x: em.Params, group: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    gamma = x["gamma"] if "gamma" in x else np.ones(group.max(initial=0) + 1)
-    return x["w"], 1.0 - x["s"], gamma[:, None], gamma
-
-
-def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
-    _, stay, _, gamma = _chain(x, group)
-    left = 1.0 - stay * gamma[group]
+def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
+    formulas = DBN.formulas if "gamma" in x else SDBN.formulas
+    left = 1.0 - formulas.stay(x)
     by_satisfaction = np.divide(x["s"], left, out=np.zeros(len(left)), where=left > 0)
     satisfied = (t.clicked - t.went_on) * by_satisfaction
     missing = satisfied - by_satisfaction**2 * t.left_squared
     counts = {"w": examination(x, t, clicks), "s": Count(satisfied, t.clicked, missing)}
     if "gamma" in x:
-        went_on = sum_by(group, t.went_on, len(gamma)) + t.skip_went_on
-        asked = sum_by(group, t.clicked - satisfied, len(gamma)) + t.skipped
+        G = len(t.skipped)
+        went_on = sum_by(group, t.went_on, G) + t.skip_went_on
+        asked = sum_by(group, t.clicked - satisfied, G) + t.skipped
         counts["gamma"] = Count(went_on, asked)
     return counts
 
 
-SDBN_EM = ChainEM("SDBN", ("w", "s"), _chain, _counts, SDBN_LOCAL)
-DBN_EM = ChainEM("DBN", ("w", "s"), _chain, _counts, DBN_LOCAL)
+def _pull(x: Parameters, dw: Floats, dstay: Floats, dskip: Floats) -> em.Params:
+    if "gamma" not in x:
+        return {"w": dw, "s": -dstay}
+    through_stay = (dstay * (1.0 - x["s"])).sum(axis=1)
+    return {"w": dw, "s": -dstay * x["gamma"], "gamma": through_stay + dskip}
+
+
+SDBN_EM = ChainEM("SDBN", ("w", "s"), SDBN.formulas, _counts, _pull)
+DBN_EM = ChainEM("DBN", ("w", "s"), DBN.formulas, _counts, _pull)
 
 
 def _start(data: Patterns) -> em.Params:

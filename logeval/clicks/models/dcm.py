@@ -26,17 +26,21 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
-from logeval.clicks.estimation.chain_information import Local
 from logeval.clicks.estimation.counts import up_to_last_click
-from logeval.clicks.estimation.estimates import CAP, Estimate, Fit, Options, counted
+from logeval.clicks.estimation.estimates import (
+    EstimationResult,
+    Options,
+    ParameterEstimate,
+    counted,
+)
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import item_prior, shared_prior
-from logeval.clicks.models.chain import Chain
-from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.clicks.models.chain import Formulas, Parameters
+from logeval.clicks.models.model import ChainModel, Parameter
 
 
 @dataclass(frozen=True)
-class DCM(ClickModel):
+class DCM(ChainModel):
     """Dependent click model of one query."""
 
     w: Floats  # (L,) attraction
@@ -46,21 +50,19 @@ class DCM(ClickModel):
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("v", "termination", "position"))
     rewards = ("satisfaction", "clicks", "any-click")
     methods = ("mle", "em")
-
-    @property
-    def users(self) -> Chain:
-        """A click at k ends the search, satisfied, with probability v(k)."""
-        one = np.ones(self.L)
-        return Chain(self.w, one, 1.0 - self.v, 1.0, one, self.v)
+    formulas = Formulas(  # a click at k ends the search, satisfied, with probability v(k)
+        stay_position=lambda x: 1.0 - x["v"],
+        sat_position=lambda x: x["v"],
+    )
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Guo's counting, or exact EM from there."""
         fit = _exact(data, options) if options.method == "em" else _count(data, options)
         return _settle_last(data, options, fit)
 
 
-def _count(data: Patterns, options: Options) -> Fit:
+def _count(data: Patterns, options: Options) -> EstimationResult:
     clicks, examined = up_to_last_click(data)
     prior = item_prior(options.smoothing, data, clicks, examined)
     of_item = data.item_query
@@ -68,35 +70,31 @@ def _count(data: Patterns, options: Options) -> Fit:
 
     stops, clicked, _ = _terminations(data, options)
     c = shared_prior(options.smoothing)
-    return Fit({"w": w, "v": counted(stops, clicked, c, c)}, {"w": prior})
+    return EstimationResult({"w": w, "v": counted(stops, clicked, c, c)}, {"w": prior})
 
 
-def _chain(x: em.Params, group: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    return x["w"], np.ones(len(x["w"])), 1.0 - x["v"], np.ones(len(x["v"]))
-
-
-def _counts(x: em.Params, t: Tally, clicks: Floats, group: Ints) -> Counts:
+def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
     stops = t.position_clicked - t.position_went_on
     return {"w": examination(x, t, clicks), "v": Count(stops, t.position_clicked)}
 
 
-LOCAL = Local(
-    push=lambda x: (x["w"], 1.0 - x["v"], np.ones(len(x["w"]))),
-    pull=lambda x, dw, dstay, dskip: {"w": dw, "v": -dstay},
-)
-DCM_EM = ChainEM("DCM", ("w",), _chain, _counts, LOCAL)
+def _pull(x: Parameters, dw: Floats, dstay: Floats, dskip: Floats) -> em.Params:
+    return {"w": dw, "v": -dstay}
 
 
-def _exact(data: Patterns, options: Options) -> Fit:
+DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, _pull)
+
+
+def _exact(data: Patterns, options: Options) -> EstimationResult:
     counts = _count(data, options).estimates
     start = {
-        "w": np.clip(counts["w"].value, 0.0, 1.0 - CAP),
+        "w": np.clip(counts["w"].value, 0.0, 1.0 - em.CAP),
         "v": np.clip(counts["v"].value, 0.01, 0.99),  # counting's 1 would never change
     }
     return fit_chain(DCM_EM, data, options, start)
 
 
-def _settle_last(data: Patterns, options: Options, fit: Fit) -> Fit:
+def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> EstimationResult:
     """Of each group, v of the last position with clicks above a list's end, for all below it.
 
     Counting leaves out the clicks at the end of their list; to EM they say nothing anyway.
@@ -121,7 +119,7 @@ def _settle_last(data: Patterns, options: Options, fit: Fit) -> Fit:
     def settled(plain: Floats, better: Floats) -> Floats:
         return np.where(kept, plain, np.take_along_axis(better, source, axis=1))
 
-    estimate = Estimate(
+    estimate = ParameterEstimate(
         settled(v.value, best.value),
         settled(v.low, best.low),
         settled(v.high, best.high),

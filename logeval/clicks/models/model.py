@@ -15,33 +15,17 @@ import numpy as np
 
 from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.chain import Chain, Formulas
 from logeval.clicks.models.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.log.queries import query_key, query_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from logeval.clicks.estimation.estimates import Fit, Options
+    from logeval.clicks.estimation.estimates import EstimationResult, Options
     from logeval.clicks.estimation.patterns import Patterns
 
 Kind = Literal["item", "position", "transition", "scalar"]
-
-
-class Query(NamedTuple):
-    """A query: its id and, where the log has regions, its region."""
-
-    query_id: int
-    region_id: int | None = None
-
-    def __str__(self) -> str:
-        return query_name(self.query_id, self.region_id)
-
-    @classmethod
-    def parse(cls, text: str) -> Query:
-        """The query written as ``9982@0``, or ``9982`` where there is no region."""
-        return cls(*query_key(text))
 
 
 class Parameter(NamedTuple):
@@ -71,7 +55,7 @@ class ClickModel(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Estimate the parameters of all queries in ``data`` in one pass."""
 
     @property
@@ -152,3 +136,15 @@ class ClickModel(ABC):
         if reward not in self.rewards:
             raise unknown_names(f"reward of {self.name}", [reward], self.rewards)
         return reward
+
+
+@dataclass(frozen=True)
+class ChainModel(ClickModel):
+    """A model whose users read from the top; its formulas say who goes on."""
+
+    formulas: ClassVar[Formulas]
+
+    @property
+    def users(self) -> Chain:
+        """The chain of this query."""
+        return self.formulas.users(vars(self), self.K)

@@ -19,7 +19,7 @@ from logeval.arrays import Floats
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.browsing_em import fit_em, fit_mle, fold, variances
 from logeval.clicks.estimation.counts import over_expected_clicks
-from logeval.clicks.estimation.estimates import Fit, Options, around
+from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import Prior, item_prior, shared_prior
 from logeval.clicks.models.browsing import Browsing
@@ -44,7 +44,7 @@ class PBM(ClickModel):
         return Browsing(self.w, np.repeat(self.e[:, None], self.K + 1, axis=1))
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """EM or direct maximisation, then the scale."""
         G, group = options.groups(data)
         cells = fold(data, data.shown.position, data.K, G, group)
@@ -74,7 +74,7 @@ class PBM(ClickModel):
             "w": around(w, var_w, seen_i),
             "e": around(e, var_e.reshape(G, -1), seen_j.reshape(G, -1)),
         }
-        return Fit(
+        return EstimationResult(
             estimates,
             {"w": prior},
             result.iterations,

@@ -15,7 +15,7 @@ from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.browsing_em import fit_em, fold, variances
 from logeval.clicks.estimation.counts import over_expected_clicks
-from logeval.clicks.estimation.estimates import Fit, Options, around
+from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import item_prior, shared_prior
 from logeval.clicks.models.browsing import Browsing
@@ -40,7 +40,7 @@ class UBM(ClickModel):
         return Browsing(self.w, self.e)
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> Fit:
+    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """EM."""
         G, group = options.groups(data)
         K = data.K
@@ -63,7 +63,7 @@ class UBM(ClickModel):
             "w": around(w, var_w, seen_i),
             "e": around(*(x.reshape(G, K, K + 1) for x in (e, var_e, seen_j))),
         }
-        return Fit(
+        return EstimationResult(
             estimates,
             {"w": prior},
             result.iterations,

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from logeval import tables
-from logeval.clicks.collection import Models, read_models
+from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.estimation import click_statistics as statistics
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import fit_models, read_patterns
-from logeval.clicks.models.model import Query
 from logeval.clicks.quality.score_table import quality_table
 from logeval.clicks.quality.scores import MEASURES, Score, score_model
 from logeval.errors import LogevalError
+from logeval.log.queries import Query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def compare_models(
 
 
 def score(
-    models: Models | Path | str,
+    models: FittedModels | Path | str,
     log: Any,
     *,
     known_queries: bool = False,
@@ -105,7 +105,7 @@ def score(
     Items and queries the models have never seen get the prior's values; ``known_queries``
     leaves out SERPs of other queries.
     """
-    fitted = models if isinstance(models, Models) else read_models(models)
+    fitted = models if isinstance(models, FittedModels) else read_models(models)
     path = Path(getattr(log, "path", log))
     data = patterns_of(statistics.fold(path))
     if known_queries:

@@ -16,7 +16,7 @@ import numpy as np
 
 from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.fitted import UNSEEN, Fitted
+from logeval.clicks.fitted import UNSEEN, FittedModel
 
 FLOOR = 1e-6
 BINS = (1, 10, 100, 1000, 10_000)  # SERPs of a query in the training part
@@ -68,7 +68,7 @@ def at_ranks(sums: Floats) -> Floats:
         return np.exp2(-np.stack([marginal, conditional]) / np.where(serps > 0, serps, np.nan))
 
 
-def score_model(fitted: Fitted, data: Patterns) -> Score:
+def score_model(fitted: FittedModel, data: Patterns) -> Score:
     """Score a model on patterns, which may have items and queries it has never seen."""
     marginal = np.zeros(data.items.shape)
     conditional = np.zeros(data.items.shape)

@@ -66,8 +66,8 @@ class PairIndex:
     KIND: ClassVar[int]
 
     def __init__(self, setting: Setting, *, lazy: bool = True) -> None:
-        self._K, self._lazy = setting.K, lazy
-        n = setting.L * setting.K
+        self._K, self._lazy = int(setting.columns[0]), lazy
+        n = setting.rows * setting.columns
         self._arms = ManyArms(n)
         pairs = [g.permutation(m) for g, m in zip(setting.generators, n, strict=True)]
         self._pair = np.concatenate(pairs)
@@ -159,8 +159,8 @@ class UCB1Elim:
     TRACK: ClassVar[str] = "rank1"
 
     def __init__(self, setting: Setting) -> None:
-        n = setting.L * setting.K
-        self._K, self._n = setting.K, max(setting.horizon, 3)
+        n = setting.rows * setting.columns
+        self._K, self._n = int(setting.columns[0]), max(setting.horizon, 3)
         self._start = np.concatenate([[0], np.cumsum(n)]).astype(np.int64)
         self._left = np.concatenate(
             [g.permutation(m) for g, m in zip(setting.generators, n, strict=True)]

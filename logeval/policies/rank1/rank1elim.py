@@ -126,7 +126,7 @@ class Rank1Elimination:
     KIND: ClassVar[int]
 
     def __init__(self, setting: Setting) -> None:
-        R, K, L = setting.R, setting.K, setting.L
+        R, K, L = setting.R, int(setting.columns[0]), setting.rows
         self._log_n = math.log(max(setting.horizon, 3))
         self._start = np.concatenate([[0], np.cumsum(L)]).astype(np.int64)
         self._h_U = np.concatenate([np.arange(n) for n in L])

@@ -237,8 +237,8 @@ class TS:
     TRACK: ClassVar[str] = "rank1"
 
     def __init__(self, setting: Setting) -> None:
-        n = setting.L * setting.K
-        self._K, G = setting.K, len(TARGETS)
+        n = setting.rows * setting.columns
+        self._K, G = int(setting.columns[0]), len(TARGETS)
         self._start = np.concatenate([[0], np.cumsum(n)]).astype(np.int64)
         self._block_start = np.concatenate([[0], np.cumsum(-(-n // BLOCK))]).astype(np.int64)
         N = self._start[-1]

@@ -86,6 +86,7 @@ class Cascade:
     """
 
     PARAMETERS: ClassVar = {"order": str, "init": ("sample", "rounds")}
+    NEEDS: ClassVar = ("free_samples",)
     KIND: ClassVar[int]
     FEEDBACK: ClassVar[int]
 
@@ -105,7 +106,8 @@ class Cascade:
         self._A = np.empty((setting.R, setting.K), dtype=np.int64)
         if not self._rounds:
             self._arms.T[:] = 1.0
-            free = [setting.free_samples(r, 1)[0] for r in range(setting.R)]
+            free_samples = setting.ask("free_samples")
+            free = [free_samples(r, 1)[0] for r in range(setting.R)]
             starts = np.repeat(self._arms.start[:-1], setting.L)
             self._arms.S[:] = np.concatenate(free)[starts + self._item]
 

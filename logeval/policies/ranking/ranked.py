@@ -85,6 +85,7 @@ class Ranked:
     """
 
     PARAMETERS: ClassVar = {"collision": ("best", "random"), "init": ("sample", "rounds")}
+    NEEDS: ClassVar = ("free_samples",)
     KIND: ClassVar[int]
 
     def __init__(
@@ -102,10 +103,11 @@ class Ranked:
         self._no_uniforms = np.empty((R, 0))
         if not self._rounds:
             self._arms.T[:] = 1.0
+            free_samples = setting.ask("free_samples")
             first = np.concatenate([[0], np.cumsum(setting.L)])
             for r in range(R):
                 items = self._item[first[r] : first[r + 1]]
-                free = setting.free_samples(r, K)[:, items]
+                free = free_samples(r, K)[:, items]
                 self._arms.S[K * first[r] : K * first[r + 1]] = free.ravel()
 
     def recommend(self, t: int) -> Ints:
