@@ -76,7 +76,7 @@ class CTS:
         self._labels = places(setting, order)
         self._last = feedback == "last"
         self._betas = uniform_betas(R, L)
-        self._uniforms = Uniforms(setting.generators, L)
+        self._uniforms = Uniforms(setting.generators, setting.L)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._theta = np.empty(K)
         self._A = np.empty((R, K), dtype=np.int64)

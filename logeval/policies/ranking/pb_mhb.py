@@ -133,7 +133,7 @@ class PBMHB:
             theta[r, : setting.L[r]] = generator.random(setting.L[r])
             kappa[r, 1:] = generator.random(K - 1)
         self._particle = Particle(theta, kappa)
-        self._uniforms = Uniforms(setting.generators, 2 * (L + K - 1))
+        self._uniforms = Uniforms(setting.generators, 2 * (setting.L + K - 1))
         self._largest, self._value = np.empty(K, dtype=np.int64), np.empty(K)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._A = np.empty((R, K), dtype=np.int64)

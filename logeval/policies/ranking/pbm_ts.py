@@ -187,7 +187,7 @@ class PBMTS:
         self._views = views(setting, kappa)
         self._lag = lag_of(kappa, lag)
         self._posteriors = flat(R, L)
-        self._uniforms = Uniforms(setting.generators, L)
+        self._uniforms = Uniforms(setting.generators, setting.L)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._theta = np.empty(K)
         self._A = np.empty((R, K), dtype=np.int64)

@@ -73,11 +73,9 @@ def quantile(a, b, u):
         bend = (a - 1.0) / x - (b - 1.0) / (1.0 - x)
         step /= max(1.0 - 0.5 * step * bend, 0.5)
         new = x - step
-        if not low < new < high:
-            new = 0.5 * (low + high)
-        x = new
-        if abs(step) < 1e-8 * x * (1.0 - x):  # the next error is that of Halley's method, cubed
-            break
+        if abs(step) < 1e-6 * x * (1.0 - x):  # the error that is left is cubed
+            return new
+        x = new if low < new < high else 0.5 * (low + high)
     return x
 
 

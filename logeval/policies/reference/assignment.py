@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """The best assignment of items to positions by shortest augmenting paths."""
 
 from __future__ import annotations

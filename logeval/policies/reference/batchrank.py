@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """BatchRank (Zoghi et al., ICML 2017), Algorithms 1 to 4."""
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ import numpy as np
 
 from logeval.policies.reference.blocks import shuffle_first
 from logeval.policies.reference.kl import budget, kl_ucb
+from logeval.policies.reference.places import Places
 
 
 class Batch:
@@ -57,21 +59,22 @@ class Batch:
         return [Batch(self.positions, kept, self.stage + 1)]
 
 
-class BatchRank:
-    """One replica; ``u`` are 2 K uniforms."""
+class BatchRank(Places):
+    """``u`` are 2 K uniforms."""
 
-    def __init__(self, K, L, horizon):
-        self.K, self.n = K, horizon
-        self.batches = [Batch(list(range(K)), list(range(L)))]
+    def __init__(self, replica, *, order="descending"):
+        super().__init__(replica, order)
+        self.uniforms = replica.uniforms(2 * self.K)
+        self.batches = [Batch(list(range(self.K)), list(range(self.L)))]
 
-    def recommend(self, t, u):
+    def choose(self, t, u):
         A = np.empty(self.K, dtype=int)
         for batch in self.batches:
             k = batch.positions
             A[k] = batch.display(u[k], u[self.K + np.array(k)])
         return A
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         after = []
         for batch in self.batches:
             k, n = batch.positions, batch.n

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """What TopRank and UniRank share: blocks of a relation, and lists in random order."""
 
 from __future__ import annotations

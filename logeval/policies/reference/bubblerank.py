@@ -1,17 +1,21 @@
+# mypy: allow-untyped-defs
 """BubbleRank (Li et al., UAI 2019), Algorithm 1."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from logeval.policies.ranking.cascade import positions
+
 
 class BubbleRank:
-    """One replica; ``u`` are K uniforms, that of a pair is the one at its upper place."""
+    """A base list; of K uniforms, that of a pair is the one at its upper place."""
 
-    def __init__(self, base, horizon):
-        self.base = list(base)
-        self.log_delta = 4 * np.log(horizon)  # log(1 / delta)
-        L = max(self.base) + 1
+    def __init__(self, replica, *, items="all", order="descending"):
+        L, self.positions = replica.L, positions(order, replica.K)
+        self.base = replica.base_list()[self.positions].tolist()
+        self.log_delta = 4 * np.log(replica.n)  # log(1 / delta)
+        self.uniforms = replica.uniforms(replica.K)
         self.s, self.m = np.zeros((L, L)), np.zeros((L, L))
 
     def sure(self, i, j):
@@ -20,14 +24,17 @@ class BubbleRank:
     def pairs(self, t):
         return range(t % 2, len(self.base) - 1, 2)
 
-    def recommend(self, t, u):
-        A = list(self.base)
+    def recommend(self, t):
+        A, u = list(self.base), self.uniforms.at(t)[0]
         for k in self.pairs(t):
             if not self.sure(A[k], A[k + 1]) and u[k] < 0.5:
                 A[k], A[k + 1] = A[k + 1], A[k]
-        return np.array(A)
+        shown = np.empty(len(A), dtype=np.int64)
+        shown[self.positions] = A
+        return shown
 
     def update(self, t, A, clicks):
+        A, clicks = A[self.positions], np.asarray(clicks)[self.positions]
         for k in self.pairs(t):
             i, j, gain = A[k], A[k + 1], int(clicks[k]) - int(clicks[k + 1])
             self.s[i, j] += gain

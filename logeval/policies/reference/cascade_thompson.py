@@ -1,9 +1,12 @@
+# mypy: allow-untyped-defs
 """CTS and TS-Cascade (Zhong, Cheung, Tan, JMLR 2021)."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.special import betaincinv, ndtri
+
+from logeval.policies.reference.places import Places
 
 
 def examined(clicks, feedback="first"):
@@ -14,37 +17,39 @@ def examined(clicks, feedback="first"):
     return (clicked[0] if feedback == "first" else clicked[-1]) + 1
 
 
-class CTS:
-    """One replica; ``u`` are L uniforms."""
+class CTS(Places):
+    """Beta posteriors; ``u`` are L uniforms."""
 
-    def __init__(self, K, L, feedback="first"):
-        self.K, self.feedback = K, feedback
-        self.S, self.N = np.zeros(L), np.zeros(L)
+    def __init__(self, replica, *, feedback="first", order="descending"):
+        super().__init__(replica, order)
+        self.uniforms, self.feedback = replica.uniforms(self.L), feedback
+        self.S, self.N = np.zeros(self.L), np.zeros(self.L)
 
-    def recommend(self, t, u):
-        theta = betaincinv(1 + self.S, 1 + self.N - self.S, u[: len(self.S)])
+    def choose(self, t, u):
+        theta = betaincinv(1 + self.S, 1 + self.N - self.S, u)
         return np.argsort(-theta, kind="stable")[: self.K]
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         end = examined(clicks, self.feedback)
         self.N[A[:end]] += 1
         self.S[A[:end]] += clicks[:end]
 
 
-class TSCascade:
-    """One replica; ``u`` is one uniform."""
+class TSCascade(Places):
+    """One Gaussian for all items; ``u`` is one uniform."""
 
-    def __init__(self, K, L):
-        self.K = K
-        self.S, self.N = np.zeros(L), np.zeros(L)
+    def __init__(self, replica, *, order="descending"):
+        super().__init__(replica, order)
+        self.uniforms = replica.uniforms(1)
+        self.S, self.N = np.zeros(self.L), np.zeros(self.L)
 
-    def recommend(self, t, u):
+    def choose(self, t, u):
         Z, log = ndtri(u[0]), np.log(t + 1)
         m = np.divide(self.S, self.N, out=np.zeros_like(self.S), where=self.N > 0)
         sd = np.maximum(np.sqrt(m * (1 - m) * log / (self.N + 1)), log / (self.N + 1))
         return np.argsort(-(m + Z * sd), kind="stable")[: self.K]
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         end = examined(clicks)
         self.N[A[:end]] += 1
         self.S[A[:end]] += clicks[:end]

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """GRAB and S-GRAB (Gauthier, Gaudel, Fromont, Lompo: Parametric graph for unimodal ranking bandit,
 ICML 2021), and KL-CombUCB1 (Combes et al. 2015, as they use it)."""
 
@@ -10,17 +11,21 @@ import numpy as np
 
 from logeval.policies.reference.assignment import Leader
 from logeval.policies.reference.kl import index, kl_ucb
+from logeval.policies.reference.places import Places
 
 
-class GRAB:
-    """One replica; ``first`` is the leader of round 1."""
+class GRAB(Places):
+    """GRAB; the first leader is random, as labels are."""
 
-    def __init__(self, K, L, first, neighbours="chain"):
-        self.K, self.L, self.neighbours = K, L, neighbours
+    neighbours = "chain"
+
+    def __init__(self, replica):
+        super().__init__(replica)
+        K, L = self.K, self.L
         self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
-        self.leader = Leader(first)
+        self.leader = Leader(np.arange(K))
         self.tau = Counter()
-        self.gamma = L - 1 if neighbours == "chain" else K * (2 * L - K - 1) // 2
+        self.gamma = L - 1 if self.neighbours == "chain" else K * (2 * L - K - 1) // 2
 
     def rho(self):
         return np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
@@ -44,7 +49,7 @@ class GRAB:
                 other[a] = item
                 yield other
 
-    def recommend(self, t, u=None):
+    def choose(self, t, u):
         A, rho, k = self.leader.A, self.rho(), np.arange(self.K)
         tau = self.tau[tuple(A)]
         self.tau[tuple(A)] += 1
@@ -59,25 +64,32 @@ class GRAB:
                 played, best = other, gain
         return played.copy()
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         k = np.arange(self.K)
         self.S[A, k] += clicks
         self.T[A, k] += 1
         self.leader.update(self.rho())
 
 
-class KLCombUCB1:
+class SGRAB(GRAB):
+    """S-GRAB: all exchanges and replacements."""
+
+    neighbours = "all"
+
+
+class KLCombUCB1(Places):
     """The best assignment of KL-UCB indices at budget log n."""
 
-    def __init__(self, K, L, horizon, first):
-        self.K, self.L, self.budget = K, L, np.log(horizon)
+    def __init__(self, replica):
+        super().__init__(replica)
+        K, L, self.budget = self.K, self.L, np.log(self.n)
         self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
-        self.list = Leader(first)
+        self.list = Leader(np.arange(K))
 
-    def recommend(self, t, u=None):
+    def choose(self, t, u):
         return self.list.A.copy()
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         k = np.arange(self.K)
         self.S[A, k] += clicks
         self.T[A, k] += 1

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """KL-UCB indices by bisection."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """PB-MHB (Gauthier, Gaudel, Fromont, IDA 2021)."""
 
 from __future__ import annotations
@@ -5,14 +6,20 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from logeval.policies.reference.places import Places
 
-class PBMHB:
-    """One replica; ``u`` are 2 (K - 1) uniforms for kappa, then 2 L for theta."""
 
-    def __init__(self, K, L, theta, kappa, c=1000.0, prior="flat"):
-        self.K, self.L, self.c = K, L, c
+class PBMHB(Places):
+    """A particle; ``u`` are 2 (K - 1) uniforms for kappa, then 2 L for theta."""
+
+    def __init__(self, replica, *, c=1000.0, prior="flat", first=1):
+        others = [k for k in range(1, replica.K + 1) if k != first]
+        super().__init__(replica, ">".join(str(k) for k in [first, *others]))
+        K, L, self.c = self.K, self.L, c
         self.extra = 0.5 if prior == "half" else 0.0
-        self.theta, self.kappa = np.array(theta, dtype=float), np.array(kappa, dtype=float)
+        self.theta = replica.generator.random(L)
+        self.kappa = np.concatenate([[1.0], replica.generator.random(K - 1)])
+        self.uniforms = replica.uniforms(2 * (L + K - 1))
         self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
 
     def move(self, x, sd, u, other, S, N):
@@ -24,7 +31,7 @@ class PBMHB:
         log_ratio += b @ np.log(np.where(b > 0, (1 - y * other) / (1 - x * other), 1.0))
         return y if np.log(u[1]) < log_ratio else x
 
-    def recommend(self, t, u):
+    def choose(self, t, u):
         sd = self.c / np.sqrt(t)
         for i in range(self.L):
             v = u[2 * (self.K - 1) + 2 * i :]
@@ -39,7 +46,7 @@ class PBMHB:
         A[np.argsort(-self.kappa, kind="stable")] = largest
         return A
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         k = np.arange(self.K)
         self.S[A, k] += clicks
         self.N[A, k] += 1

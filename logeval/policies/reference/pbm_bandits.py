@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """PBM-UCB and PBM-PIE (Lagree, Vernade, Cappe, NeurIPS 2016), BC-MPTS (Komiyama et al., 2015)."""
 
 from __future__ import annotations
@@ -6,15 +7,16 @@ import numpy as np
 from scipy.special import betaincinv
 
 from logeval.policies.reference.kl import kl
+from logeval.policies.reference.places import Places
 
 
-class PBM:
-    """Clicks S and views N of items at positions; ``kappa`` None is estimated from them."""
+class PBM(Places):
+    """Clicks S and views N of items at positions."""
 
-    def __init__(self, K, L, kappa=None, lag=1):
-        self.K, self.L, self.lag = K, L, lag
-        self.estimated = kappa is None
-        self.kappa = np.ones(K) if kappa is None else np.asarray(kappa, dtype=float)
+    def __init__(self, replica, *, kappa="known", lag=1):
+        super().__init__(replica)
+        K, L, self.lag, self.estimated = self.K, self.L, lag, kappa == "estimated"
+        self.kappa = np.ones(K) if self.estimated else replica.examination()
         self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
 
     def sums(self):
@@ -32,7 +34,7 @@ class PBM:
         A[np.argsort(-self.kappa, kind="stable")] = items
         return A
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         k = np.arange(self.K)
         self.S[A, k] += clicks
         self.N[A, k] += 1
@@ -42,11 +44,13 @@ class PBM:
 
 
 class PBMUCB(PBM):
-    def __init__(self, K, L, kappa=None, lag=1, eps=0.0):
-        super().__init__(K, L, kappa, lag)
+    """The largest upper confidence bounds."""
+
+    def __init__(self, replica, *, kappa="known", lag=1, eps=0.0):
+        super().__init__(replica, kappa=kappa, lag=lag)
         self.eps = eps
 
-    def recommend(self, t, u=None):
+    def choose(self, t, u):
         _, N, looked = self.sums()
         delta = (1 + self.eps) * np.log(t)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -59,9 +63,10 @@ class PBMUCB(PBM):
 class PBMPIE(PBM):
     """``u`` are two uniforms: whether to explore, and what."""
 
-    def __init__(self, K, L, horizon, kappa=None, lag=1, eps=0.0):
-        super().__init__(K, L, kappa, lag)
-        self.budget = (1 + eps) * np.log(horizon)
+    def __init__(self, replica, *, kappa="known", lag=1, eps=0.0):
+        super().__init__(replica, kappa=kappa, lag=lag)
+        self.uniforms = replica.uniforms(2)
+        self.budget = (1 + eps) * np.log(self.n)
 
     def better(self, x):
         """Whether U_i >= x, for every item."""
@@ -75,7 +80,7 @@ class PBMPIE(PBM):
             slope = np.where(seen, rise - S / x, 0.0).sum(axis=1)
         return (slope <= 0) | (phi <= self.budget)
 
-    def recommend(self, t, u):
+    def choose(self, t, u):
         if t <= self.L:
             return self.onto_positions((t - 1 + np.arange(self.K)) % self.L)
         theta = self.theta()
@@ -89,11 +94,15 @@ class PBMPIE(PBM):
 
 
 class BCMPTS(PBM):
-    """``u`` are L uniforms."""
+    """Beta draws; ``u`` are L uniforms."""
 
-    def recommend(self, t, u):
+    def __init__(self, replica, *, kappa="known", lag=1):
+        super().__init__(replica, kappa=kappa, lag=lag)
+        self.uniforms = replica.uniforms(self.L)
+
+    def choose(self, t, u):
         failures = sum(
             np.maximum(0, self.kappa[k] * self.N[:, k] - self.S[:, k]) for k in range(self.K)
         )
-        theta = betaincinv(1 + self.S.sum(axis=1), 1 + failures, u[: self.L])
+        theta = betaincinv(1 + self.S.sum(axis=1), 1 + failures, u)
         return self.onto_positions(np.argsort(-theta, kind="stable")[: self.K])

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """PBM-TS (Lagree, Vernade, Cappe, NeurIPS 2016), with tabulated posteriors."""
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ CELLS, DROP, RISEN = 128, 32.0, 18.0
 
 
 class PBMTS(PBM):
-    """One replica; ``u`` are L uniforms."""
+    """Posterior draws; ``u`` are L uniforms."""
 
-    def __init__(self, K, L, kappa=None, lag=1):
-        super().__init__(K, L, kappa, lag)
-        self.cells = [(0.0, 1.0)] * L
+    def __init__(self, replica, *, kappa="known", lag=1):
+        super().__init__(replica, kappa=kappa, lag=lag)
+        self.uniforms = replica.uniforms(self.L)
+        self.cells = [(0.0, 1.0)] * self.L
 
     def log_density(self, i, x):
         S, missed = self.S[i].sum(), self.N[i] - self.S[i]
@@ -63,7 +65,7 @@ class PBMTS(PBM):
             return False
         return (below > -RISEN).sum() >= CELLS // 2
 
-    def recommend(self, t, u):
+    def choose(self, t, u):
         theta = np.empty(self.L)
         for i in range(self.L):
             low, high = self.cells[i]
@@ -74,9 +76,9 @@ class PBMTS(PBM):
             )
         return self.onto_positions(np.argsort(-theta, kind="stable")[: self.K])
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         before = self.kappa
-        super().update(t, A, clicks)
+        super().learn(t, A, clicks)
         if self.estimated and self.kappa is not before:
             for i in range(self.L):
                 self.lay(i)

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """TopRank (Lattimore et al., NeurIPS 2018), Algorithm 1."""
 
 from __future__ import annotations
@@ -7,25 +8,27 @@ import math
 import numpy as np
 
 from logeval.policies.reference.blocks import displayed, peel, shuffle_first
+from logeval.policies.reference.places import Places
 
 
-class TopRank:
-    """One replica; ``u`` are the K uniforms of a step."""
+class TopRank(Places):
+    """Blocks of items; ``u`` are K uniforms."""
 
     c = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))
 
-    def __init__(self, K, L, horizon):
-        self.K, self.L, self.n = K, L, horizon
+    def __init__(self, replica, *, order="descending"):
+        super().__init__(replica, order)
+        L, self.uniforms = self.L, replica.uniforms(self.K)
         self.S, self.N = np.zeros((L, L)), np.zeros((L, L))
         self.beats = np.zeros((L, L), dtype=bool)
         self.blocks = [np.arange(L)]
 
-    def recommend(self, t, u):
+    def choose(self, t, u):
         for start, block in displayed(self.blocks, self.K):
             shuffle_first(block, u[start:])
         return np.concatenate(self.blocks)[: self.K]
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         C = np.zeros(self.L)
         C[A] = clicks
         for _, block in displayed(self.blocks, self.K):

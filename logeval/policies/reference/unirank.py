@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """UniRank (Gauthier, Gaudel, Fromont: UniRank, ICML 2022)."""
 
 from __future__ import annotations
@@ -8,13 +9,16 @@ import numpy as np
 
 from logeval.policies.reference.blocks import displayed, peel, shuffle_first
 from logeval.policies.reference.kl import index
+from logeval.policies.reference.places import Places
 
 
-class UniRank:
-    """One replica; ``u`` are the K uniforms of a step."""
+class UniRank(Places):
+    """A leading partition and its neighbours; ``u`` are K uniforms."""
 
-    def __init__(self, K, L, optimism="none"):
-        self.K, self.L, self.optimism = K, L, optimism
+    def __init__(self, replica, *, order="descending", optimism="none"):
+        super().__init__(replica, order)
+        self.uniforms, self.optimism = replica.uniforms(self.K), optimism
+        L = self.L
         self.S, self.T = np.zeros((L, L)), np.zeros((L, L))
         self.tau = Counter()  # how often each partition was the leader
 
@@ -25,7 +29,7 @@ class UniRank:
             beats &= self.S**2 > self.T * np.log(np.log(t + 3))
         return peel(beats)
 
-    def recommend(self, t, u):
+    def choose(self, t, u):
         leader = self.leader(t)
         block_of = np.empty(self.L, dtype=int)
         for b, block in enumerate(leader):
@@ -51,7 +55,7 @@ class UniRank:
             shuffle_first(block, u[start:])
         return np.concatenate(self.played)[: self.K]
 
-    def update(self, t, A, clicks):
+    def learn(self, t, A, clicks):
         C = np.zeros(self.L)
         C[A] = clicks
         for _, block in displayed(self.played, self.K):
