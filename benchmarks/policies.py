@@ -18,9 +18,10 @@ from logeval.evaluation.loop import run
 from logeval.policies.ranking.exp3 import auer_gamma
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
+from logeval.tracks.meters import Meters
 from logeval.tracks.problems import b_lb
-from logeval.tracks.rank1 import Rank1Environment, needle
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.rank1 import RANK1, Rank1Environment, needle
+from logeval.tracks.ranking import RANKING, RankingEnvironment
 
 SIZES = ((16, 4), (100, 10), (871, 10))
 PAIR_SIZES = ((32, 32), (871, 10))
@@ -95,7 +96,7 @@ def pair_kernel(name: str, L: int, K: int, horizon: int, replicas: int, **option
     setting = Setting.of(users, horizon, generators).tell(spec.cls, spec.name)
     policy = spec.cls(setting, **options)
     start = time.perf_counter()
-    run(users, policy, [horizon])
+    run(users, policy, Meters(RANK1.meters, users, policy, [horizon]), [horizon])
     return horizon * replicas / (time.perf_counter() - start)
 
 
@@ -131,7 +132,7 @@ def kernel(name: str, L: int, K: int, horizon: int, replicas: int, **options: bo
     setting = Setting.of(users, horizon, generators).tell(spec.cls, spec.name)
     policy = spec.cls(setting, **options)
     start = time.perf_counter()
-    run(users, policy, [horizon])
+    run(users, policy, Meters(RANKING.meters, users, policy, [horizon]), [horizon])
     return horizon * replicas / (time.perf_counter() - start)
 
 

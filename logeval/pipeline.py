@@ -278,7 +278,13 @@ def _function(stage: str) -> Callable[..., Any]:
 
 
 def _parameters(stage: str) -> Sequence[str]:
-    return list(inspect.signature(_function(stage)).parameters)
+    parameters = inspect.signature(_function(stage)).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+    if stage == "fit-models":
+        from logeval.clicks.models.registry import option_names
+
+        names += option_names()
+    return names
 
 
 def _stamp(path: Path) -> list[Any]:

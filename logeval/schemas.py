@@ -67,12 +67,7 @@ MODELS = pa.schema(
             nullable=True,
         ),
         _field("region_id", pa.int64(), "region of the query", nullable=True),
-        _field(
-            "parameter",
-            pa.string(),
-            "attraction, termination, examination, ...; positions: the longest list of the query "
-            "and, as observations, its SERPs; items: an item of a model without item parameters",
-        ),
+        _field("parameter", pa.string(), "attraction, termination, examination, ..."),
         _field(
             "item_id",
             pa.int64(),
@@ -103,6 +98,30 @@ MODELS = pa.schema(
         ),
     ],
     metadata={"doc": "One row per parameter of a click model."},
+)
+
+QUERIES = pa.schema(
+    [
+        _field("model", pa.string(), "click model"),
+        _field("query_id", pa.int64(), "query"),
+        _field("region_id", pa.int64(), "region of the query", nullable=True),
+        _field(
+            "serps",
+            pa.int64(),
+            "number of SERPs the model was fitted to; null where it was not fitted to a log",
+            nullable=True,
+        ),
+        _field("positions", pa.int32(), "K: the longest list of the query"),
+        _field("items", pa.list_(pa.int64()), "its items, the most shown first"),
+        _field(
+            "base",
+            pa.list_(pa.int64()),
+            "the list shown most often, which may hold items that were dropped as rarely shown; "
+            "of a synthetic log, the first page of the production ranking; null where unknown",
+            nullable=True,
+        ),
+    ],
+    metadata={"doc": "One row per click model and query it was fitted to, beside `models`."},
 )
 
 QUALITY = pa.schema(
@@ -193,6 +212,7 @@ TABLES: dict[str, pa.Schema] = {
     "serps": SERPS,
     "click_statistics": CLICK_STATISTICS,
     "models": MODELS,
+    "queries": QUERIES,
     "quality": QUALITY,
     "runs": RUNS,
     "hardness": HARDNESS,

@@ -27,7 +27,7 @@ LISTS += ["RankedKL-UCB(collision=random)", "RankedKL-UCB(init=rounds)", "Ranked
 LISTS += ["RankedExp3(collision=random)"]
 PAIRS = ["Rank1ElimKL", "Rank1Elim", "UCB1Elim", "UCB1", "KL-UCB", "TS"]
 ENDS = ["Random", "Oracle"]
-ITEMS_AND_POSITIONS = ["positions", "items"]  # rows of the models table that are not parameters
+ITEMS_AND_POSITIONS = ["positions", "items"]  # rows of an older models table, not parameters
 
 
 def write(folder: Path) -> None:
@@ -70,12 +70,11 @@ def compare(before: Path, after: Path) -> int:
 
 def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataFrame]]:
     found = []
-    for name in ("demo/log", "demo/log/truth"):
-        found.append((name, _rows(before / name), _rows(after / name)))
+    name = "demo/log/serps"
+    found.append((name, _rows(before / name), _rows(after / name)))
     for old in sorted(before.glob("**/models.parquet")):
         name = old.relative_to(before)
-        if "truth" not in name.parts:
-            found.append((str(name), _parameters(old), _parameters(after / name)))
+        found.append((str(name), _parameters(old), _parameters(after / name)))
     for kind in ("demo/runs", "runs-*"):
         folders = [
             sorted(
@@ -95,8 +94,8 @@ def _rows(path: Path) -> pd.DataFrame:
     if not files:
         return pd.DataFrame()
     table = ds.dataset(files).to_table()
-    return table.to_pandas().map(
-        lambda v: tuple(v) if hasattr(v, "__len__") and not isinstance(v, str) else v
+    return table.to_pandas().map(  # a list as text: the nan of one list is not that of another
+        lambda v: repr(list(v)) if hasattr(v, "__len__") and not isinstance(v, str) else v
     )
 
 

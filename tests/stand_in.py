@@ -9,7 +9,8 @@ import numpy as np
 
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
-from logeval.tracks.problems import Problem
+from logeval.tracks.fitted import fitted_queries
+from logeval.tracks.problems import RankingProblem, ranking_problems
 
 NAMES = ("CM", "DCM", "DBN", "CCM", "PBM", "UBM")
 
@@ -61,9 +62,14 @@ def models(name: str, lengths, K: int, seed: int = 0):
     return [(name, f"{7 + i}@0", stand_in(name, L, K, seed + i)) for i, L in enumerate(lengths)]
 
 
-def large_dcm(L: int, K: int, seed: int = 0) -> Problem:
+def lists(models, positions=None, reward=None, queries=None) -> list[RankingProblem]:
+    """Their problems in the ranking track."""
+    return ranking_problems(fitted_queries(models, positions, reward, queries), reward)
+
+
+def large_dcm(L: int, K: int, seed: int = 0) -> RankingProblem:
     """A DCM whose best list has a closed form: too large for brute force."""
     rng = np.random.default_rng([seed, L])
     w, v = rng.beta(1, 8, L), np.sort(rng.random(K))[::-1]
     users = Chain(w, np.ones(L), 1 - v, 1.0, np.ones(L), v)
-    return Problem("DCM", f"L{L}", users, np.argsort(-w)[:K], "satisfaction")
+    return RankingProblem("DCM", f"L{L}", users, np.argsort(-w)[:K], "satisfaction")

@@ -1,8 +1,8 @@
 """A collection of fitted click models: what ``fit_models`` returns and simulators read.
 
-On disk it is a folder with ``models.parquet`` (schema ``tables.MODELS``) and a manifest; the
-same rows can be written as JSON, and read from there, so that parameters from elsewhere can
-be used. Nothing is ever pickled.
+On disk it is a folder with ``models.parquet`` (one row per parameter), ``queries.parquet`` (one
+row per model and query) and a manifest. The same rows can be written as JSON, and read from there,
+so that parameters from elsewhere can be used. Nothing is ever pickled.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import pyarrow as pa
 
 from logeval import tables
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.model_rows import fitted_of_rows
+from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
+from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
+from logeval.schemas import MODELS, QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +48,7 @@ class FittedModels:
     def __getitem__(self, key: tuple[str, Query | str]) -> ClickModel:
         name, query = key
         fitted = self.named(name)
-        query = Query.parse(query) if isinstance(query, str) else query
+        query = Query.of(query)
         if query not in fitted.index:
             known = ", ".join(str(q) for q in fitted.queries[:5])
             raise LogevalError(f"{name} was not fitted for query {query}; it was for {known}, ...")
@@ -65,8 +67,12 @@ class FittedModels:
         return list(dict.fromkeys(q for f in self.fitted.values() for q in f.queries))
 
     def arrow(self) -> pa.Table:
-        """The rows of all models."""
-        return pa.concat_tables([f.rows() for f in self.fitted.values()])
+        """The parameters of all models, as in ``models.parquet``."""
+        return pa.concat_tables([parameter_rows(f) for f in self.fitted.values()])
+
+    def query_table(self) -> pa.Table:
+        """The queries of all models, as in ``queries.parquet``."""
+        return pa.concat_tables([query_rows(f) for f in self.fitted.values()])
 
     def table(self) -> pd.DataFrame:
         """One row per parameter, with its interval."""
@@ -95,45 +101,60 @@ class FittedModels:
 
         chosen = None
         if queries is not None:
-            chosen = [Query.parse(q) if isinstance(q, str) else q for q in queries]
+            chosen = [Query.of(q) for q in queries]
         return plot_parameters(self.named(model), what, chosen, ax)
 
     def write(self, out: Path | str) -> None:
         """Write the folder."""
         with tables.staged(out) as folder:
-            tables.write_parquet(self.arrow(), folder / "models.parquet")
+            self.write_tables(folder)
             tables.write_manifest(folder, self.manifest or _manifest_of(self))
 
+    def write_tables(self, folder: Path) -> None:
+        """Write the tables into a folder that is being staged."""
+        tables.write_parquet(self.arrow(), folder / "models.parquet")
+        tables.write_parquet(self.query_table(), folder / "queries.parquet")
+
     def to_json(self) -> str:
-        """The rows as JSON; nulls are left out."""
-        rows = [{k: v for k, v in row.items() if v is not None} for row in self.arrow().to_pylist()]
-        return json.dumps({"table": "models", "rows": rows})
+        """The rows of both tables as JSON; nulls are left out."""
+        found = {"table": "models", "rows": self.arrow(), "queries": self.query_table()}
+        return json.dumps({k: v if isinstance(v, str) else _pylist(v) for k, v in found.items()})
 
 
 def read_models(folder: Path | str) -> FittedModels:
     """The models of a folder that ``fit-models`` or ``models import`` wrote."""
     folder = Path(folder)
     manifest = tables.read_manifest(folder)
-    reports = manifest.get("models", {})
-    fitted = fitted_of_rows(tables.read_table(folder, "models"), str(folder / "models.parquet"))
-    return FittedModels(
-        {n: _with_report(f, reports.get(n, {})) for n, f in fitted.items()}, manifest
-    )
+    rows = tables.read_table(folder, "models")
+    if not (folder / "queries.parquet").exists():
+        raise LogevalError(
+            f"{folder}: there is no queries.parquet here; the models were written by an older "
+            "version: fit them again"
+        )
+    queries = tables.read_table(folder, "queries")
+    fitted = fitted_of_rows(rows, queries, str(folder / "models.parquet"))
+    for name, report in manifest.get("models", {}).items():
+        if name in fitted:
+            fitted[name].report.update(report)
+    return FittedModels(fitted, manifest)
 
 
 def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
     """Models from rows as ``to_json`` writes them.
 
     Needed in each row: model, parameter, value, and of query_id, region_id, item_id, position
-    and previous those that apply. Method and scope default to ``truth`` and ``per-query``.
+    and previous those that apply. Method and scope default to ``truth`` and ``per-query``. Without
+    ``queries``, a query has the items and positions that its rows speak of.
     """
     try:
-        rows = json.loads(text)
-        rows = rows["rows"] if isinstance(rows, dict) else rows
-        names = set(tables.MODELS.names)
-        unknown = {key for row in rows for key in row} - names
-        rows = [{"method": "truth", "scope": "per-query", **row} for row in rows]
-        table = pa.Table.from_pylist(rows, schema=tables.MODELS)
+        given = json.loads(text)
+        given = given if isinstance(given, dict) else {"rows": given}
+        rows = [{"method": "truth", "scope": "per-query", **row} for row in given["rows"]]
+        listed = list(given["queries"]) if "queries" in given else None
+        unknown = {key for row in rows for key in row} - set(MODELS.names)
+        unknown |= {key for row in listed or [] for key in row} - set(QUERIES.names)
+        table = _table(rows, MODELS)
+        queries = None if listed is None else _table(listed, QUERIES)
     except (ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise LogevalError(
             f"{source}: not rows of the models table ({error}); write "
@@ -143,14 +164,21 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
     if unknown:
         raise LogevalError(
             f"{source}: unknown columns {', '.join(sorted(unknown))}; there are "
-            f"{', '.join(tables.MODELS.names)}"
+            f"{', '.join(MODELS.names)}; of queries, {', '.join(QUERIES.names)}"
         )
-    return FittedModels(fitted_of_rows(table, source))
+    return FittedModels(fitted_of_rows(table, queries, source))
 
 
-def _with_report(fitted: FittedModel, report: dict[str, Any]) -> FittedModel:
-    fitted.report.update(report)
-    return fitted
+def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """The rows as Arrow, which would cut fractions off whole numbers."""
+    for name in (f.name for f in schema if pa.types.is_integer(f.type)):
+        if any(isinstance(row.get(name), float) and row[name] % 1 for row in rows):
+            raise ValueError(f"{name} must be a whole number")
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _pylist(table: pa.Table) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if v is not None} for row in table.to_pylist()]
 
 
 def _manifest_of(models: FittedModels) -> tables.Manifest:

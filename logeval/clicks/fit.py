@@ -3,31 +3,106 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from logeval import tables
+from logeval.arrays import Bools
 from logeval.clicks.collection import FittedModels, read_models
-from logeval.clicks.estimation import click_statistics as statistics
+from logeval.clicks.estimation.click_statistics import fold, held_out_rows, training_rows
 from logeval.clicks.estimation.estimates import EstimationResult, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.priors import check
 from logeval.clicks.fitted import SCOPES, FittedModel, averaged
-from logeval.clicks.models.registry import MODELS, model_names
-from logeval.clicks.quality import scores as quality
+from logeval.clicks.models.registry import MODELS, check_options, model_names
+from logeval.clicks.quality.scores import score_model
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.progress import Progress
 
-LAST = ("previous", "raw")
 METHODS = {method for model in MODELS.values() for method in model.methods}
 
 
+@dataclass(frozen=True)
+class FitPlan:
+    """What is to be fitted, to which part of a log, and how; see ``fit_models``."""
+
+    models: list[str]
+    method: str | None = None
+    scope: str = "per-query"
+    smoothing: str = "empirical-bayes"
+    top_queries: int | None = None
+    queries: list[Query] | None = None
+    min_impressions: int = 0
+    holdout: str | float | None = None
+    iterations: int = Options.iterations
+    tolerance: float = Options.tolerance
+    seed: int = 0
+    options: Mapping[str, str] = field(default_factory=dict)  # of single models
+
+    @classmethod
+    def of(
+        cls, models: str | Iterable[str], *, queries: Iterable[Query | str] | None, **more: Any
+    ) -> FitPlan:
+        """A plan from what users give, with its names checked."""
+        names = model_names([models] if isinstance(models, str) else models)
+        chosen = None if queries is None else [Query.of(q) for q in queries]
+        own = {name: more.pop(name) for name in list(more) if name not in cls.__annotations__}
+        plan = cls(names, queries=chosen, options=check_options(names, own), **more)
+        if plan.method is not None and plan.method not in METHODS:
+            raise unknown_names("method", [plan.method], METHODS)
+        if plan.scope not in SCOPES:
+            raise unknown_names("scope", [plan.scope], SCOPES)
+        check(plan.smoothing)
+        return plan
+
+    def arguments(self) -> dict[str, Any]:
+        """The plan as a manifest records it."""
+        queries = None if self.queries is None else [str(q) for q in self.queries]
+        holdout = None if self.holdout is None else str(self.holdout)
+        return {**vars(self), "queries": queries, "holdout": holdout, "options": dict(self.options)}
+
+    def patterns(self, log: Log) -> tuple[Patterns, Patterns | None]:
+        """Training and held-out patterns of a log."""
+        table = fold(
+            log,
+            queries=self.queries,
+            top_queries=self.top_queries,
+            holdout=self.holdout,
+            seed=self.seed,
+        )
+        train, rest = training_rows(table), held_out_rows(table)
+        if not train.num_rows:
+            raise LogevalError(
+                f"{log.path}: there are no SERPs to fit; check --queries and --holdout"
+            )
+        if self.holdout is None:
+            return patterns_of(train), None
+        if not rest.num_rows:
+            raise LogevalError(f"{log.path}: --holdout {self.holdout} leaves no SERPs to score")
+        return patterns_of(train), patterns_of(rest)
+
+    def fit(self, name: str, data: Patterns) -> FittedModel:
+        """One of the models, fitted to patterns."""
+        methods = MODELS[name].methods
+        options = Options(
+            self.method if self.method in methods else methods[0],
+            self.scope,
+            check(self.smoothing),
+            self.iterations,
+            self.tolerance,
+            self.options,
+        )
+        return fit_one(name, data, options, self.min_impressions)
+
+
 def fit_models(
-    log: Any,
+    log: Log | Path | str,
     models: str | Iterable[str],
     *,
     method: str | None = None,
@@ -39,99 +114,53 @@ def fit_models(
     holdout: str | float | None = None,
     iterations: int = Options.iterations,
     tolerance: float = Options.tolerance,
-    last_termination: str = Options.last_termination,
     out: Path | str | None = None,
     seed: int = 0,
     quiet: bool = False,
+    **options: str,
 ) -> FittedModels:
     """Fit one or more click models to the SERPs of a log.
 
     ``log`` is the folder of an ingested log, or what ``logeval.load`` gives. ``method`` applies
-    to the models that have it; the others use their own. With ``holdout`` (a share of the
+    to the models that have it; the others use their own. So do ``options``, which a model declares
+    (``OPTIONS``), as ``last_termination="raw"`` of the DCM. With ``holdout`` (a share of the
     sessions such as 0.1, or ``"days:25-27"``) the rest is fitted and the held-out part scored.
     With ``out`` the models are written there, unless they are there already.
     """
-    names = model_names([models] if isinstance(models, str) else models)
-    if method is not None and method not in METHODS:
-        raise unknown_names("method", [method], METHODS)
-    for kind, value, known in (
-        ("scope", scope, SCOPES),
-        ("last termination", last_termination, LAST),
-    ):
-        if value not in known:
-            raise unknown_names(kind, [value], known)
-    path = Path(getattr(log, "path", log))
-    tables.read_manifest(path)
-    chosen = (
-        None if queries is None else [Query.parse(q) if isinstance(q, str) else q for q in queries]
+    plan = FitPlan.of(
+        models,
+        method=method,
+        scope=scope,
+        smoothing=smoothing,
+        top_queries=top_queries,
+        queries=queries,
+        min_impressions=min_impressions,
+        holdout=holdout,
+        iterations=iterations,
+        tolerance=tolerance,
+        seed=seed,
+        **options,
     )
-    arguments = {
-        "models": names,
-        "method": method,
-        "scope": scope,
-        "smoothing": check(smoothing),
-        "top_queries": top_queries,
-        "queries": None if chosen is None else [str(q) for q in chosen],
-        "min_impressions": min_impressions,
-        "holdout": None if holdout is None else str(holdout),
-        "iterations": iterations,
-        "tolerance": tolerance,
-        "last_termination": last_termination,
-        "seed": seed,
-    }
-    inputs = [{"log": tables.checksum(path / tables.MANIFEST)}]
-    manifest = tables.manifest_of("fit-models", arguments, inputs)
+    log = load(log)
+    inputs = [{"log": tables.checksum(log.path / tables.MANIFEST)}]
+    manifest = tables.manifest_of("fit-models", plan.arguments(), inputs)
     if out is not None and tables.same_work(Path(out), manifest):
         return read_models(out)
 
-    data, held_out = read_patterns(path, chosen, top_queries, holdout, seed)
+    data, held_out = plan.patterns(log)
     fitted = {}
-    with Progress("fit", total=len(names), unit="models", quiet=quiet) as progress:
-        for name in names:
-            methods = MODELS[name].methods
-            options = Options(
-                method if method in methods else methods[0],
-                scope,
-                check(smoothing),
-                iterations,
-                tolerance,
-                last_termination,
-            )
-            fitted[name] = fit_one(name, data, options, min_impressions)
+    with Progress("fit", total=len(plan.models), unit="models", quiet=quiet) as progress:
+        for name in plan.models:
+            fitted[name] = plan.fit(name, data)
             if held_out is not None:
-                score = quality.score_model(fitted[name], held_out)
-                fitted[name].report.update(score.headline())
+                fitted[name].report.update(score_model(fitted[name], held_out).headline())
             progress.advance(1)
     manifest["models"] = {name: f.report for name, f in fitted.items()}
-    manifest["log_folder"] = str(path)
+    manifest["log_folder"] = str(log.path)
     result = FittedModels(fitted, manifest)
     if out is not None:
         result.write(out)
     return result
-
-
-def read_patterns(
-    path: Path,
-    queries: list[Query] | None,
-    top_queries: int | None,
-    holdout: str | float | None,
-    seed: int,
-) -> tuple[Patterns, Patterns | None]:
-    """Training and held-out patterns of a log."""
-    table = statistics.fold(
-        path, queries=queries, top_queries=top_queries, holdout=holdout, seed=seed
-    )
-    train = statistics.training(table)
-    if not train.num_rows:
-        raise LogevalError(f"{path}: there are no SERPs to fit; check --queries and --holdout")
-    data = patterns_of(train)
-    held_out = None
-    if holdout is not None:
-        rest = statistics.training(table, held_out=True)
-        if not rest.num_rows:
-            raise LogevalError(f"{path}: --holdout {holdout} leaves no SERPs to score")
-        held_out = patterns_of(rest)
-    return data, held_out
 
 
 def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 0) -> FittedModel:
@@ -182,6 +211,7 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
         estimates,
         unseen_items,
         unseen_query,
+        data.base,
         report,
     )
 
@@ -200,7 +230,7 @@ def _prior(fit: EstimationResult, field: str, data: Patterns) -> dict[str, Any]:
     return {"log": [round(prior.log_a, 6), round(prior.log_b, 6)], "queries": by_query}
 
 
-def _kept(estimate: ParameterEstimate, keep: np.ndarray) -> ParameterEstimate:
+def _kept(estimate: ParameterEstimate, keep: Bools) -> ParameterEstimate:
     raw = None if estimate.raw is None else estimate.raw[keep]
     return ParameterEstimate(
         estimate.value[keep],

@@ -1,4 +1,4 @@
-"""One click model fitted to many queries: flat arrays, its rows in the models table, and back.
+"""One click model fitted to many queries, as flat arrays.
 
 Item parameters are numbered through over all queries, as in ``Patterns``. Besides the fitted
 values there are those for what was never seen: an item of a known query (the prior's mean), and
@@ -12,9 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from logeval import tables
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.models.model import ClickModel, Parameter
@@ -22,8 +20,6 @@ from logeval.clicks.models.registry import MODELS
 from logeval.log.queries import Query
 
 SCOPES = ("per-query", "pooled")
-POSITIONS = "positions"  # the row with K, the longest list of a query, and its SERPs
-ITEMS = "items"  # rows that keep the items of a model without parameters of items
 UNSEEN = -1  # the id of the stand-in for items never seen
 
 
@@ -36,12 +32,13 @@ class FittedModel:
     scope: str
     queries: list[Query]
     positions: Ints  # (Q,) longest list
-    serps: Floats  # (Q,) number of SERPs fitted
+    serps: Floats  # (Q,) number of SERPs fitted; nan where it was not fitted to a log
     item_ids: Ints  # (I,)
     offsets: Ints  # (Q + 1,)
     estimates: dict[str, ParameterEstimate]  # by field: (I,), (G, K), (G, K, K + 1) or (G,)
     unseen_items: dict[str, Floats]  # item parameters by field: (Q,)
     unseen_query: dict[str, Any]  # every parameter by field: scalar, (K,) or (K, K + 1)
+    base: Ints | None = None  # (Q, K) ids of the list shown most often, -1 beyond its end
     report: dict[str, Any] = field(default_factory=dict)  # iterations, convergence, notes, ...
 
     @property
@@ -53,6 +50,11 @@ class FittedModel:
     def index(self) -> dict[Query, int]:
         """The place of each query."""
         return {query: q for q, query in enumerate(self.queries)}
+
+    @property
+    def item_query(self) -> Ints:
+        """The query of each (query, item) pair, (I,)."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
     def group(self, q: int) -> int:
         """The set of shared parameters that query q uses."""
@@ -91,101 +93,6 @@ class FittedModel:
             for p in self.kind.PARAMETERS
         }
         return self.kind(items=np.array([UNSEEN]), K=K or own, **values)
-
-    def rows(self) -> pa.Table:
-        """The rows of the models table."""
-        parts = [self._position_rows()]
-        if not any(p.kind == "item" for p in self.kind.PARAMETERS):
-            n = len(self.item_ids)
-            parts.append(
-                self._rows(ITEMS, self._of_item(), n, item_id=self.item_ids, value=np.ones(n))
-            )
-        for p in self.kind.PARAMETERS:
-            parts.append(self._item_rows(p) if p.kind == "item" else self._shared_rows(p))
-            parts.append(self._unseen_rows(p))
-        return pa.concat_tables(parts)
-
-    def _rows(self, parameter: str, q: Ints | None, n: int, **columns: Any) -> pa.Table:
-        ids = np.array([query.query_id for query in self.queries], dtype=np.int64)
-        regions = [query.region_id for query in self.queries]
-        full: dict[str, Any] = {
-            "model": pa.repeat(self.model, n),
-            "method": pa.repeat(self.method, n),
-            "scope": pa.repeat(self.scope, n),
-            "parameter": pa.repeat(parameter, n),
-        }
-        if q is not None:
-            full["query_id"] = ids[q]
-            full["region_id"] = pa.array(regions, pa.int64()).take(pa.array(q))
-        full |= columns
-        arrays = []
-        for f in tables.MODELS:
-            given = full.get(f.name)
-            if given is None:
-                arrays.append(pa.nulls(n, f.type))
-            elif isinstance(given, np.ndarray) and given.dtype.kind == "f":
-                arrays.append(pa.array(given, f.type, mask=np.isnan(given)))
-            else:
-                arrays.append(pa.array(given, f.type))
-        return pa.table(arrays, schema=tables.MODELS)
-
-    def _position_rows(self) -> pa.Table:
-        Q = len(self.queries)
-        K = self.positions.astype(np.float64)
-        return self._rows(POSITIONS, np.arange(Q), Q, value=K, observations=self.serps)
-
-    def _item_rows(self, p: Parameter) -> pa.Table:
-        q = self._of_item()
-        columns = _columns(self.estimates[p.field], np.arange(len(q)))
-        return self._rows(p.name, q, len(q), item_id=self.item_ids, **columns)
-
-    def _of_item(self) -> Ints:
-        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
-
-    def _shared_rows(self, p: Parameter) -> pa.Table:
-        value = self.estimates[p.field].value
-        G = len(value)
-        pooled = self.scope == "pooled"
-        longest = np.full(G, self.positions.max(initial=1)) if pooled else self.positions
-        if p.kind == "scalar":
-            at: tuple[Ints, ...] = (np.arange(G),)
-            columns: dict[str, Any] = {}
-        elif p.kind == "position":
-            at = np.nonzero(np.arange(value.shape[1]) < longest[:, None])
-            columns = {"position": at[1] + 1}
-        else:
-            k, r = np.arange(value.shape[1])[:, None], np.arange(value.shape[2])
-            at = np.nonzero((r <= k) & (k < longest[:, None, None]))
-            columns = {"position": at[1] + 1, "previous": at[2]}
-        columns |= _columns(self.estimates[p.field], at)
-        return self._rows(p.name, None if pooled else at[0], len(at[0]), **columns)
-
-    def _unseen_rows(self, p: Parameter) -> pa.Table:
-        """Rows without an item, or without a query, for what was never seen."""
-        value = np.asarray(self.unseen_query[p.field], dtype=np.float64)
-        if p.kind == "item":
-            known, Q = self.unseen_items[p.field], len(self.queries)
-            rows = self._rows(p.name, np.arange(Q), Q, value=known)
-            return pa.concat_tables([rows, self._rows(p.name, None, 1, value=value.reshape(1))])
-        if self.scope == "pooled":
-            return tables.MODELS.empty_table()
-        if p.kind == "scalar":
-            return self._rows(p.name, None, 1, value=value.reshape(1))
-        if p.kind == "position":
-            K = np.arange(1, len(value) + 1)
-            return self._rows(p.name, None, len(value), value=value, position=K)
-        k, r = np.tril_indices(len(value))
-        return self._rows(p.name, None, len(k), value=value[k, r], position=k + 1, previous=r)
-
-
-def _columns(estimate: ParameterEstimate, at: Any) -> dict[str, Floats]:
-    columns = {
-        name: np.asarray(getattr(estimate, name))[at]
-        for name in ("value", "low", "high", "observations")
-    }
-    if estimate.raw is not None:
-        columns["raw"] = estimate.raw[at]
-    return columns
 
 
 def _sized(p: Parameter, value: Any, own: int, K: int) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.fitted import FittedModel, averaged
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError
-from logeval.log.log import load
+from logeval.log.log import Log, load
 from logeval.log.queries import Query
 
 # our field -> the name of PyClick's parameter
@@ -53,7 +54,7 @@ def _module(name: str) -> Any:
         ) from None
 
 
-def to_sessions(log: Any, queries: Iterable[Query] | None = None) -> list[Any]:
+def to_sessions(log: Log | Path | str, queries: Iterable[Query] | None = None) -> list[Any]:
     """The SERPs of a log as PyClick's SearchSession objects; test SERPs are left out.
 
     Their query is written as ``9982@0``, so that regions stay apart.
@@ -63,7 +64,7 @@ def to_sessions(log: Any, queries: Iterable[Query] | None = None) -> list[Any]:
     wanted = None if queries is None else set(queries)
     out = []
     columns = ["query_id", "region_id", "test", "items", "clicks"]
-    for file in load(getattr(log, "path", log)).files:
+    for file in load(log).files:
         for row in pq.read_table(file, columns=columns).to_pylist():
             query = Query(row["query_id"], row["region_id"])
             if row["test"] or (wanted is not None and query not in wanted):

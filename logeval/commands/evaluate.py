@@ -38,10 +38,11 @@ def evaluate(
     horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 10_000,
     runs: Annotated[int, typer.Option(help="Runs of each query.")] = 5,
     track: Annotated[
-        str | None, typer.Option(help="ranking or rank1; default: the policies' own.")
+        str | None,
+        typer.Option(help="One track only, as rank1; default: the policies' own."),
     ] = None,
     positions: Annotated[
-        int | None, typer.Option(help="Length of the lists; default: the model's.")
+        int | None, typer.Option(help="Length of the lists; default: the shortest model's.")
     ] = None,
     queries: Annotated[
         str | None, typer.Option(help="Only these queries, 9982@0,4411@0; default: all.")
@@ -90,6 +91,8 @@ def evaluate(
         out=out,
         quiet=quiet,
     )
+    for note in done.notes:
+        typer.echo(f"note: {note}", err=True)
     typer.echo(summary_text(done))
     tracks = done.table()["track"].nunique() > 1
     if tracks:
@@ -236,6 +239,8 @@ def summary_text(runs: Runs) -> str:
 
 def relative_text(runs: Runs) -> str:
     """All tracks on one axis, as a table for people."""
+    from logeval.tracks.registry import TRACKS
+
     found = runs.relative()
     several = found["simulator"].nunique() > 1
     shown = {
@@ -248,10 +253,14 @@ def relative_text(runs: Runs) -> str:
             f"{a:.2%} .. {b:.2%}" for a, b in zip(found["low"], found["high"], strict=True)
         ],
     }
-    return (
-        "\nAll tracks on one axis: regret / optimal reward of the list, of the pair of the rank-1 "
-        "track,\nand of the pair that a list shows at the most examined position (top pair)\n"
-        + type(found)(shown).to_string(index=False)
+    meanings = {r.name: r.meaning for track in TRACKS.values() for r in track.rewards}
+    legend = [f"  {name}: of {meanings[name]}" for name in sorted(set(found["reward"]))]
+    return "\n".join(
+        [
+            "\nAll tracks on one axis: regret / optimal reward",
+            *legend,
+            type(found)(shown).to_string(index=False),
+        ]
     )
 
 

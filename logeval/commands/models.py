@@ -31,6 +31,10 @@ TopQueries = Annotated[int | None, typer.Option(help="Only the most frequent que
 Queries = Annotated[
     str | None, typer.Option(help="Only these queries, as 9982,98435@1 (with its region).")
 ]
+ModelOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Option of a model: last_termination=raw (DCM); several times for more."),
+]
 MinImpressions = Annotated[int, typer.Option(help="Drop items shown less often than this.")]
 Iterations = Annotated[int, typer.Option(help="EM stops after this many.", min=1)]
 Tolerance = Annotated[float, typer.Option(help="EM stops at this relative change of likelihood.")]
@@ -65,9 +69,8 @@ def fit_models(
     ] = None,
     iterations: Iterations = 10_000,
     tolerance: Tolerance = 1e-9,
-    last_termination: Annotated[
-        str, typer.Option(help="v of the DCM's last position: previous (v_{K-1}) or raw.")
-    ] = "previous",
+    option: ModelOption = None,
+    last_termination: Annotated[str | None, typer.Option(hidden=True)] = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -90,10 +93,10 @@ def fit_models(
         holdout=holdout,
         iterations=iterations,
         tolerance=tolerance,
-        last_termination=last_termination,
         out=out,
         seed=seed,
         quiet=quiet,
+        **_options(option, last_termination),
     )
     summary = models.summary()
     if as_json:
@@ -274,6 +277,17 @@ def _names(model: list[str]) -> list[str]:
     from logeval.clicks.models.registry import MODELS
 
     return list(MODELS) if [m.lower() for m in model] == ["all"] else model
+
+
+def _options(given: list[str] | None, last_termination: str | None) -> dict[str, str]:
+    """``name=value``s; ``--last-termination raw`` is the former way to write one of them."""
+    options = {} if last_termination is None else {"last_termination": last_termination}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise LogevalError(f"--option {text}: write name=value, as last_termination=raw")
+        options[name.strip().replace("-", "_")] = value.strip()
+    return options
 
 
 def _split(text: str | None) -> list[str] | None:

@@ -9,16 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation.experiment import AnyProblem, Experiment, checkpoints_of, run_unit
+from logeval.errors import LogevalError
+from logeval.evaluation.experiment import Experiment, checkpoints_of, run_unit
 from logeval.evaluation.hardness import hardness_of
+from logeval.evaluation.matching import in_tracks, users_of
 from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, select
-from logeval.names import parse_call
-from logeval.policies.registry import PolicySpec, in_tracks, parse_policies
+from logeval.policies.registry import PolicySpec, parse_policies
 from logeval.tables import RUNS
-from logeval.tracks.problems import Problem, parse_problem, problems_of
-from logeval.tracks.rank1 import Rank1Problem, is_rank1, parse_needle, rank1_problem
+from logeval.tracks.registry import TRACKS
 from logeval.work import run_tasks
 
 
@@ -56,10 +55,10 @@ def evaluate(
     parsed = parse_policies(policies)
     if workers > 1 or scheduler is not None:
         _check_importable(parsed)
-    given = _problems(models, problem, positions, reward, queries)
-    only_pairs = all(isinstance(p, Rank1Problem) for p in given)
-    specs = in_tracks(parsed, track, default="rank1" if only_pairs else "ranking")
-    problems = _in_tracks(given, {spec.track for spec in specs})
+    users = users_of(models, problem, positions, reward, queries)
+    specs = in_tracks(parsed, track, users.track)
+    tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
+    problems = [p for name in tracks for p in users.problems(name)]
     experiment = Experiment(
         problems=tuple(problems),
         policies=tuple(specs),
@@ -75,12 +74,12 @@ def evaluate(
             "horizon": horizon,
             "seed": seed,
             "rewards": {f"{p.simulator} ({p.track})": p.reward for p in problems},
-            "positions": {f"{p.simulator} ({p.track})": p.K for p in problems},
+            "positions": {f"{p.simulator} ({p.track})": p.positions for p in problems},
             "checkpoints": list(experiment.checkpoints),
         }
         folder = str(models) if isinstance(models, str | Path) else None
-        own = {spec.name: spec.source() for spec in specs if not spec.checked}
-        store.open(settings, problems, folder, own)
+        own = {spec.name: spec.source() for spec in specs if not spec.built_in}
+        store.open(settings, problems, folder, own, users.notes())
     tasks = experiment.tasks(store.done() if store else (), workers)
     finished = []
     for rows in run_tasks(
@@ -92,10 +91,12 @@ def evaluate(
             finished.append(rows)
     hardness = hardness_of(problems, horizon)
     if store is None:
-        return Runs(pa.concat_tables([RUNS.empty_table(), *finished]), seed, hardness=hardness)
+        rows = pa.concat_tables([RUNS.empty_table(), *finished])
+        return Runs(rows, seed, hardness=hardness, notes=users.notes())
     store.merge()
     store.add_hardness(hardness)
-    return Runs(select(store.rows(), experiment.keys()), seed, store.folder, hardness)
+    rows = select(store.rows(), experiment.keys())
+    return Runs(rows, seed, store.folder, hardness, users.notes())
 
 
 def _check_importable(policies: Sequence[PolicySpec]) -> None:
@@ -108,62 +109,3 @@ def _check_importable(policies: Sequence[PolicySpec]) -> None:
             f"policy {own[0]}: workers cannot import it from a notebook; save the class in a file "
             f'and give "file:{own[0]}", or use one worker'
         )
-
-
-def _problems(
-    models: Any,
-    problem: str | Sequence[str] | None,
-    positions: int | None,
-    reward: str | None,
-    queries: Sequence[str] | None,
-) -> list[AnyProblem]:
-    if (models is None) == (problem is None):
-        raise LogevalError("give either fitted models or --problem")
-    if problem is not None:
-        if positions is not None or queries is not None:
-            raise LogevalError("a synthetic problem has its own K and no queries")
-        names = [problem] if isinstance(problem, str) else list(problem)
-        problems = [_synthetic(name, reward) for name in names]
-        twice = [
-            p.simulator for p in problems if sum(o.simulator == p.simulator for o in problems) > 1
-        ]
-        if twice:
-            raise LogevalError(f"problem {twice[0]} is given twice")
-        return problems
-    if isinstance(models, str | Path):
-        from logeval.clicks.collection import read_models
-
-        models = read_models(models)
-    return list(problems_of(models, positions, reward, queries))
-
-
-def _synthetic(text: str, reward: str | None) -> AnyProblem:
-    if text.lower().startswith("rank1:"):  # rank1:K=64,... is rank1(K=64,...)
-        text = f"rank1({text[len('rank1:') :]})"
-    name = parse_call(text)[0].lower()
-    if name == "rank1":
-        return parse_needle(text)
-    if name == "b_lb":
-        return parse_problem(text, reward)
-    raise unknown_names("problem", [name], ["B_LB", "rank1"])
-
-
-def _in_tracks(problems: list[AnyProblem], tracks: set[str | None]) -> list[AnyProblem]:
-    """The problems of the tracks that the policies are in.
-
-    A PBM is a problem of both. Other click models have no pairs, so beside a PBM they take part
-    in the ranking track only.
-    """
-    found: list[AnyProblem] = []
-    if "ranking" in tracks:
-        found += [p for p in problems if isinstance(p, Problem)]
-        if not found:
-            raise LogevalError("policies that show lists cannot run on a rank1 problem")
-    if "rank1" in tracks:
-        has_pairs = any(isinstance(p, Rank1Problem) or is_rank1(p) for p in problems)
-        found += [
-            p if isinstance(p, Rank1Problem) else rank1_problem(p)
-            for p in problems
-            if isinstance(p, Rank1Problem) or is_rank1(p) or not has_pairs
-        ]
-    return found

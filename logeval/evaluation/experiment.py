@@ -8,33 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from logeval import seeds
-from logeval.arrays import Floats
 from logeval.errors import LogevalError
 from logeval.evaluation.loop import CheckedPolicy, run
 from logeval.policies.registry import PolicySpec
-from logeval.policies.setting import Policy, Setting
+from logeval.policies.setting import Setting
 from logeval.tables import RUNS
-from logeval.tracks.problems import Problem
-from logeval.tracks.rank1 import Rank1Environment, Rank1Problem
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.meters import Meters
+from logeval.tracks.registry import TRACKS
+from logeval.tracks.track import Problem
 from logeval.work import Task, Tick
 
 LARGEST_UNIT = 32  # replicas: enough that calls of kernels cost little, few enough to share out
 SMALLEST_UNIT = 8
 Key = tuple[str, str, str, str, int]  # simulator, track, policy, query, run
-AnyProblem = Problem | Rank1Problem
 
 
 @dataclass(frozen=True)
 class Unit:
     """One policy on some replicas (index of the problem, run) of one simulator."""
 
-    problems: tuple[AnyProblem, ...]
+    problems: tuple[Problem, ...]
     policy: PolicySpec
     replicas: tuple[tuple[int, int], ...]
     checkpoints: tuple[int, ...]
@@ -45,7 +44,7 @@ class Unit:
 class Experiment:
     """All policies on all runs of all problems."""
 
-    problems: tuple[AnyProblem, ...]
+    problems: tuple[Problem, ...]
     policies: tuple[PolicySpec, ...]
     runs: int
     checkpoints: tuple[int, ...]
@@ -79,7 +78,7 @@ class Experiment:
         return tasks
 
     def _task(
-        self, problems: list[AnyProblem], policy: PolicySpec, replicas: list[tuple[int, int]]
+        self, problems: list[Problem], policy: PolicySpec, replicas: list[tuple[int, int]]
     ) -> Task:
         used = sorted({q for q, _ in replicas})
         unit = Unit(
@@ -94,64 +93,34 @@ class Experiment:
 
 def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     """The rows of a unit in the runs table; ``tick`` hears the list-steps done."""
-    environment = _environment(unit)
+    track = TRACKS[unit.problems[0].track]
+    environment = track.environment(unit.problems, unit.replicas, unit.seed)
+    replicas = [(unit.problems[q], run) for q, run in unit.replicas]
     generators = [
-        seeds.generator(
-            unit.seed, "policy", unit.problems[q].simulator, unit.problems[q].query, run,
-            unit.policy.name,
-        )
-        for q, run in unit.replicas
-    ]  # fmt: skip
+        seeds.generator(unit.seed, "policy", p.simulator, p.query, run, unit.policy.name)
+        for p, run in replicas
+    ]
     setting = Setting.of(environment, unit.checkpoints[-1], generators)
-    policy: Policy = unit.policy.make(setting)
-    if not unit.policy.checked:
+    policy = unit.policy.make(setting)
+    meters = Meters(track.meters, environment, policy, unit.checkpoints)
+    if not unit.policy.built_in:
         policy = CheckedPolicy(policy, unit.policy.name, setting)
-    R = len(unit.replicas)
-    totals = run(environment, policy, unit.checkpoints, lambda steps: tick(steps * R))
-    better = totals.better_than_best()
-    if len(better):
-        query = unit.problems[unit.replicas[better[0]][0]].query
-        raise LogevalError(
-            f"query {query}: {unit.policy.name} showed a list with more expected reward than the "
-            "model's best_list; the optimum of this click model is wrong"
-        )
-    n = len(unit.checkpoints)
-    pairs = unit.problems[0].track == "rank1"
-    pair_best = totals.best if pairs else totals.pair_best
-    columns = {
+    R, n = len(replicas), len(unit.checkpoints)
+    run(environment, policy, meters, unit.checkpoints, lambda steps: tick(steps * R))
+    columns: dict[str, Any] = {
         "simulator": [unit.problems[0].simulator] * (R * n),
-        "track": [unit.problems[0].track] * (R * n),
+        "track": [track.name] * (R * n),
         "policy": [unit.policy.name] * (R * n),
-        "query": np.repeat([unit.problems[q].query for q, _ in unit.replicas], n),
-        "run": np.repeat([run for _, run in unit.replicas], n),
-        "t": np.tile(totals.checkpoints, R),
-        "regret": totals.regret.ravel(),
-        "reward": totals.reward.ravel(),
-        "optimal_reward": np.outer(totals.best, totals.checkpoints).ravel(),
-        "clicks": totals.clicks.ravel(),
-        "optimal_steps": totals.optimal_steps.ravel(),
-        "pair_regret": _or_null(totals.regret if pairs else totals.pair_regret),
-        "pair_optimal_reward": _or_null(
-            np.full((R, n), np.nan)
-            if pair_best is None
-            else np.outer(pair_best, totals.checkpoints)
-        ),
-        "rows_left": _or_null(totals.left[:, :, 0]),
-        "columns_left": _or_null(totals.left[:, :, 1]),
+        "query": np.repeat([p.query for p, _ in replicas], n),
+        "run": np.repeat([run for _, run in replicas], n),
+        "t": np.tile(unit.checkpoints, R),
+        **{name: values.ravel() for name, values in meters.columns().items()},
     }
-    return pa.table(columns).cast(RUNS)
-
-
-def _or_null(values: Floats) -> pa.Array:
-    return pa.array(values.ravel(), from_pandas=True)  # nan: null
-
-
-def _environment(unit: Unit) -> RankingEnvironment | Rank1Environment:
-    lists = [p for p in unit.problems if isinstance(p, Problem)]
-    if lists:
-        return RankingEnvironment(lists, unit.replicas, unit.seed)
-    pairs = [p for p in unit.problems if isinstance(p, Rank1Problem)]
-    return Rank1Environment(pairs, unit.replicas, unit.seed)
+    arrays = [
+        pa.array(columns[f.name]).cast(f.type) if f.name in columns else pa.nulls(R * n, f.type)
+        for f in RUNS
+    ]
+    return pa.Table.from_arrays(arrays, schema=RUNS)
 
 
 def checkpoints_of(horizon: int, checkpoints: int | Sequence[int] | None = None) -> tuple[int, ...]:

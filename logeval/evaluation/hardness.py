@@ -1,4 +1,4 @@
-"""How hard the queries of the rank-1 track are: a row of the hardness table for each."""
+"""How hard the queries are: a row of the hardness table for each, in tracks that have a measure."""
 
 from __future__ import annotations
 
@@ -6,26 +6,15 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from logeval.evaluation.theory import rank1_hardness, rank1_upper
 from logeval.tables import HARDNESS
-from logeval.tracks.rank1 import Rank1Problem
+from logeval.tracks.registry import TRACKS
+from logeval.tracks.track import Problem
 
 
-def hardness_of(problems: Iterable[object], n: int) -> pa.Table:
-    """mu, p_max, gamma and Theorem 1's bound at horizon n (see ``logeval.tables.HARDNESS``)."""
-    rows = [
-        {
-            "simulator": p.simulator,
-            "query": p.query,
-            "rows": p.L,
-            "columns": p.K,
-            **rank1_hardness(p.u_bar, p.v_bar)._asdict(),
-            "n": n,
-            "bound": rank1_upper(p.u_bar, p.v_bar, n),
-        }
-        for p in problems
-        if isinstance(p, Rank1Problem)
-    ]
+def hardness_of(problems: Iterable[Problem], n: int) -> pa.Table:
+    """The hardness table (see ``logeval.tables.HARDNESS``) at horizon n."""
+    measures = [(TRACKS[problem.track].hardness, problem) for problem in problems]
+    rows = [measure(problem, n) for measure, problem in measures if measure is not None]
     return pa.Table.from_pylist(rows, schema=HARDNESS)
 
 

@@ -2,8 +2,8 @@
 
 A step earns a list in one track and a pair in the other, so regrets of two tracks do not compare;
 their shares of the optimum do. In a PBM the list policies are also judged by the pair that they
-show at the most examined position, which earns what the rank-1 track earns. ``reward`` says which:
-``list``, ``top pair`` (of a list), or ``pair`` (of the rank-1 track).
+show at the most examined position, which earns what the rank-1 track earns. ``reward`` says which
+of the rewards of the track is meant (``Track.rewards``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import pandas as pd
 
 from logeval.arrays import Floats
 from logeval.evaluation import statistics
-from logeval.evaluation.samples import by_query
+from logeval.evaluation.paired import by_step
+from logeval.tracks.registry import TRACKS
+from logeval.tracks.track import Reward
 
 KEYS = ["simulator", "track", "policy"]
 
@@ -25,9 +27,9 @@ def relative(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """
     found = []
     for keys, part in rows.groupby(KEYS):
-        for reward, regret, optimal in _rewards(part):
-            value, low, high = _shares(part, regret, optimal, seed, resamples=2000)
-            found.append((*keys, reward, value[0], low[0], high[0]))
+        for reward in _rewards(part):
+            value, low, high = _shares(part, reward, seed, resamples=2000)
+            found.append((*keys, reward.name, value[0], low[0], high[0]))
     table = pd.DataFrame(found, columns=[*KEYS, "reward", "relative_regret", "low", "high"])
     return table.sort_values(["simulator", "relative_regret"], kind="stable", ignore_index=True)
 
@@ -36,30 +38,25 @@ def relative_curves(rows: pd.DataFrame, seed: int = 0) -> dict[tuple[str, str], 
     """Per policy and reward: t, relative_regret, low, high; of the rows of one simulator."""
     curves = {}
     for keys, part in rows.groupby(KEYS):
-        for reward, regret, optimal in _rewards(part):
-            value, low, high = _shares(part, regret, optimal, seed, resamples=500)
-            curves[str(keys[2]), reward] = pd.DataFrame(
+        for reward in _rewards(part):
+            value, low, high = _shares(part, reward, seed, resamples=500)
+            curves[str(keys[2]), reward.name] = pd.DataFrame(
                 {"t": np.unique(part["t"]), "relative_regret": value, "low": low, "high": high}
             )
     return curves
 
 
-def _rewards(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """The rewards by which a policy is judged, with their columns."""
-    if rows["track"].iloc[0] == "rank1":
-        return [("pair", "regret", "optimal_reward")]
-    lists = [("list", "regret", "optimal_reward")]
-    if rows["pair_regret"].notna().all():
-        lists.append(("top pair", "pair_regret", "pair_optimal_reward"))
-    return lists
+def _rewards(rows: pd.DataFrame) -> list[Reward]:
+    """The rewards by which a policy of one track is judged, as far as they were measured."""
+    rewards = TRACKS[rows["track"].iloc[0]].rewards
+    return [reward for reward in rewards if rows[reward.regret].notna().all()]
 
 
 def _shares(
-    rows: pd.DataFrame, regret: str, optimal: str, seed: int, resamples: int
+    rows: pd.DataFrame, reward: Reward, seed: int, resamples: int
 ) -> tuple[Floats, Floats, Floats]:
     """Mean regret over mean optimal reward at each t, and the interval of the share."""
-    wide = [rows.pivot(index=["query", "run"], columns="t", values=c) for c in (regret, optimal)]
-    x = np.stack([by_query(w) for w in wide], axis=-1)
+    x = np.stack([by_step(rows, c) for c in (reward.regret, reward.optimal)], axis=-1)
     mean = statistics.mean(x)
     boot = statistics.bootstrap_means(x, resamples=resamples, seed=seed)
     low, high = statistics.interval(_share(boot))

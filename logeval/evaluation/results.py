@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
 from logeval.evaluation import relative, statistics
-from logeval.evaluation.samples import by_query, samples
+from logeval.evaluation.paired import by_policy, by_step
 from logeval.evaluation.store import horizon_of, sorted_rows
 from logeval.policies.registry import parse_policies
 from logeval.tables import HARDNESS, read_manifest, read_table
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ORACLE = "Oracle"
+
+
+class Panel(NamedTuple):
+    """A simulator in one of its tracks: regrets of two tracks do not compare."""
+
+    simulator: str
+    track: str
 
 
 class Runs:
@@ -39,18 +47,22 @@ class Runs:
         seed: int = 0,
         folder: Path | None = None,
         hardness: pa.Table | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
+        self.notes = list(notes)  # what the user should know about them
         self._hardness = HARDNESS.empty_table() if hardness is None else hardness
+        self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
 
     @classmethod
     def load(cls, folder: Path | str) -> Runs:
         """The runs that ``evaluate`` wrote to a folder."""
-        seed = read_manifest(folder)["arguments"].get("seed", 0)
+        manifest = read_manifest(folder)
+        seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
         folder = Path(folder)
         has = (folder / "hardness.parquet").exists()
         hardness = read_table(folder, "hardness") if has else None
-        return cls(read_table(folder, "runs"), seed, folder, hardness)
+        return cls(read_table(folder, "runs"), seed, folder, hardness, notes)
 
     def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
         """The runs of some policies, and the first ``runs`` of each."""
@@ -60,10 +72,14 @@ class Runs:
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))
-        return Runs(rows, self.seed, self.folder, self._hardness)
+        return Runs(rows, self.seed, self.folder, self._hardness, self.notes)
 
     def table(self) -> pd.DataFrame:
         """All rows (see ``logeval.tables.RUNS``)."""
+        return self._table.copy()
+
+    @cached_property
+    def _table(self) -> pd.DataFrame:
         return self.rows.to_pandas()
 
     @property
@@ -80,13 +96,13 @@ class Runs:
         the best policy, the Oracle aside: ``difference`` with its interval, and ``p``,
         corrected after Holm.
         """
-        rows = self.table()
+        rows = self._table
         rows = rows[rows["t"] == (t or self.horizon)]
         parts = [self._summary_of(part) for _, part in rows.groupby(["simulator", "track"])]
         return pd.concat(parts, ignore_index=True)
 
     def _summary_of(self, rows: pd.DataFrame) -> pd.DataFrame:
-        policies, x = samples(rows, "regret")
+        policies, x = by_policy(rows, "regret")
         regret = statistics.mean(x)
         boot = statistics.bootstrap_means(x, seed=self.seed)
         low, high = statistics.interval(boot)
@@ -99,7 +115,7 @@ class Runs:
             else np.nan
             for i in range(len(policies))
         ]
-        optimal = statistics.mean(samples(rows, "optimal_reward")[1])
+        optimal = statistics.mean(by_policy(rows, "optimal_reward")[1])
         summary = pd.DataFrame(
             {
                 "simulator": rows["simulator"].iloc[0],
@@ -110,9 +126,9 @@ class Runs:
                 "high": high,
                 "stderr": [statistics.standard_error(x[:, :, i]) for i in range(len(policies))],
                 "relative_regret": regret / np.where(optimal > 0, optimal, np.inf),
-                "share_of_optimum": statistics.mean(samples(rows, "reward")[1])
+                "share_of_optimum": statistics.mean(by_policy(rows, "reward")[1])
                 / np.where(optimal > 0, optimal, np.inf),
-                "optimal_steps": statistics.mean(samples(rows, "optimal_steps")[1])
+                "optimal_steps": statistics.mean(by_policy(rows, "optimal_steps")[1])
                 / rows["t"].iloc[0],
                 "difference": regret - regret[best],
                 "difference_low": diff_low,
@@ -124,7 +140,7 @@ class Runs:
 
     def relative(self, t: int | None = None) -> pd.DataFrame:
         """All tracks on one axis: see ``logeval.evaluation.relative`` (default: at the horizon)."""
-        rows = self.table()
+        rows = self._table
         return relative.relative(rows[rows["t"] == (t or self.horizon)], self.seed)
 
     def hardness(self) -> pd.DataFrame:
@@ -133,36 +149,53 @@ class Runs:
 
     def remaining(self, simulator: str) -> dict[str, pd.DataFrame]:
         """Per policy that eliminates: t, rows_left, columns_left, means over queries and runs."""
-        rows = self.table()
+        rows = self._table
         rows = rows[(rows["simulator"] == simulator) & rows["rows_left"].notna()]
         if rows.empty:
             raise LogevalError(f"no policy eliminates in the runs of {simulator}")
         left = rows.groupby(["policy", "t"])[["rows_left", "columns_left"]].mean()
         return {str(p): part.droplevel(0).reset_index() for p, part in left.groupby("policy")}
 
-    def simulators(self) -> list[str]:
-        """The simulators, each with its track if there are two: a figure has a panel for each."""
-        return sorted(set(self._panels()["simulator"]))
+    def panels(self) -> list[Panel]:
+        """The simulators, each in each of its tracks: a figure has a panel for each."""
+        keys = self.rows.group_by(["simulator", "track"]).aggregate([]).to_pylist()
+        return sorted(Panel(row["simulator"], row["track"]) for row in keys)
 
-    def curves(self, simulator: str, query: str | None = None) -> dict[str, pd.DataFrame]:
-        """Per policy: t, regret, low, high; of all queries of the simulator, or of one."""
-        rows = self._panels()
+    def title(self, panel: Panel) -> str:
+        """The simulator; with its track if there are several."""
+        several = len({track for _, track in self.panels()}) > 1
+        return f"{panel.simulator} ({panel.track})" if several else panel.simulator
+
+    def curves(
+        self, simulator: str, query: str | None = None, track: str | None = None
+    ) -> dict[str, pd.DataFrame]:
+        """Per policy: t, regret, low, high; of all queries of the simulator, or of one.
+
+        ``track`` is needed where the simulator was run in several. Computed once.
+        """
+        key = (simulator, query, track)
+        if key not in self._curves:
+            self._curves[key] = self._computed_curves(*key)
+        return self._curves[key]
+
+    def _computed_curves(
+        self, simulator: str, query: str | None, track: str | None
+    ) -> dict[str, pd.DataFrame]:
+        rows = self._table
         rows = rows[rows["simulator"] == simulator]
         if query is not None:
             rows = rows[rows["query"] == query]
+        if track is not None:
+            rows = rows[rows["track"] == track]
         if rows.empty:
-            known = ", ".join(self.simulators())
+            known = ", ".join(self.title(panel) for panel in self.panels())
             raise LogevalError(f"there are no runs of {simulator} {query or ''}; there are {known}")
+        if len(tracks := sorted(set(rows["track"]))) > 1:
+            raise LogevalError(f"{simulator} was run in the tracks {', '.join(tracks)}; name one")
         return {
             str(policy): _curve(part, self.seed)
             for policy, part in rows.groupby("policy", sort=True)
         }
-
-    def _panels(self) -> pd.DataFrame:
-        rows = self.table()
-        if rows["track"].nunique() > 1:
-            rows["simulator"] += " (" + rows["track"] + ")"
-        return rows
 
     def plot_regret(self, **options: Any) -> Axes | np.ndarray:
         """Cumulative regret over time; options of ``reports.regret_figures.plot_regret``."""
@@ -172,7 +205,7 @@ class Runs:
 
 
 def _curve(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
-    wide = rows.pivot(index=["query", "run"], columns="t", values="regret")
-    x = by_query(wide)
+    x = by_step(rows, "regret")
     low, high = statistics.interval(statistics.bootstrap_means(x, resamples=500, seed=seed))
-    return pd.DataFrame({"t": wide.columns, "regret": statistics.mean(x), "low": low, "high": high})
+    steps = np.unique(rows["t"])
+    return pd.DataFrame({"t": steps, "regret": statistics.mean(x), "low": low, "high": high})

@@ -16,7 +16,7 @@ from logeval.seeds import generator
 
 RESAMPLES = 2000
 FLIPS = 9999
-EXACT = 12  # up to so many differences all sign flips are tried
+EXACT = 12  # with at most this many differences, all sign flips are tried
 
 
 def mean(x: Floats) -> Floats:

@@ -20,11 +20,14 @@ import pyarrow.parquet as pq
 
 from logeval import tables
 from logeval.errors import LogevalError
-from logeval.evaluation.experiment import AnyProblem, Key
+from logeval.evaluation.experiment import Key
 from logeval.evaluation.hardness import united
 from logeval.tables import RUNS
+from logeval.tracks.track import Problem
 
 OURS = ("units", ".manifest")  # what a run that was killed at its very start leaves behind
+# of the manifest, by value: these are compared one by one, or may differ
+NOT_COMPARED = ("arguments", "problems", "inputs", "models_folder", "own_policies", "notes")
 KEY = ("simulator", "track", "policy", "query", "run")
 
 
@@ -39,9 +42,10 @@ class Store:
     def open(
         self,
         settings: dict[str, Any],
-        problems: Sequence[AnyProblem],
+        problems: Sequence[Problem],
         models_folder: str | None = None,
         sources: dict[str, str] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
         if self.folder.exists() and not self.folder.is_dir():
@@ -50,11 +54,13 @@ class Store:
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums)
         manifest["models_folder"] = models_folder
         manifest["own_policies"] = sources or {}  # checksums of their source
+        manifest["notes"] = list(notes)
         if (self.folder / tables.MANIFEST).exists():
             found = tables.read_manifest(self.folder)
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
             manifest["own_policies"] = {**found.get("own_policies", {}), **(sources or {})}
+            manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
             for key in ("rewards", "positions"):
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
         elif self.folder.exists() and any(p.name not in OURS for p in self.folder.iterdir()):
@@ -81,8 +87,7 @@ class Store:
             else f"{key} is {have.get(key)} there and {want[key]} here"
             for have, want in ((found, asked), (found["arguments"], asked["arguments"]))
             for key in want
-            if key not in ("arguments", "problems", "inputs", "models_folder", "own_policies")
-            and not _agree(have.get(key), want[key])
+            if key not in NOT_COMPARED and not _agree(have.get(key), want[key])
         ]
         differences += [
             f"the model of {name} is not the same"

@@ -3,11 +3,10 @@
 Upper bounds are given without the terms that the papers leave open (the constants C_2 and beta
 of Garivier and Cappe, which vanish with n) and with epsilon = 0: what is left are the leading
 term and 7 K log log n. Lower bounds hold in the limit, R(n) / log n >= slope.
+The rank-1 track has its bound in ``logeval.tracks.rank1_theory``.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -61,34 +60,6 @@ def dcm_upper(w_bar: Floats, v_bar: Floats, n: int) -> float:
 def dcm_lower_slope(L: int, K: int, p: float, gap: float, gamma: float) -> float:
     """Any consistent algorithm on B_LB, dcm-bandits, Theorem 3; multiply by log n."""
     return gamma * cascade_lower_slope(L, K, p, gap)
-
-
-class Hardness(NamedTuple):
-    """What decides the regret of Rank1ElimKL (rank1elimkl, equations 3 to 5)."""
-
-    mu: float  # the smaller of the mean row and the mean column
-    p_max: float
-    gamma: float  # max(mu, 1 - p_max)
-
-
-def rank1_hardness(u_bar: Floats, v_bar: Floats) -> Hardness:
-    """mu, p_max and gamma of a rank-1 problem."""
-    mu = float(min(np.mean(u_bar), np.mean(v_bar)))
-    p_max = float(max(np.max(u_bar), np.max(v_bar)))
-    return Hardness(mu, p_max, max(mu, 1.0 - p_max))
-
-
-def rank1_upper(u_bar: Floats, v_bar: Floats, n: int) -> float:
-    """Rank1ElimKL, rank1elimkl, Theorem 1; infinite when all rows or all columns are equal."""
-    hard = rank1_hardness(u_bar, v_bar)
-    gaps_u, gaps_v = np.max(u_bar) - u_bar, np.max(v_bar) - v_bar
-    if not (gaps_u.any() and gaps_v.any() and hard.mu > 0.0):
-        return float("inf")
-    smallest_u, smallest_v = gaps_u[gaps_u > 0].min(), gaps_v[gaps_v > 0].min()
-    rows = np.where(gaps_u > 0, gaps_u, smallest_v)
-    columns = np.where(gaps_v > 0, gaps_v, smallest_u)
-    leading = 160.0 / (hard.mu * hard.gamma) * ((1.0 / rows).sum() + (1.0 / columns).sum())
-    return float(leading * np.log(n) + (6.0 * np.e + 82.0) * (len(u_bar) + len(v_bar)))
 
 
 def _gaps(w: Floats, K: int) -> Floats:

@@ -114,8 +114,10 @@ def _glob_escaped(text: str) -> str:
     return "".join(f"[{c}]" if c in "[*?" else c for c in text)
 
 
-def load(path: str | Path) -> Log:
-    """Open an ingested log."""
+def load(path: str | Path | Log) -> Log:
+    """Open an ingested log; one that is open stays as it is."""
+    if isinstance(path, Log):
+        return path
     path = Path(path)
     manifest = tables.read_manifest(path)
     if manifest.get("stage") != "ingest" or not (path / "serps").is_dir():

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """The two ends of the scale: Random lists, and the Oracle, which knows the best ones."""
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from logeval.errors import LogevalError, unknown_names
@@ -38,9 +38,6 @@ POLICIES: dict[str, type] = {
 }
 
 
-TRACKS = ("ranking", "rank1")
-
-
 @dataclass(frozen=True)
 class PolicySpec:
     """A policy and its parameters; ``name`` prints as it parses."""
@@ -48,7 +45,7 @@ class PolicySpec:
     name: str
     cls: type
     parameters: dict[str, Any] = field(default_factory=dict)
-    checked: bool = True  # built in: its lists need no checking
+    built_in: bool = True  # the lists of a user's own policy are checked
     track: str | None = "ranking"  # None: any
 
     def make(self, setting: Setting) -> Policy:
@@ -56,7 +53,7 @@ class PolicySpec:
         try:
             policy: Policy = self.cls(setting.tell(self.cls, self.name), **self.parameters)
         except TypeError as error:
-            if self.checked:
+            if self.built_in:
                 raise
             raise LogevalError(f"policy {self.name}: cannot be made ({error})") from error
         return policy
@@ -105,24 +102,6 @@ def _class_name(cls: type) -> str:
 def _track(cls: type) -> str | None:
     track: str | None = getattr(cls, "TRACK", "ranking")
     return track
-
-
-def in_tracks(
-    specs: Sequence[PolicySpec], track: str | None = None, default: str = "ranking"
-) -> list[PolicySpec]:
-    """The policies, each in its own track; Random and Oracle in every track that the others have.
-
-    ``track`` allows one track only; ``default`` is that of these two alone.
-    """
-    if track is not None and track not in TRACKS:
-        raise unknown_names("track", [track], TRACKS)
-    if strange := [str(s.track) for s in specs if s.track not in (*TRACKS, None)]:
-        raise unknown_names("track of a policy", strange, TRACKS)
-    wrong = [s for s in specs if track is not None and s.track not in (track, None)]
-    if wrong:
-        raise LogevalError(f"policy {wrong[0].name} is not of the track {track}")
-    present = [t for t in TRACKS if any(s.track == t for s in specs)] or [track or default]
-    return [replace(s, track=t) for s in specs for t in present if s.track in (t, None)]
 
 
 def _built_in(name: str, given: dict[str, str]) -> PolicySpec:

@@ -25,6 +25,7 @@ def plot_regret(
     *,
     ax: Axes | None = None,
     simulator: str | None = None,
+    track: str | None = None,
     log_x: bool = False,
     per_query: bool = False,
     bounds: Mapping[str, np.ndarray | float] | None = None,
@@ -37,13 +38,19 @@ def plot_regret(
     """
     import matplotlib.pyplot as plt
 
-    simulators = runs.simulators() if simulator is None else [simulator]
-    if len(simulators) > 1:
-        raise LogevalError(f"choose one simulator to plot: {', '.join(simulators)}")
-    name = simulators[0]
+    panels = [
+        panel
+        for panel in runs.panels()
+        if simulator in (panel.simulator, None) and track in (panel.track, None)
+    ]
+    if len(panels) != 1:
+        known = ", ".join(runs.title(panel) for panel in panels or runs.panels())
+        raise LogevalError(f"choose one simulator and track to plot: {known}")
+    (panel,) = panels
+    name = runs.title(panel)
     if not per_query:
         ax = ax if ax is not None else plt.subplots(figsize=(5, 3.6), layout="constrained")[1]
-        curves = runs.curves(name)
+        curves = runs.curves(panel.simulator, track=panel.track)
         _draw(ax, curves, log_x)
         _draw_bounds(ax, curves, bounds or {})
         ax.set(xlabel="step t", ylabel="cumulative regret", title=name)
@@ -56,11 +63,11 @@ def plot_regret(
         n_rows, n_columns, figsize=(2.4 * n_columns, 2.0 * n_rows + 0.6), sharex=True,
         squeeze=False, layout="constrained",
     )  # fmt: skip
-    for panel, query in zip(axes.flat, queries, strict=False):
-        _draw(panel, runs.curves(name, query), log_x)
-        panel.set_title(query, fontsize="small")
-    for panel in axes.flat[len(queries) :]:
-        panel.set_visible(False)
+    for one, query in zip(axes.flat, queries, strict=False):
+        _draw(one, runs.curves(panel.simulator, query, panel.track), log_x)
+        one.set_title(query, fontsize="small")
+    for one in axes.flat[len(queries) :]:
+        one.set_visible(False)
     figure.supxlabel("step t")
     figure.supylabel(f"cumulative regret ({name})")
     handles, labels = axes.flat[0].get_legend_handles_labels()
@@ -72,18 +79,18 @@ def save_regret(
     runs: Runs, out: Path | str, *, log_x: bool = False, per_query: bool = False
 ) -> Path:
     """Write the figure to a file; several simulators get a panel each."""
-    simulators = runs.simulators()
-    if per_query and len(simulators) > 1:
+    panels = runs.panels()
+    if per_query and len(panels) > 1:
         raise LogevalError("small multiples need runs of one simulator")
-    figure, axes = new_figure(out, 1 if per_query else len(simulators))
+    figure, axes = new_figure(out, 1 if per_query else len(panels))
     if per_query:
         import matplotlib.pyplot as plt
 
         plot_regret(runs, log_x=log_x, per_query=True)
         figure = plt.gcf()
     else:
-        for ax, simulator in zip(axes, simulators, strict=True):
-            plot_regret(runs, ax=ax, simulator=simulator, log_x=log_x)
+        for ax, panel in zip(axes, panels, strict=True):
+            plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track, log_x=log_x)
     return save_figure(figure, out)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from logeval import tables
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
-from logeval.evaluation.results import Runs
+from logeval.evaluation.results import Panel, Runs
 from logeval.evaluation.theory import dcm_lower_slope
 from logeval.log.log import Log
 from logeval.names import parse_call
@@ -141,15 +141,15 @@ def _model_figures(page: Page, name: str, fitted: FittedModel) -> None:
 def the_runs(page: Page, runs: Runs, suffix: str) -> None:
     """Regret: curves, final tables, query by query, tracks on one axis."""
     page.section("Regret" + (f": {runs.folder}" if suffix else ""))
-    for i, simulator in enumerate(runs.simulators()):
+    for i, panel in enumerate(runs.panels()):
         where = f"{i + 1}{suffix}"
         page.figure(
             f"regret-{where}",
-            _linear_and_log(runs, simulator),
-            f"Cumulative regret on {simulator}: expected reward lost so far against always showing "
-            "the best list; lower is better, and a curve that flattens has learned. Bands are 95% "
-            "bootstrap intervals over queries and runs; on the logarithmic axis logarithmic regret "
-            "is a straight line.",
+            _linear_and_log(runs, panel),
+            f"Cumulative regret on {runs.title(panel)}: expected reward lost so far "
+            "against always showing the best list; lower is better, and a curve that flattens has "
+            "learned. Bands are 95% bootstrap intervals over queries and runs; on the logarithmic "
+            "axis logarithmic regret is a straight line.",
         )
     summary = runs.summary()
     page.table(
@@ -216,13 +216,15 @@ def _by_query(page: Page, runs: Runs, suffix: str) -> None:
     if n > PER_QUERY:
         page.text(f"There are {n} queries; figures are drawn for up to {PER_QUERY}.")
     else:
-        for i, simulator in enumerate(runs.simulators()):
-            axes: Any = plot_regret(runs, simulator=simulator, per_query=True)
+        for i, panel in enumerate(runs.panels()):
+            axes: Any = plot_regret(
+                runs, simulator=panel.simulator, track=panel.track, per_query=True
+            )
             page.figure(
                 f"queries-{i + 1}{suffix}",
                 axes.flat[0].figure,
-                f"Cumulative regret on {simulator}, one panel per query. Where the order of the "
-                "curves changes from panel to panel, the mean hides something.",
+                f"Cumulative regret on {runs.title(panel)}, one panel per query. Where the "
+                "order of the curves changes from panel to panel, the mean hides something.",
             )
     last = rows[rows["t"] == runs.horizon]
     keys = ["simulator", "track", "query", "policy"]
@@ -241,7 +243,7 @@ def lower_bounds(simulator: str) -> dict[str, float]:
     """
     if not simulator.startswith("B_LB("):
         return {}
-    _, given = parse_call(simulator.removesuffix(" (ranking)"))
+    _, given = parse_call(simulator)
     p, gap, gamma = (float(given.get(key, 1.0)) for key in ("p", "gap", "gamma"))
     if not 0 < gap < p:
         return {}
@@ -249,13 +251,17 @@ def lower_bounds(simulator: str) -> dict[str, float]:
     return {"lower bound": slope}
 
 
-def _linear_and_log(runs: Runs, simulator: str) -> Any:
+def _linear_and_log(runs: Runs, panel: Panel) -> Any:
     from matplotlib.figure import Figure
 
-    policies = len(runs.curves(simulator))
+    simulator, track = panel
+    policies = len(runs.curves(simulator, track=track))
     figure = Figure(figsize=(8.2, 3.4 + 0.09 * policies), layout="constrained")
     for ax, log_x in zip(figure.subplots(1, 2), (False, True), strict=True):
-        plot_regret(runs, ax=ax, simulator=simulator, log_x=log_x, bounds=lower_bounds(simulator))
+        plot_regret(
+            runs, ax=ax, simulator=simulator, track=track, log_x=log_x,
+            bounds=lower_bounds(simulator),
+        )  # fmt: skip
         handles, labels = ax.get_legend_handles_labels()
         ax.get_legend().remove()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)

@@ -9,20 +9,20 @@ from logeval.errors import LogevalError
 from logeval.evaluation.relative import relative_curves
 from logeval.reports.regret_figures import new_figure, save_figure
 from logeval.reports.style import look
+from logeval.tracks.registry import TRACKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from logeval.evaluation.results import Runs
 
-LINES = {"list": "-", "top pair": "--", "pair": "-."}
+LINES = {reward.name: reward.line for track in TRACKS.values() for reward in track.rewards}
 
 
 def plot_relative(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False) -> Axes:
     """Regret as a share of the optimal reward over time, all tracks, with 95% bands.
 
-    The line and the label say what is counted: the list (solid), the pair that a list shows at
-    the most examined position (dashed), or the pair of the rank-1 track (dash-dotted).
+    The line and the label say what is counted: one of the rewards of the track.
     """
     rows = runs.table()
     rows = rows[rows["simulator"] == simulator]

@@ -60,14 +60,15 @@ def generate(
     if out.is_dir():
         raise LogevalError(f"{out}: is a folder; name a file for the log")
     if not overwrite and (out.exists() or truth.exists()):
-        if out.exists() and tables.same_work(truth, manifest):
+        whole = out.exists() and (truth / "queries.parquet").exists()
+        if whole and tables.same_work(truth, manifest):
             return truth
         there = out if out.exists() else truth
         raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
     fmt = FORMATS.index(format)
     world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
     with tables.staged(truth) as staging:
-        tables.write_parquet(world.models().arrow(), staging / "models.parquet")
+        world.models().write_tables(staging)
         tables.write_manifest(staging, manifest)
         with (
             _written(out) as file,

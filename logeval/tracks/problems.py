@@ -1,4 +1,4 @@
-"""What a simulator needs to know about one query, and the synthetic problems of the papers.
+"""The problems of the ranking track: one query each, fitted or synthetic.
 
 B_LB(L, K, p, gap, gamma) has K items with attraction p, L - K items with attraction p - gap,
 and K positions with termination gamma (cascading-bandits, equation 6; dcm-bandits, section
@@ -8,7 +8,7 @@ and K positions with termination gamma (cascading-bandits, equation 6; dcm-bandi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,13 +19,14 @@ from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
+from logeval.tracks.fitted import FittedQuery
+from logeval.tracks.track import SYNTHETIC
 
-SYNTHETIC = "synthetic"  # the query of a synthetic problem
 REWARDS = ("satisfaction", "clicks", "any-click")
 
 
 @dataclass(frozen=True)
-class Problem:
+class RankingProblem:
     """One query of a simulator: its users, and the list that is best for them."""
 
     simulator: str  # click model, or the name of a synthetic problem
@@ -44,6 +45,11 @@ class Problem:
     def K(self) -> int:
         """Number of positions."""
         return len(self.best)
+
+    @property
+    def positions(self) -> int:
+        """Number of positions, as every track calls it."""
+        return self.K
 
     def checksum(self) -> str:
         """Equal for equal problems; two runs of one experiment must agree on it."""
@@ -68,7 +74,7 @@ def b_lb(
     gap: float,
     gamma: float = 1.0,
     reward: str = "satisfaction",
-) -> Problem:
+) -> RankingProblem:
     """The problem B_LB of both papers; the optimal items stand first."""
     name = format_call("B_LB", {"L": L, "K": K, "p": p, "gap": gap, "gamma": gamma})
     if not 1 <= K <= L:
@@ -83,24 +89,32 @@ def b_lb(
         sat_item=np.ones(L),
         sat_position=np.full(K, gamma),
     )
-    return Problem(name, SYNTHETIC, users, np.arange(K), reward)
+    return RankingProblem(name, SYNTHETIC, users, np.arange(K), reward)
 
 
-def parse_problem(text: str, reward: str | None = None) -> Problem:
-    """A synthetic problem from its name, ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``."""
-    name, given = parse_call(text)
-    if name.lower() != "b_lb":
-        raise unknown_names("problem", [name], ["B_LB"])
+def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
+    """B_LB from its name, ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``."""
+    if reward is not None and reward not in REWARDS:
+        raise unknown_names("reward", [reward], REWARDS)
     kinds = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
-    values = numbers(text, given, kinds, optional=("gamma",))
-    return b_lb(**values, reward=_known_reward(reward, REWARDS) or "satisfaction")
+    values = numbers(text, kinds, optional=("gamma",))
+    return b_lb(**values, reward=reward or "satisfaction")
 
 
-def numbers(
-    text: str, given: dict[str, str], kinds: dict[str, type], optional: Sequence[str] = ()
-) -> dict[str, Any]:
+def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
+    """The problems of fitted click models; ``reward`` replaces the model's own."""
+    found = []
+    for query, model, K in fitted:
+        chosen = reward or model.rewards[0]
+        best = np.asarray(model.best_list(K, chosen), dtype=np.int64)
+        users = cast(Chain | Browsing, model.users)
+        found.append(RankingProblem(model.name, query, users, best, chosen))
+    return found
+
+
+def numbers(text: str, kinds: dict[str, type], optional: Sequence[str] = ()) -> dict[str, Any]:
     """The parameters of a synthetic problem; their names are matched without regard to case."""
-    name = parse_call(text)[0]
+    name, given = parse_call(text)
     by_lower = {key.lower(): key for key in kinds}
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -115,50 +129,3 @@ def numbers(
     if missing:
         raise LogevalError(f"{text}: {missing[0]} is missing; {name} needs {', '.join(kinds)}")
     return values
-
-
-def problems_of(
-    models: Iterable[tuple[str, object, Any]],
-    positions: int | None = None,
-    reward: str | None = None,
-    queries: Sequence[str] | None = None,
-) -> list[Problem]:
-    """The problems of fitted click models, given as (name, query, model).
-
-    ``positions`` shortens the lists, ``reward`` replaces the model's own, ``queries`` selects.
-    """
-    by_query = [(str(query), model) for _, query, model in models]
-    if queries is not None:
-        unknown = [q for q in queries if q not in {query for query, _ in by_query}]
-        if unknown:
-            raise unknown_names("query", unknown, [query for query, _ in by_query])
-        by_query = [(query, model) for query, model in by_query if query in queries]
-    if not by_query:
-        raise LogevalError("there are no models to simulate; fit some with fit-models")
-    keys = [(model.name, query) for query, model in by_query]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise LogevalError(
-            f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
-        )
-    K = min(model.K for _, model in by_query) if positions is None else positions
-    short = [query for query, model in by_query if len(model.items) < K]
-    if short:
-        raise LogevalError(
-            f"{len(short)} queries have fewer than {K} items ({', '.join(short[:5])}); "
-            "lower --positions or select others with --queries"
-        )
-    return [_problem(query, model, K, reward) for query, model in by_query]
-
-
-def _problem(query: str, model: Any, K: int, reward: str | None) -> Problem:
-    if not 1 <= K <= model.K:
-        raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
-    chosen = _known_reward(reward, model.rewards) or model.rewards[0]
-    best = np.asarray(model.best_list(K, chosen), dtype=np.int64)
-    return Problem(model.name, query, cast(Chain | Browsing, model.users), best, chosen)
-
-
-def _known_reward(reward: str | None, known: Sequence[str]) -> str | None:
-    if reward is not None and reward not in known:
-        raise unknown_names("reward", [reward], known)
-    return reward

@@ -1,5 +1,4 @@
-# mypy: allow-untyped-defs
-"""Environments of the rank-1 track: choose one item (row) and one position (column).
+"""The rank-1 track: choose one item (row) and one position (column).
 
 In the PBM the click probabilities of (item, position) pairs are a matrix of rank 1,
 w(item) e(position), and the reward is the click (rank1elimkl, section 2). The synthetic problem
@@ -19,8 +18,12 @@ from numba import njit
 from logeval import seeds
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.names import format_call, parse_call
-from logeval.tracks.problems import SYNTHETIC, Problem, examination, numbers
+from logeval.names import format_call
+from logeval.tracks.fitted import FittedQuery
+from logeval.tracks.meters import Clicks, Left, PairRegret
+from logeval.tracks.problems import examination, numbers
+from logeval.tracks.rank1_theory import rank1_hardness, rank1_upper
+from logeval.tracks.track import SYNTHETIC, Replicas, Reward, Track
 from logeval.uniforms import Uniforms
 
 
@@ -30,20 +33,25 @@ class Rank1Problem:
 
     simulator: str
     query: str
-    u_bar: Floats  # (L,) rows: attraction of the items
-    v_bar: Floats  # (K,) columns: examination of the positions
+    u_bar: Floats  # (rows,) attraction of the items
+    v_bar: Floats  # (columns,) examination of the positions
     track: str = "rank1"
     reward: str = "clicks"
 
     @property
-    def L(self) -> int:
-        """Number of rows."""
+    def rows(self) -> int:
+        """Number of rows: items."""
         return len(self.u_bar)
 
     @property
-    def K(self) -> int:
-        """Number of columns."""
+    def columns(self) -> int:
+        """Number of columns: positions."""
         return len(self.v_bar)
+
+    @property
+    def positions(self) -> int:
+        """Number of positions, as every track calls it."""
+        return self.columns
 
     @property
     def best(self) -> Ints:
@@ -66,26 +74,40 @@ def needle(K: int, L: int, p: float, gap: float) -> Rank1Problem:
     return Rank1Problem(name, SYNTHETIC, u, v)
 
 
-def parse_needle(text: str) -> Rank1Problem:
-    """The needle from its name, ``rank1(K=64,L=64,p=0.25,gap=0.5)``."""
-    kinds = {"K": int, "L": int, "p": float, "gap": float}
-    return needle(**numbers(text, parse_call(text)[1], kinds))
+def parse_needle(text: str, reward: str | None = None) -> Rank1Problem:
+    """The needle from its name, ``rank1(K=64,L=64,p=0.25,gap=0.5)``; its reward is the click."""
+    return needle(**numbers(text, {"K": int, "L": int, "p": float, "gap": float}))
 
 
-def is_rank1(problem: Problem) -> bool:
-    """Whether the clicks of its users depend on item and position alone, as in a PBM."""
-    return examination(problem.users, problem.K) is not None
+def rank1_problems(fitted: Sequence[FittedQuery], reward: str | None = None) -> list[Rank1Problem]:
+    """The rank-1 problems of fitted PBMs; the reward is the click.
 
-
-def rank1_problem(problem: Problem) -> Rank1Problem:
-    """The rank-1 problem of a fitted PBM, from its ranking problem."""
-    v_bar = examination(problem.users, problem.K)
-    if v_bar is None:
+    Other click models have no pairs: beside a PBM they are left out, alone they are refused.
+    """
+    found = [
+        Rank1Problem(model.name, query, model.users.w.astype(float), v_bar)
+        for query, model, K in fitted
+        if (v_bar := examination(model.users, K)) is not None
+    ]
+    if not found:
         raise LogevalError(
-            f"{problem.simulator}: the rank-1 track needs a PBM, whose clicks depend on item and "
-            "position alone"
+            f"{fitted[0].model.name}: the rank-1 track needs a PBM, whose clicks depend on item "
+            "and position alone"
         )
-    return Rank1Problem(problem.simulator, problem.query, problem.users.w.astype(float), v_bar)
+    return found
+
+
+def hardness_row(problem: Rank1Problem, n: int) -> dict[str, Any]:
+    """A row of the hardness table: mu, p_max, gamma and Theorem 1's bound at horizon n."""
+    return {
+        "simulator": problem.simulator,
+        "query": problem.query,
+        "rows": problem.rows,
+        "columns": problem.columns,
+        **rank1_hardness(problem.u_bar, problem.v_bar)._asdict(),
+        "n": n,
+        "bound": rank1_upper(problem.u_bar, problem.v_bar, n),
+    }
 
 
 @njit(cache=True, nogil=True)
@@ -109,24 +131,21 @@ class Rank1Environment:
 
     distinct = False  # a row and a column may have the same number
 
-    def __init__(
-        self, problems: Sequence[Rank1Problem], replicas: Sequence[tuple[int, int]], seed: int
-    ) -> None:
+    def __init__(self, problems: Sequence[Rank1Problem], replicas: Replicas, seed: int) -> None:
         self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
-        self.K = problems[0].K
         self.query = np.array([q for q, _ in replicas], dtype=np.int64)
-        self.L = np.array([problems[q].L for q, _ in replicas], dtype=np.int64)
-        self.limits = np.stack([self.L, np.full_like(self.L, self.K)], axis=1)
+        self.limits = np.array(
+            [(problems[q].rows, problems[q].columns) for q, _ in replicas], dtype=np.int64
+        )
         self.best = np.stack([problems[q].best for q, _ in replicas])
         self.offers: Mapping[str, Any] = {"free_samples": self.free_samples, "best": self.best}
-        self._start = np.cumsum([0, *(p.L for p in problems)], dtype=np.int64)
+        self._start = np.cumsum([0, *(p.rows for p in problems)], dtype=np.int64)
         self._u_bar = np.concatenate([p.u_bar for p in problems])
         self._v_bar = np.stack([p.v_bar for p in problems])
         self._uniforms = Uniforms([self._generator("environment", r) for r in self.rows], 1)
         self._clicks = np.empty((len(replicas), 1), dtype=np.int8)
         self._reward = np.empty(len(replicas))
         self._t = 0
-        self.pair_best: Floats | None = None  # the reward is that of a pair anyway
         self.best_reward = self.reward(self.best).copy()
 
     @property
@@ -146,21 +165,28 @@ class Rank1Environment:
         reward_pairs(A, self.query, self._start, self._u_bar, self._v_bar, self._reward)
         return self._reward
 
-    def pair_reward(self, A: Ints) -> Floats:
-        """The same."""
-        return self.reward(A)
-
     def regret(self, A: Ints) -> Floats:
         """Expected regret of the pairs A, (R,)."""
         return self.best_reward - self.reward(A)
 
     def free_samples(self, r: int, m: int) -> Ints:
-        """(m, L) clicks on every item, each shown at the most examined position."""
+        """(m, rows) clicks on every item, each shown at the most examined position."""
         problem = self.problems[self.query[r]]
-        u = self._generator("sample", r).random((m, problem.L))
+        u = self._generator("sample", r).random((m, problem.rows))
         return (u < problem.u_bar * problem.v_bar.max()).astype(np.int8)
 
     def _generator(self, purpose: str, r: int) -> np.random.Generator:
         q, run = self.replicas[r]
         problem = self.problems[q]
         return seeds.generator(self.seed, purpose, "rank1", problem.simulator, problem.query, run)
+
+
+RANK1 = Track(
+    name="rank1",
+    rewards=(Reward("pair", "the pair of the rank-1 track", "regret", "optimal_reward", "-."),),
+    meters=(PairRegret, Clicks, Left),
+    environment=Rank1Environment,
+    problems=rank1_problems,
+    synthetic={"rank1": parse_needle},
+    hardness=hardness_row,
+)

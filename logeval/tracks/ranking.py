@@ -1,5 +1,4 @@
-# mypy: allow-untyped-defs
-"""Environments of the ranking track: lists in, clicks and expected rewards out.
+"""The ranking track: lists in, clicks and expected rewards out.
 
 An environment holds R replicas (query x run) of users of one family, ``clicks.chain`` or
 ``clicks.browsing``. The queries may differ in their number of items: item parameters lie in
@@ -22,8 +21,16 @@ from logeval.arrays import Floats, Ints
 from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
-from logeval.errors import LogevalError
-from logeval.tracks.problems import REWARDS, Problem, examination
+from logeval.policies.setting import Policy
+from logeval.tracks.meters import Clicks, Meter, Regret
+from logeval.tracks.problems import (
+    REWARDS,
+    RankingProblem,
+    examination,
+    parse_b_lb,
+    ranking_problems,
+)
+from logeval.tracks.track import Replicas, Reward, Track
 from logeval.uniforms import Uniforms
 
 SATISFACTION, CLICKS, ANY_CLICK = range(3)
@@ -105,9 +112,7 @@ class RankingEnvironment:
 
     distinct = True  # the places of a list hold different items
 
-    def __init__(
-        self, problems: Sequence[Problem], replicas: Sequence[tuple[int, int]], seed: int
-    ) -> None:
+    def __init__(self, problems: Sequence[RankingProblem], replicas: Replicas, seed: int) -> None:
         self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
         self.K = problems[0].K
         self.query = np.array([q for q, _ in replicas], dtype=np.int64)
@@ -123,8 +128,6 @@ class RankingEnvironment:
         self._reward = np.empty(len(replicas))
         self._t = 0
         self.best_reward = self.reward(self.best).copy()
-        self._top = _TopPairs.of(problems, self.query)
-        self.pair_best: Floats | None = None if self._top is None else self._top.best
 
     @property
     def rows(self) -> range:
@@ -147,12 +150,6 @@ class RankingEnvironment:
         """Expected regret of the lists A, (R,)."""
         return self.best_reward - self.reward(A)
 
-    def pair_reward(self, A: Ints) -> Floats:
-        """P(click) at the most examined position, (R,): what the rank-1 track earns; PBM only."""
-        if self._top is None:
-            raise LogevalError("only a PBM has the reward of a pair")
-        return self._top.reward(A)
-
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
         problem = self.problems[self.query[r]]
@@ -168,29 +165,55 @@ class RankingEnvironment:
         return seeds.generator(self.seed, purpose, problem.simulator, problem.query, run)
 
 
-class _TopPairs:
-    """The pair that a list shows at the most examined position of a PBM."""
+class TopPair(Meter):
+    """Regret of the pair that a list shows at the most examined position of a PBM.
 
-    def __init__(self, problems: Sequence[Problem], e: Sequence[Floats], query: Ints) -> None:
-        start = np.cumsum([0, *(p.L for p in problems)])
-        self._click = np.concatenate(
-            [p.users.w * e_q.max() for p, e_q in zip(problems, e, strict=True)]
-        )
-        self._start = start[query]
+    It earns what the rank-1 track earns, so that the two compare.
+    """
+
+    def __init__(
+        self, environment: RankingEnvironment, policy: Policy, checkpoints: Sequence[int]
+    ) -> None:
+        query = environment.query
+        users = [p.users for p in environment.problems]
+        e = _examinations(environment)
+        start = np.cumsum([0, *(len(u.w) for u in users)])
+        click = [u.w * e_q.max() for u, e_q in zip(users, e, strict=True)]
+        self._click, self._start = np.concatenate(click), start[query]
         self._position = np.array([np.argmax(e_q) for e_q in e])[query]
-        self._rows = np.arange(len(query))
-        best = [p.users.w.max() * e_q.max() for p, e_q in zip(problems, e, strict=True)]
-        self.best = np.array(best)[query]
+        self.best = np.array([c.max() for c in click])[query]
+        self._replica = np.arange(len(query))
+        self._checkpoints = np.array(checkpoints, dtype=np.int64)
+        self._regret, self._kept = np.zeros(len(query)), np.empty((len(query), len(checkpoints)))
 
     @classmethod
-    def of(cls, problems: Sequence[Problem], query: Ints) -> _TopPairs | None:
-        found = [examination(p.users, p.K) for p in problems]
-        e = [e_q for e_q in found if e_q is not None]
-        return cls(problems, e, query) if len(e) == len(problems) else None
+    def fits(cls, environment: RankingEnvironment, policy: Policy) -> bool:
+        """Whether all users are those of a PBM."""
+        return len(_examinations(environment)) == len(environment.problems)
 
     def reward(self, A: Ints) -> Floats:
-        clicks: Floats = self._click[self._start + A[self._rows, self._position]]
+        """P(click) at the most examined position of the lists A, (R,)."""
+        clicks: Floats = self._click[self._start + A[self._replica, self._position]]
         return clicks
+
+    def add(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Step t."""
+        self._regret += self.best - self.reward(A)
+
+    def record(self, i: int) -> None:
+        """Checkpoint i."""
+        self._kept[:, i] = self._regret
+
+    def columns(self) -> dict[str, Floats | Ints]:
+        """The regret of the pair, and the reward of the best one."""
+        optimal = np.outer(self.best, self._checkpoints)
+        return {"pair_regret": self._kept, "pair_optimal_reward": optimal}
+
+
+def _examinations(environment: RankingEnvironment) -> list[Floats]:
+    """e(k) of the queries whose users are those of a PBM."""
+    found = [examination(p.users, p.K) for p in environment.problems]
+    return [e for e in found if e is not None]
 
 
 class _Chains:
@@ -230,8 +253,27 @@ class _Browsings:
         reward_browsing(A, query, start, self.w, self.e, kind, out)
 
 
-def _family(problems: Sequence[Problem], K: int) -> _Chains | _Browsings:
+def _family(problems: Sequence[RankingProblem], K: int) -> _Chains | _Browsings:
     chains = [p.users for p in problems if isinstance(p.users, Chain)]
     if len(chains) == len(problems):
         return _Chains(chains, K)
     return _Browsings([p.users for p in problems if isinstance(p.users, Browsing)], K)
+
+
+RANKING = Track(
+    name="ranking",
+    rewards=(
+        Reward("list", "the list", "regret", "optimal_reward", "-"),
+        Reward(
+            "top pair",
+            "the pair that a list shows at the most examined position",
+            "pair_regret",
+            "pair_optimal_reward",
+            "--",
+        ),
+    ),
+    meters=(Regret, Clicks, TopPair),
+    environment=RankingEnvironment,
+    problems=ranking_problems,
+    synthetic={"B_LB": parse_b_lb},
+)

@@ -1,13 +1,19 @@
-"""Random models of every kind, and logs drawn from them."""
+"""Random models of every kind, and clicks drawn from them."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from logeval import tables
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.fit import fit_one
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
+from tests.serps import Serp, sampled_serps, write_serps
 
 ALL = list(MODELS)
 
@@ -46,3 +52,26 @@ def statistics_of(
             row = {"query_id": q, "holdout": False, "items": a, "clicks": bits, "count": 1}
             rows.append(row)
     return pa.Table.from_pylist(rows, schema=tables.CLICK_STATISTICS)
+
+
+def three_queries(folder: Path) -> Path:
+    """A log with the clicks of the DCMs of three queries, and one short list."""
+    rng = np.random.default_rng(8)
+    serps: list[Serp] = []
+    for q in range(3):
+        model = random_model("DCM", rng, L=7, K=4, low=0.1, high=0.7)
+        lists = random_lists(rng, 400 - 100 * q, 7, 4)
+        serps += sampled_serps(model, lists, rng, query_id=q, first=len(serps))
+    serps.append(Serp(0, [100, 101], [0, 1], session_id=len(serps)))  # a short list
+    return write_serps(folder, serps, parts=2)
+
+
+def log_likelihood(name: str, data: Patterns, options: Options) -> float:
+    """ln P of the data under the fitted model, from its public methods."""
+    fitted = fit_one(name, data, options)
+    total = 0.0
+    for q, query in enumerate(data.queries):
+        rows = data.query == q
+        A = data.items[rows] - data.offsets[q]
+        total += data.count[rows] @ fitted.of(query).log_likelihood(A, data.clicks[rows])
+    return float(total)

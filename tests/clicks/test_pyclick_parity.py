@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logeval.clicks.estimation import click_statistics as statistics
+from logeval.clicks.estimation.click_statistics import fold, held_out_rows
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality import scores as quality
+from logeval.log.log import load
 from logeval.log.queries import Query
 from tests.serps import read_relpred, write_serps
 
@@ -85,7 +86,7 @@ def test_pooled_parameters(golden, pooled, name):
 @pytest.mark.parametrize("name", TOLERANCE)
 def test_held_out_quality(golden, pooled, log, name):
     expected = golden["models"][name]
-    table = statistics.training(statistics.fold(log, holdout="days:1"), held_out=True)
+    table = held_out_rows(fold(load(log), holdout="days:1"))
     score = quality.score_model(pooled.fitted[name], patterns_of(table))
     sums = score.count @ score.columns()
     likelihood, perplexity, _ = quality.measures(sums)

@@ -83,7 +83,7 @@ def test_tracks_share_an_axis(app, tmp_path):
 def test_relative_table_names_the_rewards():
     runs = evaluate(models("PBM", (5,), K=3), policies=["dcmKL-UCB", "UCB1"], horizon=60, runs=2,
                     quiet=True)  # fmt: skip
-    lines = commands.relative_text(runs).splitlines()[4:]
+    lines = commands.relative_text(runs).splitlines()[6:]
     found = {tuple(line.split()[:3]) for line in lines}
     assert found == {("dcmKL-UCB", "ranking", "list"), ("dcmKL-UCB", "ranking", "top"),
                      ("UCB1", "rank1", "pair")}  # fmt: skip

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import logeval
+from tests.stand_in import models
 
 PROBLEM = "B_LB(L=8,K=2,p=0.5,gap=0.4)"
 
@@ -111,12 +112,10 @@ def test_a_unit_that_overlaps_what_is_there_adds_no_row_twice(tmp_path):
     assert (tmp_path / "two" / "runs.parquet").read_bytes() == more
 
 
-def test_two_models_of_the_same_query_are_refused(tmp_path):
-    logeval.generate(tmp_path / "log.tsv", sessions=500, queries=3, quiet=True)
-    log = logeval.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
-    models = list(logeval.fit_models(log, "dcm", top_queries=1, quiet=True))
-    with pytest.raises(logeval.LogevalError, match="two models DCM of query 1"):
-        logeval.evaluate(models + models, policies=["Random"], horizon=5, runs=1, quiet=True)
+def test_two_models_of_the_same_query_are_refused():
+    given = models("DCM", (5,), K=3)
+    with pytest.raises(logeval.LogevalError, match="two models DCM of query 7@0"):
+        logeval.evaluate(given + given, policies=["Random"], horizon=5, runs=1, quiet=True)
 
 
 def test_an_optimum_of_zero_is_no_share():

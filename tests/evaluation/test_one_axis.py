@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import Runs, evaluate, theory
+from logeval.evaluation import Runs, evaluate
 from logeval.reports import track_figures as tracks
-from logeval.tracks.problems import problems_of
-from logeval.tracks.ranking import RankingEnvironment
-from tests.stand_in import models
+from logeval.tracks import rank1_theory
+from logeval.tracks.ranking import RankingEnvironment, TopPair
+from tests.stand_in import lists, models
 
 PBM = models("PBM", (5, 7), K=3)
 POLICIES = ["dcmKL-UCB", "Rank1ElimKL", "UCB1Elim", "UCB1", "Random", "Oracle"]
@@ -27,15 +27,16 @@ def runs(folder):
 
 
 def test_the_top_pair_of_a_list_is_at_the_most_examined_position():
-    problems = problems_of(PBM)
+    problems = lists(PBM)
     environment = RankingEnvironment(problems, [(0, 0), (1, 0)], seed=0)
     A = np.array([[4, 2, 0], [1, 6, 3]])
-    rewards = environment.pair_reward(A)
+    meter = TopPair(environment, None, [1])
+    rewards = meter.reward(A)
     for r, problem in enumerate(problems):
         e = problem.users.e[:, 0]
         position = int(np.argmax(e))
         assert rewards[r] == pytest.approx(problem.users.w[A[r, position]] * e[position])
-        assert environment.pair_best[r] == pytest.approx(problem.users.w.max() * e.max())
+        assert meter.best[r] == pytest.approx(problem.users.w.max() * e.max())
 
 
 def test_pair_regret_of_a_random_list_is_its_mean_over_items(runs):
@@ -84,11 +85,11 @@ def test_hardness_is_stored_with_the_runs(runs):
     table = runs.hardness().set_index("query")
     for _, query, model in PBM:
         u, v = model.users.w, model.users.e[:, 0]
-        hard = theory.rank1_hardness(u, v)
+        hard = rank1_theory.rank1_hardness(u, v)
         row = table.loc[query]
         assert (row["rows"], row["columns"]) == (len(u), 3)
         assert (row["mu"], row["p_max"], row["gamma"]) == pytest.approx(tuple(hard))
-        assert row["bound"] == pytest.approx(theory.rank1_upper(u, v, 8000))
+        assert row["bound"] == pytest.approx(rank1_theory.rank1_upper(u, v, 8000))
 
 
 def test_hardness_grows_with_the_folder(tmp_path):

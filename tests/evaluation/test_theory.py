@@ -52,12 +52,3 @@ def test_regret_lies_between_the_bounds():
 def test_bounds_without_a_gap_are_refused():
     with pytest.raises(LogevalError, match="gap"):
         theory.cascade_kl_upper(np.full(5, 0.2), 2, 100)
-
-
-def test_hardness_and_theorem_1_of_rank1elimkl_by_hand():
-    u, v = np.array([0.75, 0.25, 0.25]), np.array([0.75, 0.25])
-    hard = theory.rank1_hardness(u, v)
-    assert hard == pytest.approx((1.25 / 3, 0.75, 1.25 / 3))
-    expected = 160 / hard.mu**2 * (5 / 0.5) * math.log(1000) + (6 * math.e + 82) * 5
-    assert theory.rank1_upper(u, v, 1000) == pytest.approx(expected)
-    assert theory.rank1_upper(np.full(2, 0.5), v, 1000) == math.inf

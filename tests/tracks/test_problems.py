@@ -1,12 +1,14 @@
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.tracks.problems import b_lb, parse_problem, problems_of
-from tests.stand_in import models
+from logeval.tracks.fitted import fitted_queries, shortened
+from logeval.tracks.problems import b_lb
+from logeval.tracks.registry import synthetic_problem
+from tests.stand_in import lists, models
 
 
 def test_b_lb_is_the_problem_of_the_papers():
-    problem = parse_problem("b_lb(l=16, k=4, p=0.2, gap=0.15, gamma=0.5)")
+    problem = synthetic_problem("b_lb(l=16, k=4, p=0.2, gap=0.15, gamma=0.5)")
     assert problem.simulator == "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)"
     assert problem.users.w.tolist() == pytest.approx([0.2] * 4 + [0.05] * 12)
     assert problem.best.tolist() == [0, 1, 2, 3]
@@ -16,7 +18,8 @@ def test_b_lb_is_the_problem_of_the_papers():
 
 def test_without_gamma_it_is_the_cascade_model():
     assert (
-        parse_problem("B_LB(L=3,K=2,p=0.5,gap=0.1)").checksum() == b_lb(3, 2, 0.5, 0.1).checksum()
+        synthetic_problem("B_LB(L=3,K=2,p=0.5,gap=0.1)").checksum()
+        == b_lb(3, 2, 0.5, 0.1).checksum()
     )
 
 
@@ -25,6 +28,7 @@ def test_without_gamma_it_is_the_cascade_model():
     [
         ("B_LP(L=3)", "did you mean B_LB"),
         ("B_LB(L=3,K=2,p=0.5)", "gap is missing"),
+        ("rank1:K=6,L=4,p=0.9,gap=0.5", "must hold"),
         ("B_LB(L=3,K=4,p=0.5,gap=0.1)", "K must be between"),
         ("B_LB(L=3,K=2,p=0.1,gap=0.5)", "must hold"),
         ("B_LB(L=three,K=2,p=0.1,gap=0.5)", "not a number"),
@@ -33,30 +37,45 @@ def test_without_gamma_it_is_the_cascade_model():
 )
 def test_wrong_problems_are_named(text, message):
     with pytest.raises(LogevalError, match=message):
-        parse_problem(text)
+        synthetic_problem(text)
 
 
 def test_queries_are_selected_and_unknown_ones_reported():
     given = models("DCM", (4, 5, 6), K=3)
-    assert [p.query for p in problems_of(given, queries=["9@0", "7@0"])] == ["7@0", "9@0"]
+    assert [p.query for p in lists(given, queries=["9@0", "7@0"])] == ["7@0", "9@0"]
     with pytest.raises(LogevalError, match=r"1@0.*2@0"):
-        problems_of(given, queries=["1@0", "7@0", "2@0"])
+        lists(given, queries=["1@0", "7@0", "2@0"])
 
 
 def test_queries_with_fewer_items_than_positions_are_named():
     with pytest.raises(LogevalError, match="7@0"):
-        problems_of(models("DCM", (2, 5), K=3))
-    assert len(problems_of(models("DCM", (2, 5), K=3), positions=2)) == 2
+        lists(models("DCM", (2, 5), K=3))
+    assert len(lists(models("DCM", (2, 5), K=3), positions=2)) == 2
 
 
 def test_too_many_positions_and_unknown_rewards_are_refused():
     with pytest.raises(LogevalError, match="has 3 positions, not 4"):
-        problems_of(models("DCM", (5,), K=3), positions=4)
+        lists(models("DCM", (5,), K=3), positions=4)
     with pytest.raises(LogevalError, match="unknown reward"):
-        problems_of(models("PBM", (5,), K=3), reward="satisfaction")
+        lists(models("PBM", (5,), K=3), reward="satisfaction")
 
 
 def test_the_checksum_tells_problems_apart():
-    one, two = problems_of(models("DCM", (5, 5), K=3))
+    one, two = lists(models("DCM", (5, 5), K=3))
     assert one.checksum() != two.checksum()
-    assert problems_of(models("DCM", (5,), K=3), reward="clicks")[0].checksum() != one.checksum()
+    assert lists(models("DCM", (5,), K=3), reward="clicks")[0].checksum() != one.checksum()
+
+
+def test_a_needle_has_rows_and_columns():
+    problem = synthetic_problem("rank1(K=6,L=4,p=0.25,gap=0.5)")
+    assert (problem.rows, problem.columns, problem.positions) == (6, 4, 4)
+    assert synthetic_problem("RANK1:k=6,l=4,p=0.25,gap=0.5").checksum() == problem.checksum()
+
+
+def test_lists_of_different_lengths_are_shortened_and_it_is_said():
+    mixed = fitted_queries([*models("DCM", (5, 6), K=3), *models("PBM", (5,), K=2)])
+    assert {fitted.K for fitted in mixed} == {2}
+    assert shortened(mixed) == (
+        "all lists have 2 positions, as the shortest do: 2 of 3 models have more, up to 3"
+    )
+    assert shortened(fitted_queries(models("DCM", (5, 6), K=3), positions=2)) is None

@@ -1,16 +1,13 @@
 import numpy as np
 import pytest
 
-from logeval.tracks.problems import problems_of
-from logeval.tracks.ranking import RankingEnvironment
-from tests.policies.running import RANKING, make
-from tests.stand_in import NAMES, models, stand_in
-
-REPLICAS = [(0, 0), (1, 0), (1, 1), (2, 0)]
+from logeval.tracks.ranking import RANKING, RankingEnvironment
+from tests.stand_in import NAMES, lists, models, stand_in
+from tests.tracks.contract import REPLICAS, EnvironmentContract
 
 
 def environment_of(name, reward=None, positions=None, seed=3):
-    problems = problems_of(models(name, (3, 5, 6), K=3), positions, reward)
+    problems = lists(models(name, (3, 5, 6), K=3), positions, reward)
     return RankingEnvironment(problems, REPLICAS, seed)
 
 
@@ -54,36 +51,11 @@ def test_fewer_positions_cut_the_model(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("policy", RANKING)
-def test_regret_is_never_negative_and_the_oracles_is_zero(name, policy):
-    environment = environment_of(name)
-    bandit = make(policy, environment, horizon=60)
-    for t in range(1, 61):
-        A = bandit.recommend(t)
-        regret = environment.regret(A)
-        assert regret.min() >= -1e-12
-        if policy == "Oracle":
-            assert (regret == 0.0).all()
-        bandit.update(t, A, environment.step(A))
+class TestContract(EnvironmentContract):
+    TRACK = RANKING
 
-
-def test_users_do_not_depend_on_the_other_replicas():
-    together = environment_of("DCM")
-    alone = RankingEnvironment(together.problems[1:2], [(0, 1)], seed=3)
-    A = np.array([[2, 0, 1]])
-    for _ in range(600):  # more than a block of uniforms
-        clicks = together.step(np.repeat(A, len(REPLICAS), axis=0))[2]
-        assert clicks.tolist() == alone.step(A)[0].tolist()
-    assert (together.free_samples(2, 2) == alone.free_samples(0, 2)).all()
-
-
-def test_users_depend_on_the_run_and_the_seed():
-    A = np.array([[0, 1, 2]] * 4)
-    first, other = environment_of("DCM"), environment_of("DCM", seed=4)
-    clicks = np.array([first.step(A).copy() for _ in range(50)])
-    others = np.array([other.step(A).copy() for _ in range(50)])
-    assert (clicks[:, 1] != clicks[:, 2]).any()
-    assert (clicks[:, 1] != others[:, 1]).any()
+    def problems(self, name):
+        return lists(models(name, (3, 5, 6), K=3))
 
 
 def test_free_samples_are_clicks_at_the_first_position():

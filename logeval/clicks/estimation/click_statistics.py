@@ -3,13 +3,11 @@
 DuckDB groups straight from the Parquet files, within a memory limit and on disk beyond it, so a
 log of any size can be folded. Test SERPs never enter; repeat clicks count once. The split into
 training and held-out part depends only on the seed and the session (or the day), not on the
-order of rows or the number of workers. The result is kept beside the log and used again.
+order of rows or the number of workers. The result is kept and used again (``statistics_cache``).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval import tables
+from logeval.clicks.estimation.statistics_cache import cached
 from logeval.errors import LogevalError
-from logeval.log.log import Log, load
+from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition
 
 MAX_POSITIONS = 50
@@ -62,16 +61,14 @@ class Holdout:
 
 
 def fold(
-    log: Path,
+    log: Log,
     *,
     queries: list[Query] | None = None,
     top_queries: int | None = None,
     holdout: str | float | None = None,
     seed: int = 0,
 ) -> pa.Table:
-    """The click statistics of a log, in the schema ``tables.CLICK_STATISTICS``."""
-    log = Path(log)
-    source = load(log)
+    """The click statistics of a log, in the schema ``CLICK_STATISTICS``."""
     split = Holdout.parse(holdout)
     arguments = {
         "queries": sorted(map(str, queries)) if queries else None,
@@ -79,17 +76,13 @@ def fold(
         "holdout": None if holdout is None else str(holdout),
         "seed": seed if split.share else None,
     }
-    digest = hashlib.sha256((log / tables.MANIFEST).read_bytes()).hexdigest()
-    manifest = tables.manifest_of("click statistics", arguments, [{"serps": digest}])
-    name = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
-    cache = log / "click_statistics" / name
-    if not tables.same_work(cache, manifest):
-        with tables.staged(cache) as folder:
-            _fold(
-                source, folder / "click_statistics.parquet", queries, top_queries, split.sql(seed)
-            )
-            tables.write_manifest(folder, manifest)
-    return tables.read_table(cache, "click_statistics")
+    inputs = [{"serps": tables.checksum(log.path / tables.MANIFEST)}]
+    manifest = tables.manifest_of("click statistics", arguments, inputs)
+
+    def write(out: Path) -> None:
+        _fold(log, out, queries, top_queries, split.sql(seed))
+
+    return cached(log.path, manifest, write)
 
 
 def _fold(
@@ -167,6 +160,11 @@ def _quoted(path: str) -> str:
     return path.replace("'", "''")
 
 
-def training(statistics: pa.Table, held_out: bool = False) -> pa.Table:
-    """The training rows of the statistics, or the held-out ones."""
-    return statistics.filter(pc.equal(statistics["holdout"], held_out))
+def training_rows(statistics: pa.Table) -> pa.Table:
+    """The rows to fit to."""
+    return statistics.filter(pc.invert(statistics["holdout"]))
+
+
+def held_out_rows(statistics: pa.Table) -> pa.Table:
+    """The rows to score on."""
+    return statistics.filter(statistics["holdout"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betaincinv, expit, logit
@@ -11,6 +13,9 @@ from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.em import CAP
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import Prior, Smoothing
+
+if TYPE_CHECKING:
+    from logeval.clicks.models.model import ClickModel
 
 LEVEL = 0.95
 Z = 1.959963984540054  # the normal quantile of (1 + LEVEL) / 2
@@ -25,7 +30,11 @@ class Options:
     smoothing: Smoothing = "empirical-bayes"
     iterations: int = 10_000
     tolerance: float = 1e-9
-    last_termination: str = "previous"  # v_K = v_{K-1}, or "raw": the plain estimate (DCM)
+    chosen: Mapping[str, str] = field(default_factory=dict)  # among the OPTIONS of the model
+
+    def of_model(self, model: type[ClickModel]) -> dict[str, str]:
+        """The options of that model, as chosen or by default."""
+        return {name: self.chosen.get(name, values[0]) for name, values in model.OPTIONS.items()}
 
     def groups(self, data: Patterns) -> tuple[int, Ints]:
         """How many sets of shared parameters there are, and the set of each query, (Q,)."""

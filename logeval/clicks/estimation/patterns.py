@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -85,6 +86,25 @@ class Patterns:
     def serps(self) -> Floats:
         """The number of SERPs of each query, (Q,)."""
         return sum_by(self.query, self.count, self.Q)
+
+    @cached_property
+    def base(self) -> Ints:
+        """The list of each query that was shown most often, as item ids, (Q, K); -1 beyond its end.
+
+        Of lists shown equally often, the one that comes first in the patterns.
+        """
+        code = self.query.astype(np.int64)
+        for k in range(self.K):  # number the lists, one position after the other
+            code, _ = pd.factorize(code * (self.I + 1) + self.items[:, k] + 1)
+        lists, first = np.unique(code, return_index=True)
+        shown = sum_by(code, self.count, len(lists))
+        order = np.lexsort((first, -shown, self.query[first]))
+        _, best = np.unique(self.query[first][order], return_index=True)
+        items = np.full((self.Q, self.K), -1, dtype=np.int64)
+        row = first[order[best]]
+        local = self.items[row]
+        items[self.query[row]] = np.where(local >= 0, self.item_ids[local], -1)
+        return items
 
     def only(self, queries: set[Query]) -> Patterns:
         """The patterns of those queries; queries and items keep their numbers."""

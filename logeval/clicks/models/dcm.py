@@ -10,15 +10,16 @@ the user stopped at the last click l is latent,
 and results below l count as examined with the rest of the weight.
 
 v of the last position cannot be identified: a click there is always the last. Counting gives
-1, which puts the best item last in the "optimal" list; so v_K = v_{K-1} unless
-``last_termination="raw"``. Lists may differ in length: counting leaves out every click at the
-end of its own list, and v of the last position with other clicks holds for all below it. The
-plain value is kept as ``raw``.
+1, which puts the best item last in the "optimal" list; so v_K = v_{K-1}, unless the option
+``last_termination`` is ``raw``. Lists may differ in length: counting leaves out every click at
+the end of its own list, and v of the last position with other clicks holds for all below it.
+The plain value is kept as ``raw``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class DCM(ChainModel):
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("v", "termination", "position"))
     rewards = ("satisfaction", "clicks", "any-click")
     methods = ("mle", "em")
+    OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {"last_termination": ("previous", "raw")}
     formulas = Formulas(  # a click at k ends the search, satisfied, with probability v(k)
         stay_position=lambda x: 1.0 - x["v"],
         sat_position=lambda x: x["v"],
@@ -99,7 +101,7 @@ def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> Est
 
     Counting leaves out the clicks at the end of their list; to EM they say nothing anyway.
     """
-    if options.last_termination == "raw":
+    if options.of_model(DCM)["last_termination"] == "raw":
         return replace(fit, notes=[*fit.notes, "DCM: v_K is not identified; the raw value is used"])
     v, (G, group) = fit.estimates["v"], options.groups(data)
     longest = np.zeros(G, dtype=np.int64)

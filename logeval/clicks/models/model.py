@@ -20,8 +20,6 @@ from logeval.clicks.models.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from logeval.clicks.estimation.estimates import EstimationResult, Options
     from logeval.clicks.estimation.patterns import Patterns
 
@@ -47,6 +45,8 @@ class ClickModel(ABC):
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
     rewards: ClassVar[tuple[str, ...]]  # what a list can earn; the model's own comes first
     methods: ClassVar[tuple[str, ...]]  # estimators; the first is the default
+    # what only this model can be asked for when it is fitted: values by name, the default first
+    OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     @property
     @abstractmethod
@@ -104,31 +104,6 @@ class ClickModel(ABC):
     def best_list(self, K: int | None = None, reward: str | None = None) -> Ints:
         """The list of ``optimum``, (K,)."""
         return self.optimum(K, reward).A
-
-    def parameters(self) -> pd.DataFrame:
-        """The parameters, one per row: parameter, item_id, position, previous, value."""
-        import pandas as pd
-
-        frames = []
-        for parameter in self.PARAMETERS:
-            value = np.asarray(getattr(self, parameter.field))
-            columns: dict[str, object] = {}
-            if parameter.kind == "item":
-                columns = {"item_id": self.items}
-            elif parameter.kind == "position":
-                columns = {"position": np.arange(1, len(value) + 1)}
-            elif parameter.kind == "transition":
-                k, r = np.tril_indices(len(value))
-                columns, value = {"position": k + 1, "previous": r}, value[k, r]
-            frames.append(
-                pd.DataFrame(
-                    {"parameter": parameter.name, **columns, "value": np.atleast_1d(value)}
-                )
-            )
-        names = ["parameter", "item_id", "position", "previous", "value"]
-        table = pd.concat(frames, ignore_index=True).reindex(columns=names)
-        integers = ["item_id", "position", "previous"]
-        return table.astype(dict.fromkeys(integers, "Int64"))
 
     def _reward(self, reward: str | None) -> str:
         if reward is None:

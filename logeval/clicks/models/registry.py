@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from logeval.clicks.models.ccm import CCM
 from logeval.clicks.models.cm import CM
@@ -12,7 +12,7 @@ from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.ubm import UBM
-from logeval.errors import unknown_names
+from logeval.errors import LogevalError, unknown_names
 
 MODELS: dict[str, type[ClickModel]] = {
     "GCTR": GCTR,
@@ -36,3 +36,26 @@ def model_names(names: Iterable[str]) -> list[str]:
     if unknown:
         raise unknown_names("click model", unknown, MODELS)
     return list(dict.fromkeys(known[name.lower()] for name in names))
+
+
+def check_options(models: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """The options given for some models: each must be declared by one of them at least."""
+    models = list(models)
+    declared = {name: values for m in models for name, values in MODELS[m].OPTIONS.items()}
+    for name, value in given.items():
+        if name in declared:
+            if value not in declared[name]:
+                raise unknown_names(name.replace("_", " "), [str(value)], declared[name])
+            continue
+        owners = [m for m, model in MODELS.items() if name in model.OPTIONS]
+        if owners:
+            raise LogevalError(
+                f"{name} is an option of {', '.join(owners)}, not of {', '.join(models)}"
+            )
+        raise unknown_names("option", [name], option_names())
+    return dict(given)
+
+
+def option_names() -> list[str]:
+    """The options of all models."""
+    return sorted({name for model in MODELS.values() for name in model.OPTIONS})

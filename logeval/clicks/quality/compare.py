@@ -11,13 +11,15 @@ import pyarrow as pa
 
 from logeval import tables
 from logeval.clicks.collection import FittedModels, read_models
-from logeval.clicks.estimation import click_statistics as statistics
+from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.fit import fit_models, read_patterns
+from logeval.clicks.fit import FitPlan
 from logeval.clicks.quality.score_table import quality_table
 from logeval.clicks.quality.scores import MEASURES, Score, score_model
 from logeval.errors import LogevalError
+from logeval.log.log import Log, load
 from logeval.log.queries import Query
+from logeval.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,34 +69,37 @@ class Comparison:
 
 
 def compare_models(
-    log: Any,
+    log: Log | Path | str,
     models: Iterable[str],
     *,
     holdout: str | float = 0.1,
+    queries: Iterable[Query | str] | None = None,
     out: Path | str | None = None,
     seed: int = 0,
+    quiet: bool = False,
     **options: Any,
 ) -> Comparison:
     """Fit models on the training part of a log and score them on the held-out part.
 
     ``options`` are those of ``fit_models``.
     """
-    path = Path(getattr(log, "path", log))
-    fitted = fit_models(path, models, holdout=holdout, seed=seed, **options)
-    queries = options.get("queries")
-    chosen = None if queries is None else [_query(q) for q in queries]
-    _, held_out = read_patterns(path, chosen, options.get("top_queries"), holdout, seed)
-    assert held_out is not None
-    scores = {name: score_model(f, held_out) for name, f in fitted.fitted.items()}
+    plan = FitPlan.of(models, holdout=holdout, queries=queries, seed=seed, **options)
+    data, held_out = plan.patterns(load(log))
+    assert held_out is not None  # patterns() refuses an empty one
+    scores = {}
+    with Progress("fit", total=len(plan.models), unit="models", quiet=quiet) as progress:
+        for name in plan.models:
+            scores[name] = score_model(plan.fit(name, data), held_out)
+            progress.advance(1)
     comparison = _comparison(scores, seed)
     if out is not None:
-        comparison.write(out, dict(fitted.manifest["arguments"]))
+        comparison.write(out, plan.arguments())
     return comparison
 
 
 def score(
     models: FittedModels | Path | str,
-    log: Any,
+    log: Log | Path | str,
     *,
     known_queries: bool = False,
     out: Path | str | None = None,
@@ -106,15 +111,15 @@ def score(
     leaves out SERPs of other queries.
     """
     fitted = models if isinstance(models, FittedModels) else read_models(models)
-    path = Path(getattr(log, "path", log))
-    data = patterns_of(statistics.fold(path))
+    log = load(log)
+    data = patterns_of(fold(log))
     if known_queries:
         data = data.only(set(fitted.queries))
     if not len(data.count):
-        raise LogevalError(f"{path}: there are no SERPs to score")
+        raise LogevalError(f"{log.path}: there are no SERPs to score")
     comparison = _comparison({n: score_model(f, data) for n, f in fitted.fitted.items()}, seed)
     if out is not None:
-        comparison.write(out, {"log": str(path), "known_queries": known_queries, "seed": seed})
+        comparison.write(out, {"log": str(log.path), "known_queries": known_queries, "seed": seed})
     return comparison
 
 
@@ -132,7 +137,3 @@ def _comparison(scores: dict[str, Score], seed: int) -> Comparison:
         for name, s in scores.items()
     ]
     return Comparison(quality_table(scores, seed), pd.DataFrame(coverage))
-
-
-def _query(query: Query | str) -> Query:
-    return Query.parse(query) if isinstance(query, str) else query

@@ -1,14 +1,13 @@
-"""serps -> click statistics -> patterns."""
+"""serps -> click statistics."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from logeval import tables
-from logeval.clicks.estimation.click_statistics import Holdout, fold, training
+from logeval.clicks.estimation.click_statistics import Holdout, fold, held_out_rows
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.errors import LogevalError
+from logeval.log.log import load
 from logeval.log.queries import Query
 from tests.serps import Serp, write_serps
 
@@ -25,7 +24,7 @@ SERPS = [
 
 @pytest.fixture
 def log(tmp_path):
-    return write_serps(tmp_path / "log", SERPS, parts=3)
+    return load(write_serps(tmp_path / "log", SERPS, parts=3))
 
 
 def test_equal_serps_fold_and_test_serps_never_enter(log):
@@ -42,19 +41,6 @@ def test_equal_serps_fold_and_test_serps_never_enter(log):
     }
 
 
-def test_patterns_number_items_by_query_and_impressions(log):
-    data = patterns_of(fold(log))
-    assert data.queries == [Query(1), Query(2, 7), Query(2, 8)]  # the most frequent first
-    assert data.item_ids.tolist() == [10, 11, 12, 20, 20]
-    assert data.impressions.tolist() == [4, 4, 3, 1, 1]
-    assert data.positions.tolist() == [3, 1, 1]
-    assert data.serps.tolist() == [4, 1, 1]
-    short = data.length == 2
-    assert data.items[short].tolist() == [[1, 0, -1]]
-    assert data.clicks[short].tolist() == [[False, True, False]]
-    assert data.last_click[short].tolist() == [1]
-
-
 def test_top_queries_and_chosen_queries(log):
     assert patterns_of(fold(log, top_queries=2)).queries == [Query(1), Query(2, 7)]
     assert patterns_of(fold(log, queries=[Query(2, 8)])).queries == [Query(2, 8)]
@@ -65,47 +51,25 @@ def test_top_queries_and_chosen_queries(log):
 
 def test_a_share_is_held_out_by_session_whatever_the_order(tmp_path):
     serps = [Serp(1, [i % 7], [0], session_id=i // 2) for i in range(4000)]
-    logs = [write_serps(tmp_path / "a", serps), write_serps(tmp_path / "b", serps[::-1], parts=4)]
+    write_serps(tmp_path / "a", serps)
+    write_serps(tmp_path / "b", serps[::-1], parts=4)
+    logs = [load(tmp_path / name) for name in "ab"]
     first, second = (fold(log, holdout=0.25, seed=3) for log in logs)
     assert first.equals(second)
-    held_out = training(first, held_out=True)["count"].to_numpy().sum()
+    held_out = held_out_rows(first)["count"].to_numpy().sum()
     assert 880 < held_out < 1120
     assert not first.equals(fold(logs[0], holdout=0.25, seed=4))
 
 
 def test_days_are_held_out(log):
-    assert training(fold(log, holdout="days:2-3"), held_out=True)["count"].to_numpy().sum() == 4
-    assert training(fold(log, holdout="days:1"), held_out=True)["count"].to_numpy().sum() == 2
+    assert held_out_rows(fold(log, holdout="days:2-3"))["count"].to_numpy().sum() == 4
+    assert held_out_rows(fold(log, holdout="days:1"))["count"].to_numpy().sum() == 2
     for wrong in ("1.5", "days:x", "tenth"):
         with pytest.raises(LogevalError, match="write a share"):
             Holdout.parse(wrong)
 
 
-def test_statistics_are_kept_until_the_log_changes(log):
-    def cached():
-        return sorted((log / "click_statistics").iterdir())
-
-    fold(log, top_queries=1)
-    fold(log, top_queries=1)
-    assert len(cached()) == 1
-    assert tables.read_manifest(cached()[0])["arguments"]["top_queries"] == 1
-    write_serps(log, SERPS[:2])
-    assert fold(log, top_queries=1)["count"].to_pylist() == [2]
-    assert len(cached()) == 2
-
-
 def test_fifty_positions_fit_into_the_bits(tmp_path):
     clicks = [int(k % 3 == 0) for k in range(50)]
-    log = write_serps(tmp_path / "log", [Serp(1, list(range(50)), clicks)])
+    log = load(write_serps(tmp_path / "log", [Serp(1, list(range(50)), clicks)]))
     assert patterns_of(fold(log)).clicks[0].astype(int).tolist() == clicks
-
-
-def test_a_folder_without_a_log_is_an_error(tmp_path):
-    with pytest.raises(LogevalError, match="check the path"):
-        fold(tmp_path / "nothing")
-
-
-def test_sums_by_item_use_every_shown_position(log):
-    data = patterns_of(fold(log))
-    assert data.sum_items(data.shown.clicks).tolist() == [3, 0, 2, 1, 1]
-    assert np.array_equal(data.item_query, [0, 0, 0, 1, 2])

@@ -1,4 +1,4 @@
-"""Rows of a runs table as samples (Q, N, ...) for ``evaluate.statistics``."""
+"""Columns of a runs table as arrays (Q, N, ...): Q queries, N runs each, as the statistics want."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import pandas as pd
 from logeval.arrays import Floats
 
 
-def samples(rows: pd.DataFrame, column: str) -> tuple[list[str], Floats]:
-    """Policies, and values (Q, N, policies) of the replicas that all of them have."""
+def by_policy(rows: pd.DataFrame, column: str) -> tuple[list[str], Floats]:
+    """Policies, and the values (Q, N, policies) of the replicas that all of them have."""
     wide = rows.pivot(index=["query", "run"], columns="policy", values=column).dropna()
     return list(wide.columns), by_query(wide)
+
+
+def by_step(rows: pd.DataFrame, column: str) -> Floats:
+    """The values (Q, N, checkpoints) of one policy."""
+    return by_query(rows.pivot(index=["query", "run"], columns="t", values=column))
 
 
 def by_query(wide: pd.DataFrame) -> Floats:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation import Runs, evaluate
 from tests.stand_in import models
 
 NEEDLE = "rank1:K=6,L=4,p=0.25,gap=0.5"
@@ -16,8 +16,11 @@ def test_both_tracks_run_on_the_same_pbm():
     assert summary.loc[("ranking", "Oracle"), "regret"] == 0.0
     assert summary.loc[("rank1", "Oracle"), "regret"] == 0.0
     assert summary.loc[("rank1", "Rank1ElimKL"), "regret"] > 0.0
-    assert runs.simulators() == ["PBM (rank1)", "PBM (ranking)"]
-    assert set(runs.curves("PBM (rank1)", "7@0")) == {"Rank1ElimKL", "Oracle"}
+    assert runs.panels() == [("PBM", "rank1"), ("PBM", "ranking")]
+    assert runs.title(runs.panels()[0]) == "PBM (rank1)"
+    assert set(runs.curves("PBM", "7@0", "rank1")) == {"Rank1ElimKL", "Oracle"}
+    with pytest.raises(LogevalError, match="in the tracks rank1, ranking"):
+        runs.curves("PBM")
 
 
 def test_the_reward_of_a_pair_is_its_click_probability():
@@ -53,3 +56,18 @@ def test_needles_are_named_in_two_ways(tmp_path):
 def test_wrong_tracks_are_named(arguments, message):
     with pytest.raises(LogevalError, match=message):
         evaluate(**arguments, **SHORT)
+
+
+def test_a_note_about_shortened_lists_stays_with_the_runs(tmp_path):
+    mixed = [*models("DCM", (5,), K=3), *models("CM", (5,), K=2)]
+    done = evaluate(mixed, policies=["Random"], out=tmp_path / "out", **SHORT)
+    assert len(done.notes) == 1
+    assert "all lists have 2 positions" in done.notes[0]
+    assert Runs.load(tmp_path / "out").notes == done.notes
+
+
+def test_curves_are_computed_once(monkeypatch):
+    runs = evaluate(models("DCM", (5,), K=3), policies=["Random"], **SHORT)
+    first = runs.curves("DCM")
+    monkeypatch.setattr("logeval.evaluation.statistics.bootstrap_means", None)
+    assert runs.curves("DCM") is first

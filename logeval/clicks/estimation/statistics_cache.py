@@ -1,0 +1,95 @@
+"""Where click statistics are kept, so that the next fit of a log need not fold it again.
+
+They lie beside the log, in ``click_statistics/``, or where that cannot be written in the user's
+cache folder (``$XDG_CACHE_HOME/logeval``, else ``~/.cache/logeval``); if neither can, they are
+folded each time. An entry is one Parquet file whose name is the hash of all it depends on, written
+under another name and then renamed: processes that fold the same log at once do not meet, and a
+reader never sees half a file. Beyond ``LIMIT`` bytes in a folder, the entries used least recently
+are removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from logeval import tables
+from logeval.schemas import CLICK_STATISTICS
+
+LIMIT = 1 << 30
+ABANDONED = 24 * 3600  # seconds after which an unfinished file is taken for that of a dead process
+PARTIAL = ".partial-"
+
+
+def cached(log: Path, manifest: tables.Manifest, fold: Callable[[Path], None]) -> pa.Table:
+    """The statistics that ``fold`` writes to a file, read again if they are there already."""
+    key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:32]
+    name = f"{key}.parquet"
+    folders = [log / "click_statistics", user_cache() / "click_statistics"]
+    for folder in folders:
+        with contextlib.suppress(OSError, pa.ArrowException):
+            table = _read(folder / name)
+            os.utime(folder / name)  # used now
+            return table
+    with tempfile.TemporaryDirectory(prefix="logeval-") as nowhere:
+        partial = _partial(folders) or Path(nowhere) / name
+        try:
+            fold(partial)
+            table = _read(partial)
+            if partial.name.startswith(PARTIAL):
+                partial.replace(partial.with_name(name))
+                shrink(partial.parent, LIMIT, keep=name)
+        finally:
+            partial.unlink(missing_ok=True)
+    return table
+
+
+def user_cache() -> Path:
+    """The folder for what can be computed again."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "logeval"
+
+
+def shrink(folder: Path, limit: int, keep: str) -> None:
+    """Remove what was used least recently until ``limit`` bytes are left; never ``keep``."""
+    found = []
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError):  # another process may remove it first
+            stat = file.stat()
+            if file.name.startswith(PARTIAL):
+                if time.time() - stat.st_mtime > ABANDONED:
+                    file.unlink()
+            elif file.suffix == ".parquet":
+                found.append((file.name == keep, stat.st_mtime_ns, stat.st_size, file))
+    total = sum(size for _, _, size, _ in found)
+    for kept, _, size, file in sorted(found):
+        if total <= limit or kept:
+            break
+        with contextlib.suppress(OSError):
+            file.unlink()
+        total -= size
+
+
+def _partial(folders: list[Path]) -> Path | None:
+    """A new file in the first folder that can be written."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=PARTIAL, suffix=".parquet", dir=folder)
+            os.close(handle)
+            Path(name).chmod(0o644)
+            return Path(name)
+    return None
+
+
+def _read(file: Path) -> pa.Table:
+    return pq.read_table(file).select(CLICK_STATISTICS.names).cast(CLICK_STATISTICS)

@@ -1,0 +1,327 @@
+"""Rows of the tables ``models`` and ``queries`` -> fitted models, each row checked.
+
+Rows from elsewhere may come without ``queries``: then a query has the items and positions that
+its parameters speak of.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from logeval.arrays import Bools, Floats, Ints
+from logeval.clicks.estimation.estimates import ParameterEstimate
+from logeval.clicks.estimation.patterns import NO_REGION
+from logeval.clicks.fitted import SCOPES, FittedModel, averaged
+from logeval.clicks.models.model import Parameter
+from logeval.clicks.models.registry import MODELS, model_names
+from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import Query
+
+DEFAULT_K = 10  # positions of imported models that have no parameter per position
+KEYS = ["query_id", "region_id"]
+OPTIONAL = {"query_id": 0, "region_id": NO_REGION, "item_id": 0, "position": 0, "previous": -1}
+IDENTITY = ["model", "parameter", "has_query_id", *KEYS, "has_item_id", "item_id", "position"]
+IDENTITY += ["previous"]
+NUMBERS = ["value", "low", "high", "observations", "raw"]
+FORMER = ("positions", "items")  # "parameters" in which older versions kept the queries
+
+
+class Listing(NamedTuple):
+    """The queries of a model, their lists and their items."""
+
+    place: pd.MultiIndex  # (query_id, region_id) of each query
+    positions: Ints  # (Q,)
+    serps: Floats  # (Q,)
+    item_query: Ints  # (I,) ascending
+    item_ids: Ints  # (I,)
+    base: Ints | None
+
+    @property
+    def Q(self) -> int:
+        """The number of queries."""
+        return len(self.place)
+
+
+def fitted_of_rows(rows: pa.Table, queries: pa.Table | None, source: str) -> dict[str, FittedModel]:
+    """The fitted models of a models table, and of a queries table where there is one."""
+    frame = _frame(rows, source)
+    _check(frame, source)
+    listed = {} if queries is None else _by_model(queries, source)
+    out = {}
+    for name, mine in frame.groupby("model", sort=False):
+        out[str(name)] = _fitted(str(name), mine, listed.get(str(name)), source)
+    without = [name for name in listed if name not in out]
+    if without:
+        raise LogevalError(f"{source}: {without[0]} has queries, but no parameters")
+    return out
+
+
+def _frame(rows: pa.Table, source: str) -> pd.DataFrame:
+    """The rows with numbers in place of nulls, and columns ``has_...`` that say where."""
+    if not rows.num_rows:
+        raise LogevalError(f"{source}: there are no rows, so no models")
+    for name in ("model", "parameter"):
+        missing = pc.is_null(rows[name]).to_numpy()
+        if missing.any():
+            raise LogevalError(f"{source}: row {int(missing.argmax()) + 1} has no {name}")
+    columns: dict[str, Any] = {
+        name: rows[name].to_numpy() for name in ("method", "scope", "parameter")
+    }
+    columns["model"] = _canonical(rows["model"])
+    for name, instead in OPTIONAL.items():
+        columns[f"has_{name}"] = pc.is_valid(rows[name]).to_numpy()
+        columns[name] = pc.fill_null(rows[name], instead).to_numpy()
+    for name in NUMBERS:
+        columns[name] = rows[name].to_numpy()
+    return pd.DataFrame(columns)
+
+
+def _canonical(column: pa.ChunkedArray) -> np.ndarray:
+    """The models' names as the papers print them."""
+    names = column.to_numpy()
+    given = pd.unique(names).tolist()
+    model_names(given)  # all unknown ones in one message
+    return pd.Series(names).map({name: model_names([name])[0] for name in given}).to_numpy()
+
+
+def _check(frame: pd.DataFrame, source: str) -> None:
+    """Refuse rows that would be lost, or read as something else."""
+    former = frame[frame["parameter"].isin(FORMER)]
+    if len(former):
+        raise LogevalError(
+            f"{source}: was written by an older version, which kept queries in rows "
+            f"{former['parameter'].iloc[0]!r}; fit the models again"
+        )
+    bad = frame[~frame["value"].between(0.0, 1.0)]
+    if len(bad):
+        row = bad.iloc[0]
+        raise LogevalError(
+            f"{source}: {row['parameter']} = {row['value']} of {row['model']} is not a probability"
+        )
+    scopes = sorted(set(frame["scope"].unique()) - set(SCOPES))
+    if scopes:
+        raise unknown_names("scope", scopes, SCOPES)
+    _refuse(frame, frame["has_position"] & (frame["position"] < 1), "positions begin at 1", source)
+    no_query = frame["has_item_id"] & ~frame["has_query_id"]
+    _refuse(frame, no_query, "an item needs its query_id", source)
+    _refuse(frame, frame.duplicated(IDENTITY), "there are two rows of the same value", source)
+
+
+def _refuse(rows: pd.DataFrame, wrong: pd.Series, why: str, source: str) -> None:
+    if wrong.any():
+        row = rows[wrong].iloc[0]
+        raise LogevalError(f"{source}: {row['parameter']} of {row['model']}: {why}")
+
+
+def _by_model(queries: pa.Table, source: str) -> dict[str, pd.DataFrame]:
+    """The rows of the queries table, by model."""
+    frame = queries.to_pandas(integer_object_nulls=True)
+    frame["model"] = _canonical(queries["model"]) if len(frame) else frame["model"]
+    frame["region_id"] = pc.fill_null(queries["region_id"], NO_REGION).to_numpy()
+    frame["serps"] = frame["serps"].astype(np.float64)
+    for why, wrong in (
+        ("is listed twice", frame.duplicated(["model", *KEYS])),
+        ("needs positions from 1", frame["positions"] < 1),
+    ):
+        if wrong.any():
+            row = frame[wrong].iloc[0]
+            raise LogevalError(f"{source}: query {_query(row)} of {row['model']} {why}")
+    return {str(name): mine for name, mine in frame.groupby("model", sort=False)}
+
+
+def _query(row: Any) -> Query:
+    q, r = (int(row[key]) for key in KEYS)
+    return Query(q, None if r == NO_REGION else r)
+
+
+def _fitted(name: str, rows: pd.DataFrame, listed: pd.DataFrame | None, source: str) -> FittedModel:
+    kind = MODELS[name]
+    by_parameter = _by_parameter(name, rows, source)
+    scope, pooled = str(rows["scope"].iloc[0]), rows["scope"].iloc[0] == "pooled"
+    if rows["scope"].nunique() > 1:
+        raise LogevalError(f"{source}: {name} has rows of scope per-query and of scope pooled")
+    own = rows[rows["has_query_id"]]
+    if not len(own) and listed is None:
+        raise LogevalError(f"{source}: {name} has no query; give its rows a query_id")
+    found = _derived(rows, own) if listed is None else _listed(listed)
+    K = int(found.positions.max(initial=1))
+
+    def query_of(mine: pd.DataFrame) -> Ints:
+        q = found.place.get_indexer(pd.MultiIndex.from_frame(mine[KEYS]))
+        if (q < 0).any():
+            query = _query(mine[q < 0].iloc[0])
+            raise LogevalError(f"{source}: {name} has parameters of query {query}, not listed")
+        return q
+
+    def check_positions(mine: pd.DataFrame, limit: Ints | int) -> None:
+        beyond = mine[mine["position"].to_numpy() > limit]
+        if len(beyond):
+            row = beyond.iloc[0]
+            raise LogevalError(
+                f"{source}: {row['parameter']} of {name} has a row at position {row['position']}, "
+                "beyond the positions of its query"
+            )
+
+    estimates: dict[str, ParameterEstimate] = {}
+    unseen_items: dict[str, Floats] = {}
+    unseen_query: dict[str, Any] = {}
+    for p in kind.PARAMETERS:
+        mine = by_parameter[p.name]
+        label = f"{source}: {name} {p.name}"
+        seen, rest = mine[mine["has_query_id"]], mine[~mine["has_query_id"]]
+        q = query_of(seen)
+        check_positions(seen, K if pooled else found.positions[q])
+        check_positions(rest, K)
+        if p.kind == "item":
+            has_item = seen["has_item_id"].to_numpy()
+            at = seen[has_item]
+            i = _pair(found, q[has_item], at["item_id"].to_numpy(), label)
+            estimates[p.field] = _placed(at, (len(found.item_ids),), (i,), label)
+            value = estimates[p.field].value
+            mean = float(value.mean()) if len(value) else 0.5
+            unseen_items[p.field] = np.full(found.Q, mean)
+            unseen_items[p.field][q[~has_item]] = seen["value"].to_numpy()[~has_item]
+            unseen_query[p.field] = float(rest["value"].iloc[0]) if len(rest) else mean
+            continue
+        all_K = np.array([K])
+        longest = all_K if pooled else found.positions
+        chosen, g = (rest, np.zeros(len(rest), dtype=np.int64)) if pooled else (seen, q)
+        estimates[p.field] = _shared(p, chosen, g, longest, K, label)
+        if len(rest):
+            zero = np.zeros(len(rest), dtype=np.int64)
+            unseen_query[p.field] = _shared(p, rest, zero, all_K, K, label).value[0]
+        else:
+            value = estimates[p.field].value
+            unseen_query[p.field] = averaged(value, np.ones(len(value)), longest)
+    return FittedModel(
+        name,
+        str(rows["method"].iloc[0]),
+        scope,
+        [Query(int(q), None if r == NO_REGION else int(r)) for q, r in found.place],
+        found.positions,
+        found.serps,
+        found.item_ids,
+        np.searchsorted(found.item_query, np.arange(found.Q + 1)),
+        estimates,
+        unseen_items,
+        unseen_query,
+        found.base,
+    )
+
+
+def _by_parameter(name: str, rows: pd.DataFrame, source: str) -> dict[str, pd.DataFrame]:
+    """The rows of each parameter; all of them are there, and have what their kind needs."""
+    kinds = {p.name: p.kind for p in MODELS[name].PARAMETERS}
+    found = {str(p): mine for p, mine in rows.groupby("parameter", sort=False)}
+    for parameter in sorted(found):
+        if parameter not in kinds:
+            raise LogevalError(
+                f"{source}: {name} has no parameter {parameter!r}; it has "
+                f"{', '.join(sorted(kinds))}"
+            )
+    for parameter, kind in kinds.items():
+        if parameter not in found:
+            raise LogevalError(f"{source}: {name} lacks its parameter {parameter!r}")
+        mine = found[parameter]
+        if kind in ("position", "transition"):
+            _refuse(mine, ~mine["has_position"], "the position is missing", source)
+        if kind == "transition":
+            why = "previous is missing (0: no click above)"
+            _refuse(mine, ~mine["has_previous"], why, source)
+            outside = (mine["previous"] < 0) | (mine["previous"] >= mine["position"])
+            why = "previous must be from 0 (no click above) to position - 1"
+            _refuse(mine, outside, why, source)
+    return found
+
+
+def _listed(rows: pd.DataFrame) -> Listing:
+    """The queries as their table has them."""
+    length = rows["items"].map(len).to_numpy(dtype=np.int64)
+    items = np.concatenate([np.empty(0, np.int64), *rows["items"]]).astype(np.int64)
+    base = None
+    if rows["base"].notna().any():
+        lists = [[] if shown is None else shown for shown in rows["base"]]
+        base = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int64)
+        for q, shown in enumerate(lists):
+            base[q, : len(shown)] = shown
+    return Listing(
+        pd.MultiIndex.from_frame(rows[KEYS]),
+        rows["positions"].to_numpy(dtype=np.int64),
+        rows["serps"].to_numpy(),
+        np.repeat(np.arange(len(rows)), length),
+        items,
+        base,
+    )
+
+
+def _derived(rows: pd.DataFrame, own: pd.DataFrame) -> Listing:
+    """The queries, items and positions that parameters speak of."""
+    place = pd.MultiIndex.from_frame(own[KEYS].drop_duplicates())
+    pairs = own.loc[own["has_item_id"], [*KEYS, "item_id"]].drop_duplicates()
+    pair_query = place.get_indexer(pd.MultiIndex.from_frame(pairs[KEYS]))
+    order = np.argsort(pair_query, kind="stable")
+    top = int(rows["position"].max())
+    positions = np.full(len(place), top if top else DEFAULT_K, dtype=np.int64)
+    largest = own[own["has_position"]].groupby(KEYS)["position"].max()
+    positions[place.get_indexer(largest.index)] = largest.to_numpy(dtype=np.int64)
+    items = pairs["item_id"].to_numpy(dtype=np.int64)[order]
+    serps = np.full(len(place), np.nan)
+    return Listing(place, positions, serps, pair_query[order], items, None)
+
+
+def _pair(found: Listing, q: Ints, item: Ints, label: str) -> Ints:
+    """The number of each (query, item) pair."""
+    ids = np.unique(found.item_ids)
+    pairs = found.item_query * len(ids) + np.searchsorted(ids, found.item_ids)
+    code = np.minimum(np.searchsorted(ids, item), max(len(ids) - 1, 0))
+    at = pd.Index(pairs).get_indexer(pd.Index(q * len(ids) + code))
+    wrong = (at < 0) | (found.item_ids[at] != item) if len(ids) else np.ones(len(q), np.bool_)
+    if wrong.any():
+        raise LogevalError(f"{label}: item {item[wrong][0]} is not in the list of its query")
+    return at
+
+
+def _shared(
+    p: Parameter, rows: pd.DataFrame, g: Ints, longest: Ints, K: int, label: str
+) -> ParameterEstimate:
+    """A scalar, position or transition parameter of each group, with ``longest`` positions."""
+    G = len(longest)
+    if p.kind == "scalar":
+        return _placed(rows, (G,), (g,), label)
+    k = rows["position"].to_numpy() - 1
+    beyond = np.arange(K) >= longest[:, None]
+    if p.kind == "position":
+        return _placed(rows, (G, K), (g, k), label, beyond)
+    r = rows["previous"].to_numpy()
+    unused = (np.arange(K + 1) > np.arange(K)[:, None]) | beyond[..., None]
+    return _placed(rows, (G, K, K + 1), (g, k, r), label, unused)
+
+
+def _placed(
+    rows: pd.DataFrame,
+    shape: tuple[int, ...],
+    at: tuple[Ints, ...],
+    label: str,
+    unused: Bools | None = None,
+) -> ParameterEstimate:
+    """The numbers of the rows in their places; every used place must have its row."""
+    arrays = []
+    for name in NUMBERS:
+        array = np.full(shape, np.nan)
+        array[at] = rows[name].to_numpy()
+        arrays.append(array)
+    value = arrays[0]
+    if unused is not None:
+        value[np.broadcast_to(unused, shape) & np.isnan(value)] = 0.0
+    if np.isnan(value).any():
+        where = tuple(int(x) for x in np.argwhere(np.isnan(value))[0])
+        raise LogevalError(
+            f"{label} is incomplete: {int(np.isnan(value).sum())} rows are missing, "
+            f"the first at index {where}"
+        )
+    return ParameterEstimate(*arrays)

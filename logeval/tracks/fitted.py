@@ -1,0 +1,67 @@
+"""The fitted click models of an evaluation: which queries, and how long their lists are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from logeval.errors import LogevalError, unknown_names
+
+
+class FittedQuery(NamedTuple):
+    """The click model of a query, from which a track makes its problem."""
+
+    query: str
+    model: Any  # a ClickModel
+    K: int  # positions to use, at most those of the model
+
+
+def fitted_queries(
+    models: Iterable[tuple[str, object, Any]],
+    positions: int | None = None,
+    reward: str | None = None,
+    queries: Sequence[str] | None = None,
+) -> list[FittedQuery]:
+    """The queries of click models, given as (name, query, model), checked.
+
+    ``positions`` shortens the lists (default: to those of the model with the fewest), ``reward``
+    must be one that every model has, ``queries`` selects.
+    """
+    by_query = [(str(query), model) for _, query, model in models]
+    if queries is not None:
+        unknown = [q for q in queries if q not in {query for query, _ in by_query}]
+        if unknown:
+            raise unknown_names("query", unknown, [query for query, _ in by_query])
+        by_query = [(query, model) for query, model in by_query if query in queries]
+    if not by_query:
+        raise LogevalError("there are no models to simulate; fit some with fit-models")
+    keys = [(model.name, query) for query, model in by_query]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise LogevalError(
+            f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
+        )
+    K = min(model.K for _, model in by_query) if positions is None else positions
+    short = [query for query, model in by_query if len(model.items) < K]
+    if short:
+        raise LogevalError(
+            f"{len(short)} queries have fewer than {K} items ({', '.join(short[:5])}); "
+            "lower --positions or select others with --queries"
+        )
+    for query, model in by_query:
+        if not 1 <= K <= model.K:
+            raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
+        if reward is not None and reward not in model.rewards:
+            raise unknown_names("reward", [reward], model.rewards)
+    return [FittedQuery(query, model, K) for query, model in by_query]
+
+
+def shortened(fitted: Sequence[FittedQuery]) -> str | None:
+    """What to tell the user where models with lists of different lengths meet."""
+    longer = [f for f in fitted if f.model.K > f.K]
+    if not longer or len(longer) == len(fitted):
+        return None
+    longest = max(f.model.K for f in longer)
+    return (
+        f"all lists have {fitted[0].K} positions, as the shortest do: {len(longer)} of "
+        f"{len(fitted)} models have more, up to {longest}"
+    )

@@ -1,0 +1,30 @@
+"""Tracks by name: one line each, in the order in which they are run and reported."""
+
+from __future__ import annotations
+
+from logeval.errors import unknown_names
+from logeval.names import parse_call
+from logeval.tracks.rank1 import RANK1
+from logeval.tracks.ranking import RANKING
+from logeval.tracks.track import Problem, Track
+
+TRACKS: dict[str, Track] = {
+    RANKING.name: RANKING,
+    RANK1.name: RANK1,
+}
+
+
+def synthetic_problem(text: str, reward: str | None = None) -> Problem:
+    """A synthetic problem of any track by its name, ``rank1(K=6,L=4,p=0.25,gap=0.5)``.
+
+    ``rank1:K=6,L=4,...`` is the same: a shell needs no quotes for it.
+    """
+    if "(" not in text:
+        name, colon, parameters = text.partition(":")
+        text = f"{name}({parameters})" if colon else text
+    parsers = {name: parse for track in TRACKS.values() for name, parse in track.synthetic.items()}
+    name = parse_call(text)[0]
+    found = [parse for known, parse in parsers.items() if known.lower() == name.lower()]
+    if not found:
+        raise unknown_names("problem", [name], parsers)
+    return found[0](text, reward)

@@ -1,0 +1,53 @@
+"""EM climbs the penalised likelihood, of each query by itself, and says when it has not arrived."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.fit import fit_one
+from logeval.clicks.models.registry import MODELS
+from tests.clicks.examples import log_likelihood, random_model, statistics_of
+
+EM = [(name, "em") for name, model in MODELS.items() if "em" in model.methods]
+
+
+@pytest.mark.parametrize("scope", ["per-query", "pooled"])
+@pytest.mark.parametrize("smoothing", ["empirical-bayes", "pyclick", "none"])
+@pytest.mark.parametrize(("name", "method"), EM)
+def test_em_never_lowers_the_penalised_likelihood(data, name, method, smoothing, scope):
+    options = Options(method, scope, smoothing, iterations=40, tolerance=0.0)
+    trace = np.array(MODELS[name].fit(data, options).trace)
+    assert len(trace) >= 2  # it may reach a fixed point, to the last bit, earlier
+    assert np.diff(trace).min() >= -1e-9 * abs(trace[-1])
+
+
+@pytest.mark.parametrize(("name", "method"), EM)
+def test_the_trace_is_the_likelihood_of_the_model(data, name, method):
+    """Without a prior, what EM reports is what the model's own methods give."""
+    options = Options(method, smoothing="none", iterations=30, tolerance=0.0)
+    trace = MODELS[name].fit(data, options).trace
+    next_one = Options(method, smoothing="none", iterations=31, tolerance=0.0)
+    assert trace[-1] <= log_likelihood(name, data, options) + 1e-6
+    assert log_likelihood(name, data, options) == pytest.approx(
+        MODELS[name].fit(data, next_one).trace[-1], rel=1e-7
+    )
+
+
+def test_a_query_is_fitted_the_same_alone_and_among_others():
+    rng = np.random.default_rng(4)
+    models = [random_model("PBM", rng, L=12, K=5) for _ in range(3)]
+    table = statistics_of(models, 300, rng)
+    together = fit_one("PBM", patterns_of(table), Options("em", smoothing="pyclick"))
+    mask = np.array(table["query_id"]) == 1
+    alone = fit_one("PBM", patterns_of(table.filter(mask)), Options("em", smoothing="pyclick"))
+    query = alone.queries[0]
+    assert np.array_equal(alone.of(query).w, together.of(query).w)  # type: ignore[attr-defined]
+
+
+def test_em_says_when_it_has_not_converged(data):
+    fit = MODELS["PBM"].fit(data, Options("em", iterations=3))
+    assert fit.converged == 0
+    assert "not converged after 3 iterations in 3 of 3 fits" in fit.notes[0]

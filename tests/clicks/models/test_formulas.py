@@ -1,0 +1,59 @@
+"""Who goes on: one formula per model, whoever evaluates it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from logeval.clicks.models import ccm, dbn, dcm
+from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.model import ChainModel
+from logeval.clicks.models.registry import MODELS
+from tests.clicks.examples import random_lists, random_model
+
+CHAINS = [name for name, kind in MODELS.items() if issubclass(kind, ChainModel)]
+BY_EM = {"DCM": dcm.DCM_EM, "SDBN": dbn.SDBN_EM, "DBN": dbn.DBN_EM, "CCM": ccm.CCM_EM}
+K, L, P = 4, 6, 7
+
+
+def at_positions(name: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Parameters at every position of P lists: (P, K), scalars (P, 1)."""
+    shape = {"item": (P, K), "position": (P, K), "scalar": (P, 1)}
+    return {p.field: rng.uniform(0.1, 0.9, shape[p.kind]) for p in MODELS[name].PARAMETERS}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_lists_are_left_as_the_users_of_the_query_leave_them(name):
+    """What the synthetic log and the intervals evaluate on lists is what ``users`` holds."""
+    rng = np.random.default_rng(1)
+    model = random_model(name, rng, L, K)
+    assert isinstance(model, ChainModel)
+    A = random_lists(rng, 5, L, K)
+    kinds = {p.field: p.kind for p in model.PARAMETERS}
+    x = {f: getattr(model, f)[A] if kinds[f] == "item" else getattr(model, f) for f in kinds}
+    users = model.users
+    assert isinstance(users, Chain)
+    np.testing.assert_array_equal(model.formulas.stay(x), users.stay_item[A] * users.stay_position)
+    assert float(model.formulas.skip(x)) == users.skip
+
+
+@pytest.mark.parametrize("name", BY_EM)
+def test_gradients_are_pulled_back_through_the_formulas(name):
+    """``pull`` against differences of a function of (w, stay, skip) with random slopes."""
+    rng = np.random.default_rng(2)
+    em, x = BY_EM[name], at_positions(name, rng)
+    dw, dstay, dskip = rng.normal(size=(P, K)), rng.normal(size=(P, K)), rng.normal(size=P)
+
+    def value(x: dict[str, np.ndarray]) -> np.ndarray:
+        skip = np.broadcast_to(em.formulas.skip(x), (P, 1))[:, 0]
+        return (dw * x["w"] + dstay * em.formulas.stay(x)).sum(axis=1) + dskip * skip
+
+    pulled = em.pull(x, dw, dstay, dskip)
+    assert pulled.keys() == x.keys()
+    h = 1e-6
+    for field, values in x.items():
+        for k in range(values.shape[1]):
+            step = h * (np.arange(values.shape[1]) == k)
+            up, down = value({**x, field: values + step}), value({**x, field: values - step})
+            found = pulled[field] if pulled[field].ndim == 1 else pulled[field][:, k]
+            assert found == pytest.approx((up - down) / (2 * h), abs=1e-7)

@@ -1,0 +1,89 @@
+"""What must hold for every click model, whichever users it describes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from logeval.clicks.models.browsing import Browsing
+from logeval.clicks.models.ubm import UBM
+from logeval.errors import LogevalError
+from tests.clicks.examples import ALL, all_patterns, random_lists, random_model
+
+K, L = 4, 6
+every_model = pytest.mark.parametrize("name", ALL)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+@every_model
+def test_probabilities_of_all_click_patterns_sum_to_one(name, rng):
+    model, patterns = random_model(name, rng), all_patterns(K)
+    for A in random_lists(rng, 5, L, K):
+        total = np.exp(model.log_likelihood(np.tile(A, (len(patterns), 1)), patterns)).sum()
+        assert total == pytest.approx(1.0, abs=1e-12)
+
+
+@every_model
+def test_marginal_and_conditional_probabilities_agree_with_the_patterns(name, rng):
+    model, patterns = random_model(name, rng), all_patterns(K)
+    A = random_lists(rng, 1, L, K)[0]
+    lists = np.tile(A, (len(patterns), 1))
+    p = np.exp(model.log_likelihood(lists, patterns))
+    assert model.click_probs(A[None])[0] == pytest.approx(p @ patterns, abs=1e-12)
+    conditional = model.conditional_click_probs(lists, patterns)
+    for row, c in enumerate(patterns):
+        for k in range(K):
+            same = (patterns[:, :k] == c[:k]).all(axis=1)
+            if p[same].sum() > 0:
+                expected = p[same] @ patterns[same, k] / p[same].sum()
+                assert conditional[row, k] == pytest.approx(expected, abs=1e-9)
+
+
+@every_model
+def test_sampled_frequencies_agree_with_click_probs(name, rng):
+    model = random_model(name, rng)
+    A = np.tile(random_lists(rng, 1, L, K), (40_000, 1))
+    clicks = model.sample(A, rng.random(A.shape))
+    assert clicks.mean(axis=0) == pytest.approx(model.click_probs(A[:1])[0], abs=0.012)
+
+
+@every_model
+def test_rewards_are_expectations_over_click_patterns(name, rng):
+    model, patterns = random_model(name, rng), all_patterns(K)
+    A = random_lists(rng, 1, L, K)
+    p = np.exp(model.log_likelihood(np.tile(A, (len(patterns), 1)), patterns))
+    assert model.expected_reward(A, "clicks")[0] == pytest.approx(p @ patterns.sum(axis=1))
+    assert model.expected_reward(A, "any-click")[0] == pytest.approx(p @ patterns.any(axis=1))
+    assert model.rewards[0] == ("satisfaction" if "satisfaction" in model.rewards else "clicks")
+
+
+def test_satisfaction_is_as_the_papers_write_it(rng):
+    A = random_lists(rng, 1, L, K)
+    dcm = random_model("DCM", rng)
+    assert dcm.expected_reward(A)[0] == pytest.approx(1 - np.prod(1 - dcm.v * dcm.w[A[0]]))
+    cm = random_model("CM", rng)
+    assert cm.expected_reward(A)[0] == pytest.approx(1 - np.prod(1 - cm.w[A[0]]))
+    dbn = random_model("DBN", rng)
+    q = (dbn.w * dbn.s)[A[0]]
+    above = np.concatenate([[1.0], np.cumprod(1 - q)[:-1]])
+    expected = (dbn.gamma ** np.arange(K) * q * above).sum()
+    assert dbn.expected_reward(A)[0] == pytest.approx(expected)
+
+
+def test_pbm_is_a_ubm_whose_examination_ignores_clicks(rng):
+    pbm = random_model("PBM", rng)
+    assert isinstance(pbm.users, Browsing)
+    ubm = UBM(items=pbm.items, K=K, w=pbm.w, e=np.repeat(pbm.e[:, None], K + 1, axis=1))
+    A = random_lists(rng, 20, L, K)
+    assert np.allclose(ubm.click_probs(A), pbm.click_probs(A))
+
+
+def test_too_long_a_list_is_refused(rng):
+    with pytest.raises(LogevalError, match="4 positions and 6 items"):
+        random_model("PBM", rng).best_list(5)
+    with pytest.raises(LogevalError, match="unknown reward of PBM"):
+        random_model("PBM", rng).best_list(2, "satisfaction")

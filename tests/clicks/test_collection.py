@@ -1,0 +1,88 @@
+"""Fitted models written, read, exported, imported and drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from logeval.clicks.collection import models_of_json, read_models
+from logeval.clicks.fit import fit_models
+from logeval.errors import LogevalError
+from logeval.log.queries import Query
+from tests.clicks.examples import ALL
+
+
+@pytest.fixture(scope="module", params=["per-query", "pooled"])
+def models(request, log):
+    return fit_models(log, ALL, scope=request.param, holdout=0.2, quiet=True)
+
+
+def same(one, other):
+    assert list(one.fitted) == list(other.fitted)
+    for name, fitted in one.fitted.items():
+        for query in [*fitted.queries, Query(99)]:
+            for unseen in (False, True):
+                a, b = fitted.of(query, unseen), other.fitted[name].of(query, unseen)
+                assert (a.items == b.items).all()
+                assert a.K == b.K
+                for p in a.PARAMETERS:
+                    assert getattr(a, p.field) == pytest.approx(getattr(b, p.field), abs=1e-12)
+
+
+def test_models_survive_writing_and_reading(models, tmp_path):
+    models.write(tmp_path / "models")
+    back = read_models(tmp_path / "models")
+    same(models, back)
+    assert models.table().equals(back.table())
+    assert back.summary()["serps"].tolist() == models.summary()["serps"].tolist()
+
+
+def test_queries_survive_writing_and_json(models, tmp_path):
+    models.write(tmp_path / "models")
+    table = models.query_table()
+    assert table.num_rows == len(models)
+    assert read_models(tmp_path / "models").query_table().equals(table)
+    assert models_of_json(models.to_json()).query_table().equals(table)
+    lists = table.to_pylist()
+    assert {len(row["base"]) for row in lists} == {4}
+    assert all(set(row["base"]) <= set(row["items"]) for row in lists)
+
+
+def test_models_of_an_older_version_are_refused(models, tmp_path):
+    models.write(tmp_path)
+    (tmp_path / "queries.parquet").unlink()
+    with pytest.raises(LogevalError, match="written by an older version: fit them again"):
+        read_models(tmp_path)
+
+
+def test_models_survive_json(models):
+    same(models, models_of_json(models.to_json()))
+
+
+def test_every_parameter_lies_in_its_interval(models):
+    table = models.table()
+    rows = table[table["low"].notna()]
+    assert (rows["low"] <= rows["value"] + 1e-9).all()
+    assert (rows["value"] <= rows["high"] + 1e-9).all()
+    assert rows["observations"].notna().all()
+    estimated = table[table["item_id"].notna()]
+    assert len(estimated) == len(estimated.dropna(subset=["low", "high"]))
+
+
+def test_iterating_gives_models_of_queries(models):
+    triples = list(models)
+    assert len(triples) == len(models) == 3 * len(ALL)
+    name, query, model = triples[0]
+    assert (name, str(query), model.K) == ("GCTR", "0", 4)
+    assert models["dcm", "1"].L == 7
+    with pytest.raises(LogevalError, match="was not fitted for query 9"):
+        models["DCM", "9"]
+
+
+def test_the_figures_hold_the_numbers(models):
+    termination = models.plot("termination", "dcm", queries=["1"])
+    drawn = termination.lines[0].get_ydata()
+    np.testing.assert_array_equal(drawn, models["dcm", "1"].v)
+    assert models.plot("attraction", "pbm").get_legend() is not None
+    with pytest.raises(LogevalError, match="did you mean termination"):
+        models.plot("terminaton", "dcm")

@@ -1,0 +1,50 @@
+"""Fitting models to a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from logeval.clicks.fit import fit_models
+from logeval.errors import LogevalError
+from logeval.log.log import load
+from logeval.log.queries import Query
+
+
+def test_rare_items_are_dropped_and_counted(log):
+    all_items = fit_models(log, "DCTR", quiet=True)
+    few = fit_models(log, "DCTR", min_impressions=200, quiet=True)
+    report = few.fitted["DCTR"].report
+    assert report["dropped_items"] > 0
+    assert report["items"] + report["dropped_items"] == all_items.fitted["DCTR"].report["items"]
+    for name, query, model in few:
+        whole = dict(zip(all_items[name, query].items, all_items[name, query].ctr, strict=True))
+        assert all(whole[i] == c for i, c in zip(model.items, model.ctr, strict=True))
+
+
+def test_fitted_models_are_not_fitted_again(log, tmp_path):
+    out = tmp_path / "models"
+    fit_models(log, "PBM", out=out, quiet=True)
+    stamp = (out / "models.parquet").stat().st_mtime_ns
+    again = fit_models(log, "PBM", out=out, quiet=True)
+    assert (out / "models.parquet").stat().st_mtime_ns == stamp
+    assert again.fitted["PBM"].report["converged"] == "3 of 3"
+    fit_models(log, "PBM", out=out, smoothing="none", quiet=True)
+    assert (out / "models.parquet").stat().st_mtime_ns != stamp
+
+
+def test_wrong_names_are_refused(log):
+    for wrong in ({"method": "mcmc"}, {"scope": "global"}, {"smoothing": "beta"},
+                  {"last_termination": "one"}):  # fmt: skip
+        with pytest.raises(LogevalError, match="unknown"):
+            fit_models(log, "DCM", quiet=True, **wrong)
+
+
+def test_a_log_that_is_open_is_not_opened_again(log, monkeypatch):
+    opened = load(log)
+    monkeypatch.setattr("logeval.tables.read_manifest", lambda path: pytest.fail(f"opened {path}"))
+    assert fit_models(opened, "CM", quiet=True).queries == [Query(0), Query(1), Query(2)]
+
+
+def test_a_folder_without_a_log_is_an_error(tmp_path):
+    with pytest.raises(LogevalError, match="check the path"):
+        fit_models(tmp_path / "nothing", "CM")

@@ -1,0 +1,108 @@
+"""Rows from elsewhere: read if they make a model, refused if not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from logeval.clicks.collection import models_of_json
+from logeval.errors import LogevalError
+from logeval.log.queries import Query
+
+
+def dcm_row(parameter, value=0.5, **more):
+    return {"model": "DCM", "query_id": 1, "parameter": parameter, "value": value, **more}
+
+
+def without(row, name):
+    return {key: value for key, value in row.items() if key != name}
+
+
+ITEM, OTHER = dcm_row("attraction", item_id=7), dcm_row("attraction", item_id=8)
+FIRST, SECOND = dcm_row("termination", position=1), dcm_row("termination", position=2)
+UBM_ITEM = {**ITEM, "model": "UBM"}
+UBM_FIRST = {**FIRST, "model": "UBM", "parameter": "examination"}
+
+
+def test_parameters_from_elsewhere_can_be_imported():
+    rows = [
+        {"model": "dcm", "query_id": 5, "parameter": "attraction", "item_id": i, "value": w}
+        for i, w in ((7, 0.5), (9, 0.1), (8, 0.3))
+    ]
+    rows += [
+        {"model": "dcm", "query_id": 5, "parameter": "termination", "position": k, "value": v}
+        for k, v in ((2, 0.25), (1, 0.75))
+    ]
+    model = models_of_json(json.dumps(rows))["DCM", Query(5)]
+    assert model.items.tolist() == [7, 9, 8]
+    assert model.v.tolist() == [0.75, 0.25]
+    assert model.items[model.best_list()].tolist() == [7, 8]
+    with pytest.raises(LogevalError, match="lacks its parameter 'termination'"):
+        models_of_json(json.dumps(rows[:3]))
+    with pytest.raises(LogevalError, match=r"attraction = 1.5 of DCM is not a probability"):
+        models_of_json(json.dumps([{**rows[0], "value": 1.5}]))
+    with pytest.raises(LogevalError, match="unknown columns colour"):
+        models_of_json(json.dumps([{**rows[0], "colour": 1}]))
+    with pytest.raises(LogevalError, match="termination is incomplete"):
+        models_of_json(json.dumps([*rows[:3], {**rows[3], "position": 2}]))
+    with pytest.raises(LogevalError, match="not rows of the models table"):
+        models_of_json("[1, 2")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "there are no rows"),
+        ([ITEM, without(FIRST, "model")], "row 2 has no model"),
+        ([ITEM, without(FIRST, "parameter")], "row 2 has no parameter"),
+        ([ITEM, without(FIRST, "position")], "termination of DCM: the position is missing"),
+        ([UBM_ITEM, UBM_FIRST], "examination of UBM: previous is missing"),
+        ([UBM_ITEM, {**UBM_FIRST, "previous": 1}], "previous must be from 0"),
+        ([ITEM, FIRST, dcm_row("positions", 1)], "an older version.*fit the models again"),
+        ([ITEM, {**FIRST, "position": 0}, FIRST], "positions begin at 1"),
+        ([ITEM, {**FIRST, "position": 1.5}], "position must be a whole number"),
+        ([{**ITEM, "scope": "poold"}, FIRST], "unknown scope.*did you mean pooled"),
+        ([{**ITEM, "scope": "pooled"}, FIRST], "of scope per-query and of scope pooled"),
+        ([ITEM, ITEM, FIRST], "two rows of the same value"),
+        ([ITEM, {**ITEM, "model": "dcm"}, FIRST], "two rows of the same value"),
+        ([without(ITEM, "query_id"), FIRST], "an item needs its query_id"),
+        (
+            [dcm_row("attraction") | {"query_id": None}, without(FIRST, "query_id")],
+            "DCM has no query",
+        ),
+    ],
+)
+def test_wrong_rows_are_refused(rows, message):
+    with pytest.raises(LogevalError, match=message):
+        models_of_json(json.dumps({"rows": rows}))
+
+
+LISTED = {"model": "DCM", "query_id": 1, "positions": 2, "items": [8, 7]}
+
+
+def test_listed_queries_say_which_items_there_are_and_in_which_order():
+    rows = [ITEM, OTHER, FIRST, SECOND]
+    models = models_of_json(json.dumps({"rows": rows, "queries": [{**LISTED, "base": [7, 9]}]}))
+    assert models["DCM", "1"].items.tolist() == [8, 7]
+    assert models.fitted["DCM"].base.tolist() == [[7, 9]]
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [
+        ([{**LISTED, "positions": 1}], "position 2, beyond the positions"),
+        ([{**LISTED, "positions": 0}], "query 1 of DCM needs positions from 1"),
+        ([{**LISTED, "positions": 1.5}], "positions must be a whole number"),
+        ([{**LISTED, "query_id": 3}], "parameters of query 1, not listed"),
+        ([{**LISTED, "items": [7]}], "item 8 is not in the list of its query"),
+        ([{**LISTED, "items": [7, 8, 9]}], "attraction is incomplete: 1 rows"),
+        ([LISTED, {**LISTED, "model": "dcm"}], "query 1 of DCM is listed twice"),
+        ([LISTED, {**LISTED, "model": "PBM"}], "PBM has queries, but no parameters"),
+        ([{**LISTED, "colour": 1}], "unknown columns colour"),
+    ],
+)
+def test_queries_that_do_not_fit_the_rows_are_refused(queries, message):
+    rows = [ITEM, OTHER, FIRST, SECOND]
+    with pytest.raises(LogevalError, match=message):
+        models_of_json(json.dumps({"rows": rows, "queries": queries}))

@@ -1,0 +1,72 @@
+"""fit-models, plot models, models export and import, score, compare-models."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from logeval import tables
+from logeval.commands import models as commands
+from logeval.commands.plot import plot_app
+from logeval.errors import LogevalError
+from tests.clicks.examples import three_queries
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return three_queries(tmp_path_factory.mktemp("log"))
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    commands.register(app)
+    app.add_typer(plot_app, name="plot")
+
+    def invoke(*arguments):
+        result = CliRunner().invoke(app, [str(a) for a in arguments])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return invoke
+
+
+def test_the_commands(run, log, tmp_path):
+    out = tmp_path / "m"
+    result = run(
+        "fit-models", log, "-m", "dcm", "-m", "pbm", "--out", out, "--holdout", "0.2", "-q"
+    )
+    assert "v_K is not identified" in result.stdout
+    for what, model in (("termination", "dcm"), ("attraction", "pbm"), ("examination", "pbm")):
+        figure = tmp_path / f"{what}.png"
+        run("plot", "models", out, "--what", what, "--model", model, "--out", figure)
+        assert figure.read_bytes().startswith(b"\x89PNG")
+    run("models", "export", out, "--out", tmp_path / "m.json")
+    result = run("models", "import", tmp_path / "m.json", "--out", tmp_path / "m2")
+    assert "DCM (3 queries), PBM (3 queries)" in result.stdout
+    result = run("score", tmp_path / "m2", log, "--json")
+    scored = json.loads(result.stdout)
+    assert {row["model"] for row in scored["quality"]} == {"DCM", "PBM"}
+    assert scored["coverage"][0]["unseen_items"] == 0
+    result = run("compare-models", log, "-m", "dcm", "-m", "cm", "--out", tmp_path / "q", "-q")
+    assert "DCM" in result.stdout
+    assert (tmp_path / "q" / "perplexity.png").exists()
+    with pytest.raises(LogevalError, match="there is no CM here"):
+        run("plot", "models", out, "--model", "cm", "--out", tmp_path / "x.png")
+    with pytest.raises(LogevalError, match="has no such parameter"):
+        run("plot", "models", out, "--model", "pbm", "--out", tmp_path / "x.png")
+
+
+def test_options_of_a_model_are_given_by_name(run, log, tmp_path):
+    out = tmp_path / "m"
+    for written in (["--option", "last-termination=raw"], ["--last-termination", "raw"]):
+        run("fit-models", log, "-m", "dcm", "--out", out, "-q", *written)
+        assert tables.read_manifest(out)["arguments"]["options"] == {"last_termination": "raw"}
+    with pytest.raises(LogevalError, match="write name=value"):
+        run("fit-models", log, "-m", "dcm", "--out", out, "--option", "raw")
+    with pytest.raises(LogevalError, match="an option of DCM, not of PBM"):
+        run("fit-models", log, "-m", "pbm", "--out", out, "--option", "last_termination=raw")

@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from logeval.errors import LogevalError
+from logeval.tracks.fitted import fitted_queries
+from logeval.tracks.rank1 import RANK1, needle, rank1_problems
+from tests.stand_in import models
+from tests.tracks.contract import EnvironmentContract
+
+
+@pytest.mark.parametrize("name", ["fitted", "synthetic"])
+class TestContract(EnvironmentContract):
+    TRACK = RANK1
+
+    def problems(self, name):
+        if name == "fitted":
+            return rank1_problems(fitted_queries(models("PBM", (3, 5, 6), K=3)))
+        return [needle(rows, 4, 0.25, 0.5) for rows in (6, 2, 1)]
+
+
+def test_the_reward_of_a_pair_is_its_product():
+    problem = needle(3, 2, 0.25, 0.5)
+    environment = RANK1.environment([problem], [(0, 0)], 0)
+    for i, j in np.ndindex(3, 2):
+        expected = problem.u_bar[i] * problem.v_bar[j]
+        assert environment.reward(np.array([[i, j]]))[0] == pytest.approx(expected)
+
+
+def test_only_a_pbm_has_pairs():
+    mixed = fitted_queries([*models("PBM", (5,), K=3), *models("UBM", (5,), K=3)])
+    assert [problem.simulator for problem in rank1_problems(mixed)] == ["PBM"]
+    with pytest.raises(LogevalError, match="UBM: the rank-1 track needs a PBM"):
+        rank1_problems(mixed[1:])
