@@ -86,7 +86,7 @@ def test_pairs_and_blocks_stay_in_order(name):
     assert (np.abs(S) <= N).all()
     assert (S == -S.transpose(0, 2, 1)).all()
     assert (N == N.transpose(0, 2, 1)).all()
-    assert N.max() > 100
+    assert N.max() > 20
     assert (np.sort(policy._blocks.items, axis=1) == np.arange(10)).all()
     assert (policy._blocks.beaten == policy._blocks.beats.sum(axis=1)).all()
 
@@ -309,8 +309,11 @@ def test_quantiles_of_the_beta_distribution():
         N = rng.integers(0, most + 1, 200)
         S = rng.integers(0, N + 1)
         u = rng.random(200)
-        ours = [top_betas.quantile(1.0 + s, 1.0 + n - s, x) for s, n, x in zip(S, N, u, strict=True)]
-        assert ours == pytest.approx(special.betaincinv(1.0 + S, 1.0 + N - S, u), rel=1e-9)
+        a, b = 1.0 + S, 1.0 + N - S
+        log_B = special.betaln(a, b)
+        ours = [top_betas.quantile(*given) for given in zip(a, b, log_B, u, strict=True)]
+        error = np.abs(ours - special.betaincinv(a, b, u))
+        assert (error < 1e-8 * stats.beta(a, b).std()).all()
 
 
 @pytest.mark.parametrize("level", [0.0, 0.1, 0.45, 0.9])
