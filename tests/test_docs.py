@@ -14,6 +14,7 @@ from logeval import schemas
 from logeval.cli import app
 from logeval.clicks.models.registry import MODELS
 from logeval.commands import document
+from logeval.policies.reference import REFERENCES
 from logeval.policies.registry import POLICIES
 
 ROOT = Path(__file__).parent.parent
@@ -124,8 +125,15 @@ def test_every_command_is_documented_with_an_example(command):
 )
 def test_every_model_and_policy_is_documented_with_its_file(page, name, cls):
     found = [rest for names, rest in rows(page) if name in names]
-    file = "/".join(Path(inspect.getfile(cls)).parts[-2:])
+    file = Path(inspect.getfile(cls)).relative_to(ROOT / "logeval").as_posix()
     assert any(f"`{file}`" in rest for rest in found), f"{page}: no row with {name} and `{file}`"
+
+
+@pytest.mark.parametrize(("name", "cls"), REFERENCES.items())
+def test_every_policy_links_to_its_reference(name, cls):
+    found = "".join(rest for names, rest in rows("docs/policies.md") if name in names)
+    file = Path(inspect.getfile(cls)).relative_to(ROOT).as_posix()
+    assert f"](../{file})" in found, f"no link from {name} to {file}"
 
 
 def test_every_schema_is_documented():

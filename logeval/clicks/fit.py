@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,7 @@ class FitPlan:
             self.tolerance,
             self.options,
         )
-        return fit_one(name, data, options, self.min_impressions)
+        return replace(fit_one(name, data, options, self.min_impressions), base=data.base)
 
 
 def fit_models(
@@ -211,8 +211,7 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
         estimates,
         unseen_items,
         unseen_query,
-        data.base,
-        report,
+        report=report,
     )
 
 

@@ -1,8 +1,8 @@
 """One click model fitted to many queries, as flat arrays.
 
-Item parameters are numbered through over all queries, as in ``Patterns``. Besides the fitted
-values there are those for what was never seen: an item of a known query (the prior's mean), and
-a query (the prior of the log, and position parameters averaged over queries by SERPs).
+Items are numbered consecutively over all queries, as in ``Patterns``. Besides the fitted values
+there are values for what was never seen: for an item of a known query the mean of the prior, and
+for a query the prior of the log, with position parameters averaged over queries by their SERPs.
 """
 
 from __future__ import annotations

@@ -63,6 +63,13 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the runs table; an unfinished one goes on.")
     ] = None,
+    reference: Annotated[
+        bool,
+        typer.Option(
+            "--reference",
+            help="Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run bandit policies on simulated users and compare their regret.
@@ -89,6 +96,7 @@ def evaluate(
         seed=seed,
         checkpoints=_checkpoints(checkpoints),
         out=out,
+        reference=reference,
         quiet=quiet,
     )
     for note in done.notes:

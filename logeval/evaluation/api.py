@@ -37,6 +37,7 @@ def evaluate(
     seed: int = 0,
     checkpoints: int | Sequence[int] | None = None,
     out: Path | str | None = None,
+    reference: bool = False,
     quiet: bool = False,
 ) -> Runs:
     """Run each policy ``runs`` times for ``horizon`` steps on each query.
@@ -46,13 +47,15 @@ def evaluate(
     synthetic ones instead, ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``. A policy is a name, with
     parameters if need be (``RankedExp3(gamma=0.05)``), ``module:Class``, or a class. With
     ``out`` the runs table is written there as it grows, and the same call goes on where an
-    earlier one stopped. The same seed gives the same table.
+    earlier one stopped. The same seed gives the same table. ``reference`` runs the papers'
+    pseudocode in plain NumPy instead of the kernels: slowly, with the same regret (TS: the same
+    in distribution).
     """
     if runs < 1:
         raise LogevalError(f"runs={runs}: there must be at least one")
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
-    parsed = parse_policies(policies)
+    parsed = parse_policies(policies, reference)
     if workers > 1 or scheduler is not None:
         _check_importable(parsed)
     users = users_of(models, problem, positions, reward, queries)

@@ -97,7 +97,7 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     environment = track.environment(unit.problems, unit.replicas, unit.seed)
     replicas = [(unit.problems[q], run) for q, run in unit.replicas]
     generators = [
-        seeds.generator(unit.seed, "policy", p.simulator, p.query, run, unit.policy.name)
+        seeds.generator(unit.seed, "policy", p.simulator, p.query, run, unit.policy.stream)
         for p, run in replicas
     ]
     setting = Setting.of(environment, unit.checkpoints[-1], generators)

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """The Beta distribution for kernels: F(x), its survival 1 - F(x), and the hazard -log F(x)."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Confidence bounds on the mean of Bernoulli variables, from p = S / T and a budget b.
 
 KL-UCB: the largest q with T d(p, q) <= b, where d is the divergence between Bernoulli means,
@@ -6,7 +5,7 @@ and the smallest such q below p (Garivier and Cappe 2011; dcm-bandits, equation 
 lines 27 and 28). UCB1: p + sqrt(b / T) (cascading-bandits, section 3.2).
 
 Both grow with b, so an upper bound stays below q exactly until the budget reaches
-``budget_at(q)``: their inverse, which needs no root finding. ``policies.topk`` lives on it.
+``budget_at(q)``: their inverse, which needs no root finding. ``policies.lazy_topk`` lives on it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Exact lazy selection of the arms with the largest upper confidence bounds.
 
 The bound of an arm that is not observed only grows with the budget, and slowly. When an arm
@@ -13,14 +12,20 @@ of ``select_eager``.
 
 Equal bounds are ordered by label. Policies give the items of each replica random labels, which
 breaks ties at random.
+
+Python hands the arrays to a kernel as ``plain`` tuples, and the kernel puts the names back on,
+``Arms(*arms)``: looking up the type of a named tuple costs numba more than a microsecond a call, a
+tenth of a step, and that of a plain one nearly nothing.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
-from logeval.arrays import Ints
+from logeval.arrays import Bools, Floats, Ints
 from logeval.policies.bounds import budget_at, upper
 
 BLOCK = 64  # arms in a block
@@ -30,9 +35,55 @@ MEMO = 1024  # bounds remembered within a step
 HELD = np.inf  # the budget of arms on the list, which are always evaluated
 
 
+class Starts(NamedTuple):
+    """Where the arms, and the blocks of arms, of each bandit start; one more for the end."""
+
+    arm: Ints
+    block: Ints
+
+
+class Arms(NamedTuple):
+    """What observations change: of one bandit, or of several, one after the other."""
+
+    S: Floats  # sum of the observations of each arm
+    T: Floats  # their number
+    wake: Floats  # the budget at which it must be looked at again
+    block_wake: Floats  # the smallest of a block
+
+
+class Search(NamedTuple):
+    """What selecting needs besides: of one bandit, or of several."""
+
+    taken: Bools  # arms that are left out
+    held: Ints  # the list of the last call
+    U: Floats  # its bounds
+    level: Floats  # the level at which an arm was parked
+    block_level: Floats  # the largest of a block
+    memo: Floats  # bounds solved before: rows S, T, b, bound
+
+
+@njit(cache=True, nogil=True)
+def arms_of(i, starts, arms):
+    """The arms of bandit i."""
+    a, z = starts.arm[i], starts.arm[i + 1]
+    x, y = starts.block[i], starts.block[i + 1]
+    return Arms(arms.S[a:z], arms.T[a:z], arms.wake[a:z], arms.block_wake[x:y])
+
+
+@njit(cache=True, nogil=True)
+def search_of(i, starts, search):
+    """The search of bandit i."""
+    a, z = starts.arm[i], starts.arm[i + 1]
+    x, y = starts.block[i], starts.block[i + 1]
+    return Search(
+        search.taken, search.held[i], search.U[i], search.level[a:z], search.block_level[x:y],
+        search.memo,
+    )  # fmt: skip
+
+
 @njit(cache=True, nogil=True)
 def remembered_upper(kind, S, T, b, memo):
-    """``bounds.upper``, looked up in ``memo`` (rows S, T, b, bound) where it is there."""
+    """``bounds.upper``, looked up in ``memo`` where it is there."""
     row = memo[(int(T) * 61 + int(S)) % MEMO]
     if row[0] != S or row[1] != T or row[2] != b:
         row[0], row[1], row[2], row[3] = S, T, b, upper(kind, S, T, b)
@@ -50,32 +101,34 @@ def insert(held, index, size, e, U):
 
 
 @njit(cache=True, nogil=True)
-def park(kind, e, U, bar, S, T, wake, level, block_wake, block_level):
+def park(kind, e, U, bar, arms, search):
     """Put arm e, with bound U <= bar, to sleep until its bound is halfway to the bar."""
-    level[e] = 0.5 * (U + bar)
-    if bar - U < SLACK:  # a tie: look again at the next step
-        wake[e] = 0.0
-    else:
-        wake[e] = min(budget_at(kind, S[e], T[e], level[e]), 1e300)
+    level = 0.5 * (U + bar)
+    wake = 0.0  # a tie: look again at the next step
+    if bar - U >= SLACK:
+        wake = min(budget_at(kind, arms.S[e], arms.T[e], level), 1e300)
+    arms.wake[e], search.level[e] = wake, level
     block = e // BLOCK
-    block_wake[block] = min(block_wake[block], wake[e])
-    block_level[block] = max(block_level[block], level[e])
+    arms.block_wake[block] = min(arms.block_wake[block], wake)
+    search.block_level[block] = max(search.block_level[block], level)
 
 
 @njit(cache=True, nogil=True)
-def touch(e, wake, block_wake):
+def touch(e, arms):
     """Arm e was observed: its parking is void."""
-    if wake[e] != HELD:
-        wake[e] = 0.0
-        block_wake[e // BLOCK] = 0.0
+    if arms.wake[e] != HELD:
+        arms.wake[e] = 0.0
+        arms.block_wake[e // BLOCK] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def select_lazy(kind, b, S, T, taken, held, index, wake, level, block_wake, block_level, memo):
+def select_lazy(kind, b, arms, search):
     """Leave in ``held`` the arms with the largest bounds, from the largest down.
 
     On entry ``held`` is the list of the last call. Arms marked in ``taken`` are left out.
     """
+    S, T, wake, block_wake = arms
+    taken, held, index, level, block_level, memo = search
     m, L = held.shape[0], S.shape[0]
     size = 0
     for i in range(m):  # the last list first: it sets a high bar
@@ -111,60 +164,60 @@ def select_lazy(kind, b, S, T, taken, held, index, wake, level, block_wake, bloc
                 insert(held, index, m, e, U)
                 wake[e], level[e] = HELD, -HELD
                 bar = index[m - 1]
-                park(kind, last, out_U, bar, S, T, wake, level, block_wake, block_level)
+                park(kind, last, out_U, bar, arms, search)
             else:
-                park(kind, e, U, bar, S, T, wake, level, block_wake, block_level)
+                park(kind, e, U, bar, arms, search)
 
 
 @njit(cache=True, nogil=True)
-def select_eager(kind, b, S, T, taken, held, index):
+def select_eager(kind, b, arms, search):
     """The same list, by evaluating every arm."""
+    held, index = search.held, search.U
     size, m = 0, held.shape[0]
-    for e in range(S.shape[0]):
-        if taken[e]:
+    for e in range(arms.S.shape[0]):
+        if search.taken[e]:
             continue
-        U = upper(kind, S[e], T[e], b)
+        U = upper(kind, arms.S[e], arms.T[e], b)
         if size < m or U > index[m - 1]:
             insert(held, index, size, e, U)
             size = min(size + 1, m)
 
 
 @njit(cache=True, nogil=True)
-def select(
-    lazy, kind, b, i, start, S, T, taken, held, index, block_start, wake, level, block_wake,
-    block_level, memo,
-):  # fmt: skip
-    """Select in bandit i of an ``Arms``."""
-    a, z = start[i], start[i + 1]
+def select(lazy, kind, b, arms, search):
+    """Leave the list of one bandit in ``search.held``."""
     if lazy:
-        x, y = block_start[i], block_start[i + 1]
-        select_lazy(
-            kind, b, S[a:z], T[a:z], taken, held[i], index[i], wake[a:z], level[a:z],
-            block_wake[x:y], block_level[x:y], memo,
-        )  # fmt: skip
+        select_lazy(kind, b, arms, search)
     else:
-        select_eager(kind, b, S[a:z], T[a:z], taken, held[i], index[i])
+        select_eager(kind, b, arms, search)
 
 
-class Arms:
-    """The statistics of several bandits, bandit i with L[i] arms, and their lists of m arms."""
+def plain(*named: NamedTuple) -> Any:
+    """Named tuples as plain ones, for kernels."""
+    return tuple(tuple(one) for one in named)
+
+
+def starts_of(sizes: Ints, block: int = BLOCK) -> Starts:
+    """The starts of bandits with so many arms each, in blocks of ``block``."""
+    sizes = np.asarray(sizes)
+    ends = np.cumsum(sizes), np.cumsum(-(-sizes // block))
+    return Starts(*(np.concatenate([[0], end]).astype(np.int64) for end in ends))
+
+
+class Bandits:
+    """Several bandits, bandit i with L[i] arms, which look for their m best arms each."""
 
     def __init__(self, L: Ints, m: int) -> None:
-        self.start = np.concatenate([[0], np.cumsum(L)]).astype(np.int64)
-        self.S = np.zeros(self.start[-1])  # sum of observations
-        self.T = np.zeros(self.start[-1])  # their number
-        self.held = np.tile(np.arange(m), (len(L), 1))
-        self.index = np.zeros((len(L), m))
-        blocks = -(-np.asarray(L) // BLOCK)
-        self.block_start = np.concatenate([[0], np.cumsum(blocks)]).astype(np.int64)
-        self.wake = np.zeros(self.start[-1])
-        self.level = np.zeros(self.start[-1])
-        self.block_wake = np.zeros(self.block_start[-1])
-        self.block_level = np.zeros(self.block_start[-1])
-        for a in self.start[:-1]:
-            self.wake[a : a + m], self.level[a : a + m] = HELD, -HELD
-        self.taken = np.zeros(max(L), dtype=np.bool_)
-        self.selection = (
-            self.start, self.S, self.T, self.taken, self.held, self.index, self.block_start,
-            self.wake, self.level, self.block_wake, self.block_level, np.full((MEMO, 4), -1.0),
-        )  # fmt: skip
+        self.starts = starts_of(L)
+        n, n_blocks = self.starts.arm[-1], self.starts.block[-1]
+        self.arms = Arms(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n_blocks))
+        self.search = Search(
+            taken=np.zeros(max(L), dtype=np.bool_),
+            held=np.tile(np.arange(m), (len(L), 1)),
+            U=np.zeros((len(L), m)),
+            level=np.zeros(n),
+            block_level=np.zeros(n_blocks),
+            memo=np.full((MEMO, 4), -1.0),
+        )
+        for a in self.starts.arm[:-1]:
+            self.arms.wake[a : a + m], self.search.level[a : a + m] = HELD, -HELD

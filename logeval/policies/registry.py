@@ -8,13 +8,13 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
 from logeval.policies import random_and_oracle as ends
-from logeval.policies.rank1 import pairs, rank1elim, thompson
+from logeval.policies.rank1 import pairs, rank1elim, thompson, ucb1elim
 from logeval.policies.ranking import (
     batchrank,
     bubblerank,
@@ -29,6 +29,8 @@ from logeval.policies.ranking import (
     toprank,
     unirank,
 )
+from logeval.policies.reference import REFERENCES, one_by_one
+from logeval.policies.reference.replica import Reference
 from logeval.policies.setting import Policy, Setting
 
 POLICIES: dict[str, type] = {
@@ -56,7 +58,7 @@ POLICIES: dict[str, type] = {
     "KL-CombUCB1": grab.KLCombUCB1,
     "Rank1ElimKL": rank1elim.Rank1ElimKL,
     "Rank1Elim": rank1elim.Rank1Elim,
-    "UCB1Elim": pairs.UCB1Elim,
+    "UCB1Elim": ucb1elim.UCB1Elim,
     "UCB1": pairs.PairUCB1,
     "KL-UCB": pairs.PairKLUCB,
     "TS": thompson.TS,
@@ -74,11 +76,21 @@ class PolicySpec:
     parameters: dict[str, Any] = field(default_factory=dict)
     built_in: bool = True  # the lists of a user's own policy are checked
     track: str | None = "ranking"  # None: any
+    reference: type[Reference] | None = None  # run the paper's pseudocode instead of the kernel
+    kernel: str = ""  # the name of the policy that it is the reference of
+
+    @property
+    def stream(self) -> str:
+        """What its random numbers are named after: a reference draws those of its kernel."""
+        return self.name if self.reference is None else self.kernel
 
     def make(self, setting: Setting) -> Policy:
         """The policy, ready for step 1."""
+        told = setting.tell(self.cls, self.name)
+        if self.reference is not None:
+            return one_by_one(told, self.reference, **self.parameters)
         try:
-            policy: Policy = self.cls(setting.tell(self.cls, self.name), **self.parameters)
+            policy: Policy = self.cls(told, **self.parameters)
         except TypeError as error:
             if self.built_in:
                 raise
@@ -94,8 +106,11 @@ class PolicySpec:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
-    """Names (or classes) of policies; all unknown names are reported at once."""
+def parse_policies(policies: Sequence[str | type], reference: bool = False) -> list[PolicySpec]:
+    """Names (or classes) of policies; all unknown names are reported at once.
+
+    ``reference`` stands for the parameter reference=yes in every name.
+    """
     parsed = [(p, *parse_call(p)) if isinstance(p, str) else (p, "", {}) for p in policies]
     by_lower = {name.lower(): name for name in POLICIES}
     unknown = [n for p, n, _ in parsed if n and ":" not in n and n.lower() not in by_lower]
@@ -103,6 +118,8 @@ def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
         raise unknown_names("policy", unknown, POLICIES)
     specs = []
     for policy, name, given in parsed:
+        if reference and (not name or ":" in name):
+            raise LogevalError(f"policy {policy}: only a built-in policy has a reference")
         if isinstance(policy, type):
             name = _class_name(policy)
             if name.lower() in by_lower:
@@ -113,7 +130,8 @@ def parse_policies(policies: Sequence[str | type]) -> list[PolicySpec]:
             cls = _imported(name)
             specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
         else:
-            specs.append(_built_in(by_lower[name.lower()], given))
+            asked = {"reference": "yes"} if reference else {}
+            specs.append(_built_in(by_lower[name.lower()], given | asked))
     twice = {s.name for s in specs if sum(o.name == s.name for o in specs) > 1}
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
@@ -134,15 +152,21 @@ def _track(cls: type) -> str | None:
 def _built_in(name: str, given: dict[str, str]) -> PolicySpec:
     cls = POLICIES[name]
     known = cls.PARAMETERS  # type: ignore[attr-defined]
+    given = dict(given)
+    as_reference = _value(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
     unknown = [key for key in given if key not in known]
     if unknown:
         if not known:
             raise LogevalError(f"{name} has no parameters, and {unknown[0]} was given")
-        raise unknown_names(f"parameter of {name}", unknown, known)
+        raise unknown_names(f"parameter of {name}", unknown, [*known, "reference"])
     defaults = cls.__init__.__kwdefaults__ or {}  # type: ignore[misc]
     values = {key: _value(name, key, given[key], known[key]) for key in known if key in given}
     values = {key: value for key, value in values.items() if value != defaults[key]}
-    return PolicySpec(format_call(name, values), cls, values, track=_track(cls))
+    spec = PolicySpec(format_call(name, values), cls, values, track=_track(cls))
+    if not as_reference:
+        return spec
+    called = format_call(name, values | {"reference": "yes"})
+    return replace(spec, name=called, reference=REFERENCES[name], kernel=spec.name)
 
 
 def _value(name: str, key: str, text: str, kind: Any) -> Any:

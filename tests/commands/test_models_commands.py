@@ -41,7 +41,7 @@ def test_the_commands(run, log, tmp_path):
         "fit-models", log, "-m", "dcm", "-m", "pbm", "--out", out, "--holdout", "0.2", "-q"
     )
     assert "v_K is not identified" in result.stdout
-    for what, model in (("termination", "dcm"), ("attraction", "pbm"), ("examination", "pbm")):
+    for what, model in (("termination", "dcm"), ("examination", "pbm")):
         figure = tmp_path / f"{what}.png"
         run("plot", "models", out, "--what", what, "--model", model, "--out", figure)
         assert figure.read_bytes().startswith(b"\x89PNG")

@@ -4,12 +4,12 @@ A model says, by ``ChainEM``, how its parameters make a chain (its ``Formulas``)
 expected counts (successes, trials) each of them has, given the ``Tally`` of that chain. The
 maximisation is then (successes + a) / (trials + a + b) for every parameter.
 
-Empirical Bayes fits the Beta of an item parameter x to its counts. Expected counts would not do:
-they look as certain as observed ones, though part of the evidence is missing. So the Beta is
-fitted to the counts with the gradient and curvature of the likelihood in logit x, which by
-Louis (1982) are successes - trials x and trials x (1 - x) - missing, where missing is the
-variance of successes - trials x given the clicks. These depend on the prior in turn, so the two
-alternate ``ROUNDS`` times before the prior is held fixed and EM runs to convergence.
+Empirical Bayes fits the Beta of an item parameter x to its counts. Expected counts must not be
+used for this: they look as certain as observed ones, though part of the evidence is missing. So
+the Beta is fitted to the counts with the gradient and curvature of the likelihood in logit x,
+which by Louis (1982) are successes - trials x and trials x (1 - x) - missing, where missing is
+the variance of successes - trials x given the clicks. These depend on the prior in turn, so the
+two alternate ``ROUNDS`` times before the prior is held fixed and EM runs to convergence.
 """
 
 from __future__ import annotations

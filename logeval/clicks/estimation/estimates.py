@@ -72,7 +72,7 @@ def counted(
 ) -> ParameterEstimate:
     """The posterior mean and interval of a probability: Beta(successes + a, failures + b).
 
-    Without a prior (a = b = 0) the value is the plain ratio and the interval is Jeffreys'.
+    Without a prior (a = b = 0) the value is the plain ratio and the interval that of Jeffreys.
     """
     a, b = np.broadcast_to(a, successes.shape), np.broadcast_to(b, successes.shape)
     failures = np.maximum(trials - successes, 0.0)
@@ -88,8 +88,8 @@ def counted(
 def around(value: Floats, variance: Floats, observations: Floats) -> ParameterEstimate:
     """The interval of a probability from the variance of its logit.
 
-    At 0 and 1 the logit has no use; there it is Jeffreys' of no success, or no failure, in all
-    observations. A variance of 0 marks a value that is fixed.
+    At 0 and 1 the logit is infinite; there the interval is that of Jeffreys for no success, or no
+    failure, in all observations. A variance of 0 marks a value that is fixed.
     """
     z = logit(np.clip(value, 1e-12, 1 - 1e-12))
     half = Z * np.sqrt(np.maximum(variance, 0.0))

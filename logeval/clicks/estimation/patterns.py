@@ -1,8 +1,8 @@
 """Click statistics as arrays: what every estimator works on.
 
 A pattern is a (query, list, clicks) that was seen ``count`` times. The items of all queries
-are numbered through, so that ``w[patterns.items]`` is the attraction at every position, and
-one pass over the arrays serves any number of queries.
+are numbered consecutively, so that ``w[patterns.items]`` is the attraction at every position,
+and one pass over the arrays serves any number of queries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Rank1ElimKL and Rank1Elim: find the largest entry of a rank-1 matrix by elimination.
 
 Rank1ElimKL is Algorithm 1 of Katariya et al.: Bernoulli Rank-1 Bandits for Click Feedback
@@ -16,13 +15,14 @@ n_l = ceil(4 4^l log n) and mean +- sqrt(log n / n_l).
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from logeval.arrays import Ints
+from logeval.arrays import Floats, Ints
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
+from logeval.policies.lazy_topk import plain
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -70,20 +70,37 @@ def unique(h, remaining):
     return n
 
 
-@njit(cache=True, nogil=True)
-def recommend_rows(start, state, rows, columns, A):
-    """The pair of each replica."""
-    for r in range(A.shape[0]):
-        s = state[r]
-        if s[COLUMNS_PHASE]:
-            A[r, 0], A[r, 1] = s[PARTNER], columns[r, s[CURSOR]]
-        else:
-            A[r, 0], A[r, 1] = rows[start[r] + s[CURSOR]], s[PARTNER]
+class Remaining(NamedTuple):
+    """Of all replicas, or of one."""
+
+    state: Ints  # STAGE ... N_COLUMNS
+    rows: Ints  # the remaining rows come first
+    columns: Ints
+
+
+class Counts(NamedTuple):
+    """Of all replicas, or of one, with the names of Algorithm 1."""
+
+    C_U: Floats  # clicks on each row, with random columns
+    C_V: Floats  # clicks on each column, with random rows
+    h_U: Ints  # the row that stands for each row
+    h_V: Ints  # the column that stands for each column
 
 
 @njit(cache=True, nogil=True)
-def observe_one(kind, log_n, A, click, u, s, C_U, C_V, h_U, h_V, rows, columns):
+def recommend_one(remaining, A):
+    """A row with the partner column, or a column with the partner row."""
+    s = remaining.state
+    if s[COLUMNS_PHASE]:
+        A[0], A[1] = s[PARTNER], remaining.columns[s[CURSOR]]
+    else:
+        A[0], A[1] = remaining.rows[s[CURSOR]], s[PARTNER]
+
+
+@njit(cache=True, nogil=True)
+def observe_one(kind, log_n, u, remaining, counts, A, click):
     """Count the click, and move to the next pair of the round, round, or stage."""
+    s, (C_U, C_V, h_U, h_V) = remaining.state, counts
     if s[COLUMNS_PHASE]:
         C_V[A[1]] += click
     else:
@@ -99,8 +116,8 @@ def observe_one(kind, log_n, A, click, u, s, C_U, C_V, h_U, h_V, rows, columns):
     s[ROUNDS] -= 1
     if s[ROUNDS] == 0:
         n_l = stage_length(kind, s[STAGE], log_n)
-        s[N_ROWS] = eliminate(kind, C_U, n_l, log_n, h_U, rows, s[N_ROWS])
-        s[N_COLUMNS] = eliminate(kind, C_V, n_l, log_n, h_V, columns, s[N_COLUMNS])
+        s[N_ROWS] = eliminate(kind, C_U, n_l, log_n, h_U, remaining.rows, s[N_ROWS])
+        s[N_COLUMNS] = eliminate(kind, C_V, n_l, log_n, h_V, remaining.columns, s[N_COLUMNS])
         s[STAGE] += 1
         s[ROUNDS] = stage_length(kind, s[STAGE], log_n) - n_l
     s[COLUMNS_PHASE], s[CURSOR] = 0, 0  # now all rows with a random column
@@ -108,20 +125,36 @@ def observe_one(kind, log_n, A, click, u, s, C_U, C_V, h_U, h_V, rows, columns):
 
 
 @njit(cache=True, nogil=True)
-def update_rows(kind, log_n, A, clicks, u, start, state, C_U, C_V, h_U, h_V, rows, columns):
+def remaining_of(r, start, remaining):
+    """What remains of replica r."""
+    rows = remaining.rows[start[r] : start[r + 1]]
+    return Remaining(remaining.state[r], rows, remaining.columns[r])
+
+
+@njit(cache=True, nogil=True)
+def recommend_all(start, remaining, A):
+    """``recommend_one`` for each replica."""
+    remaining = Remaining(*remaining)
+    for r in range(A.shape[0]):
+        recommend_one(remaining_of(r, start, remaining), A[r])
+
+
+@njit(cache=True, nogil=True)
+def observe_all(kind, log_n, u, A, clicks, start, remaining, counts):
     """``observe_one`` for each replica."""
+    remaining, counts = Remaining(*remaining), Counts(*counts)
     for r in range(A.shape[0]):
         a, z = start[r], start[r + 1]
+        mine = Counts(counts.C_U[a:z], counts.C_V[r], counts.h_U[a:z], counts.h_V[r])
         observe_one(
-            kind, log_n, A[r], clicks[r, 0], u[r, 0], state[r], C_U[a:z], C_V[r], h_U[a:z],
-            h_V[r], rows[a:z], columns[r],
+            kind, log_n, u[r, 0], remaining_of(r, start, remaining), mine, A[r], clicks[r, 0]
         )  # fmt: skip
 
 
 class Rank1Elimination:
     """Elimination of rows and columns."""
 
-    PARAMETERS: ClassVar[dict] = {}
+    PARAMETERS: ClassVar[dict[str, object]] = {}
     TRACK: ClassVar[str] = "rank1"
     KIND: ClassVar[int]
 
@@ -129,32 +162,36 @@ class Rank1Elimination:
         R, K, L = setting.R, int(setting.columns[0]), setting.rows
         self._log_n = math.log(max(setting.horizon, 3))
         self._start = np.concatenate([[0], np.cumsum(L)]).astype(np.int64)
-        self._h_U = np.concatenate([np.arange(n) for n in L])
-        self._h_V = np.tile(np.arange(K), (R, 1))
-        self.rows, self.columns = self._h_U.copy(), self._h_V.copy()
-        self._C_U, self._C_V = np.zeros(self._start[-1]), np.zeros((R, K))
+        rows, columns = np.concatenate([np.arange(n) for n in L]), np.tile(np.arange(K), (R, 1))
+        counts = Counts(np.zeros(len(rows)), np.zeros((R, K)), rows, columns)
+        self._remaining = Remaining(np.zeros((R, 7), dtype=np.int64), rows.copy(), columns.copy())
+        self._state = plain(self._remaining, counts)
+        state = self._remaining.state
+        state[:, N_ROWS], state[:, N_COLUMNS] = L, K
+        state[:, ROUNDS] = stage_length(self.KIND, 0, self._log_n)
         self._uniforms = Uniforms(setting.generators, 1)
-        self.state = np.zeros((R, 7), dtype=np.int64)
-        self.state[:, N_ROWS], self.state[:, N_COLUMNS] = L, K
-        self.state[:, ROUNDS] = stage_length(self.KIND, 0, self._log_n)
-        self.state[:, PARTNER] = [generator.integers(K) for generator in setting.generators]
+        state[:, PARTNER] = [generator.integers(K) for generator in setting.generators]
         self._A = np.empty((R, 2), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
-        recommend_rows(self._start, self.state, self.rows, self.columns, self._A)
+        recommend_all(self._start, self._state[0], self._A)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A, the last ones recommended."""
-        update_rows(
-            self.KIND, self._log_n, A, clicks, self._uniforms.at(t), self._start, self.state,
-            self._C_U, self._C_V, self._h_U, self._h_V, self.rows, self.columns,
-        )  # fmt: skip
+        u = self._uniforms.at(t)
+        observe_all(self.KIND, self._log_n, u, A, clicks, self._start, *self._state)
+
+    def left(self, r: int) -> tuple[Ints, Ints]:
+        """The rows and columns of replica r that are not eliminated."""
+        state, rows, columns = self._remaining
+        a = self._start[r]
+        return rows[a : a + state[r, N_ROWS]], columns[r, : state[r, N_COLUMNS]]
 
     def remaining(self) -> Ints:
-        """(R, 2) the rows and columns that are not eliminated."""
-        return self.state[:, [N_ROWS, N_COLUMNS]]
+        """(R, 2) the number of rows and columns that are not eliminated."""
+        return self._remaining.state[:, [N_ROWS, N_COLUMNS]]
 
 
 class Rank1ElimKL(Rank1Elimination):

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """TS: Thompson sampling with Beta(1, 1) priors on all pairs, exact without a draw per pair.
 
 At every step theta_i ~ Beta(1 + S_i, 1 + T_i - S_i) for each pair, and the pair with the largest
@@ -21,14 +20,14 @@ F than that would, or when E fell below the ladder.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from logeval.arrays import Ints
+from logeval.arrays import Floats, Ints
 from logeval.policies.beta import hazard, log_density, survival
-from logeval.policies.lazy_topk import BLOCK
+from logeval.policies.lazy_topk import BLOCK, Starts, plain, starts_of
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -40,9 +39,39 @@ EXACT = 1024  # recurrences between two exact evaluations
 MEMO = 4096
 
 
+class Posteriors(NamedTuple):
+    """Of the pairs of one replica; or of all, one after the other."""
+
+    S: Floats  # clicks on each pair
+    T: Floats  # its observations
+    Q: Floats  # survival 1 - F of each pair at each level
+    h: Floats  # hazard of each pair at each level
+    block_h: Floats  # sums of the hazards over blocks of pairs
+    levels: Floats  # of the ladder, one ladder for each replica
+
+
+class Scratch(NamedTuple):
+    """Memory that the replicas share, but for the work."""
+
+    work: Ints  # evaluations of F since the levels were set
+    pairs: Ints  # pairs with a theta in the cell
+    y: Floats  # their hazards
+    memo: Floats  # rows S, T, x, Q, h
+
+
 @njit(cache=True, nogil=True)
-def fill(g, x, S, T, Q, h, block_h, levels, memo):
+def posteriors_of(r, starts, posteriors):
+    """The posteriors of replica r."""
+    S, T, Q, h, block_h, levels = posteriors
+    a, z = starts.arm[r], starts.arm[r + 1]
+    blocks = block_h[starts.block[r] : starts.block[r + 1]]
+    return Posteriors(S[a:z], T[a:z], Q[a:z], h[a:z], blocks, levels[r])
+
+
+@njit(cache=True, nogil=True)
+def fill(g, x, posteriors, memo):
     """Make x the level g; returns the total hazard there."""
+    S, T, Q, h, block_h, levels = posteriors
     levels[g] = x
     block_h[:, g] = 0.0
     for i in range(S.shape[0]):
@@ -56,24 +85,25 @@ def fill(g, x, S, T, Q, h, block_h, levels, memo):
 
 
 @njit(cache=True, nogil=True)
-def set_levels(S, T, Q, h, block_h, levels, memo):
+def set_levels(posteriors, memo):
     """Levels whose total hazards are near ``TARGETS``."""
-    fill(0, 1.0, S, T, Q, h, block_h, levels, memo)
+    levels = posteriors.levels
+    fill(0, 1.0, posteriors, memo)
     for g in range(1, TARGETS.shape[0]):
         target = TARGETS[g]
         high = levels[g - 1]
         gap = 0.5 if g == 1 else levels[g - 2] - high
         low = max(high - gap, 0.5 * high)
-        H = fill(g, low, S, T, Q, h, block_h, levels, memo)
+        H = fill(g, low, posteriors, memo)
         while H < target / LOOSE:
             gap *= 2.0
             high, low = low, max(low - gap, 0.5 * low)
-            H = fill(g, low, S, T, Q, h, block_h, levels, memo)
+            H = fill(g, low, posteriors, memo)
         while H > target * LOOSE or H < target / LOOSE:
             x = 0.5 * (low + high)
             if x in (low, high):
                 break
-            H = fill(g, x, S, T, Q, h, block_h, levels, memo)
+            H = fill(g, x, posteriors, memo)
             if H > target:
                 low = x
             else:
@@ -81,13 +111,14 @@ def set_levels(S, T, Q, h, block_h, levels, memo):
 
 
 @njit(cache=True, nogil=True)
-def descend(S, T, Q, h, block_h, levels, memo):
+def descend(posteriors, memo):
     """Go on below the ladder: its foot becomes the top of one that halves."""
+    _, _, Q, h, block_h, levels = posteriors
     G = levels.shape[0] - 1
     levels[0] = levels[G]
     Q[:, 0], h[:, 0], block_h[:, 0] = Q[:, G], h[:, G], block_h[:, G]
     for g in range(1, G + 1):
-        fill(g, 0.5 * levels[g - 1], S, T, Q, h, block_h, levels, memo)
+        fill(g, 0.5 * levels[g - 1], posteriors, memo)
 
 
 @njit(cache=True, nogil=True)
@@ -120,15 +151,15 @@ def exponential(u, k):
 
 
 @njit(cache=True, nogil=True)
-def largest(low, high, pairs, y, n, S, T):
-    """Which of n pairs, h(theta) = y each, has the largest theta; and the evaluations needed."""
-    cost = 0
+def largest(low, high, n, posteriors, scratch):
+    """Which of the n pairs in the cell, h(theta) = y each, has the largest theta."""
+    S, T, pairs, y = posteriors.S, posteriors.T, scratch.pairs, scratch.y
     above = np.empty(n, dtype=np.bool_)
     while n > 1:
         x = 0.5 * (low + high)
         if x in (low, high):
             break
-        cost += n
+        scratch.work[0] += n
         m = 0
         for c in range(n):
             i = pairs[c]
@@ -144,15 +175,17 @@ def largest(low, high, pairs, y, n, S, T):
                 pairs[m], y[m] = pairs[c], y[c]
                 m += 1
         n = m
-    return pairs[0], cost
+    return pairs[0]
 
 
 @njit(cache=True, nogil=True)
-def draw_one(u, S, T, Q, h, block_h, levels, work, pairs, y, memo):
+def draw_one(u, posteriors, scratch):
     """The pair with the largest theta."""
-    N, G = S.shape[0], levels.shape[0] - 1
+    h, block_h, levels = posteriors.h, posteriors.block_h, posteriors.levels
+    work, pairs, y, memo = scratch
+    N, G = h.shape[0], levels.shape[0] - 1
     if work[0] > PATIENCE * N:
-        set_levels(S, T, Q, h, block_h, levels, memo)
+        set_levels(posteriors, memo)
         work[0] = 0
     E, top = -math.log1p(-u[0]), 0.0
     g = 1
@@ -160,7 +193,7 @@ def draw_one(u, S, T, Q, h, block_h, levels, work, pairs, y, memo):
     while E > H:
         top = H
         if g == G:
-            descend(S, T, Q, h, block_h, levels, memo)
+            descend(posteriors, memo)
             work[0] = PATIENCE * N + 1
             g = 0
         g += 1
@@ -174,26 +207,12 @@ def draw_one(u, S, T, Q, h, block_h, levels, work, pairs, y, memo):
         pairs[n], y[n] = i, h[i, g - 1] + rest
         n += 1
         i, rest = next_in_cell(exponential(u[1], n), i + 1, g, h, block_h)
-    i, cost = largest(levels[g], levels[g - 1], pairs, y, n, S, T)
-    work[0] += cost
-    return i
+    return largest(levels[g], levels[g - 1], n, posteriors, scratch)
 
 
 @njit(cache=True, nogil=True)
-def draw_rows(u, K, start, block_start, S, T, Q, h, block_h, levels, work, pairs, y, memo, A):
-    """``draw_one`` for each replica."""
-    for r in range(A.shape[0]):
-        a, z = start[r], start[r + 1]
-        i = draw_one(
-            u[r], S[a:z], T[a:z], Q[a:z], h[a:z], block_h[block_start[r] : block_start[r + 1]],
-            levels[r], work[r], pairs, y, memo,
-        )  # fmt: skip
-        A[r, 0], A[r, 1] = i // K, i % K
-
-
-@njit(cache=True, nogil=True)
-def observe_one(click, a, b, Q, h, levels):
-    """Posterior Beta(a, b) sees a click, or none.
+def raise_survival(click, a, b, Q, h, levels):
+    """Q and h of the posterior Beta(a, b) after a click, or none.
 
     1 - F rises by x^a (1-x)^b / (a B(a, b)) with a, and falls by the same over b with b.
     """
@@ -213,57 +232,74 @@ def observe_one(click, a, b, Q, h, levels):
 
 
 @njit(cache=True, nogil=True)
-def update_rows(A, clicks, K, start, block_start, S, T, Q, h, block_h, levels):
-    """``observe_one`` for each replica."""
+def observe_one(i, click, posteriors):
+    """Pair i sees a click, or none."""
+    S, T, Q, h, block_h, levels = posteriors
+    raise_survival(click, 1.0 + S[i], 1.0 + T[i] - S[i], Q[i], h[i], levels)
+    S[i] += click
+    T[i] += 1.0
+    block = i // BLOCK
+    sums = block_h[block]
+    sums[:] = 0.0
+    for e in range(block * BLOCK, min((block + 1) * BLOCK, S.shape[0])):
+        for g in range(sums.shape[0]):
+            sums[g] += h[e, g]
+
+
+@njit(cache=True, nogil=True)
+def draw_all(u, K, A, scratch, starts, posteriors):
+    """``draw_one`` for each replica."""
+    starts, posteriors = Starts(*starts), Posteriors(*posteriors)
+    work, pairs, y, memo = scratch
     for r in range(A.shape[0]):
-        i = A[r, 0] * K + A[r, 1]
-        e = start[r] + i
-        observe_one(clicks[r, 0], 1.0 + S[e], 1.0 + T[e] - S[e], Q[e], h[e], levels[r])
-        S[e] += clicks[r, 0]
-        T[e] += 1.0
-        block = i // BLOCK
-        sums = block_h[block_start[r] + block]
-        sums[:] = 0.0
-        first = start[r] + block * BLOCK
-        for e in range(first, min(first + BLOCK, start[r + 1])):
-            for g in range(sums.shape[0]):
-                sums[g] += h[e, g]
+        mine = posteriors_of(r, starts, posteriors)
+        i = draw_one(u[r], mine, Scratch(work[r], pairs, y, memo))
+        A[r, 0], A[r, 1] = i // K, i % K
+
+
+@njit(cache=True, nogil=True)
+def observe_all(K, A, clicks, starts, posteriors):
+    """``observe_one`` for each replica."""
+    starts, posteriors = Starts(*starts), Posteriors(*posteriors)
+    for r in range(A.shape[0]):
+        mine = posteriors_of(r, starts, posteriors)
+        observe_one(A[r, 0] * K + A[r, 1], clicks[r, 0], mine)
 
 
 class TS:
     """Thompson sampling on all pairs."""
 
-    PARAMETERS: ClassVar[dict] = {}
+    PARAMETERS: ClassVar[dict[str, object]] = {}
     TRACK: ClassVar[str] = "rank1"
 
     def __init__(self, setting: Setting) -> None:
         n = setting.rows * setting.columns
         self._K, G = int(setting.columns[0]), len(TARGETS)
-        self._start = np.concatenate([[0], np.cumsum(n)]).astype(np.int64)
-        self._block_start = np.concatenate([[0], np.cumsum(-(-n // BLOCK))]).astype(np.int64)
-        N = self._start[-1]
-        self._S, self._T = np.zeros(N), np.zeros(N)
-        self._Q, self._h = np.zeros((N, G)), np.zeros((N, G))
-        self._block_h = np.zeros((self._block_start[-1], G))
-        self._levels = np.ones((setting.R, G))
-        self._work = np.full((setting.R, 1), np.iinfo(np.int64).max)  # set the levels first
-        self._found = np.empty(max(n), dtype=np.int64), np.empty(max(n))
-        self._memo = np.full((MEMO, 5), -1.0)
+        self._starts = starts_of(n)
+        N = self._starts.arm[-1]
+        self._posteriors = Posteriors(
+            S=np.zeros(N),
+            T=np.zeros(N),
+            Q=np.zeros((N, G)),
+            h=np.zeros((N, G)),
+            block_h=np.zeros((self._starts.block[-1], G)),
+            levels=np.ones((setting.R, G)),
+        )
+        self._scratch = Scratch(
+            work=np.full((setting.R, 1), np.iinfo(np.int64).max),  # set the levels first
+            pairs=np.empty(max(n), dtype=np.int64),
+            y=np.empty(max(n)),
+            memo=np.full((MEMO, 5), -1.0),
+        )
+        self._state, self._memory = plain(self._starts, self._posteriors), plain(self._scratch)
         self._uniforms = Uniforms(setting.generators, 2)
         self._A = np.empty((setting.R, 2), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
-        draw_rows(
-            self._uniforms.at(t), self._K, self._start, self._block_start, self._S, self._T,
-            self._Q, self._h, self._block_h, self._levels, self._work, *self._found, self._memo,
-            self._A,
-        )  # fmt: skip
+        draw_all(self._uniforms.at(t), self._K, self._A, *self._memory, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A."""
-        update_rows(
-            A, clicks, self._K, self._start, self._block_start, self._S, self._T, self._Q, self._h,
-            self._block_h, self._levels,
-        )  # fmt: skip
+        observe_all(self._K, A, clicks, *self._state)

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """CascadeUCB1, CascadeKL-UCB, dcmKL-UCB, First-Click, Last-Click: one bound per item.
 
 All recommend the K items with the largest upper confidence bounds on their attraction and
@@ -15,7 +14,7 @@ Without a click all K positions were examined.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -23,57 +22,96 @@ from numba import njit
 from logeval.arrays import Ints
 from logeval.errors import LogevalError
 from logeval.policies import bounds
-from logeval.policies.lazy_topk import Arms, select, touch
+from logeval.policies.lazy_topk import (
+    Arms,
+    Bandits,
+    Search,
+    Starts,
+    arms_of,
+    plain,
+    search_of,
+    select,
+    touch,
+)
 from logeval.policies.setting import Setting
 
 FIRST, ALL, LAST = range(3)  # which clicks count
 
 
-@njit(cache=True, nogil=True)
-def recommend_rows(t, rounds, lazy, kind, b, selection, item, order, A):
-    """The list of each replica; order[k] is the position of the k-th largest bound."""
-    start, held = selection[0], selection[4]
-    K = A.shape[1]
-    for r in range(A.shape[0]):
-        a, L = start[r], start[r + 1] - start[r]
-        if rounds and t <= L:
-            for k in range(K):
-                A[r, k] = item[a + (t - 1 + k) % L]
-        else:
-            select(lazy, kind, b, r, *selection)
-            for k in range(K):
-                A[r, order[k]] = item[a + held[r, k]]
+class Labels(NamedTuple):
+    """The random labels of the items of all replicas, or of one, and the order of positions."""
+
+    item: Ints  # of each label
+    label: Ints  # of each item
+    order: Ints  # the position of the k-th largest bound
+
+
+class Rule(NamedTuple):
+    """What makes the policies of this family differ."""
+
+    kind: int  # of the bounds
+    feedback: int
+    rounds: bool  # whether the first L steps show every item once
+    lazy: bool
 
 
 @njit(cache=True, nogil=True)
-def observe_one(feedback, A, clicks, label, S, T, wake, block_wake):
-    """Count the examined items of one list, and the clicks that count."""
+def recommend_one(t, b, rule, arms, search, labels, A):
+    """The K items with the largest bounds at budget b, onto positions in the given order."""
+    K, L = A.shape[0], arms.S.shape[0]
+    if rule.rounds and t <= L:
+        for k in range(K):
+            A[k] = labels.item[(t - 1 + k) % L]
+        return
+    select(rule.lazy, rule.kind, b, arms, search)
+    for k in range(K):
+        A[labels.order[k]] = labels.item[search.held[k]]
+
+
+@njit(cache=True, nogil=True)
+def observe_one(t, rule, arms, labels, A, clicks):
+    """Count the positions that were surely examined, and the clicks there that count."""
     K = A.shape[0]
+    if rule.rounds and t <= arms.S.shape[0]:
+        K = 1  # only the first position counts
     first, last = K, K
     for k in range(K):
         if clicks[k]:
             first = min(first, k)
             last = k
-    end = min(first if feedback == FIRST else last, K - 1)
+    end = min(first if rule.feedback == FIRST else last, K - 1)
     for k in range(end + 1):
-        e = label[A[k]]
-        T[e] += 1.0
-        if clicks[k] and (feedback == ALL or k == end):
-            S[e] += 1.0
-        touch(e, wake, block_wake)
+        e = labels.label[A[k]]
+        arms.T[e] += 1.0
+        if clicks[k] and (rule.feedback == ALL or k == end):
+            arms.S[e] += 1.0
+        touch(e, arms)
 
 
 @njit(cache=True, nogil=True)
-def update_rows(t, rounds, feedback, A, clicks, label, start, S, T, block_start, wake, block_wake):
-    """``observe_one`` for each replica; in initial rounds only the first position counts."""
+def labels_of(r, starts, labels):
+    """The labels of replica r."""
+    a, z = starts.arm[r], starts.arm[r + 1]
+    return Labels(labels.item[a:z], labels.label[a:z], labels.order)
+
+
+@njit(cache=True, nogil=True)
+def recommend_all(t, b, A, search, rule, starts, arms, labels):
+    """``recommend_one`` for each replica."""
+    rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
+    search, labels = Search(*search), Labels(*labels)
     for r in range(A.shape[0]):
-        a, z = start[r], start[r + 1]
-        x, y = block_start[r], block_start[r + 1]
-        end = 1 if rounds and t <= z - a else A.shape[1]
-        observe_one(
-            feedback, A[r, :end], clicks[r, :end], label[a:z], S[a:z], T[a:z], wake[a:z],
-            block_wake[x:y],
-        )  # fmt: skip
+        mine = arms_of(r, starts, arms), search_of(r, starts, search), labels_of(r, starts, labels)
+        recommend_one(t, b, rule, *mine, A[r])
+
+
+@njit(cache=True, nogil=True)
+def observe_all(t, A, clicks, rule, starts, arms, labels):
+    """``observe_one`` for each replica."""
+    rule, starts, arms, labels = Rule(*rule), Starts(*starts), Arms(*arms), Labels(*labels)
+    for r in range(A.shape[0]):
+        mine = arms_of(r, starts, arms), labels_of(r, starts, labels)
+        observe_one(t, rule, *mine, A[r], clicks[r])
 
 
 class Cascade:
@@ -98,34 +136,27 @@ class Cascade:
         init: str = "sample",
         lazy: bool = True,
     ) -> None:
-        self._arms = Arms(setting.L, setting.K)
-        self._item, self._label = setting.random_labels()
-        self._order = positions(order, setting.K)
-        self._rounds, self._lazy = init == "rounds", lazy
+        bandits = Bandits(setting.L, setting.K)
+        arms, starts = bandits.arms, bandits.starts
+        labels = Labels(*setting.random_labels(), positions(order, setting.K))
+        rule = Rule(self.KIND, self.FEEDBACK, init == "rounds", lazy)
+        self._search, self._state = plain(bandits.search), plain(rule, starts, arms, labels)
         self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
         self._A = np.empty((setting.R, setting.K), dtype=np.int64)
-        if not self._rounds:
-            self._arms.T[:] = 1.0
+        if init == "sample":
             free_samples = setting.ask("free_samples")
             free = [free_samples(r, 1)[0] for r in range(setting.R)]
-            starts = np.repeat(self._arms.start[:-1], setting.L)
-            self._arms.S[:] = np.concatenate(free)[starts + self._item]
+            arms.T[:] = 1.0
+            arms.S[:] = np.concatenate(free)[np.repeat(starts.arm[:-1], setting.L) + labels.item]
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_rows(
-            t, self._rounds, self._lazy, self.KIND, self._budget(t), self._arms.selection,
-            self._item, self._order, self._A,
-        )  # fmt: skip
+        recommend_all(t, self._budget(t), self._A, *self._search, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        arms = self._arms
-        update_rows(
-            t, self._rounds, self.FEEDBACK, A, clicks, self._label, arms.start, arms.S, arms.T,
-            arms.block_start, arms.wake, arms.block_wake,
-        )  # fmt: skip
+        observe_all(t, A, clicks, *self._state)
 
 
 def positions(order: str, K: int) -> Ints:

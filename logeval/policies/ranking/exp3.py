@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """RankedExp3: one Exp3 per position, whose reward is the click there.
 
 Position k draws an item from P(e) = (1 - gamma) W(e) / sum W + gamma / L. After a click
@@ -14,13 +13,14 @@ blocks of items make a draw cost L / 32 + 32 additions.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from logeval.arrays import Floats, Ints
+from logeval.arrays import Bools, Floats, Ints
 from logeval.errors import LogevalError
+from logeval.policies.lazy_topk import Starts, plain, starts_of
 from logeval.policies.ranking.ranked import random_free
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
@@ -29,11 +29,37 @@ BLOCK = 32
 LARGEST = 1e100  # weights are scaled down beyond this
 
 
+class Weights(NamedTuple):
+    """Of the bandit of one position; or of those of all replicas, one after the other."""
+
+    W: Floats
+    blocks: Floats  # sums of W over blocks of items
+    total: Floats  # and over all items, (1,)
+
+
+class Scratch(NamedTuple):
+    """Memory that the replicas share."""
+
+    taken: Bools  # items on the list
+    nothing: Bools  # none
+    mass: Floats  # probability of the blocks
+
+
 @njit(cache=True, nogil=True)
-def draw(u, gamma, W, blocks, total, taken, listed, k, mass):
+def weights_of(i, starts, weights):
+    """The weights of bandit i."""
+    return Weights(
+        weights.W[starts.arm[i] : starts.arm[i + 1]],
+        weights.blocks[starts.block[i] : starts.block[i + 1]],
+        weights.total[i : i + 1],
+    )
+
+
+@njit(cache=True, nogil=True)
+def draw(u, gamma, weights, taken, listed, k, mass):
     """An item from P among those not in ``taken``; listed[:k] are the taken ones."""
-    L = W.shape[0]
-    share, floor = (1.0 - gamma) / total, gamma / L
+    W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
+    share, floor = (1.0 - gamma) / weights.total[0], gamma / L
     n_blocks = blocks.shape[0]
     for j in range(n_blocks):
         mass[j] = share * blocks[j] + floor * (min((j + 1) * BLOCK, L) - j * BLOCK)
@@ -58,35 +84,28 @@ def draw(u, gamma, W, blocks, total, taken, listed, k, mass):
 
 
 @njit(cache=True, nogil=True)
-def recommend_rows(
-    best, gamma, start, W, block_start, blocks, total, taken, nothing, mass, u, A, chosen
-):
-    """The list of each replica, and what its bandits drew."""
-    K = A.shape[1]
-    for r in range(A.shape[0]):
-        L = start[r * K + 1] - start[r * K]
-        for k in range(K):
-            i = r * K + k
-            w = W[start[i] : start[i + 1]]
-            b = blocks[block_start[i] : block_start[i + 1]]
-            if best:
-                e = draw(u[r, k], gamma[r], w, b, total[i], taken, A[r], k, mass)
-                chosen[r, k] = e
-            else:
-                e = draw(u[r, k], gamma[r], w, b, total[i], nothing, A[r], 0, mass)
-                chosen[r, k] = e
-                if taken[e]:
-                    e = random_free(u[r, K + k], taken, L, k)
-            taken[e] = True
-            A[r, k] = e
-        taken[:L] = False
+def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, A):
+    """From the first position down, what each bandit draws, or a free item instead."""
+    K, taken, mass = A.shape[0], scratch.taken, scratch.mass
+    L = starts.arm[r * K + 1] - starts.arm[r * K]
+    for k in range(K):
+        mine = weights_of(r * K + k, starts, weights)
+        if best:
+            e = chosen[k] = draw(u[k], gamma, mine, taken, A, k, mass)
+        else:
+            e = chosen[k] = draw(u[k], gamma, mine, scratch.nothing, A, 0, mass)
+            if taken[e]:
+                e = random_free(u[K + k], taken, L, k)
+        taken[e] = True
+        A[k] = e
+    taken[:L] = False
 
 
 @njit(cache=True, nogil=True)
-def reweigh(e, gamma, W, blocks, total):
-    """The weights after a click on item e; returns their sum."""
-    L = W.shape[0]
-    P = (1.0 - gamma) * W[e] / total + gamma / L
+def reweigh(e, gamma, weights):
+    """The weights after a click on item e."""
+    W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
+    P = (1.0 - gamma) * W[e] / weights.total[0] + gamma / L
     W[e] *= math.exp(gamma / (L * P))
     if W[e] > LARGEST:
         W /= LARGEST
@@ -95,20 +114,32 @@ def reweigh(e, gamma, W, blocks, total):
     else:
         j = e // BLOCK
         blocks[j] = W[j * BLOCK : (j + 1) * BLOCK].sum()
-    return blocks.sum()
+    weights.total[0] = blocks.sum()
 
 
 @njit(cache=True, nogil=True)
-def update_rows(A, clicks, chosen, gamma, start, W, block_start, blocks, total):
+def observe_one(r, gamma, starts, weights, chosen, A, clicks):
     """``reweigh`` for each click on a bandit's own choice."""
-    K = A.shape[1]
+    K = A.shape[0]
+    for k in range(K):
+        if clicks[k] and A[k] == chosen[k]:
+            reweigh(chosen[k], gamma, weights_of(r * K + k, starts, weights))
+
+
+@njit(cache=True, nogil=True)
+def recommend_all(best, gamma, u, A, chosen, scratch, starts, weights):
+    """``recommend_one`` for each replica."""
+    starts, weights, scratch = Starts(*starts), Weights(*weights), Scratch(*scratch)
     for r in range(A.shape[0]):
-        for k in range(K):
-            if clicks[r, k] and A[r, k] == chosen[r, k]:
-                i = r * K + k
-                w = W[start[i] : start[i + 1]]
-                b = blocks[block_start[i] : block_start[i + 1]]
-                total[i] = reweigh(chosen[r, k], gamma[r], w, b, total[i])
+        recommend_one(r, best, gamma[r], u[r], starts, weights, scratch, chosen[r], A[r])
+
+
+@njit(cache=True, nogil=True)
+def observe_all(gamma, A, clicks, chosen, starts, weights):
+    """``observe_one`` for each replica."""
+    starts, weights = Starts(*starts), Weights(*weights)
+    for r in range(A.shape[0]):
+        observe_one(r, gamma[r], starts, weights, chosen[r], A[r], clicks[r])
 
 
 class RankedExp3:
@@ -124,35 +155,32 @@ class RankedExp3:
             raise LogevalError(f"RankedExp3: gamma={gamma} must be above 0 and at most 1")
         self._best = collision == "best"
         self._gamma = np.full(R, gamma) if gamma else auer_gamma(L, setting.horizon)
-        self._start = np.concatenate([[0], np.cumsum(np.repeat(L, K))]).astype(np.int64)
-        blocks = -(-np.repeat(L, K) // BLOCK)
-        self._block_start = np.concatenate([[0], np.cumsum(blocks)]).astype(np.int64)
-        self._W = np.ones(self._start[-1])
-        sizes = [min(BLOCK, n - j) for n in np.repeat(L, K) for j in range(0, n, BLOCK)]
-        self._blocks = np.array(sizes, dtype=float)
-        self._total = np.repeat(L, K).astype(float)
-        self._taken = np.zeros(max(L), dtype=np.bool_)
-        self._nothing = np.zeros_like(self._taken)
-        self._mass = np.empty(max(blocks))
+        sizes = np.repeat(L, K)
+        starts = starts_of(sizes, BLOCK)
+        in_blocks = [min(BLOCK, n - j) for n in sizes for j in range(0, n, BLOCK)]
+        weights = Weights(
+            W=np.ones(starts.arm[-1]),
+            blocks=np.array(in_blocks, dtype=float),
+            total=sizes.astype(float),
+        )
+        taken = np.zeros(max(L), dtype=np.bool_)
+        scratch = Scratch(taken, np.zeros_like(taken), np.empty(-(-max(L) // BLOCK)))
+        self._scratch, self._state = plain(scratch), plain(starts, weights)
         self._uniforms = Uniforms(setting.generators, K if self._best else 2 * K)
         self._A = np.empty((R, K), dtype=np.int64)
         self._chosen = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_rows(
-            self._best, self._gamma, self._start, self._W, self._block_start, self._blocks,
-            self._total, self._taken, self._nothing, self._mass, self._uniforms.at(t), self._A,
-            self._chosen,
-        )  # fmt: skip
+        u = self._uniforms.at(t)
+        recommend_all(
+            self._best, self._gamma, u, self._A, self._chosen, *self._scratch, *self._state
+        )
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        update_rows(
-            A, clicks, self._chosen, self._gamma, self._start, self._W, self._block_start,
-            self._blocks, self._total,
-        )  # fmt: skip
+        observe_all(self._gamma, A, clicks, self._chosen, *self._state)
 
 
 def auer_gamma(L: Ints, n: int) -> Floats:

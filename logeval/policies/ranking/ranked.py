@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """RankedUCB1 and RankedKL-UCB: one bandit per position, whose reward is the click there.
 
 Radlinski, Kleinberg, Joachims: Learning diverse rankings with multi-armed bandits (ICML 2008).
@@ -12,14 +11,24 @@ already (a collision), the position shows
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from logeval.arrays import Ints
 from logeval.policies import bounds
-from logeval.policies.lazy_topk import Arms, select, touch
+from logeval.policies.lazy_topk import (
+    Arms,
+    Bandits,
+    Search,
+    Starts,
+    arms_of,
+    plain,
+    search_of,
+    select,
+    touch,
+)
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -36,45 +45,87 @@ def random_free(u, taken, L, n_taken):
     return -1
 
 
-@njit(cache=True, nogil=True)
-def recommend_rows(t, rounds, best, lazy, kind, b, selection, nothing, item, u, A, chosen):
-    """The list of each replica, and what its bandits chose (labels)."""
-    start, held = selection[0], selection[4]
-    taken = selection[3]
-    K = A.shape[1]
-    for r in range(A.shape[0]):
-        L = start[r * K + 1] - start[r * K]
-        a = start[r * K] // K  # labels are shared by the K bandits of a replica
-        for k in range(K):
-            if rounds and t <= L:
-                e = chosen[r, k] = (t - 1 + k) % L
-            elif best:
-                select(lazy, kind, b, r * K + k, *selection)
-                e = chosen[r, k] = held[r * K + k, 0]
-            else:
-                select_from_all = (*selection[:3], nothing, *selection[4:])
-                select(lazy, kind, b, r * K + k, *select_from_all)
-                e = chosen[r, k] = held[r * K + k, 0]
-                if taken[e]:
-                    e = random_free(u[r, k], taken, L, k)
-            taken[e] = True
-            A[r, k] = item[a + e]
-        taken[:L] = False
+class Rule(NamedTuple):
+    """What makes the policies of this family differ."""
+
+    kind: int  # of the bounds
+    best: bool  # on a collision the best free item, not a random one
+    rounds: bool  # whether the first L steps show every item once at every position
+    lazy: bool
+
+
+class Choices(NamedTuple):
+    """Of all replicas, or of one."""
+
+    item: Ints  # of each label; the K bandits of a replica share the labels
+    chosen: Ints  # what the bandit of each position chose (labels)
 
 
 @njit(cache=True, nogil=True)
-def update_rows(A, clicks, chosen, item, start, S, T, block_start, wake, block_wake):
+def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, choices, A):
+    """From the first position down, each bandit's choice, or a free item instead."""
+    K, taken = A.shape[0], search.taken
+    L = choices.item.shape[0]
+    for k in range(K):
+        i = r * K + k
+        if rule.rounds and t <= L:
+            e = choices.chosen[k] = (t - 1 + k) % L
+        else:
+            mine = search_of(i, starts, search)
+            left_out = taken if rule.best else nothing
+            select(rule.lazy, rule.kind, b, arms_of(i, starts, arms), without(left_out, mine))
+            e = choices.chosen[k] = mine.held[0]
+            if taken[e]:
+                e = random_free(u[k], taken, L, k)
+        taken[e] = True
+        A[k] = choices.item[e]
+    taken[:L] = False
+
+
+@njit(cache=True, nogil=True)
+def without(left_out, search):
+    """The same search among the arms that are not in ``left_out``."""
+    return Search(
+        left_out, search.held, search.U, search.level, search.block_level, search.memo
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def observe_one(r, starts, arms, choices, A, clicks):
     """Each bandit's choice earns the click on it, and nothing if it was not shown."""
-    K = A.shape[1]
+    K = A.shape[0]
+    for k in range(K):
+        mine, e = arms_of(r * K + k, starts, arms), choices.chosen[k]
+        mine.T[e] += 1.0
+        if clicks[k] and A[k] == choices.item[e]:
+            mine.S[e] += 1.0
+        touch(e, mine)
+
+
+@njit(cache=True, nogil=True)
+def choices_of(r, starts, choices):
+    """The choices of replica r."""
+    K = choices.chosen.shape[1]
+    a, z = starts.arm[r * K] // K, starts.arm[(r + 1) * K] // K
+    return Choices(choices.item[a:z], choices.chosen[r])
+
+
+@njit(cache=True, nogil=True)
+def recommend_all(t, b, u, A, nothing, search, rule, starts, arms, choices):
+    """``recommend_one`` for each replica."""
+    rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
+    search, choices = Search(*search), Choices(*choices)
     for r in range(A.shape[0]):
-        a = start[r * K] // K
-        for k in range(K):
-            i, e = r * K + k, chosen[r, k]
-            arm = start[i] + e
-            T[arm] += 1.0
-            if clicks[r, k] and A[r, k] == item[a + e]:
-                S[arm] += 1.0
-            touch(e, wake[start[i] : start[i + 1]], block_wake[block_start[i] : block_start[i + 1]])
+        mine = choices_of(r, starts, choices)
+        recommend_one(t, b, u[r], r, rule, starts, arms, search, nothing, mine, A[r])
+
+
+@njit(cache=True, nogil=True)
+def observe_all(A, clicks, starts, arms, choices):
+    """``observe_one`` for each replica."""
+    starts, arms, choices = Starts(*starts), Arms(*arms), Choices(*choices)
+    for r in range(A.shape[0]):
+        observe_one(r, starts, arms, choices_of(r, starts, choices), A[r], clicks[r])
 
 
 class Ranked:
@@ -92,40 +143,37 @@ class Ranked:
         self, setting: Setting, *, collision: str = "best", init: str = "sample", lazy: bool = True
     ) -> None:
         R, K = setting.R, setting.K
-        self._arms = Arms(np.repeat(setting.L, K), 1)
-        self._item, _ = setting.random_labels()
-        self._rounds, self._lazy, self._best = init == "rounds", lazy, collision == "best"
-        self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
-        self._nothing = np.zeros_like(self._arms.taken)
-        self._A = np.empty((R, K), dtype=np.int64)
-        self._chosen = np.empty((R, K), dtype=np.int64)
-        self._uniforms = None if self._best else Uniforms(setting.generators, K)
+        bandits = Bandits(np.repeat(setting.L, K), 1)
+        item, _ = setting.random_labels()
+        choices = Choices(item, np.empty((R, K), dtype=np.int64))
+        self._rule = plain(Rule(self.KIND, collision == "best", init == "rounds", lazy))
+        self._search = plain(bandits.search)
+        self._state = plain(bandits.starts, bandits.arms, choices)
+        self._uniforms = Uniforms(setting.generators, K) if collision == "random" else None
         self._no_uniforms = np.empty((R, 0))
-        if not self._rounds:
-            self._arms.T[:] = 1.0
-            free_samples = setting.ask("free_samples")
+        self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
+        self._nothing = np.zeros_like(bandits.search.taken)
+        self._A = np.empty((R, K), dtype=np.int64)
+        if init == "sample":
+            arms, free_samples = bandits.arms, setting.ask("free_samples")
+            arms.T[:] = 1.0
             first = np.concatenate([[0], np.cumsum(setting.L)])
             for r in range(R):
-                items = self._item[first[r] : first[r + 1]]
+                items = item[first[r] : first[r + 1]]
                 free = free_samples(r, K)[:, items]
-                self._arms.S[K * first[r] : K * first[r + 1]] = free.ravel()
+                arms.S[K * first[r] : K * first[r + 1]] = free.ravel()
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        u = self._uniforms.at(t) if self._uniforms else self._no_uniforms
-        recommend_rows(
-            t, self._rounds, self._best, self._lazy, self.KIND, self._budget(t),
-            self._arms.selection, self._nothing, self._item, u, self._A, self._chosen,
-        )  # fmt: skip
+        u = self._uniforms.at(t) if self._uniforms is not None else self._no_uniforms
+        recommend_all(
+            t, self._budget(t), u, self._A, self._nothing, *self._search, *self._rule, *self._state
+        )
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        arms = self._arms
-        update_rows(
-            A, clicks, self._chosen, self._item, arms.start, arms.S, arms.T, arms.block_start,
-            arms.wake, arms.block_wake,
-        )  # fmt: skip
+        observe_all(A, clicks, *self._state)
 
 
 class RankedUCB1(Ranked):

@@ -15,7 +15,8 @@ def with_posteriors(S, T, runs):
     problem = Rank1Problem("PBM", "1", np.full(len(S), 0.5), np.ones(1))
     environment = Rank1Environment([problem], [(0, run) for run in range(runs)], 0)
     policy = make("TS", environment, 1000)
-    policy._S[:], policy._T[:] = np.tile(S, runs), np.tile(T, runs)
+    posteriors = policy._posteriors
+    posteriors.S[:], posteriors.T[:] = np.tile(S, runs), np.tile(T, runs)
     return policy
 
 
@@ -47,12 +48,10 @@ def test_pairs_are_shown_as_often_as_they_are_largest(S, T, levels):
         if levels is not None:
             G = len(thompson.TARGETS) - 1
             for r in range(runs):
-                e = slice(r * len(S), (r + 1) * len(S))
-                state = (policy._S[e], policy._T[e], policy._Q[e], policy._h[e],
-                         policy._block_h[r : r + 1], policy._levels[r], policy._memo)  # fmt: skip
+                mine = thompson.posteriors_of(r, policy._starts, policy._posteriors)
                 for g in range(G + 1):
-                    thompson.fill(g, levels**g, *state)
-            policy._work[:] = 0
+                    thompson.fill(g, levels**g, mine, policy._scratch.memo)
+            policy._scratch.work[:] = 0
         counts += np.bincount(policy.recommend(t)[:, 0], minlength=len(S))
     expected = np.array(chance_of_being_largest(S, T)) * runs * steps
     seen = expected > 5
@@ -88,14 +87,14 @@ def test_hazards_follow_the_posteriors_and_levels_are_set_anew():
     ladders = set()
     for t in range(1, horizon + 1):
         A = policy.recommend(t)
-        ladders.add(policy._levels[0, 1])
+        ladders.add(policy._posteriors.levels[0, 1])
         policy.update(t, A, environment.step(A))
     assert 2 < len(ladders) < 300
-    for r, e in enumerate((slice(0, 72), slice(72, 144))):
-        S, T, x = policy._S[e, None], policy._T[e, None], policy._levels[r]
-        assert policy._Q[e] == pytest.approx(special.betaincc(1 + S, 1 + T - S, x), abs=1e-12)
-        blocks = slice(2 * r, 2 * r + 2)
-        assert policy._block_h[blocks].sum(axis=0) == pytest.approx(policy._h[e].sum(axis=0))
+    for r in range(2):
+        S, T, Q, h, block_h, x = thompson.posteriors_of(r, policy._starts, policy._posteriors)
+        exact = special.betaincc(1 + S[:, None], 1 + (T - S)[:, None], x)
+        assert pytest.approx(exact, abs=1e-12) == Q
+        assert block_h.sum(axis=0) == pytest.approx(h.sum(axis=0))
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 500), (700, 1), (3, 90), (2e5, 1e6)])

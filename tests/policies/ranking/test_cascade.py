@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from logeval.policies.ranking.cascade import ALL, FIRST, LAST, observe_one, positions
+from logeval.policies.bounds import KL
+from logeval.policies.lazy_topk import Arms
+from logeval.policies.ranking.cascade import ALL, FIRST, LAST, Labels, Rule, observe_one, positions
 from logeval.tracks.problems import b_lb
 from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import lists_of, make
@@ -21,11 +23,12 @@ CASES = [  # feedback, clicks, observed, counted
 
 @pytest.mark.parametrize(("feedback", "clicks", "observed", "counted"), CASES)
 def test_observations(feedback, clicks, observed, counted):
-    S, T, wake, block_wake = np.zeros(4), np.zeros(4), np.ones(4), np.ones(1)
-    A, label = np.arange(4), np.arange(4)
-    observe_one(feedback, A, np.array(clicks, dtype=np.int8), label, S, T, wake, block_wake)
-    assert T.tolist() == observed
-    assert S.tolist() == counted
+    arms = Arms(S=np.zeros(4), T=np.zeros(4), wake=np.ones(4), block_wake=np.ones(1))
+    A = np.arange(4)
+    rule, labels = Rule(KL, feedback, rounds=False, lazy=True), Labels(A, A, A)
+    observe_one(1, rule, arms, labels, A, np.array(clicks, dtype=np.int8))
+    assert arms.T.tolist() == observed
+    assert arms.S.tolist() == counted
 
 
 def test_orders():

@@ -1,0 +1,46 @@
+"""Upper and lower confidence bounds on Bernoulli means, by bisection."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import rel_entr
+
+from logeval.arrays import Floats
+
+
+def kl(p: Floats, q: Floats) -> Floats:
+    """d(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)), with 0 log 0 = 0."""
+    return np.asarray(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))
+
+
+def kl_ucb(p: Floats, T: Floats | float, budget: float) -> Floats:
+    """max { q in [p, 1] : T d(p, q) <= budget } (dcm-bandits, equation 1)."""
+    low, high = np.array(p, dtype=float), np.ones_like(p, dtype=float)
+    for _ in range(45):  # to 3e-14
+        q = 0.5 * (low + high)
+        inside = T * kl(p, q) <= budget
+        low, high = np.where(inside, q, low), np.where(inside, high, q)
+    return np.where(p >= 1.0, 1.0, low)
+
+
+def kl_lcb(p: Floats, T: Floats | float, budget: float) -> Floats:
+    """min { q in [0, p] : T d(p, q) <= budget }: d(p, q) = d(1 - p, 1 - q)."""
+    return 1.0 - kl_ucb(1.0 - p, T, budget)
+
+
+def ucb1(p: Floats, T: Floats, budget: float) -> Floats:
+    """p + sqrt(budget / T)."""
+    return p + np.sqrt(budget / T)
+
+
+def kl_ucb_at(t: int, p: Floats, T: Floats) -> Floats:
+    """KL-UCB at step t: budget log t + 3 log log t, 0 where that is negative or undefined."""
+    budget = math.log(t) + 3.0 * math.log(math.log(t)) if t > 1 else 0.0
+    return kl_ucb(p, T, max(budget, 0.0))
+
+
+def ucb1_at(t: int, p: Floats, T: Floats) -> Floats:
+    """UCB1 at step t: p + sqrt(1.5 log(t - 1) / T) (cascading-bandits, section 3.2)."""
+    return ucb1(p, T, 1.5 * math.log(t - 1) if t > 1 else 0.0)

@@ -1,0 +1,93 @@
+"""Rank1ElimKL and Rank1Elim, as printed in the papers.
+
+rank1elimkl: Katariya et al., Bernoulli rank-1 bandits for click feedback (IJCAI 2017), Algorithm 1.
+Rank1Elim: Katariya et al., Stochastic rank-1 bandits (AISTATS 2017), the same elimination with
+other stages and bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from logeval.arrays import Floats, Ints
+from logeval.policies.reference.bounds import kl_lcb, kl_ucb
+from logeval.policies.reference.replica import Replica
+
+Pairs = Generator[tuple[int, int], int, None]  # yields pairs, and is sent their clicks
+
+
+class Rank1ElimKL:
+    """rank1elimkl, Algorithm 1."""
+
+    def __init__(self, replica: Replica) -> None:
+        self.K, self.L = replica.rows, replica.columns
+        self.log_n = math.log(max(replica.n, 3))
+        self.uniforms = replica.uniforms(1)
+        # the first partner is drawn when the policy is made
+        self.u = (replica.generator.integers(self.L) + 0.5) / self.L
+        self.h_U, self.h_V = np.arange(self.K), np.arange(self.L)
+        self.algorithm = self.run()
+        self.pair = next(self.algorithm)
+
+    def recommend(self, t: int) -> tuple[int, int]:
+        """The row and column of step t."""
+        return self.pair
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Go on with the click."""
+        self.u = self.uniforms.at(t)[0, 0]
+        self.pair = self.algorithm.send(int(clicks[0]))
+
+    def remaining(self) -> tuple[int, int]:
+        """The number of remaining rows and columns."""
+        return len(np.unique(self.h_U)), len(np.unique(self.h_V))
+
+    def run(self) -> Pairs:
+        """The algorithm; C_U and C_V count clicks, h_U and h_V say who stands for whom."""
+        C_U, C_V = np.zeros(self.K), np.zeros(self.L)
+        stage, n_before = 0, 0
+        while True:
+            n_l = self.stage_length(stage)
+            I_l, J_l = np.unique(self.h_U), np.unique(self.h_V)
+            for _ in range(n_l - n_before):
+                j = self.h_V[int(self.u * self.L)]  # row exploration: a random column
+                for i in I_l:
+                    C_U[i] += yield int(i), int(j)
+                i = self.h_U[int(self.u * self.K)]  # column exploration: a random row
+                for j in J_l:
+                    C_V[j] += yield int(i), int(j)
+            self.h_U = self.eliminate(self.h_U, C_U / n_l, n_l)
+            self.h_V = self.eliminate(self.h_V, C_V / n_l, n_l)
+            stage, n_before = stage + 1, n_l
+
+    def eliminate(self, h: Ints, mean: Floats, n_l: int) -> Ints:
+        """Those with U <= the largest L are sent to the one that has it."""
+        low, high = self.bounds(mean, n_l)
+        remaining = np.unique(h)
+        winner = remaining[np.argmax(low[remaining])]
+        return np.where(high[h] <= low[winner], winner, h)
+
+    def stage_length(self, stage: int) -> int:
+        """n_l = ceil(16 4^l log n)."""
+        return math.ceil(16.0 * 4.0**stage * self.log_n)
+
+    def bounds(self, mean: Floats, n_l: int) -> tuple[Floats, Floats]:
+        """KL bounds at budget log n + 3 log log n."""
+        budget = self.log_n + 3.0 * math.log(self.log_n)
+        return kl_lcb(mean, float(n_l), budget), kl_ucb(mean, float(n_l), budget)
+
+
+class Rank1Elim(Rank1ElimKL):
+    """The earlier algorithm, with bounds from sub-Gaussian tails."""
+
+    def stage_length(self, stage: int) -> int:
+        """n_l = ceil(4 4^l log n)."""
+        return math.ceil(4.0 * 4.0**stage * self.log_n)
+
+    def bounds(self, mean: Floats, n_l: int) -> tuple[Floats, Floats]:
+        """mean +- sqrt(log n / n_l)."""
+        radius = math.sqrt(self.log_n / n_l)
+        return mean - radius, mean + radius
