@@ -2,8 +2,8 @@
 
 Every simulator ranks the policies by their mean cumulative regret on the same queries. Kendall's
 tau between two of these rankings is the share of pairs of policies that both put in the same order,
-minus the share that they do not (Kendall 1938; equal regrets count as half). Its interval comes from a
-bootstrap over queries, and over the runs of a query, the same ones for all simulators.
+minus the share that they do not (Kendall 1938). Its interval comes from a bootstrap over queries,
+and over the runs of a query, the same ones for all simulators.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def sensitivity(runs: Runs, track: str = "ranking", t: int | None = None) -> Sen
             "(fit-models -m dcm -m pbm) and evaluate on all of them"
         )
     wide = rows.pivot(index=["query", "run"], columns=["simulator", "policy"], values="regret")
-    everywhere = [p for p in dict.fromkeys(rows["policy"]) if all((s, p) in wide for s in simulators)]
+    everywhere = [
+        p for p in dict.fromkeys(rows["policy"]) if all((s, p) in wide for s in simulators)
+    ]
     wide = wide[[(s, p) for s in simulators for p in everywhere]].dropna()
     if len(everywhere) < 2 or wide.empty:
         raise LogevalError("no two policies were run on the same queries of all simulators")

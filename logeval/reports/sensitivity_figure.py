@@ -1,4 +1,4 @@
-"""Which conclusion survives the choice of the click model: policies by rank, simulator by simulator."""
+"""Which conclusion survives the choice of the click model: ranks of policies by simulator."""
 
 from __future__ import annotations
 

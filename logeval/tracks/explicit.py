@@ -27,6 +27,7 @@ class Probabilities(tuple[float, ...]):
     """Probabilities written 0.5/0.4/0.3."""
 
     def __new__(cls, text: str) -> Probabilities:
+        """From the text."""
         return super().__new__(cls, (float(part) for part in text.split("/")))
 
     def __str__(self) -> str:
@@ -37,6 +38,7 @@ class Items(tuple[int, ...]):
     """Items from 1, written 2>1>3."""
 
     def __new__(cls, text: str) -> Items:
+        """From the text."""
         return super().__new__(cls, (int(part) for part in text.split(">")))
 
     def __str__(self) -> str:

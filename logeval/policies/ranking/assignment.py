@@ -6,7 +6,7 @@ augmenting paths, one position after another (Kuhn 1955; Jonker and Volgenant 19
 It leaves prices v[i] >= 0 of the items, 0 for those not on the list, under which every position
 prefers its own item: M[A_k, k] - v[A_k] >= M[i, k] - v[i] for all i. As long as that holds the list
 is the best one, so after a few values have changed, only these are compared: ``rival[k]`` is at
-least the largest M[i, k] - v[i] of the other items. The list changes only when it is no longer best.
+least the largest M[i, k] - v[i] of the other items. The list changes when it is no longer best.
 """
 
 from __future__ import annotations

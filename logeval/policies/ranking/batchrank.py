@@ -4,10 +4,11 @@
 A batch b has len(b) neighbouring positions and at least as many items. In a round its len(b) least
 shown items are shown there in random order, and a click counts for those of them that have been
 shown least of all. When every item has n_l = ceil(16 4^l log n) observations, stage l ends, with
-KL bounds U and Lo on the click rates at budget log n + 3 log log n, and d_1, d_2, ... by decreasing Lo:
+KL bounds U and Lo on the click rates at budget log n + 3 log log n, and d_1, d_2, ... in order of
+decreasing Lo:
 
-- s is the largest k < len(b) with Lo(d_k) > U of all items after d_k. If there is one, the first s items and
-  positions become a batch, the others another one, both at stage 0.
+- s is the largest k < len(b) with Lo(d_k) > U of all items after d_k. If there is one, the first s
+  items and positions become a batch, the others another one, both at stage 0.
 - Otherwise items with U(d) < Lo(d_len(b)) are dropped, and stage l + 1 begins.
 
 Zoghi, Tunys, Ghavamzadeh, Kveton, Szepesvari, Wen: Online learning to rank in stochastic click
@@ -26,7 +27,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
-from logeval.arrays import Floats, Ints
+from logeval.arrays import Ints
 from logeval.policies.bounds import kl_budget, kl_lower, kl_upper
 from logeval.policies.ranking.places import places, read, show
 from logeval.policies.setting import Setting
@@ -51,7 +52,7 @@ class Batches(NamedTuple):
 @njit(cache=True, nogil=True)
 def stage_length(stage, log_n):
     """n_l = ceil(16 4^l log n)."""
-    return int(math.ceil(16.0 * 4.0**stage * log_n))
+    return math.ceil(16.0 * 4.0**stage * log_n)
 
 
 @njit(cache=True, nogil=True)

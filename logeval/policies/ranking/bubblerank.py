@@ -32,7 +32,7 @@ from logeval.uniforms import Uniforms
 
 
 class Bubbles(NamedTuple):
-    """Base list and pairwise statistics by number in the first base list; of all replicas or one."""
+    """Base list and statistics, items numbered as in the first base list; of all or one."""
 
     base: Ints  # (K,)
     s: Floats  # (K, K)
@@ -125,6 +125,4 @@ class BubbleRank:
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        update_all(
-            t, clicks, self._log_delta, self._bubbles, self._order, self._held, self._c
-        )
+        update_all(t, clicks, self._log_delta, self._bubbles, self._order, self._held, self._c)

@@ -5,8 +5,8 @@ With S_il clicks in N_il views of item i at position l, N~_i = sum_l kappa_l N_i
 views that were looked at, as far as kappa is right (Lagree, Vernade, Cappe 2016, section 3).
 
 ``kappa=estimated``: the first right singular vector of (S_il + a) / (N_il + a), a = 1/2, scaled to
-maximum 1, after every step up to the 100th and then after every ``lag`` steps. That is the "greedy SVD" of
-the programs of Gauthier et al. (2021); nothing is proven for it. Unseen cells count as 1.
+maximum 1, after every step up to the 100th and then after every ``lag`` steps. That is the "greedy
+SVD" of the programs of Gauthier et al. (2021); nothing is proven for it. Unseen cells count as 1.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ normal around the present value x, sd = c / sqrt(t), truncated to [0, 1], and ac
 
     min(1, posterior(y) / posterior(x) * Z(x) / Z(y)),    Z(x) = P(N(x, sd^2) in [0, 1]).
 
-The posterior is prod_il (theta_i kappa_l)^S_il (1 - theta_i kappa_l)^(N_il - S_il) with a flat prior;
+The posterior is prod_il (theta_i kappa_l)^S_il (1 - theta_i kappa_l)^(N_il - S_il), a flat prior;
 ``prior=half`` adds 1/2 to both exponents of every cell, as the authors' program does. The largest
 theta goes to the largest kappa. The start is uniform.
 

@@ -2,8 +2,8 @@
 """The K largest of L independent draws theta_i ~ Beta(a_i, b_i), without making all of them.
 
 theta_i = F_i^{-1}(u_i) for a uniform u_i, with F_i the distribution function. At a level x, the
-same for all items, theta_i > x exactly if u_i > F_i(x), and F_i(x) changes only with a_i and b_i. So
-with F_i(x) at hand one comparison rules an item out; if K or more are above the level, the largest
+same for all items, theta_i > x exactly if u_i > F_i(x), and F_i(x) changes only with a_i and b_i.
+So with F_i(x) at hand one comparison rules an item out; if K or more are above the level, the largest
 are among them. The level is set so that about K + 4 sqrt(K) are, and set anew when there are
 fewer than K (then all are drawn) or far more. The list does not depend on the level.
 """
@@ -134,7 +134,7 @@ def set_level(K, betas):
 
 @njit(cache=True, nogil=True)
 def is_far_below(a, b, u, x):
-    """Whether the draw is surely below x, by Cantelli's inequality: P(theta >= x) <= v / (v + d^2)."""
+    """Whether the draw is surely below x: P(theta >= x) <= v / (v + (x - mean)^2) (Cantelli)."""
     mean = a / (a + b)
     if x <= mean:
         return False

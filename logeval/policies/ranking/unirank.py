@@ -67,7 +67,7 @@ def above(best, j, i, pairs, b):
 
 @njit(cache=True, nogil=True)
 def best_neighbour(b, K, pairs, blocks):
-    """The block d, and the block to merge with the next one (or -1), or item to add to d (or -1)."""
+    """The block d, the block to merge with the next one, and the item to add to d; -1 for none."""
     best, merge, add = 0.5, -1, -1
     d, start = 0, 0
     while blocks.end[d] < K and blocks.end[d] < blocks.items.shape[0]:

@@ -46,6 +46,7 @@ class Leader:
         self.A = np.array(A)
 
     def update(self, M):
+        """The best list of the values M."""
         k = np.arange(len(self.A))
         A = best_assignment(M)
         if M[A, k].sum() > M[self.A, k].sum() + 1e-9:

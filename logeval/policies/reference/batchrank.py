@@ -13,7 +13,7 @@ from logeval.policies.reference.places import Places
 
 
 class Batch:
-    """Neighbouring positions and their items; ``waiting`` have one observation less than ``rest``."""
+    """Neighbouring positions and items; ``waiting`` have one observation less than ``rest``."""
 
     def __init__(self, positions, items, stage=0):
         self.positions, self.stage = positions, stage
@@ -37,6 +37,7 @@ class Batch:
         return shown
 
     def collect(self, shown, clicks):
+        """Count the clicks on the least shown; when none waits, all do again."""
         for item, click in zip(shown, clicks, strict=True):
             if item in self.counted:
                 self.clicks[item] += int(click)
@@ -68,6 +69,7 @@ class BatchRank(Places):
         self.batches = [Batch(list(range(self.K)), list(range(self.L)))]
 
     def choose(self, t, u):
+        """Every batch shows its least shown items."""
         A = np.empty(self.K, dtype=int)
         for batch in self.batches:
             k = batch.positions
@@ -75,6 +77,7 @@ class BatchRank(Places):
         return A
 
     def learn(self, t, A, clicks):
+        """Count, and end the stages that are complete."""
         after = []
         for batch in self.batches:
             k, n = batch.positions, batch.n

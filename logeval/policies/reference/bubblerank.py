@@ -19,12 +19,15 @@ class BubbleRank:
         self.s, self.m = np.zeros((L, L)), np.zeros((L, L))
 
     def sure(self, i, j):
+        """Whether i is surely better than j."""
         return self.s[i, j] > 2 * np.sqrt(self.m[i, j] * self.log_delta)
 
     def pairs(self, t):
+        """The upper places of the pairs of this round."""
         return range(t % 2, len(self.base) - 1, 2)
 
     def recommend(self, t):
+        """The base list with doubtful neighbours in random order."""
         A, u = list(self.base), self.uniforms.at(t)[0]
         for k in self.pairs(t):
             if not self.sure(A[k], A[k + 1]) and u[k] < 0.5:
@@ -34,6 +37,7 @@ class BubbleRank:
         return shown
 
     def update(self, t, A, clicks):
+        """Count the pairs, and let the better ones rise for good."""
         A, clicks = A[self.positions], np.asarray(clicks)[self.positions]
         for k in self.pairs(t):
             i, j, gain = A[k], A[k + 1], int(clicks[k]) - int(clicks[k + 1])

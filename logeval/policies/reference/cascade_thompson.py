@@ -26,10 +26,12 @@ class CTS(Places):
         self.S, self.N = np.zeros(self.L), np.zeros(self.L)
 
     def choose(self, t, u):
+        """The K largest draws."""
         theta = betaincinv(1 + self.S, 1 + self.N - self.S, u)
         return np.argsort(-theta, kind="stable")[: self.K]
 
     def learn(self, t, A, clicks):
+        """Count what was examined."""
         end = examined(clicks, self.feedback)
         self.N[A[:end]] += 1
         self.S[A[:end]] += clicks[:end]
@@ -44,12 +46,14 @@ class TSCascade(Places):
         self.S, self.N = np.zeros(self.L), np.zeros(self.L)
 
     def choose(self, t, u):
+        """The K largest draws."""
         Z, log = ndtri(u[0]), np.log(t + 1)
         m = np.divide(self.S, self.N, out=np.zeros_like(self.S), where=self.N > 0)
         sd = np.maximum(np.sqrt(m * (1 - m) * log / (self.N + 1)), log / (self.N + 1))
         return np.argsort(-(m + Z * sd), kind="stable")[: self.K]
 
     def learn(self, t, A, clicks):
+        """Count what was examined."""
         end = examined(clicks)
         self.N[A[:end]] += 1
         self.S[A[:end]] += clicks[:end]

@@ -5,7 +5,7 @@ ICML 2021), and KL-CombUCB1 (Combes et al. 2015, as they use it)."""
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class GRAB(Places):
         self.gamma = L - 1 if self.neighbours == "chain" else K * (2 * L - K - 1) // 2
 
     def rho(self):
+        """Mean clicks; 0 where unseen."""
         return np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
 
     def candidates(self, A, rho):
@@ -36,7 +37,7 @@ class GRAB(Places):
         yield A
         pi = np.argsort(-rho[A, k], kind="stable")
         if self.neighbours == "chain":
-            exchanges, replaced = zip(pi[:-1], pi[1:], strict=True), pi[-1:]
+            exchanges, replaced = pairwise(pi), pi[-1:]
         else:
             exchanges, replaced = combinations(range(self.K), 2), k
         for a, b in exchanges:
@@ -50,6 +51,7 @@ class GRAB(Places):
                 yield other
 
     def choose(self, t, u):
+        """The list that the rule says."""
         A, rho, k = self.leader.A, self.rho(), np.arange(self.K)
         tau = self.tau[tuple(A)]
         self.tau[tuple(A)] += 1
@@ -65,6 +67,7 @@ class GRAB(Places):
         return played.copy()
 
     def learn(self, t, A, clicks):
+        """Count, and find the best assignment."""
         k = np.arange(self.K)
         self.S[A, k] += clicks
         self.T[A, k] += 1
@@ -87,9 +90,11 @@ class KLCombUCB1(Places):
         self.list = Leader(np.arange(K))
 
     def choose(self, t, u):
+        """The list that the rule says."""
         return self.list.A.copy()
 
     def learn(self, t, A, clicks):
+        """Count, and find the best assignment."""
         k = np.arange(self.K)
         self.S[A, k] += clicks
         self.T[A, k] += 1

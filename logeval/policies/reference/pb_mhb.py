@@ -23,6 +23,7 @@ class PBMHB(Places):
         self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
 
     def move(self, x, sd, u, other, S, N):
+        """One step of Metropolis-Hastings."""
         low, high = ndtr(-x / sd), ndtr((1 - x) / sd)
         y = np.clip(x + sd * ndtri(low + u[0] * (high - low)), 1e-12, 1 - 1e-12)
         a, b = S + self.extra, N - S + self.extra
@@ -32,21 +33,21 @@ class PBMHB(Places):
         return y if np.log(u[1]) < log_ratio else x
 
     def choose(self, t, u):
+        """A sweep; the largest theta onto the largest kappa."""
         sd = self.c / np.sqrt(t)
         for i in range(self.L):
             v = u[2 * (self.K - 1) + 2 * i :]
             self.theta[i] = self.move(self.theta[i], sd, v, self.kappa, self.S[i], self.N[i])
         for k in range(1, self.K):
             v = u[2 * (k - 1) :]
-            self.kappa[k] = self.move(
-                self.kappa[k], sd, v, self.theta, self.S[:, k], self.N[:, k]
-            )
+            self.kappa[k] = self.move(self.kappa[k], sd, v, self.theta, self.S[:, k], self.N[:, k])
         A = np.empty(self.K, dtype=int)
         largest = np.argsort(-self.theta, kind="stable")[: self.K]
         A[np.argsort(-self.kappa, kind="stable")] = largest
         return A
 
     def learn(self, t, A, clicks):
+        """Count."""
         k = np.arange(self.K)
         self.S[A, k] += clicks
         self.N[A, k] += 1

@@ -25,6 +25,7 @@ class PBM(Places):
         return self.S.sum(axis=1), self.N.sum(axis=1), looked
 
     def theta(self):
+        """S / N~; 0 where unseen."""
         S, _, looked = self.sums()
         return np.divide(S, looked, out=np.zeros(self.L), where=looked > 0)
 
@@ -35,6 +36,7 @@ class PBM(Places):
         return A
 
     def learn(self, t, A, clicks):
+        """Count, and estimate kappa where it is not known."""
         k = np.arange(self.K)
         self.S[A, k] += clicks
         self.N[A, k] += 1
@@ -51,6 +53,7 @@ class PBMUCB(PBM):
         self.eps = eps
 
     def choose(self, t, u):
+        """The list that the rule says."""
         _, N, looked = self.sums()
         delta = (1 + self.eps) * np.log(t)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -81,6 +84,7 @@ class PBMPIE(PBM):
         return (slope <= 0) | (phi <= self.budget)
 
     def choose(self, t, u):
+        """The list that the rule says."""
         if t <= self.L:
             return self.onto_positions((t - 1 + np.arange(self.K)) % self.L)
         theta = self.theta()
@@ -101,6 +105,7 @@ class BCMPTS(PBM):
         self.uniforms = replica.uniforms(self.L)
 
     def choose(self, t, u):
+        """The list that the rule says."""
         failures = sum(
             np.maximum(0, self.kappa[k] * self.N[:, k] - self.S[:, k]) for k in range(self.K)
         )

@@ -19,6 +19,7 @@ class PBMTS(PBM):
         self.cells = [(0.0, 1.0)] * self.L
 
     def log_density(self, i, x):
+        """Of theta_i, up to a constant."""
         S, missed = self.S[i].sum(), self.N[i] - self.S[i]
         x = np.atleast_1d(x)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -55,10 +56,12 @@ class PBMTS(PBM):
         self.cells[i] = tuple(ends)
 
     def tabulated(self, i):
+        """The log density in the middle of each cell."""
         low, high = self.cells[i]
         return self.log_density(i, low + (np.arange(CELLS) + 0.5) * (high - low) / CELLS)
 
     def fits(self, i):
+        """Whether the cells cover the density, and not much more."""
         low, high = self.cells[i]
         below = self.tabulated(i) - self.tabulated(i).max()
         if (low > 0 and below[0] > -RISEN) or (high < 1 and below[-1] > -RISEN):
@@ -66,6 +69,7 @@ class PBMTS(PBM):
         return (below > -RISEN).sum() >= CELLS // 2
 
     def choose(self, t, u):
+        """The K largest draws."""
         theta = np.empty(self.L)
         for i in range(self.L):
             low, high = self.cells[i]
@@ -77,6 +81,7 @@ class PBMTS(PBM):
         return self.onto_positions(np.argsort(-theta, kind="stable")[: self.K])
 
     def learn(self, t, A, clicks):
+        """Count; new cells where they no longer fit."""
         before = self.kappa
         super().learn(t, A, clicks)
         if self.estimated and self.kappa is not before:

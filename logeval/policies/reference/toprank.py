@@ -24,11 +24,13 @@ class TopRank(Places):
         self.blocks = [np.arange(L)]
 
     def choose(self, t, u):
+        """Blocks one after another, each in random order."""
         for start, block in displayed(self.blocks, self.K):
             shuffle_first(block, u[start:])
         return np.concatenate(self.blocks)[: self.K]
 
     def learn(self, t, A, clicks):
+        """Count differing clicks within blocks; split where an order is sure."""
         C = np.zeros(self.L)
         C[A] = clicks
         for _, block in displayed(self.blocks, self.K):

@@ -30,6 +30,7 @@ class UniRank(Places):
         return peel(beats)
 
     def choose(self, t, u):
+        """The most promising neighbour of the leader, or the leader."""
         leader = self.leader(t)
         block_of = np.empty(self.L, dtype=int)
         for b, block in enumerate(leader):
@@ -56,6 +57,7 @@ class UniRank(Places):
         return np.concatenate(self.played)[: self.K]
 
     def learn(self, t, A, clicks):
+        """Count differing clicks within the blocks played."""
         C = np.zeros(self.L)
         C[A] = clicks
         for _, block in displayed(self.played, self.K):

@@ -16,6 +16,7 @@ from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import make, setting_of
 from tests.stand_in import large_dcm
 
+
 def needs(name):
     return getattr(parse_policies([name])[0].cls, "NEEDS", ())
 
