@@ -9,9 +9,9 @@ theta_i = S_i / N~_i, which may exceed 1. Larger values go to positions with lar
 - PBM-PIE: rounds 1 to L show the items in cyclic shifts. Then D = the K largest theta, in order.
   B holds the items i outside of D with U_i >= theta of the last of D; U_i is the largest q
   with Phi_i(q) = sum_l N_il d(S_il / N_il, kappa_l q) <= (1 + eps) log n. With probability 1/2,
-  if B is not empty, the last place shows a random item of B. No U is solved for: at x, item i is in B
-  if Phi_i'(x) <= 0 or Phi_i(x) <= (1 + eps) log n, and then also for smaller x, so what is known of
-  an item holds until it is shown again.
+  if B is not empty, the last place shows a random item of B. No U is solved for: at x, item i is in
+  B if Phi_i'(x) <= 0 or Phi_i(x) <= (1 + eps) log n, and then also for smaller x, so what is known
+  of an item holds until it is shown again.
 - BC-MPTS: the K largest theta_i ~ Beta(1 + S_i, 1 + sum_l max(0, kappa_l N_il - S_il)). Fast and
   biased: its regret has a heavy tail.
 
