@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from logeval.evaluation import Runs
 
-EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic")
+EXPERIMENTS = (
+    "cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic", "modern-A",
+    "modern-B", "modern-C", "modern-D", "modern-square", "modern-cascade", "modern-lagree",
+)  # fmt: skip
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
@@ -144,6 +147,13 @@ def reproduce(
                 index=False, formatters={"difference": "{:+.1%}".format}, float_format="%.4g"
             )
         )
+        return
+    if experiment.startswith("modern-"):
+        from logeval.papers import modern
+
+        setting = experiment.removeprefix("modern-")
+        table = modern.reproduce(setting, horizon, runs, workers, seed, out, quiet)
+        typer.echo(table.to_string(index=False, float_format="%.4g", na_rep=""))
         return
     from logeval.papers import dcm
 
