@@ -38,7 +38,8 @@ ENTRIES = {
     "CTS": Entry(ORDER, "up to the first click", "L", ZHONG),
     "TS-Cascade": Entry(ORDER, "up to the first click", "L", ZHONG),
     "TopRank": Entry(
-        f"horizon, {ORDER}", "clicked against not clicked in a block", "K L; L^2 when blocks change",
+        f"horizon, {ORDER}", "clicked against not clicked in a block",
+        "K L; L^2 when blocks change",
         "Lattimore et al., NeurIPS 2018",
     ),
     "UniRank": Entry(

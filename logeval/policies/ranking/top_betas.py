@@ -4,8 +4,8 @@
 theta_i = F_i^{-1}(u_i) for a uniform u_i, with F_i the distribution function. At a level x, the
 same for all items, theta_i > x exactly if u_i > F_i(x), and F_i(x) changes only with a_i and b_i.
 So with F_i(x) at hand one comparison rules an item out; if K or more are above the level, the
-largest are among them. The level is set so that about K + 4 sqrt(K) are, and set anew when there are
-fewer than K (then all are drawn) or far more. The list does not depend on the level.
+largest are among them. The level is set so that about K + 4 sqrt(K) are, and set anew when there
+are fewer than K (then all are drawn) or far more. The list does not depend on the level.
 """
 
 from __future__ import annotations
