@@ -32,7 +32,7 @@ from numba import njit
 from logeval.arrays import Floats, Ints
 from logeval.policies.bounds import kl, kl_upper
 from logeval.policies.ranking.assignment import assignment_of, no_assignment, reassign
-from logeval.policies.ranking.leaders import hash_of, lead, leaders_of, no_leaders
+from logeval.policies.ranking.leaders import lead, leaders_of, no_leaders
 from logeval.policies.ranking.places import places, read, show
 from logeval.policies.ranking.unirank import SLACK, leader_budget
 from logeval.policies.setting import Setting
@@ -134,7 +134,7 @@ def update_one(held, c, cells, best, leaders):
     for k in range(held.shape[0]):
         cells.value[held[k], k] = cells.S[held[k], k] / cells.T[held[k], k]
     if reassign(held, cells.value, best):
-        lead(hash_of(best.A), leaders)
+        lead(best.A, leaders)
 
 
 @njit(cache=True, nogil=True)
@@ -177,7 +177,7 @@ class GRAB:
         self._best.A[:] = np.arange(K)  # a random list: labels are random
         self._leaders = no_leaders(R)
         for r in range(R):
-            lead(hash_of(self._best.A[r]), leaders_of(r, self._leaders))
+            lead(self._best.A[r], leaders_of(r, self._leaders))
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._A = np.empty((R, K), dtype=np.int64)
 

@@ -64,8 +64,9 @@ def hash_of(numbers):
 
 
 @njit(cache=True, nogil=True)
-def lead(key, leaders):
-    """The leader with this key leads from now on."""
+def lead(numbers, leaders):
+    """The leader that these numbers describe leads from now on."""
+    key = hash_of(numbers)
     first = int((key >> np.uint64(1)) % np.uint64(SETS)) * WAYS
     least = first
     for i in range(first, first + WAYS):

@@ -29,7 +29,7 @@ from numba import njit
 from logeval.arrays import Floats, Ints
 from logeval.policies.bounds import kl, kl_upper
 from logeval.policies.ranking.blocks import blocks_of, one_block, peel, relate
-from logeval.policies.ranking.leaders import hash_of, lead, leaders_of, no_leaders
+from logeval.policies.ranking.leaders import lead, leaders_of, no_leaders
 from logeval.policies.ranking.places import places, read, show, shuffle_first
 from logeval.policies.ranking.toprank import no_pairs, pairs_of
 from logeval.policies.setting import Setting
@@ -93,7 +93,7 @@ def best_neighbour(b, K, pairs, blocks):
 def find_leader(blocks, leaders):
     """The leader of the present estimates."""
     peel(blocks)
-    lead(hash_of(blocks.level), leaders)
+    lead(blocks.level, leaders)
 
 
 @njit(cache=True, nogil=True)
