@@ -30,7 +30,7 @@ def plot_regret(
     per_query: bool = False,
     bounds: Mapping[str, np.ndarray | float] | None = None,
 ) -> Axes | np.ndarray:
-    """Cumulative regret of each policy over time, with bootstrap bands.
+    """Cumulative regret of each policy over time, with bands of 95% intervals.
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: a value per checkpoint, or a slope in log t (a lower
@@ -134,7 +134,8 @@ def _draw(ax: Axes, curves: Mapping[str, pd.DataFrame], log_x: bool) -> None:
         ax.fill_between(t, curve["low"], curve["high"], color=style["color"], alpha=0.2, lw=0)
     if log_x:
         ax.set_xscale("log")
-    ax.set_ylim(bottom=0)
+    top = max(curve["regret"].max() for curve in curves.values())
+    ax.set_ylim(0, min(ax.get_ylim()[1], 2.0 * top) if top > 0.0 else None)  # bands may be wide
     ax.spines[["top", "right"]].set_visible(False)
 
 

@@ -148,8 +148,8 @@ def the_runs(page: Page, runs: Runs, suffix: str) -> None:
             _linear_and_log(runs, panel),
             f"Cumulative regret on {runs.title(panel)}: expected reward lost so far "
             "against always showing the best list; lower is better, and a curve that flattens has "
-            "learned. Bands are 95% bootstrap intervals over queries and runs; on the logarithmic "
-            "axis logarithmic regret is a straight line.",
+            "learned. Bands are 95% intervals at each step, over queries or the runs of a single "
+            "one; on the logarithmic axis logarithmic regret is a straight line.",
         )
     summary = runs.summary()
     page.table(
@@ -157,7 +157,9 @@ def the_runs(page: Page, runs: Runs, suffix: str) -> None:
         summary,
         f"At step {runs.horizon:,}: regret with its 95% interval and the papers' standard error "
         "over runs, its share of the optimal reward, and the paired difference to the best policy "
-        "of the same simulator with Holm-corrected p.",
+        "of the same simulator, with interval and p that hold for all pairs of policies together. "
+        "in_best_set: cannot be told apart from the best."
+        + "".join(f" Note: {caution}." for caution in runs.cautions()),
         **dict.fromkeys(("relative_regret", "share_of_optimum", "optimal_steps"), ".2%"),
         **dict.fromkeys(("regret", "low", "high", "stderr"), ",.1f"),
         **dict.fromkeys(("difference", "difference_low", "difference_high"), "+,.1f"),

@@ -26,7 +26,7 @@ def plot_relative(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False) 
     """
     rows = runs.table()
     rows = rows[rows["simulator"] == simulator]
-    for (policy, reward), curve in relative_curves(rows, runs.seed).items():
+    for (policy, reward), curve in relative_curves(rows).items():
         style = look(policy)
         style["linestyle"] = LINES[reward]
         t = curve["t"].to_numpy()
