@@ -2,8 +2,8 @@
 
 Every simulator ranks the policies by their mean cumulative regret on the same queries. Kendall's
 tau between two of these rankings is the share of pairs of policies that both put in the same order,
-minus the share that they do not (Kendall 1938). Its interval comes from a bootstrap over queries,
-and over the runs of a query, the same ones for all simulators.
+minus the share that they do not (Kendall 1938). Its 95% interval is the percentile interval of a
+bootstrap over queries (over runs where there is one query), the same ones for all simulators.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from logeval.arrays import Floats
 from logeval.errors import LogevalError
 from logeval.evaluation import statistics
 from logeval.evaluation.paired import by_query
+from logeval.seeds import generator
 
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs
 
+RESAMPLES = 1000
 ENDS = ("Random", "Oracle")  # they are last and first everywhere
 
 
@@ -56,7 +58,9 @@ def sensitivity(runs: Runs, track: str = "ranking", t: int | None = None) -> Sen
         raise LogevalError("no two policies were run on the same queries of all simulators")
     x = by_query(wide)
     means = statistics.mean(x).reshape(len(simulators), -1)
-    boot = statistics.bootstrap_means(x, seed=runs.seed).reshape(-1, *means.shape)
+    units = statistics.units(x)  # queries, or the runs of a single one
+    drawn = generator(runs.seed, "sensitivity").integers(len(units), size=(RESAMPLES, len(units)))
+    boot = units[drawn].mean(axis=1).reshape(-1, *means.shape)
     ranks = means.argsort(axis=1).argsort(axis=1).mean(axis=0)
     order = np.argsort(ranks, kind="stable")
     regret = pd.DataFrame(
@@ -70,7 +74,7 @@ def _taus(simulators: list[str], means: Floats, boot: Floats) -> pd.DataFrame:
     for a in range(len(simulators)):
         for b in range(a + 1, len(simulators)):
             taus = [tau(sample[a], sample[b]) for sample in boot]
-            low, high = statistics.interval(np.array(taus))
+            low, high = np.quantile(taus, [0.025, 0.975])
             row = {"a": simulators[a], "b": simulators[b], "tau": tau(means[a], means[b])}
             found.append({**row, "low": float(low), "high": float(high)})
     return pd.DataFrame(found)

@@ -101,7 +101,7 @@ def catalogue() -> list[dict[str, Any]]:
 
 def options(cls: type) -> str:
     """``order=descending, init=sample|rounds``: the default first."""
-    defaults = getattr(cls.__init__, "__kwdefaults__", None) or {}
+    defaults = cls.__init__.__kwdefaults__ or {}  # type: ignore[misc]
     parts = []
     for key, kind in cls.PARAMETERS.items():  # type: ignore[attr-defined]
         default = defaults.get(key)

@@ -41,7 +41,7 @@ def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
     ax.invert_yaxis()
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    least = found.tau.loc[found.tau["tau"].idxmin()]
+    least = found.tau.sort_values("tau", kind="stable").iloc[0]
     ax.set_title(
         f"least agreement: {least['a']} and {least['b']}, tau {least['tau']:.2f} "
         f"[{least['low']:.2f}, {least['high']:.2f}]",
