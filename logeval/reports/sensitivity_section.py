@@ -22,8 +22,8 @@ def the_simulators(page: Page, runs: Runs, suffix: str) -> None:
             f"sensitivity-{track}{suffix}",
             plot_sensitivity(found).figure,
             "Rank of each policy by mean regret, simulator by simulator, on the same queries. "
-            "Lines that cross are conclusions that depend on the click model. Kendall's tau is the share "
-            "of pairs of policies in the same order minus the share in the opposite one.",
+            "Lines that cross are conclusions that depend on the click model. Kendall's tau is "
+            "the share of pairs of policies in the same order minus the share in the opposite one.",
         )
         page.table(
             f"agreement-{track}{suffix}",
