@@ -134,7 +134,8 @@ def describe(
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
     if figure:
-        from logeval.reports.log_figures import plot_log, save_figure
+        from logeval.reports.figures import save_figure
+        from logeval.reports.log_figures import plot_log
 
         save_figure(plot_log(found)[0].figure, figure)
         if not as_json:

@@ -20,7 +20,7 @@ from logeval.reports.page import Page
 from logeval.reports.regret_figures import plot_regret
 from logeval.reports.track_figures import plot_relative, plot_remaining
 
-PER_QUERY = 60  # small multiples are drawn up to so many queries
+PER_QUERY = 60  # with more queries than this, no small multiples are drawn
 SHOWN = 60  # rows of parameters on the page; the CSV has all
 
 
@@ -174,11 +174,9 @@ def _one_axis(page: Page, runs: Runs, suffix: str) -> None:
     page.section("All tracks on one axis" + (f": {runs.folder}" if suffix else ""))
     relative = runs.relative()
     for i, simulator in enumerate(sorted(set(relative["simulator"]))):
-        ax = new_axes(6.4, 3.6)
-        plot_relative(runs, simulator, ax=ax)
         page.figure(
             f"relative-{i + 1}{suffix}",
-            ax.figure,
+            plot_relative(runs, simulator).figure,
             f"Regret on {simulator} as a share of the optimal reward, so that lists and single "
             "pairs compare. The label says what is counted: the list, the pair at its most "
             "examined position (top pair), or the pair of the rank-1 track.",
@@ -191,11 +189,9 @@ def _one_axis(page: Page, runs: Runs, suffix: str) -> None:
     )
     rows = runs.table()
     for i, simulator in enumerate(sorted(set(rows["simulator"][rows["rows_left"].notna()]))):
-        ax = new_axes(5.4, 3.2)
-        plot_remaining(runs, simulator, ax=ax)
         page.figure(
             f"remaining-{i + 1}{suffix}",
-            ax.figure,
+            plot_remaining(runs, simulator).figure,
             "Items (rows) and positions (columns) that elimination has left, on average. A policy "
             "has found the best pair when one of each remains.",
         )
@@ -269,10 +265,3 @@ def _linear_and_log(runs: Runs, panel: Panel) -> Any:
         ax.get_legend().remove()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
-
-
-def new_axes(width: float, height: float) -> Any:
-    """Axes of a figure of their own, which needs no display."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained").subplots()
