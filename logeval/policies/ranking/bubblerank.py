@@ -97,7 +97,7 @@ class BubbleRank:
     NEEDS: ClassVar = ("base_list",)
 
     def __init__(self, setting: Setting, *, items: str = "all", order: str = "descending") -> None:
-        R, K = setting.R, setting.K
+        R, K, base = setting.R, setting.K, setting.ask("base_list")
         if items == "all" and max(setting.L) > K:
             raise LogevalError(
                 f"policy {setting.policy}: it ranks all items, and a query has {max(setting.L)} "
@@ -105,7 +105,7 @@ class BubbleRank:
                 "list and never shows the others"
             )
         self._order = positions(order, K)
-        self._item = np.ascontiguousarray(setting.ask("base_list")[:, self._order])
+        self._item = np.ascontiguousarray(base[:, self._order])
         self._bubbles = Bubbles(
             np.tile(np.arange(K), (R, 1)), np.zeros((R, K, K)), np.zeros((R, K, K))
         )

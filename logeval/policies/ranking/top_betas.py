@@ -73,19 +73,24 @@ def distribution(a, b, log_B, x):
 
 
 @njit(cache=True, nogil=True)
-def quantile(a, b, log_B, u):
-    """The x with P(Beta(a, b) <= x) = u, for a, b >= 1, to about 1e-9 standard deviations.
-
-    The start is Abramowitz and Stegun, 26.5.22; a step of Halley's method cubes the error.
-    """
-    if u <= 0.0:
-        return 0.0
-    z = -normal.quantile(u)
+def near_quantile(a, b, u):
+    """The quantile approximately: Abramowitz and Stegun, 26.5.22."""
+    z = -normal.quantile(max(u, 1e-300))
     s, t = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
     h, m = 2.0 / (s + t), (z * z - 3.0) / 6.0
     w = z * math.sqrt(max(h + m, 0.0)) / h - (t - s) * (m + 5.0 / 6.0 - 2.0 / (3.0 * h))
     x = a / (a + b * math.exp(2.0 * min(w, 300.0)))
-    x = min(max(x, 1e-15), 1.0 - 1e-15)
+    return min(max(x, 1e-15), 1.0 - 1e-15)
+
+
+@njit(cache=True, nogil=True)
+def quantile(a, b, log_B, u, x):
+    """The quantile from a start x: P(Beta(a, b) <= quantile) = u, for a, b >= 1.
+
+    A step of Halley's method cubes the error; the last leaves about 1e-9 standard deviations.
+    """
+    if u <= 0.0:
+        return 0.0
     sd = math.sqrt(a * b / (a + b + 1.0)) / (a + b)
     low, high = 0.0, 1.0
     for _ in range(200):
@@ -133,13 +138,14 @@ def set_level(K, betas):
 
 
 @njit(cache=True, nogil=True)
-def is_far_below(a, b, u, x):
-    """Whether the draw is surely below x: P(theta >= x) <= v / (v + (x - mean)^2) (Cantelli)."""
+def is_below(a, b, log_B, u, x):
+    """Whether the draw is below x: surely by Cantelli's inequality, P(theta >= x) <= v / (v + d^2)
+    with d = x - mean, else by its distribution function."""
     mean = a / (a + b)
-    if x <= mean:
-        return False
-    v = mean * (1.0 - mean) / (a + b + 1.0)
-    return 1.0 - u > v / (v + (x - mean) ** 2)
+    v, d = mean * (1.0 - mean) / (a + b + 1.0), x - mean
+    if d > 0.0 and 1.0 - u > v / (v + d * d):
+        return True
+    return u <= distribution(a, b, log_B, x)[0]
 
 
 @njit(cache=True, nogil=True)
@@ -155,13 +161,17 @@ def top_draws(u, betas, held, theta):
     if few:
         n = L
         betas.above[:] = np.arange(L)
-    size = 0
+    start = np.empty(n)
     for j in range(n):
         i = betas.above[j]
+        start[j] = near_quantile(betas.a[i], betas.b[i], u[i])
+    size = 0
+    for j in np.argsort(-start):  # the likely winners first: they set a high bar
+        i = betas.above[j]
         a, b, log_B = betas.a[i], betas.b[i], betas.log_B[i]
-        if size == K and is_far_below(a, b, u[i], theta[K - 1]):
+        if size == K and is_below(a, b, log_B, u[i], theta[K - 1]):
             continue
-        size = insert_best(held, theta, size, i, quantile(a, b, log_B, u[i]))
+        size = insert_best(held, theta, size, i, quantile(a, b, log_B, u[i], start[j]))
     if few or many:
         set_level(K, betas)
 
