@@ -14,7 +14,7 @@ import pandas as pd
 
 from logeval.commands.show import print_frame
 
-BENCHMARKS = ["ingest", "models", "policies", "modern"]
+BENCHMARKS = ["ingest", "models", "policies", "modern", "replay"]
 
 
 def main(names):
