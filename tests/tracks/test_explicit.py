@@ -71,6 +71,6 @@ def test_an_environment_offers_what_all_its_queries_have():
     assert both.offers["examination"].tolist() == [[0.2, 1.0], [0.5, 1.0]]
     assert "base_list" not in both.offers
     one = RankingEnvironment([with_base], [(0, 0)], seed=1)
-    assert one.offers["base_list"].tolist() == [[1, 2]]
+    assert one.labels.items(one.offers["base_list"]).tolist() == [[1, 2]]
     dcm = RankingEnvironment([synthetic_problem("DCM(w=0.5/0.4,v=0.5)")], [(0, 0)], seed=1)
     assert "examination" not in dcm.offers

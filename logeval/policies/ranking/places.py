@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs
 """From labels at places to items at positions, for policies that fill a list place by place.
 
-A policy works with labels, the numbers of the items after a random relabelling per replica, so
-that ties by label are ties at random. Place 0 is for the item that it thinks best; ``order[k]`` is
+A policy works with the labels that the environment has given the items at random, so that ties by
+label are ties at random. Place 0 is for the item that it thinks best; ``order[k]`` is
 the position of place k, 0 to K - 1 unless the user says otherwise (``order=2>1>3``).
 """
 
@@ -28,14 +28,10 @@ class Places(NamedTuple):
 
 
 def places(setting: Setting, order: str = "descending") -> Places:
-    """Random labels for every replica; ``order`` as for the cascade policies."""
+    """The environment has given the items random labels; ``order`` as for the cascade policies."""
     L = np.ascontiguousarray(setting.L, dtype=np.int64)
-    item, label = (np.zeros((setting.R, max(L)), dtype=np.int64) for _ in range(2))
-    flat_item, flat_label = setting.random_labels()
-    start = np.concatenate([[0], np.cumsum(L)])
-    for r in range(setting.R):
-        item[r, : L[r]] = flat_item[start[r] : start[r + 1]]
-        label[r, : L[r]] = flat_label[start[r] : start[r + 1]]
+    item = np.tile(np.arange(max(L)), (setting.R, 1))
+    label = item.copy()
     return Places(L, item, label, positions(order, setting.K))
 
 

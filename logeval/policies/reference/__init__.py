@@ -12,6 +12,7 @@ from logeval.policies.reference import (
     bubblerank,
     cascade,
     cascade_thompson,
+    contextual,
     grab,
     pairs,
     pb_mhb,
@@ -25,7 +26,7 @@ from logeval.policies.reference import (
 )
 from logeval.policies.reference.replica import Reference, one_by_one
 
-__all__ = ["REFERENCES", "one_by_one"]
+__all__ = ["REFERENCES", "REFERENCES_IN_TRACK", "one_by_one"]
 
 REFERENCES: dict[str, type[Reference]] = {
     "CascadeUCB1": cascade.CascadeUCB1,
@@ -56,6 +57,22 @@ REFERENCES: dict[str, type[Reference]] = {
     "UCB1": pairs.UCB1,
     "KL-UCB": pairs.KLUCB,
     "TS": pairs.TS,
+    "GL-CDCM": contextual.GLCDCM,
+    "LR": contextual.LR,
+    "CascadeLinUCB": contextual.CascadeLinUCB,
+    "CascadeLinTS": contextual.CascadeLinTS,
+    "C3-UCB": contextual.C3UCB,
+    "LogisticTS": contextual.LogisticTS,
+    "UCB-GLM": contextual.UCBGLM,
     "Random": random_and_oracle.Random,
     "Oracle": random_and_oracle.Oracle,
+}
+
+# As ``policies.registry.IN_TRACK``.
+REFERENCES_IN_TRACK: dict[str, dict[str, type[Reference]]] = {
+    "contextual": {
+        "dcmKL-UCB": contextual.ContextualKLUCB,
+        "Random": contextual.ContextualRandom,
+        "Oracle": contextual.ContextualOracle,
+    }
 }

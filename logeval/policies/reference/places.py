@@ -17,7 +17,7 @@ class Places:
 
     def __init__(self, replica, order="descending"):
         self.K, self.L, self.n = replica.K, replica.L, replica.n
-        self.items = replica.generator.permutation(self.L)
+        self.items = np.arange(self.L)  # the environment has labelled them at random
         self.labels = np.argsort(self.items)
         self.positions = positions(order, self.K)
         self.uniforms = None

@@ -197,10 +197,10 @@ def inversions(A, best):
 def test_bubblerank_is_safe():
     users = users_of(SQUARE, runs=4)
     policy = make("BubbleRank", users, 3000)
-    start = inversions(SQUARE.base, SQUARE.best)
+    start = inversions(users.offers["base_list"][0], users.best[0])
     assert start == 5
     for _, lists, _ in steps(policy, users, 3000):
-        assert max(inversions(A, SQUARE.best) for A in lists) <= start + 5
+        assert max(map(inversions, lists, users.best)) <= start + 5
 
 
 def test_bubblerank_refuses_more_items_than_positions():
@@ -209,7 +209,11 @@ def test_bubblerank_refuses_more_items_than_positions():
         make("BubbleRank", users_of(problem), 10)
     users = users_of(problem, runs=20)
     policy = make("BubbleRank(items=base)", users, 100)
-    shown = {int(i) for _, lists, _ in steps(policy, users, 100) for i in lists.ravel()}
+    shown = {
+        int(i)
+        for _, lists, _ in steps(policy, users, 100)
+        for i in users.labels.items(lists).ravel()
+    }
     assert shown == {0, 2}
 
 
@@ -353,7 +357,7 @@ FIRST_LISTS = [
 def test_ties_are_broken_at_random(name):
     """The first list shows every item at every position equally often."""
     users = users_of(A, runs=400)
-    lists = make(name, users, 1000).recommend(1)
+    lists = users.labels.items(make(name, users, 1000).recommend(1))
     count = np.stack([np.bincount(lists[:, k], minlength=10) for k in range(5)])
     assert (stats.chisquare(count, axis=1).pvalue > 1e-4).all()
 

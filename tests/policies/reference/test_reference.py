@@ -44,9 +44,9 @@ ALL = [
     *(name for name in POLICIES if name not in IN_DISTRIBUTION),
     *(f"{name}({inside})" for name, found in VARIANTS.items() for inside in found),
 ]
-LISTS = [name for name in ALL if parse_policies([name])[0].track != "rank1"]
+LISTS = [name for name in ALL if parse_policies([name])[0].track in ("ranking", None)]
 PBM_ONLY = [name for name in LISTS if {"examination", "base_list"} & set(needs(name))]
-PAIRS = [name for name in ALL if parse_policies([name])[0].track != "ranking"]
+PAIRS = [name for name in ALL if parse_policies([name])[0].track in ("rank1", None)]
 
 
 def dcm(w, K=3):
