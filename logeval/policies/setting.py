@@ -8,7 +8,8 @@ plain NumPy, is::
         def recommend(self, t): ...            # lists (R, K) of item numbers below L[r]
         def update(self, t, A, clicks): ...    # the same lists, and their clicks (R, K)
 
-``Setting`` holds what a deployed policy would know. What only a simulator can give is a
+Item numbers are labels, which the environment draws at random for every replica: their order says
+nothing. ``Setting`` holds what a deployed policy would know. What only a simulator can give is a
 capability: the class declares it (``NEEDS = ("free_samples",)``) and asks for it by name
 (``setting.ask("free_samples")``). An environment that cannot give it, for instance a replay of the
 log, refuses.
@@ -39,6 +40,15 @@ CAPABILITIES = {
         "use init=rounds, which observes every item in real steps",
     ),
     "best": Capability("the optimal actions (R, W)", "leave this policy out"),
+    "examination": Capability(
+        "the examination (R, K) of the positions of a PBM",
+        "evaluate it on a PBM, or let it learn the examination with kappa=estimated",
+    ),
+    "base_list": Capability(
+        "a list (R, K) for each replica to start from: the one that the log shows most often",
+        "fit the models again, from a log whose lists are long enough, or name the list of a "
+        "synthetic problem (base=2>1>3)",
+    ),
     "common": Capability(
         "a function: the mean attraction over all users of the items of the round",
         "leave this policy out",
@@ -149,8 +159,3 @@ class Setting:
     def columns(self) -> Ints:
         """(R,) number of columns to choose a pair from; the same for all replicas."""
         return self.limits[:, 1]
-
-    def random_labels(self) -> tuple[Ints, Ints]:
-        """Item of each label and label of each item, flat: a random relabelling per replica."""
-        items = [g.permutation(L) for g, L in zip(self.generators, self.L, strict=True)]
-        return np.concatenate(items), np.concatenate([np.argsort(i) for i in items])

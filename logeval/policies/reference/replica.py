@@ -62,14 +62,20 @@ class Replica:
         samples: Ints = self.setting.ask("free_samples")(self.r, m)
         return samples
 
+    def examination(self) -> Floats:
+        """(K,) the examination of the positions of a PBM."""
+        e: Floats = self.setting.ask("examination")[self.r]
+        return e
+
+    def base_list(self) -> Ints:
+        """(K,) the list to start from."""
+        base: Ints = self.setting.ask("base_list")[self.r]
+        return base
+
     def best(self) -> Ints:
         """The optimal action."""
         best: Ints = self.setting.ask("best")[self.r]
         return best
-
-    def random_order(self, n: int) -> Ints:
-        """The rank of each of n items in a random order, in which ties are broken."""
-        return np.argsort(self.generator.permutation(n))
 
     def uniforms(self, width: int) -> Uniforms:
         """``width`` uniforms per step."""
@@ -120,6 +126,6 @@ def one_by_one(setting: Setting, reference: type[Reference], **parameters: Any) 
     return cls(setting, reference, **parameters)
 
 
-def largest(values: Floats, order: Ints) -> Ints:
-    """Indices from the largest value down; ties in the given order."""
-    return np.lexsort((order, -values))
+def largest(values: Floats) -> Ints:
+    """Labels from the largest value down; ties go to the smaller label."""
+    return np.argsort(-values, kind="stable")
