@@ -9,7 +9,11 @@ takes 13 without. Python holds all arrays during a call, so kernels that make no
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import njit
 
-njit_views = njit(cache=True, nogil=True, _nrt=False)
-njit_inline = njit(cache=True, nogil=True, forceinline=True, _nrt=False)
+COMMON: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+
+njit_views: Any = njit(**COMMON)
+njit_inline: Any = njit(forceinline=True, **COMMON)
