@@ -121,7 +121,7 @@ def test_a_stopped_ingest_leaves_nothing(folder, tmp_path, number):
 def test_paths_that_cannot_be_written_are_named_in_one_line(folder):
     for arguments in (
         ["ingest", folder / "log.tsv.gz", "--out", folder / "log.tsv.gz" / "x"],
-        ["describe", folder / "log", "--figure", folder / "no" / "x.png"],
+        ["describe", folder / "log", "--figure", folder / "log.tsv.gz" / "x.png"],
         ["describe", folder / "log", "--figure", folder / "x.foo"],
         ["generate", folder],
     ):

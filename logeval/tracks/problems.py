@@ -35,6 +35,7 @@ class RankingProblem:
     best: Ints  # (K,) the list with the highest expected reward
     reward: str  # what is counted: satisfaction, clicks, or any-click
     track: str = "ranking"
+    base: Ints | None = None  # (K,) the list that the log shows most often
     proven: bool = True  # whether it is proven that no list is better than ``best``
 
     @property
@@ -105,11 +106,14 @@ def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
 def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
     """The problems of fitted click models; ``reward`` replaces the model's own."""
     found = []
-    for query, model, K in fitted:
+    for query, model, K, base in fitted:
         chosen = reward or model.rewards[0]
         best, proven = _best(model, K, chosen)
         users = cast(Chain | Browsing, model.users)
-        found.append(RankingProblem(model.name, query, users, best, chosen, proven=proven))
+        base = None if base is None else base[:K]
+        found.append(
+            RankingProblem(model.name, query, users, best, chosen, base=base, proven=proven)
+        )
     return found
 
 
