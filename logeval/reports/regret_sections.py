@@ -28,6 +28,7 @@ FORMATS: dict[str, Any] = {
     **dict.fromkeys(("difference", "difference_low", "difference_high"), "+,.1f"),
     "p": ".4f",
 }
+BANDS = 5  # policies whose bands can be told apart in one chart
 SHARES: dict[str, Any] = dict.fromkeys(("relative_regret", "low", "high"), ".2%")
 
 
@@ -60,20 +61,30 @@ def curves(page: Page, content: Content) -> None:
     """Regret over time; on a logarithmic axis too where curves flatten."""
     for i, runs in enumerate(content.runs):
         page.section("Regret over time" + content.where(i))
-        charts, flat = [], False
+        charts, flat, banded = [], False, False
         for panel in runs.panels():
-            found = dict(runs.curves(panel.simulator, track=panel.track))
+            found = _worst_first(runs.curves(panel.simulator, track=panel.track))
+            bands = len(found) <= BANDS
+            banded |= bands
             bounds = _bounds(panel.simulator, next(iter(found.values()))["t"].to_numpy())
             every, name = found | bounds, runs.title(panel)
-            charts.append(line_chart(every, name, dotted=list(bounds)))
+            charts.append(line_chart(every, name, dotted=list(bounds), bands=bands))
             if flattens(found):
                 flat = True
                 title = f"{name}, log steps"
-                charts.append(line_chart(every, title, dotted=list(bounds), log_x=True))
+                charts.append(
+                    line_chart(every, title, dotted=list(bounds), bands=bands, log_x=True)
+                )
         text = (
             f"Cumulative regret on {joined([runs.title(p) for p in runs.panels()])}: expected "
             "reward lost so far against always showing the best list or pair; lower is better, and "
-            "a curve that flattens has learned. Bands are 95% intervals at each step."
+            "a curve that flattens has learned."
+        )
+        text += (
+            " Bands are 95% intervals at each step."
+            if banded
+            else f" With more than {BANDS} policies bands would cover each other; the intervals "
+            "are in the table."
         )
         if flat:
             text += " On the logarithmic axis logarithmic regret is a straight line."
@@ -236,6 +247,11 @@ def lower_bounds(simulator: str) -> dict[str, float]:
         return {}
     slope = dcm_lower_slope(int(given["L"]), int(given["K"]), p, gap, gamma)
     return {"lower bound": slope}
+
+
+def _worst_first(curves: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """In the order in which they end, from top to bottom."""
+    return dict(sorted(curves.items(), key=lambda item: -float(item[1]["regret"].iloc[-1])))
 
 
 def _bounds(simulator: str, t: np.ndarray) -> dict[str, pd.DataFrame]:
