@@ -14,7 +14,7 @@ import pandas as pd
 
 from logeval.commands.show import print_frame
 
-BENCHMARKS = ["ingest", "models", "policies", "contextual", "replay"]
+BENCHMARKS = ["ingest", "models", "intervals", "draws", "policies", "contextual", "replay"]
 
 
 def main(names):

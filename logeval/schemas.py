@@ -173,6 +173,11 @@ RUNS = pa.schema(
             pa.string(),
             "query_id@region_id, query_id, or synthetic; several in turn: joined by +",
         ),
+        _field(
+            "draw",
+            pa.int32(),
+            "draw of the parameters of the simulator, from 1; 0: the fitted values themselves",
+        ),
         _field("run", pa.int32(), "run, from 0; equal runs of two policies meet the same users"),
         _field("t", pa.int64(), "number of steps so far"),
         _field("regret", pa.float64(), "cumulative expected regret"),
@@ -209,7 +214,7 @@ RUNS = pa.schema(
             nullable=True,
         ),
     ],
-    metadata={"doc": "One row per simulator, track, policy, query, run and checkpoint t."},
+    metadata={"doc": "One row per simulator, track, policy, query, draw, run and checkpoint t."},
 )
 
 HARDNESS = pa.schema(
