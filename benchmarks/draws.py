@@ -2,7 +2,8 @@
 
 A log is drawn from known models of one query or more, models are fitted to it, and a policy is run
 on draws of their parameters and on the fitted values alone. Its regret under the true models, from
-many runs, is in the interval of 95%, or not. Small problems: DCMs with L = 8 items, K = 3, 400 SERPs.
+many runs, is in the interval of 95%, or not. Small problems: DCMs with L = 8 items, K = 3 and
+400 SERPs.
 
     python benchmarks/run.py draws
 """
