@@ -21,8 +21,11 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
     ``evaluation.variance``), what that is in the variance of the mean regret (``of_mean``) and the
     ``share`` of it. The truth is one model and one draw of the parameters of each query, however
     many were simulated: with Q queries, D draws and N runs these are the component of the model
-    itself, those of queries and parameters over Q, and that of runs over Q D N.
+    itself, those of queries and parameters over Q, and that of runs over Q D N. With several models
+    the regret is taken relative to the optimal reward, since their rewards need not be the same.
     """
+    if rows["simulator"].nunique() > 1:  # of models that earn differently, shares of the optimum
+        rows = rows.assign(regret=rows["regret"] / rows["optimal_reward"])
     samples = [_samples(part) for _, part in rows.groupby("simulator")]
     policies = [p for p in samples[0][0] if all(p in names for names, _ in samples)]
     found = []
