@@ -8,6 +8,7 @@ Gelman, Meng, Stern: Posterior predictive assessment of model fitness (Statistic
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,14 +23,16 @@ from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.fit import FitPlan
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.quality.deviations import LEVEL, Deviations, Family, deviations
+from logeval.clicks.quality.deviations import FAMILIES, LEVEL, Deviations, Family, deviations
 from logeval.clicks.quality.features import CHECKS, TOP_ITEMS, Components, Layout
+from logeval.clicks.quality.ranker_change import RankerChange, changed_rankers
 from logeval.clicks.quality.simulate import (
     QueryRows,
     observed_features,
     replicates,
     sensitivity,
 )
+from logeval.clicks.quality.truth import against_truth
 from logeval.clicks.quality.uncertainty import ParameterErrors
 from logeval.clicks.quality.verdict import Verdict, verdict_of
 from logeval.errors import LogevalError
@@ -39,12 +42,16 @@ from logeval.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 SIMULATIONS = 200
+FEWEST = int(FAMILIES / LEVEL)  # simulations, below which no p-value is small enough
 SERPS = 20_000  # more held-out SERPs than this are sampled from
+QUICK_SIMULATIONS, QUICK_SERPS = 80, 2_000  # behind the one-line verdict of a fit
 QUERY_SERPS = 50  # queries with fewer are checked only together with the others
 QUERIES = 100  # the most frequent ones, that are checked by themselves
 OVERALL_ITEMS = 20
+MOST_EFFECT = 2.0  # of other parameters on the log of a count
 
 
 @dataclass(frozen=True)
@@ -58,24 +65,50 @@ class Sample:
 
 @dataclass(frozen=True)
 class Checks:
-    """Rows by model, check and query (schema ``CHECKS``), the curves behind them, in words."""
+    """Rows by model, check and query (schema ``CHECKS``), the curves behind them, in words.
+
+    ``change`` is there where the models could be fitted again, ``truth`` where one was given.
+    """
 
     table: pd.DataFrame
     curves: pd.DataFrame
     verdicts: dict[str, Verdict]
     notes: list[str] = field(default_factory=list)
+    change: RankerChange | None = None
+    truth: pd.DataFrame | None = None
+
+    def rows(self) -> dict[str, Any]:
+        """Everything as lists of rows, for JSON."""
+
+        def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
+            return found
+
+        return {
+            "checks": records(self.table),
+            "verdicts": {name: verdict.line for name, verdict in self.verdicts.items()},
+            "ranker_change": None if self.change is None else records(self.change.table),
+            "truth": None if self.truth is None else records(self.truth),
+            "notes": self.notes,
+        }
+
+    def plot(self, check: str, models: Iterable[str] | None = None) -> Figure:
+        """The figure of a check, one panel per model."""
+        from logeval.reports.check_figures import plot_check
+
+        return plot_check(self.curves, check, None if models is None else list(models))
 
     def write(self, out: Path | str, arguments: dict[str, Any]) -> None:
         """Write ``checks.parquet``, ``curves.parquet`` and their manifest to a folder."""
         import pyarrow as pa
 
-        rows = pa.Table.from_pandas(self.table, schema=tables.TABLES["checks"])
-        curves = pa.Table.from_pandas(self.curves, schema=tables.TABLES["curves"])
+        found = {"checks": self.table, "curves": self.curves}
         with tables.staged(out) as folder:
-            tables.write_parquet(rows.replace_schema_metadata(), folder / "checks.parquet")
-            tables.write_parquet(curves.replace_schema_metadata(), folder / "curves.parquet")
-            lines = {name: verdict.line for name, verdict in self.verdicts.items()}
-            more = {"verdicts": lines, "notes": self.notes}
+            for name, frame in found.items():
+                schema = tables.TABLES[name]
+                rows = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+                tables.write_parquet(rows, folder / f"{name}.parquet")
+            more = {key: value for key, value in self.rows().items() if key != "checks"}
             tables.write_manifest(folder, tables.manifest_of("checks", arguments, [], **more))
 
 
@@ -85,6 +118,8 @@ def check_models(
     *,
     simulations: int = SIMULATIONS,
     serps: int = SERPS,
+    ranker_change: bool = True,
+    truth: FittedModels | Path | str | None = None,
     out: Path | str | None = None,
     seed: int = 0,
     quiet: bool = False,
@@ -92,27 +127,43 @@ def check_models(
     """Check fitted models against the clicks of a log.
 
     If the models were fitted to a part of this log, the held-out part is checked; if to all of
-    it, all of it, which is lenient; otherwise all SERPs of the queries they know.
+    it, all of it, which is lenient; otherwise all SERPs of the queries they know. Models of this
+    log are also fitted again, to see how they bear a change of ranker. ``truth`` are the true
+    models of a generated log, as ``generate`` puts them beside it.
     """
     fitted = models if isinstance(models, FittedModels) else read_models(models)
+    true = truth if truth is None or isinstance(truth, FittedModels) else read_models(truth)
+    beside = None if true is None else against_truth(fitted, true)
     log = load(log)
     sample = held_out_sample(fitted, log, serps, seed)
     checks = check_patterns(fitted.fitted.values(), sample, simulations, seed, quiet)
+    checks = replace(checks, truth=beside)
+    plan = _plan_of_log(fitted, log)
+    if ranker_change and plan is not None:
+        data, _ = replace(plan, holdout=None).patterns(log)
+        change = changed_rankers(plan.models, data, plan.fit, seed=seed, quiet=quiet)
+        checks = replace(checks, change=change)
     if out is not None:
         arguments = {"log": str(log.path), "simulations": simulations, "serps": serps, "seed": seed}
         checks.write(out, arguments)
     return checks
 
 
+def quick_verdicts(
+    models: FittedModels, log: Log | Path | str, seed: int = 0, quiet: bool = False
+) -> dict[str, str]:
+    """The verdict on each model in one line, from fewer SERPs and simulations than a full check."""
+    sample = held_out_sample(models, load(log), QUICK_SERPS, seed)
+    checks = check_patterns(models.fitted.values(), sample, QUICK_SIMULATIONS, seed, quiet)
+    return {name: verdict.line for name, verdict in checks.verdicts.items()}
+
+
 def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: int = 0) -> Sample:
     """The SERPs of a log to check models on."""
-    plan = plan_of(models)
-    same = plan is not None and models.manifest.get("inputs") == [
-        {"log": tables.checksum(log.path / tables.MANIFEST)}
-    ]
+    plan = _plan_of_log(models, log)
     notes: list[str] = []
     train: Patterns | None = None
-    if plan is not None and same:
+    if plan is not None:
         train, held_out = plan.patterns(log)
         test = held_out
         if test is None:
@@ -153,9 +204,10 @@ def sample_of(
     return Sample(known, train, notes)
 
 
-def plan_of(models: FittedModels) -> FitPlan | None:
-    """How the models were fitted; None for those from elsewhere."""
-    if models.manifest.get("stage") != "fit-models":
+def _plan_of_log(models: FittedModels, log: Log) -> FitPlan | None:
+    """How the models were fitted to this log; None for those from elsewhere."""
+    inputs = [{"log": tables.checksum(log.path / tables.MANIFEST)}]
+    if models.manifest.get("stage") != "fit-models" or models.manifest.get("inputs") != inputs:
         return None
     arguments = dict(models.manifest["arguments"])
     options = arguments.pop("options", {})
@@ -174,10 +226,8 @@ def check_patterns(
     import pandas as pd
 
     models = list(models)
-    if simulations < 2 * 2 / LEVEL:
-        raise LogevalError(
-            f"--simulations {simulations}: fewer than {int(2 * 2 / LEVEL)} cannot fault anything"
-        )
+    if simulations < FEWEST:
+        raise LogevalError(f"--simulations {simulations}: fewer than {FEWEST} cannot fault anything")
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
     verdicts = {}
@@ -234,7 +284,7 @@ def _levels(
             delta = errors.draw(query)
             rng = seeds.generator(seed, "checks", "sensitivity", fitted.model, str(query))
             effect = sensitivity(model, batches, layout, len(delta), rng)
-            features[1:] += (effect @ delta).T
+            features[1:] = _with_errors(features[1:], (effect @ delta).T)
         total += features
         q = number[query]
         for slot in shown_most.get(q, []):
@@ -250,6 +300,20 @@ def _levels(
     ids = [i for i, _, _ in items]
     parts = _with_items(layout.components, ids, layout.size, layout.size + 1, step=2)
     return (int(serps.sum()), _deviations(wide, parts, layout)), levels
+
+
+def _with_errors(features: Floats, effect: Floats) -> Floats:
+    """Simulated counts as they would be with other parameters, (n, features).
+
+    ``effect`` is how much the expected count changes, to first order. A count m that may be wrong
+    by a factor r, log-normal with mean 1, becomes m r, and its noise, as that of a Poisson count,
+    grows by sqrt(r). Adding the effect instead would make bands symmetric, and a rare event that
+    was underestimated would be faulted too often.
+    """
+    mean = features.mean(axis=0)
+    x = np.clip(effect / np.maximum(mean, 1.0), -MOST_EFFECT, MOST_EFFECT)
+    ratio = np.exp(x - x.var(axis=0) / 2)
+    return mean * ratio + (features - mean) * np.sqrt(ratio)
 
 
 def _deviations(features: Floats, parts: Components, layout: Layout) -> Deviations:

@@ -7,7 +7,10 @@ check's statistic is its largest |z|, and its p-value the share of rows, the log
 one as large. Corrected together, a check's p-value is the share of rows whose largest |z| over all
 checks of the family is as large (Westfall and Young, 1993: single-step max-T). There are two
 families, the checks over all queries and those by query; each p-value is doubled for that.
-So, for the right model, the probability that any check at all is faulted is at most ``LEVEL``.
+
+A check is faulted at a corrected p-value of ``LEVEL``. The rule is exact as far as the parameters'
+uncertainty is; that is an approximation, so ``LEVEL`` is half of the 5% of false alarms per model
+that are promised. docs/checking.md has the measured rates.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 from logeval.arrays import Bools, Floats
 from logeval.clicks.quality.features import CHECKS, Components
 
-LEVEL = 0.05
+LEVEL = 0.025
 FAMILIES = 2
 MIN_COUNT = 10.0  # expected events, and expected non-events, below which no ratio is judged
 
@@ -83,7 +86,7 @@ def deviations(rows: Floats, parts: Components, results: Floats) -> Deviations:
     expected = np.where(calibration, 1.0, simulated_num / safe)
     own_den = np.where(den[0] > 0, den[0], np.nan)
     observed = num[0] / own_den
-    band = np.quantile(D[1:] / safe, [0.025, 0.975], axis=0)
+    band = np.quantile((num - expected * den)[1:] / safe, [0.025, 0.975], axis=0)
     low, high = np.maximum(expected + band[0], 0.0), expected + band[1]
     scale = np.where(calibration, own_den / np.maximum(results, 1.0), 1.0)
     observed, expected = np.nan_to_num(observed * scale), expected * np.nan_to_num(scale)

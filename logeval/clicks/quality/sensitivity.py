@@ -54,8 +54,9 @@ def chain_gradient_rows(
         B[K] = 1.0
         for k in range(K - 1, last, -1):
             B[k] = (1.0 - w[i, k]) * (1.0 - skip + skip * B[k + 1])
-        slope = 1.0 / B[0]  # d ln P / d B_{last+1}
-        if last >= 0:
+        if last < 0:
+            slope = 1.0 / B[0]  # d ln P / d B_{last+1}
+        else:
             below = 1.0 - stay[i, last] + stay[i, last] * B[last + 1]
             dstay[i, last] = (B[last + 1] - 1.0) / below
             slope = stay[i, last] / below

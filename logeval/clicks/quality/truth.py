@@ -48,7 +48,7 @@ def against_truth(models: FittedModels, truth: FittedModels) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=columns)
 
 
-def _parameters(fitted: FittedModel, true: FittedModel, queries: list[Query]) -> list[dict]:
+def _parameters(fitted: FittedModel, true: FittedModel, queries: list[Query]) -> list[dict[str, Any]]:
     parts: dict[str, list[Floats]] = {p.field: [] for p in fitted.kind.PARAMETERS}
     for query in queries:
         model, known = true.of(query), fitted.of(query)
@@ -102,7 +102,7 @@ def _cut(fitted: Floats, shape: tuple[int, ...]) -> Floats:
     wide = np.full(shape, np.nan)
     common = tuple(slice(0, min(a, b)) for a, b in zip(fitted.shape, shape, strict=True))
     wide[common] = fitted[common]
-    return np.nan_to_num(wide, nan=0.0)
+    return wide
 
 
 def _scale(fitted: ClickModel, true: ClickModel) -> float:
