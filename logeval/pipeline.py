@@ -1,8 +1,8 @@
 """``logeval run``: a recipe in TOML -> log, models, runs and report, one stage after the other.
 
 A section of the recipe holds the arguments of the stage's function, under their own names. A
-stage is skipped while its arguments, its input and the version are those of its last run, which
-``state.json`` in the output folder remembers.
+stage is skipped while the manifest of its output says that it was made by this version from the
+same input with the same arguments, and its files are whole.
 """
 
 from __future__ import annotations
@@ -13,23 +13,31 @@ import json
 import platform
 import sys
 import tomllib
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from logeval import __version__, tables
-from logeval.errors import LogevalError, unknown_names
+import tomli_w
 
-# section -> module, function; in the order in which they run
-STAGES = {
-    "generate": ("logeval.synthetic.generate", "generate"),
-    "ingest": ("logeval.log.ingest", "ingest"),
-    "fit-models": ("logeval.clicks.fit", "fit_models"),
-    "evaluate": ("logeval.evaluation.api", "evaluate"),
-    "report": ("logeval.reports.report", "report"),
+from logeval import __version__, files, tables
+from logeval.clicks import fit
+from logeval.clicks.models.registry import option_names
+from logeval.errors import LogevalError, unknown_names
+from logeval.evaluation import api
+from logeval.log import ingest
+from logeval.reports import report
+from logeval.synthetic import generate
+
+# section -> function; in the order in which they run
+STAGES: dict[str, Callable[..., Any]] = {
+    "generate": generate.generate,
+    "ingest": ingest.ingest,
+    "fit-models": fit.fit_models,
+    "evaluate": api.evaluate,
+    "report": report.report,
 }
 NEEDED = ("ingest", "fit-models", "evaluate", "report")
 # what the pipeline itself gives to a stage, so that a recipe cannot
@@ -55,18 +63,12 @@ class Recipe:
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The recipe as TOML, with the versions that ran it."""
+        """The recipe as TOML, with the versions that ran it and a mark that it is ours."""
+        data = {"out": str(self.out), "seed": self.seed, "title": self.title, **self.stages}
         versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-        lines = [
-            f"# logeval {__version__}, Python {platform.python_version()}, {versions}",
-            f"out = {_toml(str(self.out))}",
-            f"seed = {self.seed}",
-            f"title = {_toml(self.title)}",
-        ]
-        for stage, arguments in self.stages.items():
-            lines += ["", f"[{stage}]"]
-            lines += [f"{key} = {_toml(value)}" for key, value in arguments.items()]
-        return "\n".join(lines) + "\n"
+        made_by = f"logeval {__version__}, Python {platform.python_version()}, {versions}"
+        text = tomli_w.dumps(data)
+        return f"# {made_by}\n# {_mark(text)}\n{text}"
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def _check_types(path: Path, data: dict[str, Any], stages: dict[str, dict[str, A
     if isinstance(stages["ingest"].get("logs"), str):
         stages["ingest"]["logs"] = [stages["ingest"]["logs"]]
     for stage, arguments in stages.items():
-        parameters = inspect.signature(_function(stage)).parameters
+        parameters = inspect.signature(STAGES[stage]).parameters
         for name in set(_keys(stage)) & set(parameters):
             parameter = parameters[name]
             given = arguments.get(name)
@@ -129,65 +131,86 @@ def _check_types(path: Path, data: dict[str, Any], stages: dict[str, dict[str, A
 
 def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[Step]:
     """Run what is not up to date; with ``dry_run`` only say what that is."""
-    state = _State(recipe.out)
     steps: list[Step] = []
     if not dry_run:
         recipe.out.mkdir(parents=True, exist_ok=True)
-        (recipe.out / "recipe.toml").write_text(recipe.text(), encoding="utf-8")
+        _write_copy(recipe)
     for stage in recipe.stages:
-        out, call, inputs = _call(recipe, stage)
         earlier = next((s.stage for s in steps if s.reason), None)
         if dry_run and earlier:
-            reason: str | None = f"{earlier} runs before it"
-        else:
-            reason = state.reason(stage, out, _record(recipe, stage, inputs()))
-        steps.append(Step(stage, out, reason))
+            steps.append(Step(stage, recipe.out, f"{earlier} runs before it"))
+            continue
+        call = _call(recipe, stage)
+        steps.append(Step(stage, call.out, call.why()))
         if dry_run:
             continue
         if not quiet:
-            print(f"== {stage}: {reason or 'up to date'}", file=sys.stderr, flush=True)
-        if reason:
-            call(quiet)
-            state.done(stage, _record(recipe, stage, inputs()))
+            print(f"== {stage}: {steps[-1].reason or 'up to date'}", file=sys.stderr, flush=True)
+        if steps[-1].reason:
+            call.run(quiet)
     return steps
 
 
-def _call(
-    recipe: Recipe, stage: str
-) -> tuple[Path, Callable[[bool], Any], Callable[[], list[Any]]]:
-    """The output of a stage, how to run it, and what its input is now."""
-    home = recipe.out
-    arguments = dict(recipe.stages[stage])
-    function = _function(stage)
-    if "seed" in _parameters(stage):
-        arguments.setdefault("seed", recipe.seed)
-    log, models = home / "log", home / "models"
+def _write_copy(recipe: Recipe) -> None:
+    """Keep the recipe beside its output; a file that logeval did not write is left alone."""
+    copy = recipe.out / "recipe.toml"
+    if copy.exists():
+        found = copy.read_text(encoding="utf-8", errors="replace")
+        _, _, rest = found.partition("\n")
+        mark, _, text = rest.partition("\n")
+        if mark != f"# {_mark(text)}":
+            raise LogevalError(
+                f"{copy}: was not written by logeval, or changed since, so it is not replaced; "
+                "give the recipe another name, or choose another out"
+            )
+    files.write_text(copy, recipe.text())
+
+
+def _mark(text: str) -> str:
+    return f"Copy of a recipe, checksum {zlib.crc32(text.encode()):08x}"
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A stage with its arguments: its output, why it has to run (None: it has not), running it."""
+
+    out: Path
+    why: Callable[[], str | None]
+    run: Callable[[bool], Any]
+
+
+def _call(recipe: Recipe, stage: str) -> _Call:
+    home, arguments = recipe.out, _arguments(recipe, stage)
+    function = STAGES[stage]
+    raw, log, models = home / "log.tsv.gz", home / "log", home / "models"
     if stage == "generate":
-        out = home / "log.tsv.gz"
-        return out, lambda quiet: function(out, **arguments, overwrite=True, quiet=quiet), list
+        return _Call(
+            raw,
+            lambda: generate.why(raw, generate.wanted_manifest(raw, **arguments)),
+            lambda quiet: function(raw, **arguments, overwrite=True, quiet=quiet),
+        )
     if stage == "ingest":
-        sources = [home / "log.tsv.gz"] if "generate" in recipe.stages else arguments.pop("logs")
-        arguments.pop("logs", None)
-        return (
+        sources = arguments.pop("logs", [raw])
+        made_by = {k: arguments[k] for k in ("format", "max_bad", "column_map")}
+        return _Call(
             log,
+            lambda: ingest.why(sources, log, **made_by),
             lambda quiet: function(sources, log, **arguments, overwrite=True, quiet=quiet),
-            lambda: [_stamp(Path(s)) for s in sources],
         )
     if stage == "fit-models":
-        return (
+        return _Call(
             models,
+            lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(log)),
             lambda quiet: function(log, **arguments, out=models, quiet=quiet),
-            lambda: [_checksum(log)],
         )
-    runs = _runs_folder(recipe)
+    runs, asked = _runs_folder(recipe), recipe.stages["evaluate"]
     if stage == "evaluate":
-        return (
+        chosen = {k: v for k, v in arguments.items() if k not in ("workers", "scheduler")}
+        return _Call(
             runs,
+            lambda: api.missing_runs(runs, models, **chosen),
             lambda quiet: function(models, **arguments, out=runs, quiet=quiet),
-            lambda: [_checksum(models)],
         )
-    arguments.setdefault("title", recipe.title)
-    asked = recipe.stages["evaluate"]
     given = {
         "log": log,
         "models": models,
@@ -195,59 +218,36 @@ def _call(
         "policies": asked["policies"],
         "n_runs": asked["runs"],
     }
-    return (
-        home / "report",
-        lambda quiet: function([runs], home / "report", **arguments, **given, quiet=quiet),
-        lambda: [_checksum(log), _checksum(models), str(runs), _file(runs / "runs.parquet")],
+    if "title" not in recipe.stages["report"]:
+        arguments["title"] = recipe.title
+    out = home / "report"
+    return _Call(
+        out,
+        lambda: tables.why(out, report.wanted_manifest([runs], **arguments, **given)),
+        lambda quiet: function([runs], out, **arguments, **given, quiet=quiet),
     )
 
 
+def _arguments(recipe: Recipe, stage: str) -> dict[str, Any]:
+    """The arguments of a stage: those of the recipe, and the function's defaults."""
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(STAGES[stage]).parameters.items()
+        if name not in GIVEN[stage] and parameter.default is not parameter.empty
+    }
+    if "seed" in defaults:
+        defaults["seed"] = recipe.seed
+    return {**defaults, **recipe.stages[stage]}
+
+
 def _runs_folder(recipe: Recipe) -> Path:
-    """A folder per setting, so that asking for another horizon does not cost the runs before."""
+    """A folder per setting, so that asking for another horizon does not cost the runs before.
+
+    Its name depends on what the models hold, not on when they were fitted.
+    """
     asked = {k: v for k, v in recipe.stages["evaluate"].items() if k not in ADDING}
-    key = json.dumps([asked, recipe.seed, _checksum(recipe.out / "models")], sort_keys=True)
+    key = json.dumps([asked, recipe.seed, tables.identity(recipe.out / "models")], sort_keys=True)
     return recipe.out / "runs" / hashlib.sha256(key.encode()).hexdigest()[:8]
-
-
-class _State:
-    """What the last run of each stage was made from."""
-
-    def __init__(self, out: Path) -> None:
-        self.file = out / "state.json"
-        try:
-            self.stages = json.loads(self.file.read_text())
-        except (OSError, ValueError):
-            self.stages = {}
-
-    def reason(self, stage: str, out: Path, wanted: dict[str, Any]) -> str | None:
-        """Why the stage has to run, or None."""
-        last = self.stages.get(stage)
-        if last is None or not out.exists():
-            return "there is no output yet"
-        wanted = json.loads(json.dumps(wanted))
-        if last["version"] != wanted["version"]:
-            return f"it was made by logeval {last['version']}"
-        for key in sorted({*last["arguments"], *wanted["arguments"]}):
-            old, new = last["arguments"].get(key), wanted["arguments"].get(key)
-            if old != new and key == "recipe":
-                return "the recipe has changed"
-            if old != new:
-                return f"{key} was {_toml(old)}, and is {_toml(new)}"
-        return None if last["inputs"] == wanted["inputs"] else "its input has changed"
-
-    def done(self, stage: str, record: dict[str, Any]) -> None:
-        """Remember that a stage ran."""
-        self.stages[stage] = record
-        partial = self.file.with_suffix(".partial")
-        partial.write_text(json.dumps(self.stages, indent=1) + "\n")
-        partial.replace(self.file)
-
-
-def _record(recipe: Recipe, stage: str, inputs: list[Any]) -> dict[str, Any]:
-    arguments = {"seed": recipe.seed, **recipe.stages[stage]}
-    if stage == "report":
-        arguments |= {"title": recipe.title, "recipe": recipe.text()}
-    return {"version": __version__, "arguments": arguments, "inputs": inputs}
 
 
 def _set(data: dict[str, Any], override: str) -> None:
@@ -271,41 +271,7 @@ def _keys(stage: str) -> list[str]:
     return [*keys, "logs"] if stage == "ingest" else keys
 
 
-def _function(stage: str) -> Callable[..., Any]:
-    module, name = STAGES[stage]
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
-
-
 def _parameters(stage: str) -> Sequence[str]:
-    parameters = inspect.signature(_function(stage)).parameters.values()
+    parameters = inspect.signature(STAGES[stage]).parameters.values()
     names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
-    if stage == "fit-models":
-        from logeval.clicks.models.registry import option_names
-
-        names += option_names()
-    return names
-
-
-def _stamp(path: Path) -> list[Any]:
-    if not path.exists():
-        return [str(path), None]
-    found = path.stat()
-    return [str(path), found.st_size, found.st_mtime_ns]
-
-
-def _checksum(folder: Path) -> str | None:
-    return _file(folder / tables.MANIFEST)
-
-
-def _file(path: Path) -> str | None:
-    return tables.checksum(path) if path.exists() else None
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML; JSON is the same but for tables."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(v) for v in value) + "]"
-    return "unset" if value is None else json.dumps(value, ensure_ascii=False)
+    return names + option_names() if stage == "fit-models" else names

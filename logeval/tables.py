@@ -1,28 +1,32 @@
-"""The tables that the stages share: manifests, checked reading, and atomic writing.
+"""The tables that the stages share: checked reading and atomic writing.
 
-Every stage writes a folder with Parquet files and a ``manifest.json``. The manifest is moved
-into place last, so a folder without one holds no table; a reader never sees half of one.
+Every stage writes a folder with Parquet files and a ``manifest.json`` (``logeval.manifests``). The
+manifest is moved into place last, so a folder without one holds no table; a reader never sees
+half of one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import glob
-import hashlib
-import json
-import os
-import platform
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import logeval
+from logeval import files
 from logeval.errors import LogevalError
+from logeval.manifests import MANIFEST as MANIFEST
+from logeval.manifests import Manifest as Manifest
+from logeval.manifests import check_files as check_files
+from logeval.manifests import checksum as checksum
+from logeval.manifests import identity as identity
+from logeval.manifests import manifest_of as manifest_of
+from logeval.manifests import read_manifest as read_manifest
+from logeval.manifests import same_work as same_work
+from logeval.manifests import why as why
+from logeval.manifests import write_manifest as write_manifest
+from logeval.manifests import written_here
 from logeval.schemas import CLICK_STATISTICS as CLICK_STATISTICS
 from logeval.schemas import HARDNESS as HARDNESS
 from logeval.schemas import MODELS as MODELS
@@ -31,11 +35,10 @@ from logeval.schemas import RUNS as RUNS
 from logeval.schemas import SERPS as SERPS
 from logeval.schemas import TABLES as TABLES
 
-MANIFEST = "manifest.json"
-Manifest = dict[str, Any]
+OLD = ".old"  # where the entries that are being replaced wait for the new ones
 
 
-def write_parquet(table: pa.Table, path: Path) -> None:
+def write_parquet(table: pa.Table, path: Path | pa.NativeFile) -> None:
     """Write one Parquet file (zstd), statistics on, one row group per 128 Ki rows."""
     pq.write_table(
         table,
@@ -51,7 +54,9 @@ def write_serps(table: pa.Table, path: Path) -> None:
 
     Numbers are stored as differences; statistics are kept of the columns people filter by.
     """
-    lists = [f.name for f in SERPS if pa.types.is_list(f.type)]
+    lists = [
+        f.name for f in SERPS if pa.types.is_list(f.type) and pa.types.is_integer(f.type.value_type)
+    ]
     numbers = [f.name for f in SERPS if pa.types.is_integer(f.type)]
     columns = numbers + [f"{name}.list.element" for name in lists]
     pq.write_table(
@@ -67,13 +72,15 @@ def write_serps(table: pa.Table, path: Path) -> None:
     )  # between any two columns, and takes a third of the time with it
 
 
-def read_table(path: Path, name: str) -> pa.Table:
-    """Read the table ``name`` from its folder, checked against its schema."""
+def read_table(path: Path | str, name: str) -> pa.Table:
+    """Read the table ``name`` from its folder, checked against its checksum and its schema."""
     schema = TABLES[name]
-    read_manifest(path)
-    file = Path(path) / f"{name}.parquet"
-    if not file.exists():
+    path = Path(path)
+    manifest = read_manifest(path)
+    file = path / f"{name}.parquet"
+    if file.name not in manifest["files"] and not file.exists():
         raise LogevalError(f"{path}: there is no {name}.parquet here; is it a {name} folder?")
+    check_files(path, manifest, [file.name])
     table = pq.read_table(file)
     missing = [n for n in schema.names if n not in table.column_names]
     if missing:
@@ -81,66 +88,27 @@ def read_table(path: Path, name: str) -> pa.Table:
     return table.select(schema.names).cast(schema)
 
 
-def read_manifest(path: Path | str) -> Manifest:
-    """The manifest of a folder that a stage wrote."""
-    file = Path(path) / MANIFEST
-    if not file.exists():
-        remedy = "run the stage that makes it" if Path(path).exists() else "check the path"
-        raise LogevalError(f"{path}: there is no {MANIFEST} here; {remedy}")
-    try:
-        manifest: Manifest = json.loads(file.read_text())
-    except ValueError as error:
-        raise LogevalError(f"{file}: not a manifest ({error}); write the table again") from None
-    return manifest
-
-
-def manifest_of(
-    stage: str, arguments: Manifest, inputs: Iterable[Manifest], **more: Any
-) -> Manifest:
-    """A manifest: what made the table, from what, with which arguments."""
-    return {
-        "stage": stage,
-        "version": logeval.__version__,
-        "arguments": arguments,
-        "inputs": list(inputs),
-        **more,
-    }
-
-
-def same_work(path: Path, manifest: Manifest) -> bool:
-    """Whether ``path`` already holds what this manifest asks for."""
-    with contextlib.suppress(LogevalError):
-        found = read_manifest(path)
-        keys = ("stage", "version", "arguments", "inputs")
-        return all(found.get(key) == manifest[key] for key in keys)
-    return False
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 @contextlib.contextmanager
 def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
     """A folder to write into; its content appears in ``out`` by rename, or not at all.
 
-    Whatever else is in ``out`` (say, ``models/`` below a log) stays. The manifest is taken
-    away first and put in place last, so it vouches for the rest; if anything goes wrong on the
-    way, what was there before is put back. Without ``overwrite`` nothing that is there is
-    replaced.
+    Whatever else is in ``out`` (say, ``models/`` below a log) stays. The manifest is taken away
+    first and put in place last, so it vouches for the rest; if anything goes wrong on the way,
+    or the process is killed, what was there before is put back. Nothing is replaced that the
+    manifest in ``out`` does not list, for logeval did not write it; without ``overwrite``
+    nothing is replaced at all.
+
+    Only the manifest is flushed to the disk. If the machine dies and a file was not, its checksum
+    tells.
     """
-    out = Path(out).resolve()
-    if out.exists() and not out.is_dir():
-        raise LogevalError(f"{out}: is a file; name a folder for the output")
+    out = _resolved(Path(out))
     existed = out.exists()
     # inside an existing folder, which may be a file system of its own, else beside the new one
     home = out if existed else out.parent
     home.mkdir(parents=True, exist_ok=True)
-    _remove_stale(home, f".{out.name}.partial-")
-    staging = Path(tempfile.mkdtemp(prefix=f".{out.name}.partial-{_owner()}-", dir=home))
-    staging.chmod(0o755)
+    files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
+    staging = home / files.partial_name(out).name
+    staging.mkdir()
     try:
         yield staging
         if out.exists() != existed:
@@ -150,60 +118,81 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
         else:
             _replace_entries(staging, out, overwrite)
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        files.remove(staging)
+
+
+def _resolved(out: Path) -> Path:
+    try:
+        out = out.resolve(strict=False)
+        if out.exists() and not out.is_dir():
+            raise LogevalError(f"{out}: is a file; name a folder for the output")
+    except (OSError, RuntimeError) as error:  # a link that leads to itself
+        raise LogevalError(f"{out}: cannot be a folder for the output ({error})") from None
+    return out
 
 
 def _replace_entries(staging: Path, out: Path, overwrite: bool) -> None:
-    names = sorted((p.name for p in staging.iterdir()), key=lambda name: name == MANIFEST)
-    there = [name for name in names if (out / name).exists()]
-    if there and not overwrite:
+    new = sorted((p.name for p in staging.iterdir()), key=lambda name: name == MANIFEST)
+    old = _make_way(staging, out, new, overwrite)
+    waiting = staging / OLD
+    waiting.mkdir()
+    try:
+        for name in old:
+            (out / name).rename(waiting / name)
+        for name in new:
+            (staging / name).rename(out / name)
+    except BaseException:
+        _roll_back(staging, out)
+        raise
+    files.flush(out)
+
+
+def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool) -> list[str]:
+    """The entries of ``out`` that make way, the manifest first; an error if one must not."""
+    in_the_way = [name for name in new if (out / name).exists()]
+    if in_the_way and not overwrite:
         raise LogevalError(
-            f"{out / there[0]}: is there already; choose another folder, or --overwrite"
+            f"{out / in_the_way[0]}: is there already; choose another folder, or --overwrite"
         )
-    if (staging / MANIFEST).exists() and (out / MANIFEST).exists():
-        made, makes = (read_manifest(folder).get("stage") for folder in (out, staging))
+    ours = written_here(out)
+    if made := _stage_of(out):
+        makes = _stage_of(staging)
         if made != makes:
             raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
-    old = staging / ".old"
-    old.mkdir()
-    placed: list[str] = []
-    try:
-        for name in reversed(there):  # the manifest first
-            (out / name).rename(old / name)
-        for name in names:  # the manifest last
-            (staging / name).rename(out / name)
-            placed.append(name)
-    except BaseException:
-        for name in placed:
+    for name in in_the_way:
+        if foreign := _foreign(out / name, out, ours):
+            raise LogevalError(
+                f"{foreign[0]}: was not written by logeval, so it is not replaced; "
+                "move it away, or choose another folder"
+            )
+    entries = {Path(name).parts[0] for name in ours}
+    outdated = [
+        name
+        for name in entries.difference(in_the_way)
+        if (out / name).exists() and not _foreign(out / name, out, ours)
+    ]
+    return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
+
+
+def _stage_of(folder: Path) -> str | None:
+    with contextlib.suppress(LogevalError):
+        return str(read_manifest(folder)["stage"])
+    return None
+
+
+def _foreign(entry: Path, out: Path, ours: set[str]) -> list[Path]:
+    """The files of an entry that logeval did not write."""
+    held = [f for f in entry.rglob("*") if not f.is_dir()] if entry.is_dir() else [entry]
+    return sorted(f for f in held if f.relative_to(out).as_posix() not in ours)
+
+
+def _roll_back(staging: Path, out: Path) -> None:
+    """Put back what was being replaced when a process was stopped, the manifest last."""
+    waiting = staging / OLD
+    if not waiting.is_dir() or not (staging / MANIFEST).exists():
+        return  # nothing was moved yet, or everything is in place
+    for name in {Path(name).parts[0] for name in written_here(staging)} - {MANIFEST}:
+        if not (staging / name).exists():
             (out / name).rename(staging / name)
-        for kept in old.iterdir():
-            kept.rename(out / kept.name)
-        raise
-
-
-def _owner() -> str:
-    return f"{platform.node()}-{os.getpid()}"
-
-
-def _remove_stale(home: Path, prefix: str) -> None:
-    """Remove what processes of this machine that were killed left behind."""
-    for folder in home.glob(f"{glob.escape(prefix)}*"):
-        node, _, rest = folder.name.removeprefix(prefix).rpartition(f"{platform.node()}-")
-        pid = rest.partition("-")[0]
-        if not node and pid.isdigit() and not _alive(int(pid)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a folder."""
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    for entry in sorted(waiting.iterdir(), key=lambda entry: entry.name == MANIFEST):
+        entry.rename(out / entry.name)

@@ -52,7 +52,7 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
         "generate": None,
         "ingest": None,
         "fit-models": None,
-        "evaluate": "runs was 2, and is 3",
+        "evaluate": "4 of 12 runs are missing",
         "report": "evaluate runs before it",
     }
     run(more, quiet=True)
@@ -128,3 +128,36 @@ def test_the_demo_shows_the_four_headline_algorithms():
         ["make", "-n", "demo"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     assert "logeval run pipelines/demo.toml" in makefile.stdout
+
+
+def test_run_notices_what_was_done_to_its_output_by_hand(recipe, tmp_path):
+    first = run(read_recipe(recipe), quiet=True)
+    logeval.fit_models("out/log", "pbm", top_queries=1, seed=1, out="out/models", quiet=True)
+    found = reasons(run(read_recipe(recipe), dry_run=True))
+    assert found["fit-models"] == "top_queries was 1, and is 2"
+    again = run(read_recipe(recipe), quiet=True)
+    assert reasons(again)["evaluate"] is None, "an identical refit does not evaluate again"
+    assert again[3].out == first[3].out
+    assert len(logeval.read_models("out/models").queries) == 2
+
+    shard = next((tmp_path / "out" / "log" / "serps").iterdir())
+    damaged = bytearray(shard.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    shard.write_bytes(damaged)
+    with pytest.raises(logeval.LogevalError, match=r"is damaged .* logeval ingest"):
+        logeval.load("out/log").serps()
+    assert "is damaged" in reasons(run(read_recipe(recipe), dry_run=True))["ingest"]
+    assert reasons(run(read_recipe(recipe), quiet=True))["fit-models"] is None
+    shard.with_name("part-99999.parquet").write_bytes(shard.read_bytes())
+    with pytest.raises(logeval.LogevalError, match=r"part-99999.parquet: was not written by"):
+        logeval.load("out/log").serps()
+
+
+@pytest.mark.parametrize("name", ["recipe.toml", "log.tsv.gz", "log/serps/mine"])
+def test_a_recipe_never_overwrites_what_the_user_has(recipe, tmp_path, name):
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("precious")
+    with pytest.raises(logeval.LogevalError, match="was not written by logeval"):
+        run(read_recipe(recipe, ["out=."]), quiet=True)
+    assert file.read_text() == "precious"

@@ -67,6 +67,10 @@ class FitPlan:
         holdout = None if self.holdout is None else str(self.holdout)
         return {**vars(self), "queries": queries, "holdout": holdout, "options": dict(self.options)}
 
+    def manifest(self, log: Path) -> tables.Manifest:
+        """The manifest of the models that the plan makes of a log."""
+        return tables.manifest_of("fit-models", self.arguments(), [{"log": tables.identity(log)}])
+
     def patterns(self, log: Log) -> tuple[Patterns, Patterns | None]:
         """Training and held-out patterns of a log."""
         table = fold(
@@ -142,8 +146,7 @@ def fit_models(
         **options,
     )
     log = load(log)
-    inputs = [{"log": tables.checksum(log.path / tables.MANIFEST)}]
-    manifest = tables.manifest_of("fit-models", plan.arguments(), inputs)
+    manifest = plan.manifest(log.path)
     if out is not None and tables.same_work(Path(out), manifest):
         return read_models(out)
 

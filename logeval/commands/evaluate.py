@@ -239,10 +239,23 @@ def summary_text(runs: Runs) -> str:
         "of optimum": summary["share_of_optimum"].map("{:.2%}".format),
         "to the best": summary["difference"].map("{:+.1f}".format),
         "its 95% interval": _intervals(summary, "difference_low", "difference_high"),
-        "p (Holm)": summary["p"].map(lambda p: "" if p != p else f"{p:.4f}"),
+        "p": summary["p"].map(lambda p: "" if p != p else f"{p:.4f}"),
     }
     text: str = type(summary)(shown).to_string(index=False)
-    return text
+    return "\n".join([text, *_conclusions(summary), *(f"note: {c}" for c in runs.cautions())])
+
+
+def _conclusions(summary: pd.DataFrame) -> list[str]:
+    """Who cannot be told apart from the best, per simulator and track with several policies."""
+    found = []
+    panels = summary.groupby(["simulator", "track"])
+    for (simulator, track), part in panels:
+        best = part[part["in_best_set"]]["policy"].tolist()
+        where = f" on {simulator} ({track})" if len(panels) > 1 else ""
+        if part["p"].notna().any():
+            kind = "cannot be told apart" if len(best) > 1 else "differs from all others"
+            found.append(f"best{where}: {', '.join(best)} ({kind}, familywise level 5%)")
+    return found
 
 
 def relative_text(runs: Runs) -> str:

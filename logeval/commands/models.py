@@ -164,9 +164,11 @@ def compare_models(
     )
     _show(comparison, as_json)
     if out is not None:
+        from logeval.reports.figures import save_figure
         from logeval.reports.model_figures import plot_perplexity
 
-        plot_perplexity(comparison.table).figure.savefig(out / "perplexity.png", dpi=150)  # type: ignore[union-attr]
+        axes: Any = plot_perplexity(comparison.table)
+        save_figure(axes.figure, out / "perplexity.png")
         print(f"{out}: quality.parquet, perplexity.png", file=sys.stderr)
 
 
@@ -245,7 +247,7 @@ def plot_models(
     Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
     """
     from logeval.clicks.collection import read_models
-    from logeval.reports.log_figures import save_figure
+    from logeval.reports.figures import save_figure
     from logeval.reports.style import styled
 
     with styled(style):

@@ -9,14 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from logeval import __version__
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Experiment, checkpoints_of, run_unit
 from logeval.evaluation.hardness import hardness_of
-from logeval.evaluation.matching import in_tracks, users_of
+from logeval.evaluation.matching import Users, in_tracks, users_of
 from logeval.evaluation.results import Runs
-from logeval.evaluation.store import Store, select
+from logeval.evaluation.store import Store, keys_of, select
 from logeval.policies.registry import PolicySpec, parse_policies
-from logeval.tables import RUNS
+from logeval.tables import RUNS, read_manifest, read_table
 from logeval.tracks.registry import TRACKS
 from logeval.work import run_tasks
 
@@ -51,26 +52,14 @@ def evaluate(
     pseudocode in plain NumPy instead of the kernels: slowly, with the same regret (TS: the same
     in distribution).
     """
-    if runs < 1:
-        raise LogevalError(f"runs={runs}: there must be at least one")
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
     parsed = parse_policies(policies, reference)
     if workers > 1 or scheduler is not None:
         _check_importable(parsed)
     users = users_of(models, problem, positions, reward, queries)
-    specs = in_tracks(parsed, track, users.track)
-    tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
-    problems = [p for name in tracks for p in users.problems(name)]
-    experiment = Experiment(
-        problems=tuple(problems),
-        policies=tuple(specs),
-        runs=runs,
-        checkpoints=checkpoints_of(horizon, checkpoints),
-        seed=seed,
-    )
-    if not experiment.policies:
-        raise LogevalError("there is no policy to evaluate; name one with --policy")
+    experiment = _experiment(users, parsed, track, horizon, runs, checkpoints, seed)
+    problems, specs = experiment.problems, experiment.policies
     store = Store(out) if out is not None else None
     if store is not None:
         settings = {
@@ -100,6 +89,60 @@ def evaluate(
     store.add_hardness(hardness)
     rows = select(store.rows(), experiment.keys())
     return Runs(rows, seed, store.folder, hardness, users.notes())
+
+
+def missing_runs(
+    out: Path,
+    models: Path,
+    *,
+    policies: Sequence[str | type],
+    horizon: int,
+    runs: int,
+    track: str | None,
+    positions: int | None,
+    queries: Sequence[str] | None,
+    reward: str | None,
+    seed: int,
+    checkpoints: int | Sequence[int] | None,
+    reference: bool = False,
+) -> str | None:
+    """Why ``out`` does not hold all runs that ``evaluate`` would make; None if it does."""
+    if not (out / "runs.parquet").exists():
+        return "there is no output yet"
+    users = users_of(models, None, positions, reward, queries)
+    parsed = parse_policies(policies, reference)
+    asked = set(_experiment(users, parsed, track, horizon, runs, checkpoints, seed).keys())
+    try:
+        if (made_by := read_manifest(out)["version"]) != __version__:
+            return f"it was made by logeval {made_by}"
+        missing = asked - keys_of(read_table(out, "runs"))
+    except LogevalError as error:
+        return str(error).partition(";")[0]
+    return f"{len(missing)} of {len(asked)} runs are missing" if missing else None
+
+
+def _experiment(
+    users: Users,
+    policies: Sequence[PolicySpec],
+    track: str | None,
+    horizon: int,
+    runs: int,
+    checkpoints: int | Sequence[int] | None,
+    seed: int,
+) -> Experiment:
+    if runs < 1:
+        raise LogevalError(f"runs={runs}: there must be at least one")
+    specs = in_tracks(policies, track, users.track)
+    if not specs:
+        raise LogevalError("there is no policy to evaluate; name one with --policy")
+    tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
+    return Experiment(
+        problems=tuple(p for name in tracks for p in users.problems(name)),
+        policies=tuple(specs),
+        runs=runs,
+        checkpoints=checkpoints_of(horizon, checkpoints),
+        seed=seed,
+    )
 
 
 def _check_importable(policies: Sequence[PolicySpec]) -> None:

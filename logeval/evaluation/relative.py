@@ -20,26 +20,26 @@ from logeval.tracks.track import Reward
 KEYS = ["simulator", "track", "policy"]
 
 
-def relative(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def relative(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per simulator, track, policy and reward at one step, the smallest share first.
 
-    ``relative_regret`` with its 95% bootstrap interval (``low``, ``high``).
+    ``relative_regret`` with its 95% interval (``low``, ``high``).
     """
     found = []
     for keys, part in rows.groupby(KEYS):
         for reward in _rewards(part):
-            value, low, high = _shares(part, reward, seed, resamples=2000)
+            value, low, high = _shares(part, reward)
             found.append((*keys, reward.name, value[0], low[0], high[0]))
     table = pd.DataFrame(found, columns=[*KEYS, "reward", "relative_regret", "low", "high"])
     return table.sort_values(["simulator", "relative_regret"], kind="stable", ignore_index=True)
 
 
-def relative_curves(rows: pd.DataFrame, seed: int = 0) -> dict[tuple[str, str], pd.DataFrame]:
+def relative_curves(rows: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """Per policy and reward: t, relative_regret, low, high; of the rows of one simulator."""
     curves = {}
     for keys, part in rows.groupby(KEYS):
         for reward in _rewards(part):
-            value, low, high = _shares(part, reward, seed, resamples=500)
+            value, low, high = _shares(part, reward)
             curves[str(keys[2]), reward.name] = pd.DataFrame(
                 {"t": np.unique(part["t"]), "relative_regret": value, "low": low, "high": high}
             )
@@ -52,16 +52,7 @@ def _rewards(rows: pd.DataFrame) -> list[Reward]:
     return [reward for reward in rewards if rows[reward.regret].notna().all()]
 
 
-def _shares(
-    rows: pd.DataFrame, reward: Reward, seed: int, resamples: int
-) -> tuple[Floats, Floats, Floats]:
+def _shares(rows: pd.DataFrame, reward: Reward) -> tuple[Floats, Floats, Floats]:
     """Mean regret over mean optimal reward at each t, and the interval of the share."""
-    x = np.stack([by_step(rows, c) for c in (reward.regret, reward.optimal)], axis=-1)
-    mean = statistics.mean(x)
-    boot = statistics.bootstrap_means(x, resamples=resamples, seed=seed)
-    low, high = statistics.interval(_share(boot))
-    return _share(mean), low, high
-
-
-def _share(x: Floats) -> Floats:
-    return np.divide(x[..., 0], x[..., 1], out=np.zeros(x.shape[:-1]), where=x[..., 1] > 0.0)
+    share, low, high = statistics.ratio(by_step(rows, reward.regret), by_step(rows, reward.optimal))
+    return share, low, np.minimum(high, 1.0)

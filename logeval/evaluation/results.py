@@ -14,15 +14,14 @@ import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
 from logeval.evaluation import relative, statistics
-from logeval.evaluation.paired import by_policy, by_step
+from logeval.evaluation.paired import by_step
 from logeval.evaluation.store import horizon_of, sorted_rows
+from logeval.evaluation.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
 from logeval.tables import HARDNESS, read_manifest, read_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-ORACLE = "Oracle"
 
 
 class Panel(NamedTuple):
@@ -92,56 +91,51 @@ class Runs:
 
         ``regret`` with its 95% interval (``low``, ``high``) and the papers' standard error
         (``stderr``), ``relative_regret`` (of the optimal reward), ``share_of_optimum`` (reward
-        earned, of the optimal), ``optimal_steps`` (share of steps without regret), and against
-        the best policy, the Oracle aside: ``difference`` with its interval, and ``p``,
-        corrected after Holm.
+        earned, of the optimal), ``optimal_steps`` (share of steps without regret). Against the
+        best policy of the same simulator and track, the Oracle aside: ``difference`` with its
+        simultaneous interval, ``p``, corrected for all pairs of policies, and ``in_best_set``,
+        whether it cannot be told apart from the best. ``best_on`` is the number of ``queries``
+        on which its mean is the smallest (ties count for all), ``replicas`` what the numbers are
+        taken from, and ``missing`` how many this policy lacks.
         """
-        rows = self._table
-        rows = rows[rows["t"] == (t or self.horizon)]
-        parts = [self._summary_of(part) for _, part in rows.groupby(["simulator", "track"])]
-        return pd.concat(parts, ignore_index=True)
+        found = pd.concat([summary(rows) for _, rows in self._at(t)], ignore_index=True)
+        found.attrs["cautions"] = self.cautions(t)
+        return found
 
-    def _summary_of(self, rows: pd.DataFrame) -> pd.DataFrame:
-        policies, x = by_policy(rows, "regret")
-        regret = statistics.mean(x)
-        boot = statistics.bootstrap_means(x, seed=self.seed)
-        low, high = statistics.interval(boot)
-        candidates = [i for i, p in enumerate(policies) if p != ORACLE] or [0]
-        best = min(candidates, key=lambda i: regret[i])
-        diff_low, diff_high = statistics.interval(boot - boot[:, [best]])
-        p = [
-            statistics.sign_flip_p(x[:, :, i] - x[:, :, best], self.seed)
-            if i in candidates and i != best
-            else np.nan
-            for i in range(len(policies))
-        ]
-        optimal = statistics.mean(by_policy(rows, "optimal_reward")[1])
-        summary = pd.DataFrame(
-            {
-                "simulator": rows["simulator"].iloc[0],
-                "track": rows["track"].iloc[0],
-                "policy": policies,
-                "regret": regret,
-                "low": low,
-                "high": high,
-                "stderr": [statistics.standard_error(x[:, :, i]) for i in range(len(policies))],
-                "relative_regret": regret / np.where(optimal > 0, optimal, np.inf),
-                "share_of_optimum": statistics.mean(by_policy(rows, "reward")[1])
-                / np.where(optimal > 0, optimal, np.inf),
-                "optimal_steps": statistics.mean(by_policy(rows, "optimal_steps")[1])
-                / rows["t"].iloc[0],
-                "difference": regret - regret[best],
-                "difference_low": diff_low,
-                "difference_high": diff_high,
-                "p": statistics.holm(np.array(p)),
-            }
-        )
-        return summary.sort_values("regret", kind="stable")
+    def pairs(self, t: int | None = None) -> pd.DataFrame:
+        """All pairs of policies, the Oracle aside, per simulator and track at step t.
+
+        ``difference`` is regret of the ``worse`` minus regret of the ``better``, with its
+        simultaneous 95% interval (``low``, ``high``) and ``p``, corrected for all pairs;
+        ``ratio``, ``ratio_low``, ``ratio_high`` and ``ratio_p`` are the same for the geometric mean
+        over queries of regret of the worse over regret of the better (nan with one query).
+        ``queries_better`` says on how many of the ``queries`` the order is the same.
+        """
+        return pd.concat([pairs(rows) for _, rows in self._at(t)], ignore_index=True)
+
+    def cautions(self, t: int | None = None) -> list[str]:
+        """What limits the conclusions: few or single queries, missing replicas."""
+        found = []
+        several = len(self.panels()) > 1
+        for panel, rows in self._at(t):
+            where = f"{self.title(panel)}: " if several else ""
+            found += [where + caution for caution in cautions(rows)]
+        return found
 
     def relative(self, t: int | None = None) -> pd.DataFrame:
         """All tracks on one axis: see ``logeval.evaluation.relative`` (default: at the horizon)."""
-        rows = self._table
-        return relative.relative(rows[rows["t"] == (t or self.horizon)], self.seed)
+        return relative.relative(pd.concat([rows for _, rows in self._at(t)]))
+
+    def _at(self, t: int | None) -> list[tuple[Panel, pd.DataFrame]]:
+        """The rows of each panel at step t."""
+        t = self.horizon if t is None else t
+        rows = self._table[self._table["t"] == t]
+        if rows.empty:
+            known = np.unique(self._table["t"])
+            near = known[np.abs(known - t).argmin()]
+            raise LogevalError(f"step {t} was not recorded; the nearest that was is {near}")
+        parts = rows.groupby(["simulator", "track"])
+        return [(Panel(*map(str, key)), part) for key, part in parts]
 
     def hardness(self) -> pd.DataFrame:
         """mu, p_max, gamma and Theorem 1's bound of each query of the rank-1 track."""
@@ -192,10 +186,7 @@ class Runs:
             raise LogevalError(f"there are no runs of {simulator} {query or ''}; there are {known}")
         if len(tracks := sorted(set(rows["track"]))) > 1:
             raise LogevalError(f"{simulator} was run in the tracks {', '.join(tracks)}; name one")
-        return {
-            str(policy): _curve(part, self.seed)
-            for policy, part in rows.groupby("policy", sort=True)
-        }
+        return {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
 
     def plot_regret(self, **options: Any) -> Axes | np.ndarray:
         """Cumulative regret over time; options of ``reports.regret_figures.plot_regret``."""
@@ -204,8 +195,8 @@ class Runs:
         return plot_regret(self, **options)
 
 
-def _curve(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
+def _curve(rows: pd.DataFrame) -> pd.DataFrame:
     x = by_step(rows, "regret")
-    low, high = statistics.interval(statistics.bootstrap_means(x, resamples=500, seed=seed))
+    low, high = statistics.interval(x)
     steps = np.unique(rows["t"])
     return pd.DataFrame({"t": steps, "regret": statistics.mean(x), "low": low, "high": high})

@@ -1,57 +1,33 @@
-"""What the numbers of a runs table are worth: intervals, standard errors, paired tests.
+"""What the numbers of a runs table are worth: means, standard errors, intervals.
 
 The samples are arrays (Q, N, ...): Q queries, N runs each, padded with nan where a query has
-fewer. A mean is over queries of the mean over runs. ``docs/statistics.md`` says how to read
-the results.
+fewer. A mean is over queries of the mean over runs. The independent units are the queries, or
+the runs of a single one. ``docs/statistics.md`` says how to read the results and how often the
+intervals hold; ``evaluation.comparisons`` compares policies.
 """
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
+from scipy.special import stdtrit
 
 from logeval.arrays import Floats
-from logeval.seeds import generator
 
-RESAMPLES = 2000
-FLIPS = 9999
-EXACT = 12  # with at most this many differences, all sign flips are tried
+LEVEL = 0.95
+SKEWNESS = 5.0  # of positive samples, in units of s / mean; see ``skewed_interval``
+
+
+def units(x: Floats) -> Floats:
+    """The independent values (n, ...): means of queries, or the runs of a single query."""
+    if len(x) > 1:
+        return np.nanmean(x, axis=1)
+    runs = x[0]
+    return runs[~np.isnan(runs.reshape(len(runs), -1)).any(axis=1)]
 
 
 def mean(x: Floats) -> Floats:
     """Mean over queries of the mean over runs."""
     return np.nanmean(x, axis=1).mean(axis=0)
-
-
-def bootstrap_means(x: Floats, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-    """Means of resampled data (resamples, ...): queries with replacement, then runs in each.
-
-    With one query only its runs are resampled.
-    """
-    rng = generator(seed, "bootstrap")
-    Q, N = x.shape[:2]
-    n_runs = N - np.isnan(x.reshape(Q, N, -1)[:, :, 0]).sum(axis=1)
-    means = np.empty((resamples, *x.shape[2:]))
-    for b in range(resamples):
-        q = np.asarray(rng.integers(Q, size=Q))
-        n = n_runs[q].reshape(Q, 1)
-        runs = (rng.random((Q, N)) * n).astype(int)
-        counted = np.arange(N) < n
-        drawn = x[q[:, None], runs]
-        if counted.all():
-            means[b] = drawn.mean(axis=(0, 1))
-        else:
-            drawn[~counted] = np.nan
-            means[b] = mean(drawn)
-    return means
-
-
-def interval(means: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Percentile interval of bootstrap means."""
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
-    return low, high
 
 
 def standard_error(x: Floats) -> float:
@@ -60,29 +36,65 @@ def standard_error(x: Floats) -> float:
     return float(by_run.std(ddof=1) / np.sqrt(len(by_run))) if len(by_run) > 1 else np.nan
 
 
-def sign_flip_p(difference: Floats, seed: int = 0) -> float:
-    """Two-sided p-value of "the paired differences are symmetric around 0" (Q, N).
+def interval(x: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
+    """Interval of the mean of samples (Q, N, ...), for each of the other axes; nan with one unit.
 
-    The independent differences are the means of the queries, or the runs of a single query.
-    Their signs are flipped in all ways, or in 9999 random ones when they are many.
+    Student's where some unit is negative, that of ``skewed_interval`` elsewhere.
     """
-    d = np.nanmean(difference, axis=1) if len(difference) > 1 else difference[0]
-    d = d[~np.isnan(d)]
-    observed = abs(d.sum()) * (1.0 - 1e-12)
-    if len(d) <= EXACT:
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(d))))
-        return float((np.abs(signs @ d) >= observed).mean())
-    rng = generator(seed, "sign flips")
-    signs = rng.choice((-1.0, 1.0), size=(FLIPS, len(d)))
-    return float((1 + (np.abs(signs @ d) >= observed).sum()) / (1 + FLIPS))
+    u = units(x)
+    n = len(u)
+    m = u.mean(axis=0)
+    if n < 2:
+        return np.full_like(m, np.nan), np.full_like(m, np.nan)
+    se = u.std(axis=0, ddof=1) / np.sqrt(n)
+    low, high = skewed_interval(m, se, n, level)
+    negative = (u < 0.0).any(axis=0)
+    c = t_quantile(n, level)
+    return np.where(negative, m - c * se, low), np.where(negative, m + c * se, high)
 
 
-def holm(p: Floats) -> Floats:
-    """Holm's correction of several p-values; nan stays out of it."""
-    corrected = np.full(len(p), np.nan)
-    tested = np.flatnonzero(~np.isnan(p))
-    largest = 0.0
-    for rank, i in enumerate(tested[np.argsort(p[tested], kind="stable")]):
-        largest = max(largest, min(1.0, (len(tested) - rank) * p[i]))
-        corrected[i] = largest
-    return corrected
+def ratio(x: Floats, y: Floats, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
+    """Mean of x over mean of y, with its interval; all are samples (Q, N, ...), none negative.
+
+    The standard error is that of the linearised ratio: with R = mean x / mean y it is the standard
+    error of the mean of x - R y, over mean y. Where mean y is 0, so is the ratio.
+    """
+    u, v = units(x), units(y)
+    n = len(u)
+    m = v.mean(axis=0)
+    m = np.where(m > 0.0, m, np.inf)
+    R = u.mean(axis=0) / m
+    if n < 2:
+        return R, np.full_like(R, np.nan), np.full_like(R, np.nan)
+    se = (u - R * v).std(axis=0, ddof=1) / np.sqrt(n) / m
+    return R, *skewed_interval(R, se, n, level)
+
+
+def skewed_interval(m: Floats, se: Floats, n: int, level: float = LEVEL) -> tuple[Floats, Floats]:
+    """Interval of a positive mean m with standard error se from n units that are skewed.
+
+    With r = se / m and Student's quantile c at n - 1 degrees of freedom:
+
+        low  = m exp(-c r)                                 the interval of log m, back
+        high = m (1 + c r + SKEWNESS (2 c^2 + 1) r^2 / 6)  Cornish and Fisher's expansion
+
+    The upper end is Student's, corrected for skewness g of the units: the quantile of the
+    t-statistic moves by g (2 c^2 + 1) / (6 sqrt n) (Johnson 1978; Hall 1992, "On the removal of
+    skewness by transformation"). A few units do not tell g, but of positive ones the coefficient
+    of variation does: g is 2 s/m for gamma variables and 3 s/m + (s/m)^3 for log-normal ones, and
+    a little more makes up for s/m itself being estimated too low. SKEWNESS was chosen from
+    2 ... 6 by ``benchmarks/error_rates.py`` on other seeds than those of its tables.
+    """
+    c = t_quantile(n, level)
+    r = np.divide(se, m, out=np.zeros_like(m, dtype=np.float64), where=m > 0.0)
+    return m * np.exp(-c * r), m * (1.0 + c * r) + m * r * skew_term(n, level) * r
+
+
+def skew_term(n: int, level: float = LEVEL) -> float:
+    """What skewness adds to an upper end, in units of se * (se / m)."""
+    return SKEWNESS * (2.0 * t_quantile(n, level) ** 2 + 1.0) / 6.0
+
+
+def t_quantile(n: int, level: float = LEVEL) -> float:
+    """Student's two-sided quantile for n units."""
+    return float(stdtrit(n - 1, 0.5 + level / 2.0))

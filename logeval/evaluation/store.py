@@ -1,16 +1,21 @@
 """The folder of a runs table, filled unit by unit.
 
 ``manifest.json`` comes first and says what the folder is for: settings that differ are refused.
-Finished units are moved into ``units/`` whole. When all are there they are merged, sorted, into
-``runs.parquet``, whose bytes therefore do not depend on how the work was cut or interrupted.
+Finished units are moved into ``units/`` whole; the name of a unit holds the checksum of its bytes
+and of the settings that it was made with, and one that does not agree is computed again. When all
+are there they are merged, sorted, into ``runs.parquet``, whose bytes therefore do not depend on
+how the work was cut or interrupted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-from collections.abc import Sequence
+import json
+import re
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +23,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logeval import tables
+from logeval import files, manifests, tables
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Key
 from logeval.evaluation.hardness import united
 from logeval.tables import RUNS
 from logeval.tracks.track import Problem
 
-OURS = ("units", ".manifest")  # what a run that was killed at its very start leaves behind
+OURS = ("units", manifests.MARKER)  # what a run that was killed at its very start leaves behind
 # of the manifest, by value: these are compared one by one, or may differ
 NOT_COMPARED = ("arguments", "problems", "inputs", "models_folder", "own_policies", "notes")
+BY_SIMULATOR = ("rewards", "positions")  # settings
+UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
+TABLES = ("runs.parquet", "hardness.parquet")
 KEY = ("simulator", "track", "policy", "query", "run")
 
 
@@ -38,6 +46,7 @@ class Store:
         self.folder = Path(folder)
         self.units = self.folder / "units"
         self.file = self.folder / "runs.parquet"
+        self.manifest: tables.Manifest = {}
 
     def open(
         self,
@@ -55,26 +64,63 @@ class Store:
         manifest["models_folder"] = models_folder
         manifest["own_policies"] = sources or {}  # checksums of their source
         manifest["notes"] = list(notes)
-        if (self.folder / tables.MANIFEST).exists():
-            found = tables.read_manifest(self.folder)
+        found = self._found()
+        if found:
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
             manifest["own_policies"] = {**found.get("own_policies", {}), **(sources or {})}
             manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
-            for key in ("rewards", "positions"):
+            for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
-        elif self.folder.exists() and any(p.name not in OURS for p in self.folder.iterdir()):
-            raise LogevalError(
-                f"{self.folder}: holds other files; name a new folder for the output"
-            )
         self.units.mkdir(parents=True, exist_ok=True)
-        for partial in self.folder.glob("**/*.partial"):
-            partial.unlink()
-        staging = self.folder / ".manifest"
-        staging.mkdir(exist_ok=True)
-        tables.write_manifest(staging, manifest)
-        os.replace(staging / tables.MANIFEST, self.folder / tables.MANIFEST)
-        staging.rmdir()
+        self.manifest = manifest
+        self._vouch(self._whole_tables(found))
+
+    def _found(self) -> tables.Manifest | None:
+        """The manifest that is there; a damaged one is set aside with the table it vouched for."""
+        if not (self.folder / tables.MANIFEST).exists():
+            others = self.folder.iterdir() if self.folder.exists() else []
+            if any(p.name not in OURS and files.PARTIAL not in p.name for p in others):
+                raise LogevalError(
+                    f"{self.folder}: holds other files; name a new folder for the output"
+                )
+            return None
+        try:
+            return tables.read_manifest(self.folder)
+        except LogevalError:
+            if not manifests.written_here(self.folder):
+                raise
+            for name in (tables.MANIFEST, *TABLES):
+                self._set_aside(self.folder / name)
+            return None
+
+    def _whole_tables(self, found: tables.Manifest | None) -> dict[str, tables.Manifest]:
+        """The records of the merged tables; a damaged one is set aside, and computed again."""
+        if found is None:
+            return {}
+        records = {}
+        for name in TABLES:
+            file = self.folder / name
+            if not file.exists():
+                continue
+            record = _record(file)
+            known = [found.get(key, {}).get(name) for key in ("files", "replaced")]
+            if record in known:
+                records[name] = record
+            else:
+                self._set_aside(file)
+        return records
+
+    def _set_aside(self, file: Path) -> None:
+        if file.exists():
+            aside = file.with_name(f"{file.name}.damaged")
+            print(f"{file}: is damaged, kept as {aside.name}; made again", file=sys.stderr)
+            file.replace(aside)
+
+    def _vouch(self, records: dict[str, tables.Manifest], **replaced: tables.Manifest) -> None:
+        """Write the manifest; until a new table is in place, the old one counts as well."""
+        self.manifest = {**self.manifest, "files": records, "replaced": replaced}
+        manifests.write_records(self.folder, self.manifest)
 
     def _refuse_differences(self, found: dict[str, Any], asked: dict[str, Any]) -> None:
         if found.get("stage") != "evaluate":
@@ -107,22 +153,24 @@ class Store:
 
     def done(self) -> set[Key]:
         """The replicas whose rows are here."""
-        done: set[Key] = set()
-        for file in self._files():
-            done |= _keys(pq.read_table(file, columns=list(KEY)))
-        return done
+        return {key for rows in self._parts() for key in keys_of(rows)}
 
     def add(self, rows: pa.Table) -> None:
         """Keep the rows of a finished unit."""
-        digest = hashlib.sha256(str(sorted(_keys(rows))).encode()).hexdigest()[:16]
-        _write(rows, self.units / f"{digest}.parquet")
+        sink = pa.BufferOutputStream()
+        tables.write_parquet(rows, sink)
+        content = sink.getvalue().to_pybytes()
+        name = f"{self._settings_of(rows)}-{zlib.crc32(content):08x}.parquet"
+        with files.replacing(self.units / name) as partial:
+            partial.write_bytes(content)
 
     def merge(self) -> None:
-        """Move all units into the runs table."""
-        if any(self.units.glob("*.parquet")):
-            _write(self.rows(), self.file)
-        for unit in self.units.glob("*.parquet"):
-            unit.unlink()
+        """Move all units into the runs table; those that were read are removed, and no others."""
+        units = dict(self._units())
+        if units:
+            self._replace("runs.parquet", _united([*self._merged(), *units.values()]))
+        for unit in units:
+            unit.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # another process may be adding to it
             self.units.rmdir()
 
@@ -131,22 +179,68 @@ class Store:
         file = self.folder / "hardness.parquet"
         old = pq.read_table(file) if file.exists() else hardness.slice(0, 0)
         if hardness.num_rows:
-            _write(united(old, hardness), file)
+            self._replace(file.name, united(old, hardness))
+
+    def _replace(self, name: str, rows: pa.Table) -> None:
+        """Put a merged table in place; the manifest vouches for the old one until then."""
+        with files.replacing(self.folder / name) as partial:
+            tables.write_parquet(rows, partial)
+            records = dict(self.manifest["files"])
+            old = {name: records[name]} if name in records else {}
+            record = {**manifests.record(partial), "rows": rows.num_rows}
+            self._vouch({**records, name: record}, **old)
+        self._vouch({**records, name: record})
 
     def rows(self) -> pa.Table:
         """All rows, sorted."""
-        parts, seen = [RUNS.empty_table()], set[Key]()
-        for file in self._files():
-            part = pq.read_table(file)
-            keys = _keys(part)
-            # a unit that was merged before may have been left behind by a crash
-            parts.append((part if not keys & seen else select(part, list(keys - seen))).cast(RUNS))
-            seen |= keys
-        return sorted_rows(pa.concat_tables(parts))
+        return _united(self._parts())
 
-    def _files(self) -> list[Path]:
-        merged = [self.file] if self.file.exists() else []
-        return merged + [unit for unit in sorted(self.units.glob("*.parquet")) if _whole(unit)]
+    def _parts(self) -> list[pa.Table]:
+        return [*self._merged(), *dict(self._units()).values()]
+
+    def _merged(self) -> list[pa.Table]:
+        return [pq.read_table(self.file)] if self.file.exists() else []
+
+    def _units(self) -> Iterator[tuple[Path, pa.Table]]:
+        """The units that are whole and belong to these settings."""
+        for unit in sorted(self.units.glob("*.parquet")):
+            name = UNIT.fullmatch(unit.name)
+            if not name:
+                continue  # not ours
+            content = unit.read_bytes()
+            if f"{zlib.crc32(content):08x}" != name["crc"]:
+                unit.unlink()  # cut short by a crash of the machine, or damaged: computed again
+                continue
+            rows = pq.read_table(pa.BufferReader(content))
+            if self._settings_of(rows) == name["settings"]:
+                yield unit, rows
+
+    def _settings_of(self, rows: pa.Table) -> str:
+        """What a unit was made with (replicas, settings, models, code of the policy), hashed."""
+        keys = sorted(keys_of(rows))
+        names = {f"{simulator} {query} ({track})" for simulator, track, _, query, _ in keys}
+        simulators = {f"{simulator} ({track})" for simulator, track, *_ in keys}
+        arguments, policies = self.manifest["arguments"], {key[2] for key in keys}
+        made_with = [
+            self.manifest["version"],
+            [arguments[key] for key in ("horizon", "seed", "checkpoints")],
+            [[arguments[key].get(name) for name in sorted(simulators)] for key in BY_SIMULATOR],
+            [self.manifest["problems"].get(name) for name in sorted(names)],
+            [self.manifest["own_policies"].get(name) for name in sorted(policies)],
+            keys,
+        ]
+        return hashlib.sha256(json.dumps(made_with).encode()).hexdigest()[:16]
+
+
+def _united(parts: Sequence[pa.Table]) -> pa.Table:
+    """The rows of several tables, sorted, each replica once."""
+    kept, seen = [RUNS.empty_table()], set[Key]()
+    for part in parts:
+        keys = keys_of(part)
+        # a unit that was merged before may have been left behind by a crash
+        kept.append((part if not keys & seen else select(part, list(keys - seen))).cast(RUNS))
+        seen |= keys
+    return sorted_rows(pa.concat_tables(kept))
 
 
 def _agree(have: Any, want: Any) -> bool:
@@ -168,27 +262,18 @@ def select(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
     return rows.filter(pa.array([key in wanted for key in zip(*columns, strict=True)], pa.bool_()))
 
 
-def _keys(rows: pa.Table) -> set[Key]:
+def keys_of(rows: pa.Table) -> set[Key]:
+    """The replicas that a table has rows of."""
     keys = rows.group_by(list(KEY)).aggregate([])
     return set(zip(*(keys[name].to_pylist() for name in KEY), strict=True))
 
 
-def _write(rows: pa.Table, file: Path) -> None:
-    partial = file.with_suffix(".partial")
-    tables.write_parquet(rows, partial)
-    with open(partial, "rb") as written:
-        os.fsync(written.fileno())
-    os.replace(partial, file)
-
-
-def _whole(unit: Path) -> bool:
-    """Whether a unit can be read; one that a crash of the machine cut short is computed again."""
+def _record(file: Path) -> tables.Manifest:
+    """What the manifest says of a merged table; a damaged one has no rows."""
     try:
-        pq.read_metadata(unit)
-    except (pa.ArrowInvalid, OSError):
-        unit.unlink(missing_ok=True)
-        return False
-    return True
+        return manifests.record(file)
+    except (pa.ArrowException, OSError):
+        return {}
 
 
 def horizon_of(rows: pa.Table) -> int:

@@ -6,6 +6,7 @@ one block of whole sessions becomes one file, whatever the number of workers.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -85,18 +86,14 @@ def ingest(
     """
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     out = Path(out)
-    check_format(format)
     n_workers = workers or min(os.cpu_count() or 1, MAX_WORKERS)
     if not 1 <= n_workers <= MAX_WORKERS:
         raise LogevalError(f"{n_workers} workers: choose 1 to {MAX_WORKERS}")
     _check_readable(paths)
-    if column_map and format == "auto":
-        format = TABLE
-    if column_map and format != TABLE:
-        raise LogevalError(f"--map is for tables; a log in format {format} has no columns")
-    arguments = {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
+    arguments = _arguments(format, max_bad, column_map)
+    format = arguments["format"]
     if (out / tables.MANIFEST).exists() and not overwrite:
-        if not any(map(_is_stream, paths)) and _same(out, paths, arguments):
+        if not any(map(_is_stream, paths)) and why(paths, out, **arguments) is None:
             _say(f"{out}: up to date, made from the same input; nothing to do", quiet)
             return load(out)
         raise LogevalError(
@@ -230,12 +227,32 @@ def _check_readable(paths: Sequence[str | Path]) -> None:
         raise LogevalError(f"{', '.join(folders)}: is a folder; name the files in it")
 
 
-def _same(out: Path, paths: Sequence[str | Path], arguments: tables.Manifest) -> bool:
-    found = tables.read_manifest(out).get("inputs", [])
-    if [i.get("bytes") for i in found] != [Path(p).stat().st_size for p in paths]:
-        return False
-    inputs = [_identity(p) for p in paths]
-    return tables.same_work(out, tables.manifest_of("ingest", arguments, inputs))
+def why(
+    sources: Sequence[str | Path],
+    out: Path,
+    *,
+    format: str,
+    max_bad: float,
+    column_map: dict[str, str] | None,
+) -> str | None:
+    """Why ``out`` is not what ``ingest`` makes of these files; None if it is."""
+    _check_readable(sources)
+    arguments = _arguments(format, max_bad, column_map)
+    with contextlib.suppress(LogevalError):  # the size of a file is quicker than its checksum
+        found = tables.read_manifest(out)["inputs"]
+        if [i.get("bytes") for i in found] != [Path(s).stat().st_size for s in sources]:
+            return "its input has changed"
+    inputs = [_identity(s) for s in sources] if (out / tables.MANIFEST).exists() else []
+    return tables.why(out, tables.manifest_of("ingest", arguments, inputs))
+
+
+def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -> tables.Manifest:
+    check_format(format)
+    if column_map and format == "auto":
+        format = TABLE
+    if column_map and format != TABLE:
+        raise LogevalError(f"--map is for tables; a log in format {format} has no columns")
+    return {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
 
 
 def _identity(path: str | Path) -> tables.Manifest:

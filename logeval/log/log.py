@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +41,12 @@ class Log:
         counts: dict[str, int] = self.manifest["counts"]
         return counts
 
-    @property
+    @cached_property
     def files(self) -> list[Path]:
-        """The Parquet files of the SERPs, in the order of the log."""
-        return sorted((self.path / "serps").glob("*.parquet"))
+        """The Parquet files of the SERPs, in the order of the log; checked when first asked for."""
+        names = sorted(name for name in self.manifest["files"] if name.startswith("serps/"))
+        tables.check_files(self.path, self.manifest, names)
+        return [self.path / name for name in names]
 
     @contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -54,10 +57,10 @@ class Log:
             try:
                 connection.execute("SET preserve_insertion_order = false")
                 files = ", ".join(_quoted(file) for file in self.files)
-                connection.execute(
-                    "CREATE VIEW serps AS SELECT * FROM "
-                    f"read_parquet([{files}], hive_partitioning = false)"
-                )
+                source = f"read_parquet([{files}], hive_partitioning = false)"
+                there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
+                new = "" if "propensities" in there else ", NULL::DOUBLE[] AS propensities"
+                connection.execute(f"CREATE VIEW serps AS SELECT *{new} FROM {source}")
                 yield connection
             finally:
                 connection.close()
@@ -120,6 +123,6 @@ def load(path: str | Path | Log) -> Log:
         return path
     path = Path(path)
     manifest = tables.read_manifest(path)
-    if manifest.get("stage") != "ingest" or not (path / "serps").is_dir():
+    if manifest["stage"] != "ingest":
         raise LogevalError(f"{path}: is not an ingested log; make one with `logeval ingest`")
     return Log(path, manifest)

@@ -47,6 +47,10 @@ def kl_upper(p, delta):
     v = p * (1.0 - p)
     q = p + math.sqrt(2.0 * delta * v) + (2.0 / 3.0) * (1.0 - 2.0 * p) * delta
     q = min(max(q, p + 1e-3 * (1.0 - p) * min(delta, 1.0)), p + 0.99 * (1.0 - p))
+    if q == p:  # so close to 1 that the start is lost in rounding
+        q = p + 0.5 * (1.0 - p)
+        if q == p or q == 1.0:  # no number in between
+            return p
     c = p * math.log(p) + (1.0 - p) * math.log(1.0 - p) - delta
     for _ in range(100):
         excess = c - p * math.log(q) - (1.0 - p) * math.log(1.0 - q)

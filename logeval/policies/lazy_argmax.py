@@ -36,7 +36,7 @@ class KeyedArms(NamedTuple):
     state: Floats  # of each bandit UNTIL, AHEAD, SOLVED
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def keyed_arms_of(i, starts, arms):
     """The arms of bandit i."""
     a, z = starts.arm[i], starts.arm[i + 1]
@@ -73,7 +73,7 @@ def set_keys(kind, b, arms, memo):
         summarise(block, arms)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def select_first(kind, b, arms, memo):
     """The arm with the largest bound at budget b; b never falls."""
     S, T, key, blocks, state = arms
@@ -114,7 +114,7 @@ def select_first_eager(kind, b, arms):
     return arm
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def touch_first(kind, e, arms):
     """Arm e was observed: its key, and those of its block."""
     if arms.state[UNTIL] > 0.0:  # there are keys

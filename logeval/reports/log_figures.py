@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from logeval.errors import LogevalError
 from logeval.log.describe import Description
 
-
-def save_figure(figure: Figure, path: Path | str) -> None:
-    """Write a figure; an unknown ending is named."""
-    known = figure.canvas.get_supported_filetypes()
-    if Path(path).suffix.lstrip(".") not in known:
-        raise LogevalError(f"{path}: not a kind of figure; end it with .png, .pdf or .svg")
-    figure.savefig(path, dpi=150)
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-def plot_log(description: Description) -> Any:
+def plot_log(description: Description, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
     """Two axes: CTR by rank; SERPs of the queries, most frequent first, on log scales."""
-    figure = Figure(figsize=(7, 2.8), layout="constrained")
-    axes = figure.subplots(1, 2)
+    if axes is None:
+        axes = Figure(figsize=(7, 2.8), layout="constrained").subplots(1, 2)
     left, right = axes
     ctr = description.ctr_by_rank
     left.bar(ctr["rank"], ctr["ctr"], color="#0072B2")

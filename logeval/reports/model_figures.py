@@ -11,6 +11,7 @@ import numpy as np
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
+from logeval.reports.figures import new_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours: told apart by colour-blind readers too
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 MARKERS = "os^Dv<>P"
-
-
-def new_axes(width: float = 4.2, height: float = 3.0) -> Axes:
-    """Axes of a figure of their own, which needs no display."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
 def plot_termination(

@@ -7,13 +7,14 @@ precision and shown rounded. Text is escaped by the template, wherever it comes 
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+from logeval.reports.figures import save_figure
 
 
 @dataclass
@@ -56,11 +57,9 @@ class Page:
 
     def figure(self, name: str, figure: Any, how_to_read: str) -> None:
         """A figure, with two sentences on how to read it."""
-        figure.savefig(self.folder / "figures" / f"{name}.pdf", metadata={"CreationDate": None})
-        png = io.BytesIO()
-        figure.savefig(png, format="png", dpi=160)
-        (self.folder / "figures" / f"{name}.png").write_bytes(png.getvalue())
-        data = base64.b64encode(png.getvalue()).decode()
+        save_figure(figure, self.folder / "figures" / f"{name}.pdf")
+        png = save_figure(figure, self.folder / "figures" / f"{name}.png", dpi=160)
+        data = base64.b64encode(png.read_bytes()).decode()
         self._add(kind="figure", name=name, data=data, text=how_to_read)
 
     def table(self, name: str, frame: pd.DataFrame, caption: str, **formats: str) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from logeval.errors import LogevalError
+from logeval.reports.figures import check_kind, new_axes, new_panels, save_figure
 from logeval.reports.style import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from logeval.evaluation.results import Runs
 
@@ -30,14 +31,12 @@ def plot_regret(
     per_query: bool = False,
     bounds: Mapping[str, np.ndarray | float] | None = None,
 ) -> Axes | np.ndarray:
-    """Cumulative regret of each policy over time, with bootstrap bands.
+    """Cumulative regret of each policy over time, with bands of 95% intervals.
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: a value per checkpoint, or a slope in log t (a lower
     bound of ``logeval.evaluation.theory``).
     """
-    import matplotlib.pyplot as plt
-
     panels = [
         panel
         for panel in runs.panels()
@@ -49,7 +48,7 @@ def plot_regret(
     (panel,) = panels
     name = runs.title(panel)
     if not per_query:
-        ax = ax if ax is not None else plt.subplots(figsize=(5, 3.6), layout="constrained")[1]
+        ax = ax if ax is not None else new_axes(5, 3.6)
         curves = runs.curves(panel.simulator, track=panel.track)
         _draw(ax, curves, log_x)
         _draw_bounds(ax, curves, bounds or {})
@@ -59,10 +58,9 @@ def plot_regret(
     queries = list(dict.fromkeys(runs.table()["query"]))
     n_columns = min(5, math.ceil(math.sqrt(len(queries))))
     n_rows = math.ceil(len(queries) / n_columns)
-    figure, axes = plt.subplots(
-        n_rows, n_columns, figsize=(2.4 * n_columns, 2.0 * n_rows + 0.6), sharex=True,
-        squeeze=False, layout="constrained",
-    )  # fmt: skip
+    size = (2.4 * n_columns, 2.0 * n_rows + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
+    axes: np.ndarray = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
     for one, query in zip(axes.flat, queries, strict=False):
         _draw(one, runs.curves(panel.simulator, query, panel.track), log_x)
         one.set_title(query, fontsize="small")
@@ -82,48 +80,14 @@ def save_regret(
     panels = runs.panels()
     if per_query and len(panels) > 1:
         raise LogevalError("small multiples need runs of one simulator")
-    figure, axes = new_figure(out, 1 if per_query else len(panels))
+    check_kind(out)
     if per_query:
-        import matplotlib.pyplot as plt
-
-        plot_regret(runs, log_x=log_x, per_query=True)
-        figure = plt.gcf()
-    else:
-        for ax, panel in zip(axes, panels, strict=True):
-            plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track, log_x=log_x)
+        small: Any = plot_regret(runs, log_x=log_x, per_query=True)
+        return save_figure(small.flat[0].figure, out)
+    figure, axes = new_panels(len(panels))
+    for ax, panel in zip(axes, panels, strict=True):
+        plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track, log_x=log_x)
     return save_figure(figure, out)
-
-
-def new_figure(out: Path | str, panels: int) -> tuple[Figure, list[Axes]]:
-    """A figure with some panels, to be written to ``out``, which must be of a known kind."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    n_columns = min(3, panels)
-    n_rows = math.ceil(panels / n_columns)
-    width, height = (5, 3.6) if panels == 1 else (4.5 * n_columns, 3.4 * n_rows)
-    figure, axes = plt.subplots(
-        n_rows, n_columns, figsize=(width, height), squeeze=False, layout="constrained"
-    )
-    if Path(out).suffix.lstrip(".") not in figure.canvas.get_supported_filetypes():
-        raise LogevalError(f"{out}: cannot write this kind of figure; use .pdf, .png or .svg")
-    for ax in axes.flat[panels:]:
-        ax.set_visible(False)
-    return figure, list(axes.flat[:panels])
-
-
-def save_figure(figure: Figure, out: Path | str) -> Path:
-    """Write a figure, the same bytes every time, and close all."""
-    import matplotlib.pyplot as plt
-
-    out = Path(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    metadata = {"CreationDate": None} if out.suffix == ".pdf" else None
-    figure.savefig(out, dpi=150, metadata=metadata)
-    plt.close("all")
-    return out
 
 
 def _draw(ax: Axes, curves: Mapping[str, pd.DataFrame], log_x: bool) -> None:
@@ -134,7 +98,8 @@ def _draw(ax: Axes, curves: Mapping[str, pd.DataFrame], log_x: bool) -> None:
         ax.fill_between(t, curve["low"], curve["high"], color=style["color"], alpha=0.2, lw=0)
     if log_x:
         ax.set_xscale("log")
-    ax.set_ylim(bottom=0)
+    top = max(curve["regret"].max() for curve in curves.values())
+    ax.set_ylim(0, min(ax.get_ylim()[1], 2.0 * top) if top > 0.0 else None)  # bands may be wide
     ax.spines[["top", "right"]].set_visible(False)
 
 

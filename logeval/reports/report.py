@@ -37,9 +37,17 @@ def report(
     the runs that are there. Every figure is beside the page as PDF
     and PNG, every table as CSV.
     """
-    folders = [Path(runs)] if isinstance(runs, str | Path) else [Path(r) for r in runs]
-    if not folders:
-        raise LogevalError("there is nothing to report; name the folder of some runs")
+    wanted = wanted_manifest(
+        runs,
+        models=models,
+        log=log,
+        recipe=recipe,
+        policies=policies,
+        n_runs=n_runs,
+        title=title,
+        style=style,
+    )
+    folders = _folders(runs)
     found = [Runs.load(folder).only(policies, n_runs) for folder in folders]
     used_models = _models(models, folders[0])
     used_log = _log(log, used_models)
@@ -62,9 +70,46 @@ def report(
             progress.advance(1)
         subtitle = f"logeval {__version__}, Python {platform.python_version()}"
         page.write(title, subtitle)
-        arguments = {"runs": [str(f) for f in folders], "title": title, "style": style}
-        tables.write_manifest(folder, tables.manifest_of("report", arguments, []))
+        tables.write_manifest(folder, wanted)
     return Path(out) / "index.html"
+
+
+def wanted_manifest(
+    runs: Sequence[Path | str] | Path | str,
+    *,
+    models: Path | str | None,
+    log: Path | str | None,
+    recipe: Path | str | None,
+    policies: Sequence[str] | None,
+    n_runs: int | None,
+    title: str,
+    style: str,
+) -> tables.Manifest:
+    """The manifest of the report that ``report`` with these arguments writes."""
+    folders = _folders(runs)
+    arguments = {
+        "runs": [str(folder) for folder in folders],
+        "policies": None if policies is None else list(policies),
+        "n_runs": n_runs,
+        "title": title,
+        "style": style,
+    }
+    inputs = [{"runs": tables.identity(folder)} for folder in folders]
+    inputs += [
+        {name: tables.identity(folder)}
+        for name, folder in (("models", models), ("log", log))
+        if folder is not None
+    ]
+    if recipe is not None:
+        inputs.append({"recipe": tables.checksum(Path(recipe))})
+    return tables.manifest_of("report", arguments, inputs)
+
+
+def _folders(runs: Sequence[Path | str] | Path | str) -> list[Path]:
+    folders = [Path(runs)] if isinstance(runs, str | Path) else [Path(r) for r in runs]
+    if not folders:
+        raise LogevalError("there is nothing to report; name the folder of some runs")
+    return folders
 
 
 def _models(given: Path | str | None, runs: Path) -> FittedModels | None:

@@ -20,7 +20,7 @@ from logeval.reports.page import Page
 from logeval.reports.regret_figures import plot_regret
 from logeval.reports.track_figures import plot_relative, plot_remaining
 
-PER_QUERY = 60  # small multiples are drawn up to so many queries
+PER_QUERY = 60  # with more queries than this, no small multiples are drawn
 SHOWN = 60  # rows of parameters on the page; the CSV has all
 
 
@@ -148,8 +148,8 @@ def the_runs(page: Page, runs: Runs, suffix: str) -> None:
             _linear_and_log(runs, panel),
             f"Cumulative regret on {runs.title(panel)}: expected reward lost so far "
             "against always showing the best list; lower is better, and a curve that flattens has "
-            "learned. Bands are 95% bootstrap intervals over queries and runs; on the logarithmic "
-            "axis logarithmic regret is a straight line.",
+            "learned. Bands are 95% intervals at each step, over queries or the runs of a single "
+            "one; on the logarithmic axis logarithmic regret is a straight line.",
         )
     summary = runs.summary()
     page.table(
@@ -157,7 +157,9 @@ def the_runs(page: Page, runs: Runs, suffix: str) -> None:
         summary,
         f"At step {runs.horizon:,}: regret with its 95% interval and the papers' standard error "
         "over runs, its share of the optimal reward, and the paired difference to the best policy "
-        "of the same simulator with Holm-corrected p.",
+        "of the same simulator, with interval and p that hold for all pairs of policies together. "
+        "in_best_set: cannot be told apart from the best."
+        + "".join(f" Note: {caution}." for caution in runs.cautions()),
         **dict.fromkeys(("relative_regret", "share_of_optimum", "optimal_steps"), ".2%"),
         **dict.fromkeys(("regret", "low", "high", "stderr"), ",.1f"),
         **dict.fromkeys(("difference", "difference_low", "difference_high"), "+,.1f"),
@@ -171,11 +173,9 @@ def _one_axis(page: Page, runs: Runs, suffix: str) -> None:
     page.section("All tracks on one axis" + (f": {runs.folder}" if suffix else ""))
     relative = runs.relative()
     for i, simulator in enumerate(sorted(set(relative["simulator"]))):
-        ax = new_axes(6.4, 3.6)
-        plot_relative(runs, simulator, ax=ax)
         page.figure(
             f"relative-{i + 1}{suffix}",
-            ax.figure,
+            plot_relative(runs, simulator).figure,
             f"Regret on {simulator} as a share of the optimal reward, so that lists and single "
             "pairs compare. The label says what is counted: the list, the pair at its most "
             "examined position (top pair), or the pair of the rank-1 track.",
@@ -188,11 +188,9 @@ def _one_axis(page: Page, runs: Runs, suffix: str) -> None:
     )
     rows = runs.table()
     for i, simulator in enumerate(sorted(set(rows["simulator"][rows["rows_left"].notna()]))):
-        ax = new_axes(5.4, 3.2)
-        plot_remaining(runs, simulator, ax=ax)
         page.figure(
             f"remaining-{i + 1}{suffix}",
-            ax.figure,
+            plot_remaining(runs, simulator).figure,
             "Items (rows) and positions (columns) that elimination has left, on average. A policy "
             "has found the best pair when one of each remains.",
         )
@@ -266,10 +264,3 @@ def _linear_and_log(runs: Runs, panel: Panel) -> Any:
         ax.get_legend().remove()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
-
-
-def new_axes(width: float, height: float) -> Any:
-    """Axes of a figure of their own, which needs no display."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained").subplots()

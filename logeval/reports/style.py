@@ -59,8 +59,7 @@ def styled(style: str) -> Iterator[None]:
     """Figures made within are drawn in this style, ``paper`` or ``slides``."""
     if style not in STYLES:
         raise unknown_names("style", [style], STYLES)
-    from matplotlib import pyplot, rc_context
+    from matplotlib import rc_context
 
     with rc_context(STYLES[style]):  # type: ignore[arg-type]
         yield
-    pyplot.close("all")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from logeval.errors import LogevalError
 from logeval.evaluation.relative import relative_curves
-from logeval.reports.regret_figures import new_figure, save_figure
+from logeval.reports.figures import check_kind, new_axes, new_panels, save_figure
 from logeval.reports.style import look
 from logeval.tracks.registry import TRACKS
 
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 LINES = {reward.name: reward.line for track in TRACKS.values() for reward in track.rewards}
 
 
-def plot_relative(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False) -> Axes:
+def plot_relative(
+    runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False
+) -> Axes:
     """Regret as a share of the optimal reward over time, all tracks, with 95% bands.
 
     The line and the label say what is counted: one of the rewards of the track.
     """
+    ax = ax if ax is not None else new_axes(6.4, 3.6)
     rows = runs.table()
     rows = rows[rows["simulator"] == simulator]
-    for (policy, reward), curve in relative_curves(rows, runs.seed).items():
+    for (policy, reward), curve in relative_curves(rows).items():
         style = look(policy)
         style["linestyle"] = LINES[reward]
         t = curve["t"].to_numpy()
@@ -40,8 +43,11 @@ def plot_relative(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False) 
     return _finish(ax, log_x)
 
 
-def plot_remaining(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False) -> Axes:
+def plot_remaining(
+    runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False
+) -> Axes:
     """Rows (solid) and columns (dotted) that are not eliminated over time, means."""
+    ax = ax if ax is not None else new_axes(5.4, 3.2)
     for policy, curve in runs.remaining(simulator).items():
         style = look(policy)
         for column, line in (("rows_left", "-"), ("columns_left", ":")):
@@ -58,7 +64,8 @@ def plot_remaining(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False)
 def save_relative(runs: Runs, out: Path | str, *, log_x: bool = False) -> Path:
     """Write the figure of relative regret; a panel for each simulator."""
     simulators = sorted(set(runs.table()["simulator"]))
-    figure, axes = new_figure(out, len(simulators))
+    check_kind(out)
+    figure, axes = new_panels(len(simulators))
     for ax, simulator in zip(axes, simulators, strict=True):
         plot_relative(runs, simulator, ax=ax, log_x=log_x)
     return save_figure(figure, out)
@@ -70,7 +77,8 @@ def save_remaining(runs: Runs, out: Path | str, *, log_x: bool = False) -> Path:
     simulators = sorted(set(rows["simulator"][rows["rows_left"].notna()]))
     if not simulators:
         raise LogevalError("no policy eliminates in these runs")
-    figure, axes = new_figure(out, len(simulators))
+    check_kind(out)
+    figure, axes = new_panels(len(simulators))
     for ax, simulator in zip(axes, simulators, strict=True):
         plot_remaining(runs, simulator, ax=ax, log_x=log_x)
     return save_figure(figure, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from logeval import tables
+from logeval import files, manifests, tables
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.scan import FORMATS, PERSONALIZED
 from logeval.progress import Progress
@@ -35,68 +36,118 @@ def generate(
     sessions: int = 50_000,
     queries: int = 1_000,
     model: str = "DCM",
+    explore: float = 0.0,
     seed: int = 0,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> Path:
     """Write ``sessions`` synthetic sessions to ``out`` (plain, .gz or .zst by its name).
 
+    ``explore`` is the share of SERPs whose list is shown in random order.
     Returns the folder of the true models. Memory does not depend on the number of sessions.
     """
     out, truth = Path(out), truth_folder(out)
+    wanted = wanted_manifest(
+        out,
+        format=format,
+        sessions=sessions,
+        queries=queries,
+        model=model,
+        explore=explore,
+        seed=seed,
+    )
+    if out.is_dir():
+        raise LogevalError(f"{out}: is a folder; name a file for the log")
+    if not overwrite and (out.exists() or truth.exists()):
+        if why(out, wanted) is None:
+            return truth
+        there = out if out.exists() else truth
+        raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
+    replaced = _replaceable(out, truth)
+    fmt = FORMATS.index(format)
+    world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # the truth first: whenever the log is there, a manifest says that logeval wrote it
+    with files.replacing(out) as partial, tables.staged(truth) as staging:
+        world.models().write_tables(staging)
+        with (
+            _compressed(partial, out.suffix) as file,
+            Progress("generate", sessions, "sessions", quiet) as progress,
+        ):
+            for batch, number in enumerate(range(0, sessions, BATCH)):
+                size = min(BATCH, sessions - number)
+                drawn = draw_sessions(world, size, sessions, seed, batch, explore)
+                file.write(sessions_text(world, drawn, fmt, number))
+                progress.advance(size)
+        written = {"log": manifests.record(partial), "replaced_log": replaced}
+        tables.write_manifest(staging, wanted | written)
+    return truth
+
+
+def wanted_manifest(
+    out: str | Path,
+    *,
+    format: str,
+    sessions: int,
+    queries: int,
+    model: str,
+    explore: float = 0.0,
+    seed: int,
+) -> tables.Manifest:
+    """The manifest of the true models that ``generate`` with these arguments writes."""
     if format not in FORMATS:
         raise unknown_names("format", [format], FORMATS)
     if sessions < 1 or queries < 1:
         raise LogevalError("a log needs at least one session and one query")
+    if not 0.0 <= explore <= 1.0:
+        raise LogevalError(f"--explore {explore}: it is a share of the SERPs, between 0 and 1")
     arguments = {
-        "out": out.name,
+        "out": Path(out).name,
         "format": format,
         "sessions": sessions,
         "queries": queries,
         "model": model.upper(),
         "seed": seed,
+        **({"explore": explore} if explore else {}),
     }
-    manifest = tables.manifest_of("generate", arguments, [])
-    if out.is_dir():
-        raise LogevalError(f"{out}: is a folder; name a file for the log")
-    if not overwrite and (out.exists() or truth.exists()):
-        whole = out.exists() and (truth / "queries.parquet").exists()
-        if whole and tables.same_work(truth, manifest):
-            return truth
-        there = out if out.exists() else truth
-        raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
-    fmt = FORMATS.index(format)
-    world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
-    with tables.staged(truth) as staging:
-        world.models().write_tables(staging)
-        tables.write_manifest(staging, manifest)
-        with (
-            _written(out) as file,
-            Progress("generate", sessions, "sessions", quiet) as progress,
-        ):
-            for batch, number in enumerate(range(0, sessions, BATCH)):
-                size = min(BATCH, sessions - number)
-                drawn = draw_sessions(world, size, sessions, seed, batch)
-                file.write(sessions_text(world, drawn, fmt, number))
-                progress.advance(size)
-    return truth
+    return tables.manifest_of("generate", arguments, [])
+
+
+def why(out: str | Path, wanted: tables.Manifest) -> str | None:
+    """Why ``out`` is not the log that a manifest asks for; None if it is."""
+    out, truth = Path(out), truth_folder(out)
+    if reason := tables.why(truth, wanted):
+        return reason
+    if not out.exists():
+        return "there is no output yet"
+    known = tables.read_manifest(truth).get("log")
+    return None if manifests.record(out) == known else f"{out} is not the log that was written"
+
+
+def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:
+    """The record of the log that is going to be replaced; an error if logeval did not write it."""
+    if not out.exists():
+        return None
+    found = manifests.record(out)
+    with contextlib.suppress(LogevalError):
+        manifest = tables.read_manifest(truth)
+        if found in (manifest.get("log"), manifest.get("replaced_log")):
+            return found
+    raise LogevalError(
+        f"{out}: was not written by logeval, or changed since, so it is not replaced; "
+        "move it away, or choose another name"
+    )
 
 
 @contextmanager
-def _written(out: Path) -> Iterator[IO[bytes] | Any]:
-    """A file to write to, compressed by its name, that appears by rename when it is whole."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.partial")
-    try:
-        with open(partial, "wb") as raw:
-            if out.suffix == ".gz":
-                with gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
-                    yield file
-            elif out.suffix == ".zst":
-                with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as stream:
-                    yield stream
-            else:
-                yield raw
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
+def _compressed(path: Path, suffix: str) -> Iterator[IO[bytes] | Any]:
+    """A file to write to, compressed as the suffix of the log says."""
+    with open(path, "wb") as raw:
+        if suffix == ".gz":
+            with gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
+                yield file
+        elif suffix == ".zst":
+            with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as stream:
+                yield stream
+        else:
+            yield raw

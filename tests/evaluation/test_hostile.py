@@ -1,9 +1,14 @@
 """Policies, folders and models that are not as they should be."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import logeval
+from logeval import tables
+from logeval.evaluation.store import Store
 from tests.stand_in import models
 
 PROBLEM = "B_LB(L=8,K=2,p=0.5,gap=0.4)"
@@ -89,27 +94,88 @@ def test_a_policy_that_cannot_be_made_is_named(name, message):
 
 def test_a_run_that_was_killed_at_its_very_start_can_be_run_again(tmp_path):
     (tmp_path / "out" / "units").mkdir(parents=True)
-    (tmp_path / "out" / ".manifest").mkdir()
+    (tmp_path / "out" / ".logeval").touch()
     assert regret("Random", out=tmp_path / "out") > 0
     assert not (tmp_path / "out" / "units").exists()
 
 
+def with_unit(folder, rows):
+    """A folder of runs to which a unit was added, and which was not merged then."""
+    store = Store(folder)
+    store.manifest = tables.read_manifest(folder)
+    store.units.mkdir()
+    store.add(rows)
+    (unit,) = store.units.iterdir()
+    return unit
+
+
 def test_a_damaged_unit_is_computed_again(tmp_path):
-    expected = regret("Random")
-    regret("Oracle", out=tmp_path / "out")
+    expected = regret("Random", out=tmp_path / "whole")
+    rows = tables.read_table(tmp_path / "whole", "runs")
+    for place in (0, 100, -1):
+        out = tmp_path / f"{place}"
+        regret("Oracle", out=out)
+        unit = with_unit(out, rows)
+        content = bytearray(unit.read_bytes())
+        content[place] ^= 1
+        unit.write_bytes(content)
+        (out / "units" / "mine.parquet").write_text("precious")
+        assert regret("Random", out=out) == expected
+        assert [p.name for p in (out / "units").iterdir()] == ["mine.parquet"]
+
+
+def test_a_unit_of_other_settings_is_not_used(tmp_path):
+    expected = regret("Random", seed=1, out=tmp_path / "one")
+    regret("Random", seed=2, out=tmp_path / "two")
+    regret("Oracle", seed=1, out=tmp_path / "out")
+    unit = with_unit(tmp_path / "two", tables.read_table(tmp_path / "two", "runs"))
     (tmp_path / "out" / "units").mkdir()
-    (tmp_path / "out" / "units" / "0123.parquet").write_bytes(b"")
-    assert regret("Random", out=tmp_path / "out") == expected
+    unit.rename(tmp_path / "out" / "units" / unit.name)
+    assert regret("Random", seed=1, out=tmp_path / "out") == expected
 
 
 def test_a_unit_that_overlaps_what_is_there_adds_no_row_twice(tmp_path):
     regret("Random", runs=3, out=tmp_path / "three")
     regret("Random", runs=2, out=tmp_path / "two")
-    (tmp_path / "two" / "units").mkdir()
-    more = (tmp_path / "three" / "runs.parquet").read_bytes()
-    (tmp_path / "two" / "units" / "0123.parquet").write_bytes(more)
+    with_unit(tmp_path / "two", tables.read_table(tmp_path / "three", "runs"))
     regret("Random", runs=3, out=tmp_path / "two")
+    more = (tmp_path / "three" / "runs.parquet").read_bytes()
     assert (tmp_path / "two" / "runs.parquet").read_bytes() == more
+    assert not (tmp_path / "two" / "units").exists()
+
+
+@pytest.mark.parametrize("name", ["runs.parquet", "manifest.json"])
+def test_damaged_runs_are_refused_when_read_and_computed_again(tmp_path, name):
+    expected = regret("Random", out=tmp_path)
+    whole = (tmp_path / "runs.parquet").read_bytes()
+    damaged = bytearray((tmp_path / name).read_bytes())
+    damaged[len(damaged) // 2] ^= 255
+    (tmp_path / name).write_bytes(damaged)
+    with pytest.raises(logeval.LogevalError, match=f"{name}: (is damaged|not a manifest)"):
+        logeval.Runs.load(tmp_path)
+    assert regret("Random", out=tmp_path) == expected
+    assert (tmp_path / "runs.parquet").read_bytes() == whole
+    assert (tmp_path / f"{name}.damaged").read_bytes() == damaged
+
+
+def test_killed_between_the_manifest_and_the_table_the_old_table_counts(tmp_path, monkeypatch):
+    before = regret("Random", runs=2, out=tmp_path)
+    old = (tmp_path / "runs.parquet").read_bytes()
+
+    def killed(source, target):
+        if Path(target).name == "runs.parquet":
+            raise SystemExit
+        return replace(source, target)
+
+    replace = os.replace
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        with pytest.raises(SystemExit):
+            regret("Random", runs=3, out=tmp_path)
+    assert (tmp_path / "runs.parquet").read_bytes() == old
+    assert logeval.Runs.load(tmp_path).summary()["regret"][0] == before
+    regret("Random", runs=3, out=tmp_path)
+    assert logeval.Runs.load(tmp_path).table()["run"].nunique() == 3
 
 
 def test_two_models_of_the_same_query_are_refused():

@@ -117,9 +117,8 @@ def test_figures(runs, tmp_path):
     for save in (tracks.save_relative, tracks.save_remaining):
         text = save(runs, tmp_path / "figure.svg", log_x=True).read_text()
         assert "<svg" in text
-    axes = tracks.new_figure("x.svg", 1)[1]
-    tracks.plot_relative(runs, "PBM", ax=axes[0])
-    labels = axes[0].get_legend_handles_labels()[1]
+    ax = tracks.plot_relative(runs, "PBM")
+    labels = ax.get_legend_handles_labels()[1]
     assert {"dcmKL-UCB: list", "dcmKL-UCB: top pair", "Rank1ElimKL: pair"} <= set(labels)
     only = evaluate(PBM, policies=["UCB1"], horizon=20, runs=1, quiet=True)
     with pytest.raises(LogevalError, match="no policy eliminates"):

@@ -1,8 +1,13 @@
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
-from logeval.evaluation import Runs, statistics
+from logeval.errors import LogevalError
+from logeval.evaluation import Runs, comparisons, statistics
+from logeval.evaluation.variance import decompose
 from logeval.tables import RUNS
 
 
@@ -17,43 +22,201 @@ def test_the_standard_error_is_over_runs_of_averages_over_queries():
     assert np.isnan(statistics.standard_error(x[:, :1]))
 
 
-def test_holm_worked_out_by_hand():
-    p = np.array([0.04, np.nan, 0.01, 0.03])
-    corrected = statistics.holm(p)
-    assert corrected[[2, 3, 0]] == pytest.approx([0.03, 0.06, 0.06])
-    assert np.isnan(corrected[1])
+def test_units_are_queries_or_the_runs_of_a_single_one():
+    assert statistics.units(np.array([[1.0, 3.0], [10.0, np.nan]])).tolist() == [2.0, 10.0]
+    assert statistics.units(np.array([[1.0, np.nan, 3.0]])).tolist() == [1.0, 3.0]
 
 
-def test_sign_flips_worked_out_by_hand():
-    assert statistics.sign_flip_p(np.array([[1.0, 2.0, 3.0]])) == 2 / 8
-    assert statistics.sign_flip_p(np.array([[1.0, -1.0]])) == 1.0
-    by_query = np.array([[1.0, 3.0], [2.0, 2.0], [4.0, np.nan]])  # means 2, 2, 4
-    assert statistics.sign_flip_p(by_query) == 2 / 8
+def test_interval_worked_out_by_hand():
+    # mean 10, standard error 2 / sqrt 3, Student's quantile 4.302653 at 2 degrees of freedom
+    low, high = statistics.interval(np.array([[8.0, 10.0, 12.0]]))
+    c, r = 4.302653, 0.2 / math.sqrt(3)
+    assert low == pytest.approx(10 * math.exp(-c * r), rel=1e-6)
+    assert high == pytest.approx(10 * (1 + c * r + 5 * (2 * c * c + 1) / 6 * r * r), rel=1e-6)
 
 
-def test_sign_flips_hold_their_level():
+def test_an_interval_may_have_negative_values_or_none_that_vary():
+    x = np.array([[-2.0, 0.0, 2.0]])
+    low, high = statistics.interval(x)  # Student's
+    assert (low, high) == pytest.approx(stats.t.interval(0.95, 2, 0.0, 2 / math.sqrt(3)))
+    low, high = statistics.interval(np.array([[0.0, 0.0], [0.0, 0.0]]))
+    assert (low, high) == (0.0, 0.0)
+    low, high = statistics.interval(np.full((1, 4), 3.0))
+    assert (low, high) == (3.0, 3.0)
+    assert np.isnan(statistics.interval(np.array([[5.0]]))).all()
+
+
+def test_intervals_of_many_points_are_those_of_each():
+    x = np.random.default_rng(0).lognormal(size=(4, 3, 7))
+    low, high = statistics.interval(x)
+    for i in range(7):
+        assert statistics.interval(x[..., i]) == pytest.approx((low[i], high[i]))
+
+
+def test_intervals_of_many_runs_agree_with_the_normal_ones():
+    x = 10 + np.random.default_rng(0).normal(size=(1, 400))
+    low, high = statistics.interval(x)
+    assert high - low == pytest.approx(2 * 1.96 * x.std() / 20, rel=0.02)
+
+
+def test_intervals_do_not_depend_on_the_unit_of_measurement():
+    x = np.random.default_rng(0).lognormal(size=(6, 2))
+    scaled = statistics.interval(1000 * x)
+    assert scaled == pytest.approx([1000 * end for end in statistics.interval(x)])
+
+
+@pytest.mark.parametrize(("Q", "N"), [(1, 5), (5, 5), (20, 5)])
+@pytest.mark.parametrize("log_sd", [0.5, 1.0])
+def test_intervals_of_skewed_regrets_hold_at_their_level(Q, N, log_sd):
+    rng, R = np.random.default_rng([Q, int(2 * log_sd)]), 4000  # standard error 0.0035
+    x = np.exp(0.5 * rng.normal(size=(Q, N, R)) - 0.125)
+    x *= np.exp(log_sd * rng.normal(size=(Q, 1, R)) - log_sd**2 / 2)
+    if Q == 1:
+        x = np.exp(log_sd * rng.normal(size=(1, N, R)) - log_sd**2 / 2)
+    low, high = statistics.interval(x)
+    covered = ((low <= 1) & (1 <= high)).mean()
+    assert 0.93 - 3 * 0.0035 <= covered <= 0.97 + 3 * 0.0035
+
+
+def test_ratio_of_means():
     rng = np.random.default_rng(0)
-    p = [statistics.sign_flip_p(rng.normal(size=(1, 8)), seed) for seed in range(300)]
-    assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=0.04)
+    optimal = rng.lognormal(size=(5, 1)) * np.ones((5, 3))
+    assert statistics.ratio(0.2 * optimal, optimal) == pytest.approx((0.2, 0.2, 0.2))
+    x = rng.lognormal(size=(5, 3))
+    constant = statistics.ratio(x, np.full((5, 3), 2.0))  # nothing but a unit
+    assert constant[1:] == pytest.approx([end / 2 for end in statistics.interval(x)])
+    assert statistics.ratio(np.zeros((2, 2)), np.zeros((2, 2))) == pytest.approx((0, 0, 0))
+    assert np.isnan(statistics.ratio(x[:1, :1], optimal[:1, :1])[1:]).all()
 
 
-def test_bootstrap_intervals_of_many_runs_agree_with_the_normal_ones():
-    x = np.random.default_rng(0).normal(size=(1, 400))
-    low, high = statistics.interval(statistics.bootstrap_means(x))
-    assert high - low == pytest.approx(2 * 1.96 * x.std() / 20, rel=0.1)
+# -- comparisons ------------------------------------------------------------------------------
 
 
-def test_the_bootstrap_sees_the_spread_of_queries():
+def test_two_policies_are_compared_by_the_paired_t_test():
     rng = np.random.default_rng(0)
-    queries = 10 * rng.normal(size=(30, 1))
-    x = queries + rng.normal(size=(30, 5))
-    low, high = statistics.interval(statistics.bootstrap_means(x))
-    assert high - low == pytest.approx(2 * 1.96 * queries.std() / 30**0.5, rel=0.25)
+    x = rng.lognormal(size=(8, 3, 2))
+    a, b = x.mean(axis=1).T
+    expected = stats.ttest_rel(a, b)
+    found = comparisons.compare(x)
+    assert found.p[0, 1] == pytest.approx(expected.pvalue)
+    inner = expected.confidence_interval()
+    near, far = (found.low, inner.low) if a.mean() > b.mean() else (found.high, inner.high)
+    assert near[0, 1] == pytest.approx(far)
 
 
-def test_the_bootstrap_leaves_padding_out():
-    x = np.array([[1.0, 1.0, 1.0], [1.0, np.nan, np.nan]])
-    assert (statistics.bootstrap_means(x, resamples=50) == 1.0).all()
+def test_the_critical_value_of_many_units_is_tukeys():
+    for P in (3, 6, 12):
+        tukey = stats.studentized_range.ppf(0.95, P, np.inf) / math.sqrt(2)
+        assert comparisons.critical_value(2000, P) == pytest.approx(tukey, rel=0.01)
+
+
+def test_the_critical_value_of_few_units_is_that_of_drawn_data():
+    rng, n, P, R = np.random.default_rng(0), 7, 4, 20_000
+    i, j = np.triu_indices(P, 1)
+    x = rng.normal(size=(R, n, P))
+    d = x[:, :, i] - x[:, :, j]
+    t = np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / math.sqrt(n))
+    above = (t.max(axis=1) > comparisons.critical_value(n, P)).mean()
+    assert above == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 * (1 / R + 1 / 40_000)))
+
+
+def test_more_policies_need_larger_differences():
+    values = [comparisons.critical_value(6, P) for P in (2, 3, 5, 9)]
+    assert values == sorted(values)
+    bonferroni = stats.t.isf(0.025 / 36, 5)
+    assert values[-1] <= bonferroni
+
+
+def test_a_difference_is_told_apart_exactly_where_p_is_small():
+    rng = np.random.default_rng(1)
+    for n in (3, 5, 12):
+        x = rng.lognormal(size=(n, 2, 5)) * [1, 1.5, 2, 4, 8]
+        found = comparisons.compare(x)
+        assert (found.told_apart() == (found.p <= 0.05)).all()
+        assert (found.low == -found.high.T).all()
+        assert (found.low <= found.difference).all()
+        assert (found.difference <= found.high).all()
+        assert (np.diag(found.p) == 1).all()
+
+
+def test_equal_policies_are_rarely_told_apart():
+    rng, R = np.random.default_rng(0), 400
+    wrong = 0
+    for _ in range(R):
+        x = rng.lognormal(sigma=0.5, size=(10, 1, 1)) * rng.lognormal(sigma=0.5, size=(10, 4, 6))
+        wrong += comparisons.compare(x).told_apart().any()
+    assert wrong / R <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / R)
+
+
+def test_the_best_set_holds_all_that_cannot_be_told_from_the_best():
+    rng = np.random.default_rng(0)
+    x = rng.normal([10, 10.05, 15, 30], 0.5, size=(8, 5, 4))
+    assert comparisons.compare(x).best_set().tolist() == [True, True, False, False]
+
+
+def test_ratios_do_not_feel_what_a_query_does_to_all_policies():
+    rng = np.random.default_rng(0)
+    scale = rng.lognormal(sigma=2.0, size=(5, 1, 1))
+    x = scale * [1.0, 1.5] * rng.lognormal(sigma=0.05, size=(5, 4, 2))
+    found = comparisons.compare_ratios(x)
+    a, b = np.log(x.mean(axis=1)).T
+    expected = stats.ttest_rel(b, a)
+    assert found.p[1, 0] == pytest.approx(expected.pvalue)
+    assert found.low[1, 0] == pytest.approx(expected.confidence_interval().low)
+    assert np.exp(found.difference[1, 0]) == pytest.approx(1.5, rel=0.1)
+    assert found.p[1, 0] < 0.01 < comparisons.compare(x).p[1, 0]
+    x[0, :, 0] = 0.0
+    assert np.isnan(comparisons.compare_ratios(x).p).all()
+
+
+def test_one_unit_compares_nothing_and_identical_policies_are_equal():
+    one = comparisons.compare(np.array([[[1.0, 2.0]]]))
+    assert one.difference[1, 0] == 1.0
+    assert np.isnan(one.p).all()
+    assert np.isnan(one.low).all()
+    assert one.best_set().all()
+    twins = comparisons.compare(np.array([[[1.0, 1.0, 5.0], [2.0, 2.0, 7.0], [4.0, 4.0, 9.0]]]))
+    assert (twins.low[0, 1], twins.high[0, 1], twins.p[0, 1]) == (0.0, 0.0, 1.0)
+
+
+# -- where the variance comes from ----------------------------------------------------------------
+
+
+def test_variance_components_worked_out_by_hand():
+    # two queries of two runs, means 2 and 8, variances 2 and 8: MS_run 5, MS_query 2 * 18 = 36
+    found = decompose(np.array([[1.0, 3.0], [6.0, 10.0]]), ("query", "run"))
+    assert found.components == pytest.approx({"query": 15.5, "run": 5.0})
+    assert found.of_mean == pytest.approx({"query": 7.75, "run": 1.25})
+    assert found.shares == pytest.approx({"query": 7.75 / 9, "run": 1.25 / 9})
+    assert found.standard_error == pytest.approx(3.0)  # of two query means that differ by 6
+
+
+def test_variance_components_are_unbiased():
+    rng, R = np.random.default_rng(0), 2000
+    found = []
+    for _ in range(R):
+        x = 2 * rng.normal(size=(6, 1, 1)) + rng.normal(size=(6, 4, 1)) + rng.normal(size=(6, 4, 3))
+        found.append(list(decompose(x).components.values()))
+    error = np.std(found, axis=0) / math.sqrt(R)
+    assert np.mean(found, axis=0) == pytest.approx([4.0, 1.0, 1.0], abs=4 * error.max())
+
+
+def test_a_level_with_one_unit_is_part_of_the_one_above():
+    x = np.random.default_rng(0).normal(size=(5, 1, 4))
+    three, two = decompose(x), decompose(x[:, 0], ("query", "run"))
+    assert three.components["draw"] == 0.0
+    assert three.components["query"] == pytest.approx(two.components["query"])
+    assert decompose(np.ones((2, 3, 4))).shares == {"query": 0, "draw": 0, "run": 0}
+
+
+def test_variance_components_need_complete_samples():
+    with pytest.raises(LogevalError, match="same number of runs"):
+        decompose(np.array([[1.0, np.nan], [1.0, 2.0]]), ("query", "run"))
+    with pytest.raises(LogevalError, match="3 axes"):
+        decompose(np.ones((2, 2, 2)), ("query", "run"))
+
+
+# -- the summary ----------------------------------------------------------------------------------
 
 
 def rows(**regret):
@@ -86,9 +249,15 @@ def test_summary_worked_out_by_hand():
     assert summary.loc["B", "share_of_optimum"] == pytest.approx(26 / 50)
     assert summary.loc["B", "optimal_steps"] == pytest.approx(0.25)
     assert summary.loc["B", "difference"] == 12  # to A: the Oracle is not a competitor
-    assert summary.loc["B", "difference_low"] >= 10
-    assert summary.loc["B", "p"] == 2 / 8
+    # differences 10, 12, 14: standard error 2 / sqrt 3, Student's quantile 4.302653
+    assert summary.loc["B", "difference_low"] == pytest.approx(12 - 4.302653 * 2 / 3**0.5)
+    assert summary.loc["B", "p"] == pytest.approx(stats.ttest_1samp([10, 12, 14], 0).pvalue)
     assert np.isnan(summary.loc["A", "p"])
+    assert np.isnan(summary.loc["Oracle", "p"])
+    assert summary["in_best_set"].to_dict() == {"Oracle": False, "A": True, "B": False}
+    assert summary["best_on"].to_dict() == {"Oracle": 0, "A": 1, "B": 0}
+    assert (summary["queries"] == 1).all()
+    assert (summary["replicas"] == 3).all()
 
 
 def test_differences_are_paired():
@@ -96,9 +265,49 @@ def test_differences_are_paired():
     paired = rows(A=100 + noise, B=101 + noise).summary().set_index("policy")
     assert paired.loc["B", "difference_low"] == pytest.approx(1.0)
     assert paired.loc["B", "p"] < 0.01
+    assert not paired.loc["B", "in_best_set"]
     assert paired.loc["B", "low"] < paired.loc["A", "high"]
 
 
 def test_policies_are_compared_on_the_runs_that_all_have():
     summary = rows(A=[10, 10, 10, 1000], B=[20, 20, 20]).summary().set_index("policy")
     assert summary.loc["A", "regret"] == 10
+    assert summary["missing"].to_dict() == {"A": 0, "B": 1}
+    assert any("1 of B" in caution for caution in summary.attrs["cautions"])
+
+
+def test_policies_without_a_run_in_common_are_refused():
+    runs = rows(A=[1, 2], B=[np.nan, 2])
+    only = Runs(runs.rows.filter(pa.array([True, False, False, True])))  # A run 0, B run 1
+    with pytest.raises(LogevalError, match="A, B have no query and run in common"):
+        only.summary()
+
+
+def test_all_pairs():
+    pairs = rows(Oracle=[0, 0, 0], A=[10, 12, 14], B=[20, 24, 28], C=[30, 31, 35]).pairs()
+    assert list(zip(pairs["better"], pairs["worse"], strict=True)) == [
+        ("A", "B"),
+        ("A", "C"),
+        ("B", "C"),
+    ]
+    assert pairs["difference"].tolist() == [12, 20, 8]
+    assert (pairs["low"] < pairs["difference"]).all()
+    assert (pairs["high"] > 20).sum() >= 2
+    alone = rows(A=[10, 12, 14], B=[20, 24, 28]).pairs()
+    assert pairs["p"][0] > alone["p"][0]  # three pairs are tested, not one
+    assert pairs["queries_better"].tolist() == [1, 1, 1]
+    assert rows(A=[1, 2]).pairs().empty
+
+
+def test_cautions_say_what_limits_a_conclusion():
+    assert any("one query" in c for c in rows(A=list(range(30))).cautions())
+    assert any("5 runs are few" in c for c in rows(A=[1, 2, 3, 4, 5]).cautions())
+    assert any("no interval" in c for c in rows(A=[1], B=[2]).cautions())
+    lone = rows(A=[1], B=[2]).summary()
+    assert np.isnan(lone["low"]).all()
+    assert np.isnan(lone["p"]).all()
+
+
+def test_a_step_that_was_not_recorded_is_an_error():
+    with pytest.raises(LogevalError, match="step 17 was not recorded; the nearest that was is 100"):
+        rows(A=[1, 2]).summary(17)

@@ -86,3 +86,19 @@ def test_budget_is_zero_where_it_is_negative_or_undefined_and_never_falls():
     assert bounds.ucb1_budget(1) == bounds.ucb1_budget(2) == 0.0
     for budget in (bounds.kl_budget, bounds.ucb1_budget):
         assert (np.diff([budget(t) for t in range(1, 2000)]) >= 0).all()
+
+
+@pytest.mark.parametrize("T", [2.2e7, 1e9, 1e12])
+@pytest.mark.parametrize("left", [1, 3, 20])
+@pytest.mark.parametrize("b", [0.5, 17.0, 60.0])
+def test_bounds_of_very_many_observations_near_zero_and_one(T, left, b):
+    # the divergence of rare events is that of Poisson means: left log(left / w) - left + w = b
+    def excess(w):
+        return left * math.log(left / w) - left + w - b
+
+    below = brentq(excess, math.ulp(0.0), left)
+    above = brentq(excess, left, left + 2 * b + 10 * math.sqrt(b * left) + 10)
+    tolerance = 3e-3 + T * 1e-15  # in counts; a bound near 1 is known to the rounding of 1
+    assert T * bounds.kl_lower(left / T, b / T) == pytest.approx(below, abs=tolerance)
+    assert T * (1 - bounds.kl_upper((T - left) / T, b / T)) == pytest.approx(below, abs=tolerance)
+    assert T * bounds.kl_upper(left / T, b / T) == pytest.approx(above, rel=1e-4, abs=tolerance)

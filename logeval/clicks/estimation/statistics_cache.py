@@ -2,10 +2,10 @@
 
 They lie beside the log, in ``click_statistics/``, or where that cannot be written in the user's
 cache folder (``$XDG_CACHE_HOME/logeval``, else ``~/.cache/logeval``); if neither can, they are
-folded each time. An entry is one Parquet file whose name is the hash of all it depends on, written
-under another name and then renamed: processes that fold the same log at once do not meet, and a
-reader never sees half a file. Beyond ``LIMIT`` bytes in a folder, the entries used least recently
-are removed.
+folded each time. An entry is one Parquet file whose name is the hash of all it depends on and the
+checksum of its bytes (a damaged one is folded again), written under another name and then renamed:
+processes that fold the same log at once do not meet, and a reader never sees half a file. Beyond
+``LIMIT`` bytes in a folder, the entries used least recently are removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logeval import tables
+from logeval import files, tables
 from logeval.schemas import CLICK_STATISTICS
 
 LIMIT = 1 << 30
@@ -33,19 +33,21 @@ PARTIAL = ".partial-"
 def cached(log: Path, manifest: tables.Manifest, fold: Callable[[Path], None]) -> pa.Table:
     """The statistics that ``fold`` writes to a file, read again if they are there already."""
     key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:32]
-    name = f"{key}.parquet"
     folders = [log / "click_statistics", user_cache() / "click_statistics"]
-    for folder in folders:
+    for file in [file for folder in folders for file in folder.glob(f"{key}-*.parquet")]:
         with contextlib.suppress(OSError, pa.ArrowException):
-            table = _read(folder / name)
-            os.utime(folder / name)  # used now
-            return table
+            if files.crc32(file) == file.stem.removeprefix(f"{key}-"):
+                table = _read(file)
+                os.utime(file)  # used now
+                return table
+            file.unlink()  # damaged
     with tempfile.TemporaryDirectory(prefix="logeval-") as nowhere:
-        partial = _partial(folders) or Path(nowhere) / name
+        partial = _partial(folders) or Path(nowhere) / f"{key}.parquet"
         try:
             fold(partial)
             table = _read(partial)
             if partial.name.startswith(PARTIAL):
+                name = f"{key}-{files.crc32(partial)}.parquet"
                 partial.replace(partial.with_name(name))
                 shrink(partial.parent, LIMIT, keep=name)
         finally:

@@ -26,7 +26,7 @@ from logeval.policies.lazy_topk import Starts, plain
 from logeval.policies.setting import Setting
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def recommend_one(t, b, kind, lazy, arms, memo):
     """The arm with the largest bound at budget b; at first each arm once."""
     if t <= arms.S.shape[0]:
@@ -36,7 +36,7 @@ def recommend_one(t, b, kind, lazy, arms, memo):
     return select_first_eager(kind, b, arms)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe_one(arm, click, kind, arms):
     """Count the click on an arm."""
     arms.T[arm] += 1.0

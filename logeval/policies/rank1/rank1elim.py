@@ -87,7 +87,7 @@ class Counts(NamedTuple):
     h_V: Ints  # the column that stands for each column
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def recommend_one(remaining, A):
     """A row with the partner column, or a column with the partner row."""
     s = remaining.state
@@ -97,7 +97,7 @@ def recommend_one(remaining, A):
         A[0], A[1] = remaining.rows[s[CURSOR]], s[PARTNER]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe_one(kind, log_n, u, remaining, counts, A, click):
     """Count the click, and move to the next pair of the round, round, or stage."""
     s, (C_U, C_V, h_U, h_V) = remaining.state, counts
@@ -124,7 +124,7 @@ def observe_one(kind, log_n, u, remaining, counts, A, click):
     s[PARTNER] = h_V[int(u * h_V.shape[0])]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def remaining_of(r, start, remaining):
     """What remains of replica r."""
     rows = remaining.rows[start[r] : start[r + 1]]

@@ -59,7 +59,7 @@ class Scratch(NamedTuple):
     memo: Floats  # rows S, T, x, Q, h
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def posteriors_of(r, starts, posteriors):
     """The posteriors of replica r."""
     S, T, Q, h, block_h, levels = posteriors
@@ -178,7 +178,7 @@ def largest(low, high, n, posteriors, scratch):
     return pairs[0]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def draw_one(u, posteriors, scratch):
     """The pair with the largest theta."""
     h, block_h, levels = posteriors.h, posteriors.block_h, posteriors.levels
@@ -231,7 +231,7 @@ def raise_survival(click, a, b, Q, h, levels):
         h[g] = hazard(1.0 - Q[g], Q[g])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe_one(i, click, posteriors):
     """Pair i sees a click, or none."""
     S, T, Q, h, block_h, levels = posteriors

@@ -58,7 +58,7 @@ def eliminate_pairs(n, stages):
         state[PULLS] = -1  # the last stage: go on in turn
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe_one(n, pair, click, stages):
     """Count the click, and move on to the next pair, round over the pairs, or stage."""
     state = stages.state

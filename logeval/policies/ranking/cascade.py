@@ -55,7 +55,7 @@ class Rule(NamedTuple):
     lazy: bool
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def recommend_one(t, b, rule, arms, search, labels, A):
     """The K items with the largest bounds at budget b, onto positions in the given order."""
     K, L = A.shape[0], arms.S.shape[0]
@@ -68,7 +68,7 @@ def recommend_one(t, b, rule, arms, search, labels, A):
         A[labels.order[k]] = labels.item[search.held[k]]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe_one(t, rule, arms, labels, A, clicks):
     """Count the positions that were surely examined, and the clicks there that count."""
     K = A.shape[0]
@@ -88,7 +88,7 @@ def observe_one(t, rule, arms, labels, A, clicks):
         touch(e, arms)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def labels_of(r, starts, labels):
     """The labels of replica r."""
     a, z = starts.arm[r], starts.arm[r + 1]

@@ -1,13 +1,14 @@
 """RankedExp3: one Exp3 per position, whose reward is the click there.
 
 Position k draws an item from P(e) = (1 - gamma) W(e) / sum W + gamma / L. After a click
-on it W(e) is multiplied by exp(gamma / (L P(e))); without a click nothing changes
+on it W(e) is multiplied by exp(gamma / (L P)), where P is the probability with which it was
+drawn; without a click nothing changes
 (Auer et al. 1995; dcm-bandits, section 5.3). gamma = min(1, sqrt(L ln L / ((e - 1) n))), their
 Corollary 4.2 with the horizon n as the bound on the reward.
 
-On a collision the position draws from its own distribution among the items still free
-(collision=best), or shows a random free item without credit (collision=random). Sums of W over
-blocks of items make a draw cost L / 32 + 32 additions.
+On a collision the position draws from its own distribution among the items still free, so P is P(e)
+over the sum of P of these (collision=best), or shows a random free item without credit
+(collision=random). Sums of W over blocks of items make a draw cost L / 32 + 32 additions.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Scratch(NamedTuple):
     mass: Floats  # probability of the blocks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def weights_of(i, starts, weights):
     """The weights of bandit i."""
     return Weights(
@@ -55,9 +56,12 @@ def weights_of(i, starts, weights):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def draw(u, gamma, weights, taken, listed, k, mass):
-    """An item from P among those not in ``taken``; listed[:k] are the taken ones."""
+    """An item from P among those not in ``taken``, and the probability with which it is drawn.
+
+    listed[:k] are the taken ones.
+    """
     W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
     share, floor = (1.0 - gamma) / weights.total[0], gamma / L
     n_blocks = blocks.shape[0]
@@ -65,10 +69,10 @@ def draw(u, gamma, weights, taken, listed, k, mass):
         mass[j] = share * blocks[j] + floor * (min((j + 1) * BLOCK, L) - j * BLOCK)
     for i in range(k):
         mass[listed[i] // BLOCK] -= share * W[listed[i]] + floor
-    left = 0.0
+    free = 0.0
     for j in range(n_blocks):
-        left += max(mass[j], 0.0)
-    left *= u
+        free += max(mass[j], 0.0)
+    left = free * u
     j = 0
     while j < n_blocks - 1 and left >= mass[j]:
         left -= max(mass[j], 0.0)
@@ -79,21 +83,25 @@ def draw(u, gamma, weights, taken, listed, k, mass):
             last = e
             left -= share * W[e] + floor
             if left < 0.0:
-                return e
-    return last if last >= 0 else random_free(u, taken, L, k)  # rounding at the end of a block
+                break
+    if last < 0:  # rounding at the end of a block
+        last = random_free(u, taken, L, k)
+    return last, min((share * W[last] + floor) / free, 1.0)
 
 
-@njit(cache=True, nogil=True)
-def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, A):
+@njit(cache=True, nogil=True, forceinline=True)
+def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, P, A):
     """From the first position down, what each bandit draws, or a free item instead."""
     K, taken, mass = A.shape[0], scratch.taken, scratch.mass
     L = starts.arm[r * K + 1] - starts.arm[r * K]
     for k in range(K):
         mine = weights_of(r * K + k, starts, weights)
         if best:
-            e = chosen[k] = draw(u[k], gamma, mine, taken, A, k, mass)
+            e, P[k] = draw(u[k], gamma, mine, taken, A, k, mass)
+            chosen[k] = e
         else:
-            e = chosen[k] = draw(u[k], gamma, mine, scratch.nothing, A, 0, mass)
+            e, P[k] = draw(u[k], gamma, mine, scratch.nothing, A, 0, mass)
+            chosen[k] = e
             if taken[e]:
                 e = random_free(u[K + k], taken, L, k)
         taken[e] = True
@@ -101,11 +109,10 @@ def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, A):
     taken[:L] = False
 
 
-@njit(cache=True, nogil=True)
-def reweigh(e, gamma, weights):
-    """The weights after a click on item e."""
+@njit(cache=True, nogil=True, forceinline=True)
+def reweigh(e, P, gamma, weights):
+    """The weights after a click on item e, which was drawn with probability P."""
     W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
-    P = (1.0 - gamma) * W[e] / weights.total[0] + gamma / L
     W[e] *= math.exp(gamma / (L * P))
     if W[e] > LARGEST:
         W /= LARGEST
@@ -117,29 +124,29 @@ def reweigh(e, gamma, weights):
     weights.total[0] = blocks.sum()
 
 
-@njit(cache=True, nogil=True)
-def observe_one(r, gamma, starts, weights, chosen, A, clicks):
+@njit(cache=True, nogil=True, forceinline=True)
+def observe_one(r, gamma, starts, weights, chosen, P, A, clicks):
     """``reweigh`` for each click on a bandit's own choice."""
     K = A.shape[0]
     for k in range(K):
         if clicks[k] and A[k] == chosen[k]:
-            reweigh(chosen[k], gamma, weights_of(r * K + k, starts, weights))
+            reweigh(chosen[k], P[k], gamma, weights_of(r * K + k, starts, weights))
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(best, gamma, u, A, chosen, scratch, starts, weights):
+def recommend_all(best, gamma, u, A, chosen, P, scratch, starts, weights):
     """``recommend_one`` for each replica."""
     starts, weights, scratch = Starts(*starts), Weights(*weights), Scratch(*scratch)
     for r in range(A.shape[0]):
-        recommend_one(r, best, gamma[r], u[r], starts, weights, scratch, chosen[r], A[r])
+        recommend_one(r, best, gamma[r], u[r], starts, weights, scratch, chosen[r], P[r], A[r])
 
 
 @njit(cache=True, nogil=True)
-def observe_all(gamma, A, clicks, chosen, starts, weights):
+def observe_all(gamma, A, clicks, chosen, P, starts, weights):
     """``observe_one`` for each replica."""
     starts, weights = Starts(*starts), Weights(*weights)
     for r in range(A.shape[0]):
-        observe_one(r, gamma[r], starts, weights, chosen[r], A[r], clicks[r])
+        observe_one(r, gamma[r], starts, weights, chosen[r], P[r], A[r], clicks[r])
 
 
 class RankedExp3:
@@ -169,18 +176,19 @@ class RankedExp3:
         self._uniforms = Uniforms(setting.generators, K if self._best else 2 * K)
         self._A = np.empty((R, K), dtype=np.int64)
         self._chosen = np.empty((R, K), dtype=np.int64)
+        self._P = np.empty((R, K))  # probability of each choice
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         u = self._uniforms.at(t)
         recommend_all(
-            self._best, self._gamma, u, self._A, self._chosen, *self._scratch, *self._state
+            self._best, self._gamma, u, self._A, self._chosen, self._P, *self._scratch, *self._state
         )
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        observe_all(self._gamma, A, clicks, self._chosen, *self._state)
+        observe_all(self._gamma, A, clicks, self._chosen, self._P, *self._state)
 
 
 def auer_gamma(L: Ints, n: int) -> Floats:

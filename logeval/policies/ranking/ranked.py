@@ -61,7 +61,7 @@ class Choices(NamedTuple):
     chosen: Ints  # what the bandit of each position chose (labels)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, choices, A):
     """From the first position down, each bandit's choice, or a free item instead."""
     K, taken = A.shape[0], search.taken
@@ -72,8 +72,11 @@ def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, choices, A):
             e = choices.chosen[k] = (t - 1 + k) % L
         else:
             mine = search_of(i, starts, search)
-            left_out = taken if rule.best else nothing
-            select(rule.lazy, rule.kind, b, arms_of(i, starts, arms), without(left_out, mine))
+            if rule.best:  # among the free items
+                select(rule.lazy, rule.kind, b, arms_of(i, starts, arms), mine)
+            else:
+                of_all = with_taken(nothing, mine)
+                select(rule.lazy, rule.kind, b, arms_of(i, starts, arms), of_all)
             e = choices.chosen[k] = mine.held[0]
             if taken[e]:
                 e = random_free(u[k], taken, L, k)
@@ -82,15 +85,15 @@ def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, choices, A):
     taken[:L] = False
 
 
-@njit(cache=True, nogil=True)
-def without(left_out, search):
-    """The same search among the arms that are not in ``left_out``."""
+@njit(cache=True, nogil=True, forceinline=True)
+def with_taken(taken, search):
+    """The same search among the arms that are not in ``taken``."""
     return Search(
-        left_out, search.held, search.U, search.level, search.block_level, search.memo
+        taken, search.held, search.U, search.level, search.block_level, search.memo
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe_one(r, starts, arms, choices, A, clicks):
     """Each bandit's choice earns the click on it, and nothing if it was not shown."""
     K = A.shape[0]
@@ -102,7 +105,7 @@ def observe_one(r, starts, arms, choices, A, clicks):
         touch(e, mine)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def choices_of(r, starts, choices):
     """The choices of replica r."""
     K = choices.chosen.shape[1]

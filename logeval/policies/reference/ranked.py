@@ -81,6 +81,7 @@ class RankedExp3:
         self.uniforms = replica.uniforms(self.K if collision == "best" else 2 * self.K)
         self.log_W = np.zeros((self.K, self.L))
         self.chosen: list[int] = []
+        self.probability: list[float] = []  # with which each was drawn
 
     def distribution(self, k: int) -> Floats:
         """P(e) = (1 - gamma) W(e) / sum W + gamma / L."""
@@ -92,7 +93,7 @@ class RankedExp3:
         """From the first position down, a draw from P."""
         u = self.uniforms.at(t)[0]
         A: list[int] = []
-        self.chosen = []
+        self.chosen, self.probability = [], []
         for k in range(self.K):
             P = self.distribution(k)
             if self.collision == "best":
@@ -100,6 +101,7 @@ class RankedExp3:
             cumulative = np.cumsum(P)
             item = int(np.searchsorted(cumulative, u[k] * cumulative[-1], side="right"))
             self.chosen.append(item)
+            self.probability.append(float(P[item] / cumulative[-1]))
             if item in A:
                 free = [e for e in range(self.L) if e not in A]
                 item = free[int(u[self.K + k] * len(free))]
@@ -107,7 +109,7 @@ class RankedExp3:
         return A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """W(e) *= exp(gamma / (L P(e))) after a click on the bandit's own choice."""
+        """W(e) *= exp(gamma / (L P)) after a click on the bandit's own choice, drawn with P."""
         for k, item in enumerate(self.chosen):
             if clicks[k] and A[k] == item:
-                self.log_W[k, item] += self.gamma / (self.L * self.distribution(k)[item])
+                self.log_W[k, item] += self.gamma / (self.L * self.probability[k])

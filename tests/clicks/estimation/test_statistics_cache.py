@@ -53,7 +53,7 @@ def test_a_log_that_cannot_be_written_is_kept_in_the_cache_of_the_user(log, fold
     (log.path / "click_statistics").write_text("")  # no folder can be made here
     assert fold(log).equals(fold(log))
     assert len(folded) == len(names(tmp_path / "cache" / "logeval" / "click_statistics")) == 1
-    assert names(log.path) == ["click_statistics", "manifest.json", "serps"]
+    assert names(log.path) == [".logeval", "click_statistics", "manifest.json", "serps"]
 
 
 def test_where_nothing_can_be_written_every_fit_folds(log, folded, tmp_path):

@@ -1,0 +1,153 @@
+"""The policies of one simulator and track at one step, as tables: one by one, and in pairs.
+
+All numbers are of the replicas (query and run) that all policies have. The Oracle, which knows
+the answer, is shown and does not compete.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from logeval.arrays import Bools, Floats
+from logeval.errors import LogevalError
+from logeval.evaluation import statistics
+from logeval.evaluation.comparisons import Comparisons, compare, compare_ratios
+from logeval.evaluation.paired import by_policy
+
+ORACLE = "Oracle"
+FEW = 10  # queries (or runs of one) below which only large differences are found
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per policy, best first; the columns are explained in ``Runs.summary``."""
+    policies, x = _regrets(rows)
+    regret = statistics.mean(x)
+    low, high = statistics.interval(x)
+    optimal = statistics.mean(by_policy(rows, "optimal_reward")[1])
+    optimal = np.where(optimal > 0.0, optimal, np.inf)
+    competes = _compete(policies)
+    found = compare(x[:, :, competes])
+    best = found.order()[0]
+    by_query = np.nanmean(x, axis=1)
+    smallest = by_query[:, competes].min(axis=1, keepdims=True)
+    table = pd.DataFrame(
+        {
+            "simulator": rows["simulator"].iloc[0],
+            "track": rows["track"].iloc[0],
+            "policy": policies,
+            "regret": regret,
+            "low": low,
+            "high": high,
+            "stderr": [statistics.standard_error(x[:, :, i]) for i in range(len(policies))],
+            "relative_regret": regret / optimal,
+            "share_of_optimum": statistics.mean(by_policy(rows, "reward")[1]) / optimal,
+            "optimal_steps": statistics.mean(by_policy(rows, "optimal_steps")[1])
+            / rows["t"].iloc[0],
+            "difference": regret - found.mean[best],
+            "difference_low": _spread(competes, found.low[:, best]),
+            "difference_high": _spread(competes, found.high[:, best]),
+            "p": _spread(competes, found.p[:, best]),
+            "in_best_set": _spread(competes, found.best_set().astype(float)) == 1.0,
+            "best_on": np.where(competes, (by_query <= smallest + 1e-9).sum(axis=0), 0),
+            "queries": len(x),
+            "replicas": int((~np.isnan(x[:, :, 0])).sum()),
+            "missing": list(_missing(rows)),
+        }
+    )
+    table.loc[np.flatnonzero(competes)[best], "p"] = np.nan  # nobody is compared with itself
+    return table.sort_values("regret", kind="stable")
+
+
+def pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per pair of policies, the best with its next first; see ``Runs.pairs``."""
+    policies, x = _regrets(rows)
+    competes = _compete(policies)
+    names = np.array(policies)[competes]
+    x = x[:, :, competes]
+    found = compare(x)
+    ratios = compare_ratios(x) if len(x) > 1 else None
+    by_query = np.nanmean(x, axis=1)
+    order = found.order()
+    table = [
+        {
+            "simulator": rows["simulator"].iloc[0],
+            "track": rows["track"].iloc[0],
+            "better": names[i],
+            "worse": names[j],
+            "difference": found.difference[j, i],
+            "low": found.low[j, i],
+            "high": found.high[j, i],
+            "p": found.p[j, i],
+            **_ratio(ratios, j, i),
+            "queries_better": int((by_query[:, i] < by_query[:, j] - 1e-9).sum()),
+            "queries": len(x),
+        }
+        for rank, i in enumerate(order)
+        for j in order[rank + 1 :]
+    ]
+    columns = ["simulator", "track", "better", "worse", "difference", "low", "high", "p"]
+    ratio = ["ratio", "ratio_low", "ratio_high", "ratio_p"]
+    return pd.DataFrame(table, columns=[*columns, *ratio, "queries_better", "queries"])
+
+
+def _ratio(found: Comparisons | None, worse: int, better: int) -> dict[str, float]:
+    if found is None:
+        return {}
+    return {
+        "ratio": np.exp(found.difference[worse, better]),
+        "ratio_low": np.exp(found.low[worse, better]),
+        "ratio_high": np.exp(found.high[worse, better]),
+        "ratio_p": found.p[worse, better],
+    }
+
+
+def cautions(rows: pd.DataFrame) -> list[str]:
+    """What limits the conclusions from these rows, one sentence each."""
+    x = _regrets(rows)[1]
+    n, found = len(statistics.units(x)), []
+    if n == 1:
+        found.append("there is one run of one query: no interval or test is possible")
+    elif len(x) == 1:
+        found.append(
+            "there is one query: intervals and p-values are over its runs and say nothing about "
+            "other queries"
+        )
+    if 1 < n < FEW:
+        kind = "queries" if len(x) > 1 else "runs"
+        found.append(f"{n} {kind} are few: intervals are wide, and only large differences show")
+    missing = _missing(rows)
+    if missing.any():
+        where = ", ".join(f"{count} of {policy}" for policy, count in missing.items() if count)
+        found.append(
+            f"replicas are missing ({where}): the policies are compared on the "
+            f"{int((~np.isnan(x[:, :, 0])).sum())} that all have"
+        )
+    return found
+
+
+def _regrets(rows: pd.DataFrame) -> tuple[list[str], Floats]:
+    wide = rows.pivot(index=["query", "run"], columns="policy", values="regret")
+    if wide.dropna().empty:
+        raise LogevalError(
+            f"the policies {', '.join(wide.columns)} have no query and run in common on "
+            f"{rows['simulator'].iloc[0]}: run 'evaluate' to its end, or choose policies"
+        )
+    return by_policy(rows, "regret")
+
+
+def _missing(rows: pd.DataFrame) -> pd.Series:
+    """Per policy, the replicas that another one has and this one has not."""
+    return rows.pivot(index=["query", "run"], columns="policy", values="regret").isna().sum()
+
+
+def _compete(policies: list[str]) -> Bools:
+    others = np.array([policy != ORACLE for policy in policies])
+    return others if others.any() else ~others
+
+
+def _spread(competes: Bools, values: Floats) -> Floats:
+    """Values of the competing policies, at their places among all; nan for the others."""
+    spread = np.full(len(competes), np.nan)
+    spread[competes] = values
+    return spread

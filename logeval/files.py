@@ -1,0 +1,113 @@
+"""Atomic writing: a file is there whole, or as it was before.
+
+Every file that logeval puts beside others is written here: under a temporary name next to its
+target, flushed to the disk, and renamed. The name holds the machine and the process, so what a
+killed process left behind is recognised and removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import platform
+import secrets
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+PARTIAL = ".partial-"
+
+
+@contextlib.contextmanager
+def replacing(path: Path | str) -> Iterator[Path]:
+    """A file to write to that takes the place of ``path`` when the block ends well.
+
+    The temporary file is made by ``O_EXCL``, so a link that was put there before is not followed.
+    It is removed when anything goes wrong.
+    """
+    path = Path(path)
+    remove_stale(path)
+    temporary = partial_name(path)
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    try:
+        yield temporary
+        flush(temporary)
+        os.replace(temporary, path)
+        flush(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a text file (UTF-8) by rename."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def partial_name(path: Path) -> Path:
+    """A new name beside ``path`` that tells which process uses it."""
+    name = f".{path.name}{PARTIAL}{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return path.with_name(name)
+
+
+def remove_stale(
+    path: Path, home: Path | None = None, rescue: Callable[[Path], None] | None = None
+) -> None:
+    """Remove what killed processes of this machine left beside ``path`` (or in ``home``).
+
+    ``rescue`` sees each of the leftovers before it goes.
+    """
+    prefix = f".{path.name}{PARTIAL}"
+    for left in (home or path.parent).glob(f"{glob.escape(prefix)}*"):
+        before, _, rest = left.name.removeprefix(prefix).rpartition(f"{platform.node()}-")
+        pid = rest.partition("-")[0]
+        if before or not pid.isdigit() or _alive(int(pid)):
+            continue
+        if rescue is not None:
+            rescue(left)
+        remove(left)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def flush(path: Path) -> None:
+    """Have the system write a file, or the entries of a folder, to the disk."""
+    with contextlib.suppress(PermissionError):  # a folder that we may write to, but not read
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def crc32(path: Path) -> str:
+    """CRC-32 of a file, as eight hexadecimal digits.
+
+    It finds every flipped bit and every damage of up to 32 bits in a row, and one in 4 billion of
+    all others goes unnoticed. It is against accidents; who wants to deceive can.
+    """
+    value = 0
+    block = bytearray(1 << 20)
+    view = memoryview(block)
+    with open(path, "rb", buffering=0) as file:
+        while n := file.readinto(block):
+            value = zlib.crc32(view[:n], value)
+    return f"{value:08x}"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,194 @@
+"""``manifest.json``: what made a folder, from what, with which arguments, and every file in it.
+
+It is the one answer to two questions. Is the folder up to date? (Same version, arguments and
+inputs.) Are its files whole? (Size and CRC-32 of each; reading a table checks those it reads.)
+What the manifest does not list, logeval did not write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import logeval
+from logeval import files
+from logeval.errors import LogevalError
+
+MANIFEST = "manifest.json"
+MARKER = ".logeval"  # the names of what was written, for the day on which the manifest is damaged
+Manifest = dict[str, Any]
+
+# stage -> how its output is made again
+COMMANDS = {
+    "ingest": "logeval ingest LOG --out {folder} --overwrite",
+    "generate": "logeval generate LOG --overwrite",
+    "fit-models": "logeval fit-models LOG --out {folder}",
+    "models": "logeval models import FILE --out {folder}",
+    "quality": "logeval compare-models LOG --out {folder}",
+    "click statistics": "logeval fit-models LOG",
+    "evaluate": "logeval evaluate MODELS --out {folder}",
+    "replay": "logeval replay estimate LOG --target TARGET --out {folder}",
+    "replay validate": "logeval replay validate LOG --out {folder}",
+    "replay policy": "logeval replay policy LOG --policy POLICY --out {folder}",
+    "report": "logeval report RUNS --out {folder}",
+}
+
+
+def manifest_of(
+    stage: str, arguments: Manifest, inputs: Iterable[Manifest], **more: Any
+) -> Manifest:
+    """A manifest: what made the table, from what, with which arguments."""
+    return {
+        "stage": stage,
+        "version": logeval.__version__,
+        "arguments": arguments,
+        "inputs": list(inputs),
+        **more,
+    }
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder, with size, checksum and rows of every file in it."""
+    listed = [f for f in sorted(folder.rglob("*")) if f.is_file()]
+    names = {f.relative_to(folder).as_posix(): f for f in listed}
+    records = {name: record(f) for name, f in names.items() if name not in (MANIFEST, MARKER)}
+    write_records(folder, {**manifest, "files": records})
+
+
+def write_records(folder: Path, manifest: Manifest) -> None:
+    """Write a manifest that has its records of files already."""
+    files.write_text(folder / MARKER, "".join(f"{name}\n" for name in manifest["files"]))
+    files.write_text(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+
+
+def record(file: Path) -> Manifest:
+    """What a manifest says of a file."""
+    found: Manifest = {"bytes": file.stat().st_size, "crc32": files.crc32(file)}
+    if file.suffix == ".parquet":
+        found["rows"] = pq.read_metadata(file).num_rows
+    return found
+
+
+def read_manifest(path: Path | str) -> Manifest:
+    """The manifest of a folder that a stage wrote."""
+    file = Path(path) / MANIFEST
+    if not file.exists():
+        remedy = "run the stage that makes it" if Path(path).exists() else "check the path"
+        raise LogevalError(f"{path}: there is no {MANIFEST} here; {remedy}")
+    try:
+        manifest = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise LogevalError(f"{file}: not a manifest ({error}); write the table again") from None
+    kinds = {"stage": str, "version": str, "arguments": dict, "inputs": list, "files": dict}
+    if not isinstance(manifest, dict):
+        raise LogevalError(f"{file}: not a manifest of logeval; write the table again")
+    for key, kind in kinds.items():
+        if not isinstance(manifest.get(key), kind):
+            raise LogevalError(
+                f"{file}: not a manifest of this version of logeval ({key!r} is missing or not "
+                "what it should be); write the table again"
+            )
+    return manifest
+
+
+def check_files(folder: Path, manifest: Manifest, names: Iterable[str] | None = None) -> None:
+    """Raise unless the files of a manifest (or those named) are there, and as they were written.
+
+    Folders below ``folder`` that hold such files may hold no others.
+    """
+    listed = manifest["files"]
+    wanted = listed if names is None else list(names)
+    remedy = f"make it again: {command(folder, manifest)}"
+    for name in wanted:
+        file = folder / name
+        if name not in listed:
+            raise LogevalError(f"{file}: is not in {folder / MANIFEST}; {remedy}")
+        if not file.is_file():
+            raise LogevalError(f"{file}: is missing; {remedy}")
+        # a table that grows is replaced after its manifest: until then the old one is right
+        known = [listed[name], *filter(None, [manifest.get("replaced", {}).get(name)])]
+        if not any(_is(file, record) for record in known):
+            raise LogevalError(
+                f"{file}: is damaged (not the bytes that its manifest vouches for); {remedy}"
+            )
+    for inner in sorted({(folder / name).parent for name in wanted} - {folder}):
+        for file in sorted(inner.iterdir()):
+            ours = file.is_dir() or file.relative_to(folder).as_posix() in listed
+            if not ours and not file.name.startswith("."):
+                raise LogevalError(f"{file}: was not written by logeval; move it away")
+
+
+def _is(file: Path, record: Manifest) -> bool:
+    return bool(file.stat().st_size == record["bytes"] and files.crc32(file) == record["crc32"])
+
+
+def command(folder: Path, manifest: Manifest) -> str:
+    """The command that makes a folder again."""
+    return COMMANDS.get(manifest["stage"], "run its stage").format(folder=folder)
+
+
+def why(path: Path | str, wanted: Manifest) -> str | None:
+    """Why ``path`` does not hold what a manifest asks for; None if it does."""
+    path = Path(path)
+    if not (path / MANIFEST).exists():
+        return "there is no output yet"
+    try:
+        found = read_manifest(path)
+    except LogevalError:
+        return f"its {MANIFEST} cannot be read"
+    wanted = json.loads(json.dumps(wanted))
+    if found["stage"] != wanted["stage"]:
+        return f"it was made by {found['stage']}"
+    if found["version"] != wanted["version"]:
+        return f"it was made by logeval {found['version']}"
+    for key in sorted({*found["arguments"], *wanted["arguments"]}):
+        old, new = found["arguments"].get(key), wanted["arguments"].get(key)
+        if old != new:
+            return f"{key} was {_shown(old)}, and is {_shown(new)}"
+    if found["inputs"] != wanted["inputs"]:
+        return "its input has changed"
+    try:
+        check_files(path, found)
+    except LogevalError as error:
+        return str(error).partition(";")[0]
+    return None
+
+
+def same_work(path: Path | str, manifest: Manifest) -> bool:
+    """Whether ``path`` already holds what this manifest asks for, undamaged."""
+    return why(path, manifest) is None
+
+
+def identity(folder: Path | str) -> str:
+    """What a folder holds, as a checksum; the same work done again has the same."""
+    manifest = read_manifest(folder)
+    kept = [manifest[key] for key in ("stage", "version", "arguments", "inputs", "files")]
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file: the identity of an input."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def written_here(folder: Path) -> set[str]:
+    """The files of a folder that logeval wrote; none if nothing says so."""
+    if not (folder / MANIFEST).exists():
+        return set()
+    with contextlib.suppress(LogevalError):
+        return {MANIFEST, MARKER, *read_manifest(folder)["files"]}
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return {MANIFEST, MARKER, *(folder / MARKER).read_text().split("\n")[:-1]}
+    return set()
+
+
+def _shown(value: Any) -> str:
+    text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else "another one"

@@ -1,0 +1,51 @@
+"""Making and saving figures without pyplot: no backend is chosen, no figure of the user closed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from logeval import files
+from logeval.errors import LogevalError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def new_axes(width: float = 4.2, height: float = 3.0) -> Axes:
+    """Axes of a figure of their own, which needs no display."""
+    return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def new_panels(panels: int) -> tuple[Figure, list[Axes]]:
+    """A figure with some panels, up to three in a row."""
+    n_columns = min(3, panels)
+    n_rows = math.ceil(panels / n_columns)
+    width, height = (5, 3.6) if panels == 1 else (4.5 * n_columns, 3.4 * n_rows)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False)
+    for ax in axes.flat[panels:]:
+        ax.set_visible(False)
+    return figure, list(axes.flat[:panels])
+
+
+def check_kind(out: Path | str) -> None:
+    """Raise unless the ending of ``out`` is that of a kind of figure."""
+    known = Figure().canvas.get_supported_filetypes()
+    if Path(out).suffix.lstrip(".") not in known:
+        raise LogevalError(f"{out}: cannot write this kind of figure; use .pdf, .png or .svg")
+
+
+def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
+    """Write a figure, whole or not at all, and the same bytes every time."""
+    check_kind(out)
+    out = Path(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    kind = out.suffix.lstrip(".")
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    with files.replacing(out) as partial:
+        figure.savefig(partial, format=kind, dpi=dpi, metadata=metadata)
+    return out

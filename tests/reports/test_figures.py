@@ -1,0 +1,65 @@
+"""Figures leave matplotlib's global state alone, and are written whole or not at all."""
+
+import subprocess
+import sys
+
+import pytest
+from matplotlib.figure import Figure
+
+from logeval.errors import LogevalError
+from logeval.reports.figures import new_panels, save_figure
+
+USER = """
+import sys
+import matplotlib
+matplotlib.use("svg")
+from matplotlib import pyplot
+mine = pyplot.figure()
+settings = dict(matplotlib.rcParams)
+import logeval
+from logeval.reports.regret_figures import save_regret
+from logeval.reports.style import styled
+runs = logeval.evaluate(
+    problem="B_LB(L=4,K=2,p=0.2,gap=0.1)", policies=["Random"], horizon=5, runs=2, quiet=True
+)
+with styled("slides"):
+    save_regret(runs, sys.argv[1] + "/a.pdf")
+    save_regret(runs, sys.argv[1] + "/b.png", per_query=True)
+runs.plot_regret()
+assert matplotlib.get_backend() == "svg"
+assert pyplot.get_fignums() == [mine.number]
+assert dict(matplotlib.rcParams) == settings
+"""
+
+
+def test_the_users_backend_figures_and_settings_stay_as_they_are(tmp_path):
+    subprocess.run([sys.executable, "-c", USER, str(tmp_path)], check=True)
+    assert {p.name for p in tmp_path.iterdir()} == {"a.pdf", "b.png"}
+
+
+@pytest.mark.parametrize("kind", ["pdf", "png", "svg"])
+def test_a_full_disk_leaves_no_half_figure(tmp_path, monkeypatch, kind):
+    def full(self, path, **options):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / f"figure.{kind}"
+    figure = new_panels(2)[0]
+    save_figure(figure, out)
+    before = out.read_bytes()
+    monkeypatch.setattr(Figure, "savefig", full)
+    with pytest.raises(OSError, match="No space"):
+        save_figure(figure, out)
+    assert [p.name for p in tmp_path.iterdir()] == [out.name]
+    assert out.read_bytes() == before
+
+
+def test_the_same_figure_has_the_same_bytes(tmp_path):
+    for kind in ("pdf", "png"):
+        a, b = (save_figure(new_panels(1)[0], tmp_path / f"{i}.{kind}") for i in (1, 2))
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_an_unknown_kind_is_named(tmp_path):
+    with pytest.raises(LogevalError, match=r"a.xyz: cannot write this kind of figure; use .pdf"):
+        save_figure(new_panels(1)[0], tmp_path / "a.xyz")

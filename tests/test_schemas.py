@@ -1,0 +1,9 @@
+"""Schemas of the tables."""
+
+from logeval import tables
+
+
+def test_every_column_of_every_table_is_documented():
+    for schema in tables.TABLES.values():
+        assert schema.metadata[b"doc"]
+        assert all(field.metadata[b"doc"] for field in schema)
