@@ -30,9 +30,7 @@ LABELS = {
 GRID = 4  # columns
 
 
-def plot_check(
-    curves: pd.DataFrame, check: str, models: Sequence[str] | None = None
-) -> Figure:
+def plot_check(curves: pd.DataFrame, check: str, models: Sequence[str] | None = None) -> Figure:
     """One panel per model: the log (dots) and 95% of the model's simulations (band).
 
     Components outside of what chance and the parameters' uncertainty allow, corrected for all that
@@ -148,7 +146,7 @@ def save_check_figures(
     checks: pd.DataFrame, curves: pd.DataFrame, folder: Path, change: pd.DataFrame | None = None
 ) -> list[Path]:
     """One figure per check, one of all verdicts, and one of the change of ranker."""
-    from logeval.reports.log_figures import save_figure
+    from logeval.reports.figures import save_figure
 
     folder.mkdir(parents=True, exist_ok=True)
     figures: dict[str, Figure] = {"verdicts": plot_verdicts(checks).figure}  # type: ignore[dict-item]

@@ -81,17 +81,15 @@ def deviations(rows: Floats, parts: Components, results: Floats) -> Deviations:
     judged = _enough(num) & _enough(left) & (sd > 1e-9)
     z = np.where(judged, D / np.where(sd > 1e-9, sd, 1.0), 0.0)
 
-    simulated_num, simulated_den = num[1:].mean(axis=0), den[1:].mean(axis=0)
-    safe = np.where(simulated_den > 0, simulated_den, 1.0)
-    expected = np.where(calibration, 1.0, simulated_num / safe)
-    own_den = np.where(den[0] > 0, den[0], np.nan)
-    observed = num[0] / own_den
-    band = np.quantile((num - expected * den)[1:] / safe, [0.025, 0.975], axis=0)
-    low, high = np.maximum(expected + band[0], 0.0), expected + band[1]
-    scale = np.where(calibration, own_den / np.maximum(results, 1.0), 1.0)
-    observed, expected = np.nan_to_num(observed * scale), expected * np.nan_to_num(scale)
-    low, high = low * np.nan_to_num(scale), np.minimum(high * np.nan_to_num(scale), 1.0)
-    weight = np.where(calibration, results, simulated_den)
+    # of calibration: clicks and predicted clicks, per result in the range
+    of = np.where(calibration, results, den)
+    safe = np.maximum(of[1:].mean(axis=0), 1e-12)
+    expected = np.where(calibration, den[0], num[1:].mean(axis=0)) / safe
+    observed = num[0] / np.maximum(of[0], 1e-12)
+    simulated = np.where(calibration, D, num - expected * den)[1:]
+    band = np.quantile(simulated, [0.025, 0.975], axis=0) / safe
+    low, high = np.maximum(expected + band[0], 0.0), np.minimum(expected + band[1], 1.0)
+    weight = np.where(calibration, results, den[1:].mean(axis=0))
     return Deviations(parts, z, judged, observed, expected, low, high, weight)
 
 

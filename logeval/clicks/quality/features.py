@@ -64,15 +64,13 @@ class Layout:
     @cached_property
     def constant(self) -> Ints:
         """Features that the lists fix, whatever is clicked."""
-        shown, *_ = self.at
-        items = self.at[6]
-        ranges = [[SERPS], np.arange(shown, shown + self.K), np.arange(items, items + TOP_ITEMS)]
-        return np.concatenate(ranges).astype(np.int64)
+        shown, items = int(self.at[0]), int(self.at[6])
+        return np.array([SERPS, *range(shown, shown + self.K), *range(items, items + TOP_ITEMS)])
 
     @cached_property
     def components(self) -> Components:
         """The components of all checks but ``top-items``, which differ by query."""
-        shown, rank, first, last, distance, after, _, _, n, q, hit, _ = self.at.tolist()
+        shown, rank, first, last, distance, after, *_, q, hit, _ = self.at.tolist()
         k = range(self.K)
         rows: list[tuple[str, str, float, int, int]] = []
         for m in range(MOST_CLICKS + 1):
@@ -88,8 +86,8 @@ class Layout:
         for b in range(BINS):
             low, high = (0.0, *EDGES)[b], (*EDGES, 1.0)[b]
             rows.append(("calibration", f"{low:g} to {high:g}", (low + high) / 2, hit + b, q + b))
-        check, label, x, num, den = zip(*rows, strict=True)
-        return Components(list(check), list(label), np.array(x), np.array(num), np.array(den))
+        checks, labels, x, num, den = zip(*rows, strict=True)
+        return Components(list(checks), list(labels), np.array(x), np.array(num), np.array(den))
 
     @property
     def bins(self) -> tuple[slice, slice, slice]:

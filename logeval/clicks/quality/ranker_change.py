@@ -59,7 +59,7 @@ class RankerChange:
     def line(self) -> str:
         """What the change of ranker does, in one line."""
         best = self.table.iloc[0]
-        least = self.table.loc[self.table["loss"].idxmin()]
+        least = self.table.iloc[int(self.table["loss"].to_numpy().argmin())]
         text = (
             f"after a change of ranker {best['model']} predicts best (log-likelihood "
             f"{best['log_likelihood_change']:.4f}, of which the change cost {best['loss']:.4f})"

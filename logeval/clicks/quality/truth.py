@@ -48,7 +48,9 @@ def against_truth(models: FittedModels, truth: FittedModels) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=columns)
 
 
-def _parameters(fitted: FittedModel, true: FittedModel, queries: list[Query]) -> list[dict[str, Any]]:
+def _parameters(
+    fitted: FittedModel, true: FittedModel, queries: list[Query]
+) -> list[dict[str, Any]]:
     parts: dict[str, list[Floats]] = {p.field: [] for p in fitted.kind.PARAMETERS}
     for query in queries:
         model, known = true.of(query), fitted.of(query)

@@ -115,7 +115,7 @@ class ParameterErrors:
         if S:
             schur[np.diag_indices(S)] += prior[P:]
             z = seeds.generator(seed, "checks", "shared", fitted.model).standard_normal((S, n))
-            self._shared = solve_triangular(_cholesky(schur), z, lower=True, trans="T")
+            self._shared[:] = solve_triangular(_cholesky(schur), z, lower=True, trans="T")
 
     def draw(self, query: Query) -> Floats:
         """The errors of all parameters of a query, in the numbering of ``score``, (P, n)."""

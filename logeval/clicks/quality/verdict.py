@@ -116,9 +116,9 @@ def words(check: str, level: Deviations, critical: float) -> str:
         wrong = f"; {int(sure.sum())} of {len(mine)} pairs of ranks off" if sure.sum() > 1 else ""
         return f"CTR at rank {rank} after a click at {earlier} too {_low(few)} ({numbers}{wrong})"
     if check == "top-items":
-        wrong = int((np.abs(z[mine]) >= critical).sum())
+        off = int((np.abs(z[mine]) >= critical).sum())
         return (
-            f"CTR of {wrong} of {len(mine)} items shown most off ({level.parts.label[worst]}: "
+            f"CTR of {off} of {len(mine)} items shown most off ({level.parts.label[worst]}: "
             f"{_share(simulated)} in simulation, {_share(log)} in the log)"
         )
     return (

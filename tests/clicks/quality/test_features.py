@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def slow_features(c, q, top, layout):
     if clicked:
         out[at["first"] + clicked[0]] += 1
         out[at["last"] + clicked[-1]] += 1
-    for r, k in zip(clicked, clicked[1:], strict=False):
+    for r, k in pairwise(clicked):
         out[at["distance"] + k - r] += 1
     for r in clicked:
         for k in clicked:
