@@ -53,7 +53,7 @@ def drawn_statistics(
     return pa.Table.from_pandas(rows, schema=tables.CLICK_STATISTICS, preserve_index=False)
 
 
-def fitted(name: str, train: Patterns, scope: str = "per-query") -> FittedModel:
+def fitted(name: str, train: Patterns, scope: str = "partial") -> FittedModel:
     """A model fitted by EM where it has one."""
     method = "em" if "em" in MODELS[name].methods else MODELS[name].methods[0]
     return fit_one(name, train, Options(method, scope))
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=6)
     parser.add_argument("--sessions", type=int, default=3000)
     parser.add_argument("--simulations", type=int, default=200)
-    parser.add_argument("--scope", default="per-query")
+    parser.add_argument("--scope", default="partial")
     parser.add_argument("--seed", type=int, default=1000, help="Of the first log.")
     parser.add_argument("--ranker-change", action="store_true")
     given = parser.parse_args()
