@@ -10,6 +10,7 @@ import numpy as np
 
 from logeval.clicks.quality.features import CHECKS
 from logeval.errors import unknown_names
+from logeval.reports.figures import new_axes, save_figure
 from logeval.reports.model_figures import COLOURS
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def plot_check(curves: pd.DataFrame, check: str, models: Sequence[str] | None = 
             continue
         _panel(ax, rows[rows["model"] == names[i]], check)
         ax.set_title(names[i], fontsize="medium")
+    axes[0, 0].set_ylim(bottom=0)  # of all panels; before they are drawn it would fix their top
     figure.supxlabel(LABELS[check][0], fontsize="medium")
     figure.supylabel(LABELS[check][1], fontsize="medium")
     return figure
@@ -71,10 +73,9 @@ def _panel(ax: Axes, rows: pd.DataFrame, check: str) -> None:
     ax.errorbar(x, mean, bars, fmt="none", ecolor=COLOURS[0], elinewidth=4, alpha=0.45)
     ax.plot(x, log, "o", color="black", ms=3)
     if check == "calibration":
-        ax.axline((0, 0), slope=1, color="grey", lw=0.6)
+        ax.plot([0, high.max(initial=0)], [0, high.max(initial=0)], color="grey", lw=0.6)
     wrong = rows["faulted"].to_numpy(dtype=np.bool_)[order]
     ax.plot(x[wrong], log[wrong], "o", mfc="none", mec=COLOURS[1], ms=8, mew=1.2)
-    ax.set_ylim(bottom=0)
 
 
 def _after(ax: Axes, rows: pd.DataFrame) -> None:
@@ -92,7 +93,6 @@ def _after(ax: Axes, rows: pd.DataFrame) -> None:
         ax.plot(x, log, "o", ls=":", color=colour, ms=2.5, lw=0.8)
         wrong = part["faulted"].to_numpy(dtype=np.bool_)
         ax.plot(x[wrong], log[wrong], "o", mfc="none", mec="black", ms=6, mew=0.8)
-    ax.set_ylim(bottom=0)
 
 
 def plot_verdicts(checks: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -102,8 +102,6 @@ def plot_verdicts(checks: pd.DataFrame, ax: Axes | None = None) -> Axes:
     coloured where the check faults the model. This is the first figure of the models' section.
     """
     from matplotlib.colors import ListedColormap
-
-    from logeval.reports.model_figures import new_axes
 
     rows = checks[checks["query"].isna()]
     models, names = list(dict.fromkeys(rows["model"])), list(CHECKS)
@@ -125,8 +123,6 @@ def plot_verdicts(checks: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def plot_ranker_change(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Log-likelihood of each model on the same SERPs, fitted with and without such lists."""
-    from logeval.reports.model_figures import new_axes
-
     ax = ax or new_axes(4.6, 1.0 + 0.28 * len(table))
     y = np.arange(len(table))
     before, after = (
@@ -146,9 +142,6 @@ def save_check_figures(
     checks: pd.DataFrame, curves: pd.DataFrame, folder: Path, change: pd.DataFrame | None = None
 ) -> list[Path]:
     """One figure per check, one of all verdicts, and one of the change of ranker."""
-    from logeval.reports.figures import save_figure
-
-    folder.mkdir(parents=True, exist_ok=True)
     figures: dict[str, Figure] = {"verdicts": plot_verdicts(checks).figure}  # type: ignore[dict-item]
     for check in CHECKS:
         if (curves["check"] == check).any():
