@@ -10,7 +10,16 @@ import typer
 from typer.core import TyperGroup
 
 from logeval import __version__
-from logeval.commands import checks, evaluate, features, log, models, pipeline, replay
+from logeval.commands import (
+    checks,
+    evaluate,
+    features,
+    log,
+    models,
+    pipeline,
+    policies,
+    replay,
+)
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 
@@ -64,6 +73,7 @@ log.register(app)
 models.register(app)
 checks.register(app)
 features.register(app)
+policies.register(app)
 evaluate.register(app)
 replay.register(app)
 pipeline.register(app)
