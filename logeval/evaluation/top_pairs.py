@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from logeval.evaluation.paired import REPLICA
 from logeval.evaluation.summary import pairs, summary
 
 TRACK = "top pair"
@@ -24,7 +25,7 @@ def top_pair_rows(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["pair_regret"].notna() & (rows["pair_optimal_reward"] > 0.0)]
     if rows["track"].nunique() < 2:
         return rows.iloc[:0]
-    rows = rows.drop_duplicates(["policy", "query", "run"])
+    rows = rows.drop_duplicates(["policy", *REPLICA])
     share = rows["pair_regret"] / rows["pair_optimal_reward"]
     return rows.assign(regret=share, track=TRACK, optimal_reward=1.0, reward=1.0 - share)
 

@@ -11,7 +11,7 @@ from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
-from logeval.tracks.fitted import fitted_queries
+from logeval.tracks.fitted import drawn_queries, fitted_queries, query_and_draw
 from logeval.tracks.registry import TRACKS
 
 FROM_MODELS = ("ranking", "rank1")  # tracks whose problems are click models and nothing else
@@ -92,11 +92,15 @@ def refuse_other_models(
         }
         if not wanted or track not in FROM_MODELS:
             continue
-        present = [m for m in mine if str(m[1]) in wanted]
+        asked = [query_and_draw(name) for name in wanted]
+        queries, draws = {query for query, _ in asked}, max(draw for _, draw in asked)
+        present = [m for m in mine if str(m[1]) in queries]
         problems = []
         if present:
             reward = arguments["rewards"][panel]
             fitted = fitted_queries(present, K)
+            if draws:
+                fitted = drawn_queries(fitted, models, draws, arguments["seed"])
             problems = list(TRACKS[track].problems(fitted, reward))
         now = {problem.query: problem.checksum() for problem in problems}
         changed = [query for query, checksum in wanted.items() if now.get(query) != checksum]

@@ -13,13 +13,14 @@ from logeval.reports.content import Content
 from logeval.reports.page import Page
 from logeval.reports.query_sections import query_by_query
 from logeval.reports.regret_sections import across_tracks, curves, final_tables, the_verdict
-from logeval.reports.sensitivity_section import the_simulators
+from logeval.reports.sensitivity_section import the_simulators, the_variance
 
 SECTIONS: list[Callable[[Page, Content], None]] = [
     the_verdict,
     curves,
     final_tables,
     the_simulators,
+    the_variance,
     across_tracks,
     query_by_query,
     the_models,

@@ -22,6 +22,7 @@ def rows(regrets, simulator="DCM", track="ranking", shape=None, **columns):
             "track": track,
             "policy": policy,
             "query": f"{q}@0",
+            "draw": 0,
             "run": 0,
             "t": t,
             "regret": final * part,

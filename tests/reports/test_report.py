@@ -73,6 +73,8 @@ def test_the_order_of_the_sections(site):
         "Verdict",
         "Regret over time",
         "Final regret",
+        "Sensitivity to the click model",
+        "Where the uncertainty comes from",
         "Lists and pairs on one axis",
         "Query by query",
         "The click models",
