@@ -130,7 +130,7 @@ def test_models_that_changed_since_the_runs_are_refused(site, tmp_path):
     logeval.fit_models(
         site / "log", ["dcm"], top_queries=3, min_impressions=5, out=other, quiet=True
     )
-    with pytest.raises(logeval.LogevalError, match="is not the models folder that .* made with"):
+    with pytest.raises(logeval.LogevalError, match=r"is not the models folder that .* made with"):
         logeval.report(site / "runs", tmp_path / "x", models=other, quiet=True)
     assert not (tmp_path / "x").exists()
 
