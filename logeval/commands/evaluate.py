@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from logeval.evaluation import Runs
 
-EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic")
+EXPERIMENTS = (
+    "cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic",
+    "gl-cdcm-1a", "gl-cdcm-1b", "gl-cdcm-2a", "gl-cdcm-2b",
+)  # fmt: skip
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
@@ -51,6 +54,15 @@ def evaluate(
         str | None,
         typer.Option(help="satisfaction, clicks or any-click; default: the model's own."),
     ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="Folder of features: the contextual track.")
+    ] = None,
+    block: Annotated[
+        int | None, typer.Option(help="With --features: rounds of a query in turn (500).")
+    ] = None,
+    same_log: Annotated[
+        bool, typer.Option("--same-log", help="Allow features that share sessions with the models.")
+    ] = False,
     workers: Workers = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")
@@ -91,6 +103,9 @@ def evaluate(
         positions=positions,
         queries=[q.strip() for q in queries.split(",")] if queries else None,
         reward=reward,
+        features=features,
+        block=block,
+        same_log=same_log,
         workers=workers,
         scheduler=scheduler,
         seed=seed,
@@ -113,13 +128,16 @@ def evaluate(
 
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
-    horizon: Annotated[
-        int | None, typer.Option(help="Steps; default: the paper's, 100000 (rank1: 2000000).")
-    ] = None,
+    horizon: Annotated[int | None, typer.Option(help="Steps; default: the paper's.")] = None,
     runs: Annotated[int, typer.Option(help="Runs; the papers' is 20.")] = 20,
     workers: Workers = 1,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder of the runs table.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="An ingested log, for gl-cdcm-2a and gl-cdcm-2b.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the runs table (gl-cdcm: and the figure).")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a published experiment again, the published numbers beside ours.
@@ -144,6 +162,17 @@ def reproduce(
                 index=False, formatters={"difference": "{:+.1%}".format}, float_format="%.4g"
             )
         )
+        return
+    if experiment.startswith("gl-cdcm-"):
+        from logeval.papers import gl_cdcm
+
+        figure = experiment.removeprefix("gl-cdcm-")
+        steps = horizon or gl_cdcm.HORIZON[figure]
+        done = gl_cdcm.reproduce(figure, steps, runs, workers, seed, log, out, quiet)
+        typer.echo(summary_text(done))
+        typer.echo(f"the paper: {gl_cdcm.CLAIM[figure]}")
+        if out is not None:
+            typer.echo(f"figure {gl_cdcm.save_figure(figure, done, out)}")
         return
     from logeval.papers import dcm
 
@@ -214,6 +243,26 @@ def plot_remaining(
         typer.echo(save_remaining(Runs.load(runs), out, log_x=log_x))
 
 
+def plot_cosine(
+    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
+    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
+        "cosine.pdf"
+    ),
+    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+    style: Style = "paper",
+) -> None:
+    """Cosine distance of the estimated theta to the true one over time.
+
+    Example: logeval plot cosine runs/contextual --out cosine.pdf
+    """
+    from logeval.evaluation import Runs
+    from logeval.reports.style import styled
+    from logeval.reports.track_figures import save_cosine
+
+    with styled(style):
+        typer.echo(save_cosine(Runs.load(runs), out, log_x=log_x))
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command()(evaluate)
@@ -221,6 +270,7 @@ def register(app: typer.Typer) -> None:
     plot_app.command("regret")(plot_regret)
     plot_app.command("relative")(plot_relative)
     plot_app.command("remaining")(plot_remaining)
+    plot_app.command("cosine")(plot_cosine)
 
 
 def summary_text(runs: Runs) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
+
+if TYPE_CHECKING:
+    from logeval.clicks.quality.compare import Comparison
 
 models_app = typer.Typer(help="Fitted models as JSON, and back.", no_args_is_help=True)
 
@@ -21,10 +24,14 @@ Model = Annotated[
     typer.Option("--model", "-m", help="Click model, or all; may be given several times."),
 ]
 Method = Annotated[
-    str | None, typer.Option(help="counting, mle or em, for the models that offer it.")
+    str | None, typer.Option(help="em, mle, guo or counting, for the models that offer it.")
 ]
 Scope = Annotated[
-    str, typer.Option(help="per-query, or pooled: position parameters shared by all queries.")
+    str | None,
+    typer.Option(
+        help="Position parameters: partial (of a query, shrunk towards all; the default), "
+        "per-query, or pooled (one set for all)."
+    ),
 ]
 Smoothing = Annotated[str, typer.Option(help="Prior: empirical-bayes, pyclick (+1/+2) or none.")]
 TopQueries = Annotated[int | None, typer.Option(help="Only the most frequent queries.", min=1)]
@@ -59,7 +66,7 @@ def fit_models(
     model: Model,
     out: Annotated[Path, typer.Option(help="Folder for the models.")],
     method: Method = None,
-    scope: Scope = "per-query",
+    scope: Scope = None,
     smoothing: Smoothing = "empirical-bayes",
     top_queries: TopQueries = None,
     queries: Queries = None,
@@ -120,7 +127,7 @@ def compare_models(
     holdout: Annotated[str, typer.Option(help="Score on this part: 0.1, or days:25-27.")] = "0.1",
     out: Annotated[Path | None, typer.Option(help="Folder for the table and the figure.")] = None,
     method: Method = None,
-    scope: Scope = "per-query",
+    scope: Scope = None,
     smoothing: Smoothing = "empirical-bayes",
     top_queries: TopQueries = None,
     queries: Queries = None,
@@ -245,7 +252,7 @@ def plot_models(
     print(out)
 
 
-def _show(comparison, as_json: bool) -> None:  # type: ignore[no-untyped-def]
+def _show(comparison: Comparison, as_json: bool) -> None:
     if as_json:
         rows = json.loads(comparison.table.to_json(orient="records"))
         coverage = json.loads(comparison.coverage.to_json(orient="records"))
@@ -254,7 +261,7 @@ def _show(comparison, as_json: bool) -> None:  # type: ignore[no-untyped-def]
     from logeval.commands.show import print_frame, print_table
 
     overall = comparison.overall()
-    measures = list(dict.fromkeys(measure for _, measure in overall.columns))
+    measures = list(dict.fromkeys(overall.columns.get_level_values(1)))
     print_table(
         "Held-out quality, with 95% bootstrap intervals over SERPs",
         ["model", *measures],
@@ -270,7 +277,7 @@ def _show(comparison, as_json: bool) -> None:  # type: ignore[no-untyped-def]
     print_frame("What the models had never seen, as shares", comparison.coverage)
 
 
-def _interval(row, measure: str) -> str:  # type: ignore[no-untyped-def]
+def _interval(row: Any, measure: str) -> str:
     value, low, high = (row[v, measure] for v in ("value", "low", "high"))
     return f"{value:.4f} [{low:.4f}, {high:.4f}]"
 
