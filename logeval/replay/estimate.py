@@ -134,15 +134,17 @@ def replay_estimate(
 
 def point_and_interval(
     whole: Logged, target: Target, estimators: list[Estimator], settings: Settings, rounds: int,
-    seed: int,
+    seed: int, refits: int = 0,
 ) -> dict[Estimator, tuple[float, float]]:  # fmt: skip
-    """The overall value of a target and 1.96 standard errors, with the models as they are."""
-    logged = cut(whole, target.K).logged
-    estimation = Estimation(logged, target, estimators, settings)
+    """The overall value of a target and half of its 95% interval."""
+    short = cut(whole, target.K)
+    estimation = Estimation(short.logged, target, estimators, settings)
     fits = estimation.fits(fit_models(estimators, whole, whole.patterns.count, settings))
     report = Valuation(estimation, fits, Path(target.name), 0.0, force=True)
-    _bootstrap([report], logged, rounds, seed, quiet=True)
-    value, half = report.centre()[:, 0], report.moments.half_width(True)[:, 0]
+    _bootstrap([report], short.logged, rounds, seed, quiet=True)
+    if refits:
+        _refit([report], whole, short, refits, seed, quiet=True)
+    value, half = report.centre()[:, 0], report.half_widths()[0][:, 0]
     return {e: (value[i], half[i]) for i, e in enumerate(estimators)}
 
 

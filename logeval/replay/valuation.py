@@ -120,6 +120,18 @@ class Valuation:
         """The logged values, (Q + 1,)."""
         return self.all_and_overall(self.logged[:, None], self.n[:, None])[:, 0]
 
+    def half_widths(self) -> tuple[Floats, Floats]:
+        """Half of the 95% intervals of the values, and of their differences to the log."""
+        half, paired = self.moments.half_width(True), self.paired.half_width(True)
+        modelled = [i for i, e in enumerate(self.value) if e.model is not None]
+        if self.refit.n.any():
+            half[modelled] = self.refit.half_width(False)[modelled]
+            paired[modelled] = self.refit_paired.half_width(False)[modelled]
+        else:  # a direct method without a refit has no interval
+            fixed = [i for i, e in enumerate(self.value) if e.LEVEL is None]
+            half[fixed] = paired[fixed] = np.nan
+        return half, paired
+
     def table(self) -> pd.DataFrame:
         """The rows: overall first, then the queries, the most frequent first."""
         import pandas as pd
@@ -130,14 +142,7 @@ class Valuation:
         if target.clicks is not None:
             clicks = np.where(self.share > 0, target.clicks, np.nan)
             truth = self.all_and_overall(clicks[:, None], self.n[:, None])[:, 0]
-        half, paired = self.moments.half_width(True), self.paired.half_width(True)
-        modelled = [i for i, e in enumerate(self.value) if e.model is not None]
-        if self.refit.n.any():
-            half[modelled] = self.refit.half_width(False)[modelled]
-            paired[modelled] = self.refit_paired.half_width(False)[modelled]
-        else:  # a direct method without a refit has no interval
-            fixed = [i for i, e in enumerate(self.value) if e.LEVEL is None]
-            half[fixed] = paired[fixed] = np.nan
+        half, paired = self.half_widths()
         order = [0, *(1 + np.flatnonzero(self.used)).tolist()]
         rows = []
         for row in order:
