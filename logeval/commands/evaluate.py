@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 EXPERIMENTS = (
     "cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic",
     "gl-cdcm-1a", "gl-cdcm-1b", "gl-cdcm-2a", "gl-cdcm-2b",
+    "modern-A", "modern-B", "modern-C", "modern-D", "modern-square", "modern-cascade",
+    "modern-lagree",
 )  # fmt: skip
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
@@ -162,6 +164,13 @@ def reproduce(
                 index=False, formatters={"difference": "{:+.1%}".format}, float_format="%.4g"
             )
         )
+        return
+    if experiment.startswith("modern-"):
+        from logeval.papers import modern
+
+        setting = experiment.removeprefix("modern-")
+        table = modern.reproduce(setting, horizon, runs, workers, seed, out, quiet)
+        typer.echo(table.to_string(index=False, float_format="%.4g", na_rep=""))
         return
     if experiment.startswith("gl-cdcm-"):
         from logeval.papers import gl_cdcm
