@@ -10,7 +10,16 @@ import typer
 from typer.core import TyperGroup
 
 from logeval import __version__
-from logeval.commands import evaluate, features, log, models, pipeline, policies, replay
+from logeval.commands import (
+    checks,
+    evaluate,
+    features,
+    log,
+    models,
+    pipeline,
+    policies,
+    replay,
+)
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 
@@ -62,6 +71,7 @@ def _root(
 
 log.register(app)
 models.register(app)
+checks.register(app)
 features.register(app)
 policies.register(app)
 evaluate.register(app)

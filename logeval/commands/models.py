@@ -78,6 +78,13 @@ def fit_models(
     tolerance: Tolerance = 1e-9,
     option: ModelOption = None,
     last_termination: Annotated[str | None, typer.Option(hidden=True)] = None,
+    verdict: Annotated[
+        bool,
+        typer.Option(
+            "--verdict/--no-verdict",
+            help="With --holdout: say in a line what each model gets wrong (see check-models).",
+        ),
+    ] = True,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -106,10 +113,14 @@ def fit_models(
         **_options(option, last_termination),
     )
     summary = models.summary()
+    verdicts: dict[str, str] = {}
+    if verdict and holdout is not None:
+        from logeval.clicks.quality.checks import quick_verdicts
+
+        verdicts = quick_verdicts(models, log, seed, quiet)
     if as_json:
-        print(
-            json.dumps({"out": str(out), "models": json.loads(summary.to_json(orient="records"))})
-        )
+        rows = json.loads(summary.to_json(orient="records"))
+        print(json.dumps({"out": str(out), "models": rows, "verdicts": verdicts}))
         return
     from logeval.commands.show import print_frame
 
@@ -117,7 +128,7 @@ def fit_models(
     hidden = ["notes", "priors", "patterns", "cpu_seconds", "conditional_perplexity"]
     shown = summary.drop(columns=[c for c in hidden if c in summary])
     print_frame(f"Models in {out}", shown.astype(object).where(shown.notna(), None))
-    for note in notes:
+    for note in [*notes, *verdicts.values()]:
         print(note)
 
 
