@@ -30,6 +30,8 @@ from logeval.evaluation import api
 from logeval.features import table as features
 from logeval.log import ingest
 from logeval.log.log import load
+from logeval.replay import estimate
+from logeval.replay.plan import EstimatePlan
 from logeval.reports import report
 from logeval.synthetic import generate
 
@@ -40,6 +42,7 @@ STAGES: dict[str, Callable[..., Any]] = {
     "fit-models": fit.fit_models,
     "features": features.make_features,
     "evaluate": api.evaluate,
+    "replay": estimate.replay_estimate,
     "report": report.report,
 }
 NEEDED = ("ingest", "fit-models", "evaluate", "report")
@@ -50,10 +53,13 @@ GIVEN = {
     "fit-models": {"log", "out", "quiet"},
     "features": {"log", "out", "quiet", "overwrite"},
     "evaluate": {"models", "problem", "features", "out", "quiet"},
+    "replay": {"log", "out", "quiet"},
     "report": {"runs", "out", "models", "log", "recipe", "policies", "n_runs", "quiet"},
 }
 # arguments of evaluate that add to a runs table instead of asking for another one
 ADDING = ("policies", "runs", "workers", "scheduler")
+# types whose values are checked before the first stage, by their names in signatures
+PLAIN: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "pandas")
 
 
@@ -110,6 +116,11 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     _check_types(path, data, stages)
     if ("generate" in stages) == ("logs" in stages["ingest"]):
         raise LogevalError(f"{path}: names no log, or two; give logs in [ingest] or a [generate]")
+    if "replay" in stages:
+        try:
+            EstimatePlan.of(**stages["replay"])
+        except LogevalError as error:
+            raise LogevalError(f"{path}: [replay]: {error}") from None
     return Recipe(Path(data["out"]), data.get("seed", 0), data.get("title", path.stem), stages)
 
 
@@ -128,9 +139,9 @@ def _check_types(path: Path, data: dict[str, Any], stages: dict[str, dict[str, A
             where = f"{path}: {name} in [{stage}]"
             if parameter.default is parameter.empty and given is None:
                 raise LogevalError(f"{where} is missing")
-            kinds: Any = {"int": int, "float": (int, float), "str": str}.get(parameter.annotation)
-            if given is not None and kinds and not isinstance(given, kinds):
-                raise LogevalError(f"{where} is {given!r} and must be {parameter.annotation}")
+            named = str(parameter.annotation).removesuffix(" | None")
+            if given is not None and not isinstance(given, PLAIN.get(named, object)):
+                raise LogevalError(f"{where} is {given!r} and must be {named}")
 
 
 def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[Step]:
@@ -222,6 +233,13 @@ def _call(recipe: Recipe, stage: str) -> _Call:
             runs,
             lambda: api.missing_runs(runs, models, **chosen),
             lambda quiet: function(models, **arguments, out=runs, quiet=quiet),
+        )
+    replay = home / "replay"
+    if stage == "replay":
+        return _Call(
+            replay,
+            lambda: tables.why(replay, EstimatePlan.of(**arguments).manifest(log)),
+            lambda quiet: function(log, **arguments, out=replay, quiet=quiet),
         )
     given = {
         "log": log,
