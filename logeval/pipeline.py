@@ -54,7 +54,7 @@ GIVEN = {
     "features": {"log", "out", "quiet", "overwrite"},
     "evaluate": {"models", "problem", "features", "out", "quiet"},
     "replay": {"log", "out", "quiet"},
-    "report": {"runs", "out", "models", "log", "recipe", "policies", "n_runs", "quiet"},
+    "report": {"runs", "out", "models", "log", "replay", "recipe", "policies", "n_runs", "quiet"},
 }
 # arguments of evaluate that add to a runs table instead of asking for another one
 ADDING = ("policies", "runs", "workers", "scheduler")
@@ -244,6 +244,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
     given = {
         "log": log,
         "models": models,
+        "replay": replay if "replay" in recipe.stages else None,
         "recipe": home / "recipe.toml",
         "policies": asked["policies"],
         "n_runs": asked["runs"],

@@ -25,6 +25,9 @@ def report(
     log: Annotated[
         Path | None, typer.Option(help="Their log; default: the one that was fitted.")
     ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="Folder of replay estimate, to show its estimates too.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "logeval",
     style: Annotated[str, typer.Option(help="Look of the figures: paper or slides.")] = "paper",
     quiet: Quiet = False,
@@ -35,7 +38,10 @@ def report(
     """
     from logeval.reports.report import report as write
 
-    print(write(runs, out, models=models, log=log, title=title, style=style, quiet=quiet))
+    path = write(
+        runs, out, models=models, log=log, replay=replay, title=title, style=style, quiet=quiet
+    )
+    print(path)
 
 
 def run(

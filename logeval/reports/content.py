@@ -11,6 +11,7 @@ from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
+from logeval.replay.estimate import Estimates, read_estimates
 from logeval.tracks.fitted import drawn_queries, fitted_queries, query_and_draw
 from logeval.tracks.registry import TRACKS
 
@@ -25,6 +26,7 @@ class Content:
     models: dict[str, FittedModels] = field(default_factory=dict)  # by folder
     logs: dict[str, Log] = field(default_factory=dict)  # by folder
     recipe: Path | None = None
+    replay: Estimates | None = None  # what replay estimated from the log itself
     notes: list[str] = field(default_factory=list)  # what could not be found any more
 
     def suffix(self, i: int) -> str:
@@ -42,13 +44,18 @@ def content_of(
     models: Path | str | None,
     log: Path | str | None,
     recipe: Path | str | None,
+    replay: Path | str | None = None,
 ) -> Content:
     """The runs with their models and logs: those given, or those that the manifests name.
 
     A folder that the manifests name and that is gone is left out, with a note. Models that are
     not those of the runs are refused.
     """
-    found = Content(runs, recipe=Path(recipe) if recipe else None)
+    found = Content(
+        runs,
+        recipe=Path(recipe) if recipe else None,
+        replay=None if replay is None else read_estimates(replay),
+    )
     for folder in folders:
         manifest = tables.read_manifest(folder)
         named = models if models is not None else manifest.get("models_folder")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from logeval.reports.content import Content
 from logeval.reports.page import Page
 
 if TYPE_CHECKING:
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
 ENOUGH = 0.8  # support below this is said in words
 
 
-def the_replay(page: Page, estimates: Estimates) -> None:
+def the_replay(page: Page, content: Content) -> None:
+    """What replay estimated, if it was run."""
+    if content.replay is not None:
+        add_estimates(page, content.replay)
+
+
+def add_estimates(page: Page, estimates: Estimates) -> None:
     """Values of the targets with intervals, their support, and what to make of them."""
     page.section("What the log itself says")
     overall = estimates.overall()

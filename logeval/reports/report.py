@@ -27,6 +27,7 @@ def report(
     *,
     models: Path | str | None = None,
     log: Path | str | None = None,
+    replay: Path | str | None = None,
     recipe: Path | str | None = None,
     policies: Sequence[str] | None = None,
     n_runs: int | None = None,
@@ -37,7 +38,8 @@ def report(
     """Write ``out``/index.html about the runs of one or more folders; returns its path.
 
     ``models`` and ``log`` are the folders that the runs were made from; by default those that
-    their manifests name, as far as they are still there. ``policies`` and ``n_runs`` choose among
+    their manifests name, as far as they are still there. ``replay`` is a folder of ``replay
+    estimate``, for a section on what the log itself says. ``policies`` and ``n_runs`` choose among
     the runs that are there. The page is complete in itself: figures and tables can be saved from
     it, and are beside it as SVG (most also as PDF) and CSV.
     """
@@ -45,6 +47,7 @@ def report(
         runs,
         models=models,
         log=log,
+        replay=replay,
         recipe=recipe,
         policies=policies,
         n_runs=n_runs,
@@ -53,7 +56,7 @@ def report(
     )
     folders = _folders(runs)
     found = [Runs.load(folder).only(policies, n_runs) for folder in folders]
-    content = content_of(folders, found, models, log, recipe)
+    content = content_of(folders, found, models, log, recipe, replay)
     with (
         tables.staged(out) as folder,
         styled(style),
@@ -73,6 +76,7 @@ def wanted_manifest(
     *,
     models: Path | str | None,
     log: Path | str | None,
+    replay: Path | str | None,
     recipe: Path | str | None,
     policies: Sequence[str] | None,
     n_runs: int | None,
@@ -91,7 +95,7 @@ def wanted_manifest(
     inputs = [{"runs": tables.identity(folder)} for folder in folders]
     inputs += [
         {name: tables.identity(folder)}
-        for name, folder in (("models", models), ("log", log))
+        for name, folder in (("models", models), ("log", log), ("replay", replay))
         if folder is not None
     ]
     if recipe is not None:

@@ -13,6 +13,7 @@ from logeval.reports.content import Content
 from logeval.reports.page import Page
 from logeval.reports.query_sections import query_by_query
 from logeval.reports.regret_sections import across_tracks, curves, final_tables, the_verdict
+from logeval.reports.replay_section import the_replay
 from logeval.reports.sensitivity_section import the_simulators, the_variance
 
 SECTIONS: list[Callable[[Page, Content], None]] = [
@@ -23,6 +24,7 @@ SECTIONS: list[Callable[[Page, Content], None]] = [
     the_variance,
     across_tracks,
     query_by_query,
+    the_replay,
     the_models,
     the_log,
     what_was_run,

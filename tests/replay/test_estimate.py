@@ -12,7 +12,7 @@ from logeval.cli import app
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimate import replay_estimate
 from logeval.reports.page import Page
-from logeval.reports.replay_section import cautions, the_replay
+from logeval.reports.replay_section import add_estimates, cautions
 from tests.replay.worlds import all_lists
 from tests.serps import Serp, write_serps
 
@@ -248,7 +248,7 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     found = replay_estimate(
         log, ["by-ctr", "random"], estimators=["IP", "DM"], clip=1.2, rounds=0, quiet=True
     )
-    the_replay(page, found)
+    add_estimates(page, found)
     page.write("Replay", "")
     html = (tmp_path / "index.html").read_text()
     assert "What the log itself says" in html

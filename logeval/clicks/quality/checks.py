@@ -149,13 +149,20 @@ def check_models(
     return checks
 
 
+def quick_checks(
+    models: FittedModels, log: Log | Path | str, seed: int = 0, quiet: bool = False
+) -> Checks:
+    """The checks from fewer SERPs and simulations, and without a change of ranker."""
+    sample = held_out_sample(models, load(log), QUICK_SERPS, seed)
+    return check_patterns(models.fitted.values(), sample, QUICK_SIMULATIONS, seed, quiet)
+
+
 def quick_verdicts(
     models: FittedModels, log: Log | Path | str, seed: int = 0, quiet: bool = False
 ) -> dict[str, str]:
-    """The verdict on each model in one line, from fewer SERPs and simulations than a full check."""
-    sample = held_out_sample(models, load(log), QUICK_SERPS, seed)
-    checks = check_patterns(models.fitted.values(), sample, QUICK_SIMULATIONS, seed, quiet)
-    return {name: verdict.line for name, verdict in checks.verdicts.items()}
+    """The verdict on each model in one line, from ``quick_checks``."""
+    verdicts = quick_checks(models, log, seed, quiet).verdicts
+    return {name: verdict.line for name, verdict in verdicts.items()}
 
 
 def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: int = 0) -> Sample:
