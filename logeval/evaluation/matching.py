@@ -57,7 +57,8 @@ def users_of(
 ) -> Users:
     """The users that ``evaluate`` was asked for."""
     if (models is None) == (problem is None):
-        raise LogevalError("give either fitted models or --problem")
+        raise LogevalError("give either fitted models or a problem")
+    queries = [queries] if isinstance(queries, str | int | tuple) else queries
     if problem is not None:
         if positions is not None or queries is not None:
             raise LogevalError("a synthetic problem has its own K and no queries")

@@ -71,7 +71,7 @@ def fold(
     """The click statistics of a log, in the schema ``CLICK_STATISTICS``."""
     split = Holdout.parse(holdout)
     arguments = {
-        "queries": sorted(map(str, queries)) if queries else None,
+        "queries": None if queries is None else sorted(map(str, queries)),
         "top_queries": top_queries,
         "holdout": None if holdout is None else str(holdout),
         "seed": seed if split.share else None,
