@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from logeval.evaluation.results import Runs as Runs
     from logeval.log.ingest import ingest as ingest
     from logeval.log.log import load as load
+    from logeval.replay.cross_check import replay_cross_check as replay_cross_check
+    from logeval.replay.estimate import replay_estimate as replay_estimate
+    from logeval.replay.policy import replay_policy as replay_policy
+    from logeval.replay.validate import replay_validate as replay_validate
     from logeval.reports.report import report as report
     from logeval.synthetic.generate import generate as generate
 
@@ -34,6 +38,10 @@ _HOME = {
     "ingest": "logeval.log.ingest",
     "load": "logeval.log.log",
     "read_models": "logeval.clicks.collection",
+    "replay_cross_check": "logeval.replay.cross_check",
+    "replay_estimate": "logeval.replay.estimate",
+    "replay_policy": "logeval.replay.policy",
+    "replay_validate": "logeval.replay.validate",
     "report": "logeval.reports.report",
     "score": "logeval.clicks.quality.compare",
 }

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from logeval import __version__
-from logeval.commands import evaluate, log, models, pipeline
+from logeval.commands import evaluate, log, models, pipeline, replay
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 
@@ -63,6 +63,7 @@ def _root(
 log.register(app)
 models.register(app)
 evaluate.register(app)
+replay.register(app)
 pipeline.register(app)
 app.add_typer(plot_app, name="plot")
 

@@ -33,6 +33,9 @@ COMMANDS = {
     "quality": "logeval compare-models LOG --out {folder}",
     "click statistics": "logeval fit-models LOG",
     "evaluate": "logeval evaluate MODELS --out {folder}",
+    "replay": "logeval replay estimate LOG --target TARGET --out {folder}",
+    "replay validate": "logeval replay validate LOG --out {folder}",
+    "replay policy": "logeval replay policy LOG --policy POLICY --out {folder}",
     "report": "logeval report RUNS --out {folder}",
 }
 

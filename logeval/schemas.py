@@ -39,6 +39,13 @@ SERPS = pa.schema(
             pa.list_(pa.int64()),
             "time of the first click at each position; null elements where there is none",
         ),
+        _field(
+            "propensities",
+            pa.list_(pa.float64()),
+            "probability that the logger shows this item at this position, over all it might do "
+            "for the query; null where the log has none",
+            nullable=True,
+        ),
     ],
     metadata={"doc": "One row per search engine result page (SERP), in the order of the log."},
 )
@@ -208,6 +215,105 @@ HARDNESS = pa.schema(
     metadata={"doc": "One row per query of the rank1 track: how hard it is."},
 )
 
+ESTIMATES = pa.schema(
+    [
+        _field("target", pa.string(), "the ranker: a table, log:FOLDER, day:27, best:dcm, ..."),
+        _field("query", pa.string(), "query; null for all of them", nullable=True),
+        _field("estimator", pa.string(), "estimator with its parameters, for instance DR(ubm)"),
+        _field("positions", pa.int32(), "K: the positions that count"),
+        _field("value", pa.float64(), "estimated clicks per SERP"),
+        _field("low", pa.float64(), "lower end of the 95% interval", nullable=True),
+        _field("high", pa.float64(), "upper end of the 95% interval", nullable=True),
+        _field(
+            "truth",
+            pa.float64(),
+            "clicks per SERP of a target that is a log; else null",
+            nullable=True,
+        ),
+        _field("logged", pa.float64(), "clicks per SERP of the log that the estimate is from"),
+        _field("difference", pa.float64(), "value - logged"),
+        _field("difference_low", pa.float64(), "its 95% interval, paired", nullable=True),
+        _field("difference_high", pa.float64(), "likewise", nullable=True),
+        _field("serps", pa.int64(), "SERPs of a target that is a log, else those of the log"),
+        _field(
+            "support",
+            pa.float64(),
+            "share of what the target shows that the log has shown, by the estimator's own cells; "
+            "null for DM",
+            nullable=True,
+        ),
+        _field(
+            "effective_serps",
+            pa.float64(),
+            "(sum of weights)^2 / sum of their squares, mean over positions; null for DM",
+            nullable=True,
+        ),
+        _field(
+            "clipped", pa.float64(), "share of (SERP, position)s whose weight was clipped", True
+        ),
+        _field("largest_weight", pa.float64(), "largest weight before clipping", nullable=True),
+        _field(
+            "supported_positions",
+            pa.int32(),
+            "largest K up to which every position has the support that is asked for; null for DM",
+            nullable=True,
+        ),
+    ],
+    metadata={"doc": "One row per target, query and estimator of `logeval replay estimate`."},
+)
+
+VALIDATION = pa.schema(
+    [
+        _field("estimator", pa.string(), "estimator with its parameters"),
+        _field("positions", pa.int32(), "K"),
+        _field(
+            "clip",
+            pa.float64(),
+            "the largest weight allowed; null: chosen for each part on the other parts",
+            nullable=True,
+        ),
+        _field("parts", pa.int32(), "days or parts that were left out in turn"),
+        _field("serps", pa.int64(), "SERPs whose clicks were predicted"),
+        _field(
+            "rmse", pa.float64(), "root mean squared error over parts and queries, by their SERPs"
+        ),
+        _field("low", pa.float64(), "lower end of its 95% interval, over parts"),
+        _field("high", pa.float64(), "upper end of its 95% interval, over parts"),
+        _field("bias", pa.float64(), "mean error"),
+        _field("floor", pa.float64(), "RMSE of a perfect estimate: the noise of the clicks"),
+        _field(
+            "skill",
+            pa.float64(),
+            "1 - (rmse^2 - floor^2) / (RCTR's rmse^2 - floor^2): 1 is perfect, 0 is the logger's "
+            "own value; null where RCTR is at the floor",
+            nullable=True,
+        ),
+        _field("support", pa.float64(), "mean support of the parts", nullable=True),
+    ],
+    metadata={"doc": "One row per estimator, K and clip of `logeval replay validate`."},
+)
+
+REPLAYS = pa.schema(
+    [
+        _field("policy", pa.string(), "policy with its parameters"),
+        _field("query", pa.string(), "query"),
+        _field("run", pa.int32(), "shuffle of the log, from 0"),
+        _field("t", pa.int64(), "number of accepted SERPs so far"),
+        _field(
+            "clicks",
+            pa.float64(),
+            "clicked results on them; null if the queue was exhausted before",
+            nullable=True,
+        ),
+        _field("any_click", pa.float64(), "SERPs among them with a click; likewise", nullable=True),
+        _field("steps", pa.int64(), "SERPs accepted in the whole run"),
+        _field("passed", pa.int64(), "SERPs that the run went through"),
+        _field("serps", pa.int64(), "SERPs of the query"),
+        _field("exhausted", pa.bool_(), "the run ended since no SERP showed the wanted list"),
+    ],
+    metadata={"doc": "One row per policy, query, shuffle and checkpoint of `replay policy`."},
+)
+
 TABLES: dict[str, pa.Schema] = {
     "serps": SERPS,
     "click_statistics": CLICK_STATISTICS,
@@ -216,6 +322,9 @@ TABLES: dict[str, pa.Schema] = {
     "quality": QUALITY,
     "runs": RUNS,
     "hardness": HARDNESS,
+    "estimates": ESTIMATES,
+    "validation": VALIDATION,
+    "replays": REPLAYS,
 }
 
 

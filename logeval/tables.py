@@ -54,7 +54,9 @@ def write_serps(table: pa.Table, path: Path) -> None:
 
     Numbers are stored as differences; statistics are kept of the columns people filter by.
     """
-    lists = [f.name for f in SERPS if pa.types.is_list(f.type)]
+    lists = [
+        f.name for f in SERPS if pa.types.is_list(f.type) and pa.types.is_integer(f.type.value_type)
+    ]
     numbers = [f.name for f in SERPS if pa.types.is_integer(f.type)]
     columns = numbers + [f"{name}.list.element" for name in lists]
     pq.write_table(

@@ -27,6 +27,7 @@ class Serp:
     test: bool = False
     serp_id: int = 0
     time: int = field(default=0)
+    propensities: list[float] | None = None
 
 
 def write_serps(log: Path, serps: Iterable[Serp], parts: int = 1) -> Path:
@@ -51,6 +52,7 @@ def write_serps(log: Path, serps: Iterable[Serp], parts: int = 1) -> Path:
                 "domains": None,
                 "clicks": s.clicks,
                 "click_times": [0 if c else None for c in s.clicks],
+                "propensities": s.propensities,
             }
             for s in serps[part::parts]
         ]

@@ -18,7 +18,7 @@ from logeval.policies.reference import REFERENCES
 from logeval.policies.registry import POLICIES
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/synthetic.md", "docs/formats.md"]
+PAGES = ["README.md", "docs/synthetic.md", "docs/formats.md", "docs/replay.md"]
 
 
 @pytest.fixture(scope="module")

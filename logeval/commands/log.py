@@ -31,6 +31,9 @@ def generate(
     model: Annotated[
         str, typer.Option(help="Model of the clicks: cm, dcm, sdbn, dbn, ccm, pbm or ubm.")
     ] = "dcm",
+    explore: Annotated[
+        float, typer.Option(help="Share of SERPs whose list is in random order.", min=0, max=1)
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="Root of all random numbers.")] = 0,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -47,6 +50,7 @@ def generate(
         sessions=sessions,
         queries=queries,
         model=model,
+        explore=explore,
         seed=seed,
         overwrite=overwrite,
         quiet=quiet,

@@ -57,10 +57,10 @@ class Log:
             try:
                 connection.execute("SET preserve_insertion_order = false")
                 files = ", ".join(_quoted(file) for file in self.files)
-                connection.execute(
-                    "CREATE VIEW serps AS SELECT * FROM "
-                    f"read_parquet([{files}], hive_partitioning = false)"
-                )
+                source = f"read_parquet([{files}], hive_partitioning = false)"
+                there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
+                new = "" if "propensities" in there else ", NULL::DOUBLE[] AS propensities"
+                connection.execute(f"CREATE VIEW serps AS SELECT *{new} FROM {source}")
                 yield connection
             finally:
                 connection.close()

@@ -43,6 +43,7 @@ def serps_table(block: Scanned, has_domains: bool) -> pa.Table:
         lists(pa.array(block.domains)) if has_domains else pa.nulls(n, pa.list_(pa.int64())),
         lists(pa.array(block.clicks)),
         lists(_nullable(block.click_times)),
+        pa.nulls(n, pa.list_(pa.float64())),  # propensities: no raw format has them
     ]
     return pa.Table.from_arrays(columns, schema=tables.SERPS)
 

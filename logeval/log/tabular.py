@@ -95,7 +95,7 @@ class _Batch:
         items = arrays["items"]
         self._check(pc.list_value_length(items), "items", 1, MAX_ITEMS, "items")
         lengths = pc.list_value_length(items)
-        for name in ("domains", "clicks", "click_times"):
+        for name in ("domains", "clicks", "click_times", "propensities"):
             other = pc.list_value_length(arrays[name])
             self._fail_at(pc.not_equal(other, lengths), name, "not one value per item")
         self._check(arrays["clicks"].flatten(), "clicks", 0, None, "clicks", arrays["clicks"])
@@ -106,6 +106,11 @@ class _Batch:
         unclicked = pc.equal(arrays["clicks"].flatten(), 0)
         self._fail_at(
             pc.and_(timed, unclicked), "click_times", "a time without a click", arrays["clicks"]
+        )
+        p = arrays["propensities"].flatten()
+        outside = pc.invert(pc.and_(pc.greater(p, 0.0), pc.less_equal(p, 1.0)))
+        self._fail_at(
+            outside, "propensities", "must be above 0 and at most 1", arrays["propensities"]
         )
         return pa.Table.from_arrays([arrays[name] for name in SERPS.names], schema=SERPS)
 
@@ -164,8 +169,11 @@ class _Batch:
         try:
             numbers = values.cast(field.type.value_type)
         except pa.ArrowInvalid:
-            limit = 1 << (field.type.value_type.bit_width - 1)
-            bad = pa.array([_not_integer(v, limit) for v in values.to_pylist()])
+            if pa.types.is_floating(field.type.value_type):
+                bad = pa.array([_not_number(v) for v in values.to_pylist()])
+            else:
+                limit = 1 << (field.type.value_type.bit_width - 1)
+                bad = pa.array([_not_integer(v, limit) for v in values.to_pylist()])
             self._fail_at(bad, field.name, "not a list of numbers", lists)
             raise
         return pa.ListArray.from_arrays(offsets, numbers, mask=mask)
@@ -214,3 +222,11 @@ def _not_integer(text: str | None, limit: int) -> bool:
     if text is None:
         return False
     return re.fullmatch(r"-?\d+", text, re.ASCII) is None or not -limit <= int(text) < limit
+
+
+def _not_number(text: str | None) -> bool:
+    try:
+        float(text or 0)
+    except ValueError:
+        return True
+    return False

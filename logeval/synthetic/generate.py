@@ -36,17 +36,25 @@ def generate(
     sessions: int = 50_000,
     queries: int = 1_000,
     model: str = "DCM",
+    explore: float = 0.0,
     seed: int = 0,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> Path:
     """Write ``sessions`` synthetic sessions to ``out`` (plain, .gz or .zst by its name).
 
+    ``explore`` is the share of SERPs whose list is shown in random order.
     Returns the folder of the true models. Memory does not depend on the number of sessions.
     """
     out, truth = Path(out), truth_folder(out)
     wanted = wanted_manifest(
-        out, format=format, sessions=sessions, queries=queries, model=model, seed=seed
+        out,
+        format=format,
+        sessions=sessions,
+        queries=queries,
+        model=model,
+        explore=explore,
+        seed=seed,
     )
     if out.is_dir():
         raise LogevalError(f"{out}: is a folder; name a file for the log")
@@ -68,7 +76,7 @@ def generate(
         ):
             for batch, number in enumerate(range(0, sessions, BATCH)):
                 size = min(BATCH, sessions - number)
-                drawn = draw_sessions(world, size, sessions, seed, batch)
+                drawn = draw_sessions(world, size, sessions, seed, batch, explore)
                 file.write(sessions_text(world, drawn, fmt, number))
                 progress.advance(size)
         written = {"log": manifests.record(partial), "replaced_log": replaced}
@@ -77,13 +85,22 @@ def generate(
 
 
 def wanted_manifest(
-    out: str | Path, *, format: str, sessions: int, queries: int, model: str, seed: int
+    out: str | Path,
+    *,
+    format: str,
+    sessions: int,
+    queries: int,
+    model: str,
+    explore: float = 0.0,
+    seed: int,
 ) -> tables.Manifest:
     """The manifest of the true models that ``generate`` with these arguments writes."""
     if format not in FORMATS:
         raise unknown_names("format", [format], FORMATS)
     if sessions < 1 or queries < 1:
         raise LogevalError("a log needs at least one session and one query")
+    if not 0.0 <= explore <= 1.0:
+        raise LogevalError(f"--explore {explore}: it is a share of the SERPs, between 0 and 1")
     arguments = {
         "out": Path(out).name,
         "format": format,
@@ -91,6 +108,7 @@ def wanted_manifest(
         "queries": queries,
         "model": model.upper(),
         "seed": seed,
+        **({"explore": explore} if explore else {}),
     }
     return tables.manifest_of("generate", arguments, [])
 

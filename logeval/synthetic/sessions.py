@@ -51,8 +51,13 @@ class Sessions:
     dwell: Ints  # (S, K + 1) time before each click, and before the next query
 
 
-def draw_sessions(world: World, sessions: int, total: int, seed: int, batch: int) -> Sessions:
-    """Batch number ``batch`` of ``sessions`` sessions, of ``total`` in the whole log."""
+def draw_sessions(
+    world: World, sessions: int, total: int, seed: int, batch: int, explore: float = 0.0
+) -> Sessions:
+    """Batch number ``batch`` of ``sessions`` sessions, of ``total`` in the whole log.
+
+    A share ``explore`` of the lists is shown in random order.
+    """
     rng = seeds.generator(seed, "sessions", batch)
     n_serps = np.minimum(rng.geometric(1 / MEAN_SERPS, sessions), MAX_SERPS)
     first = np.concatenate([[0], np.cumsum(n_serps)])
@@ -64,6 +69,10 @@ def draw_sessions(world: World, sessions: int, total: int, seed: int, batch: int
     version = (VERSIONS * rng.random(S) ** VERSION_POWER).astype(np.int64)
     version += DRIFT * np.repeat(day // 7, n_serps)
     ranks = _lists(query, version, world.n_items[query])
+    if explore:
+        shuffled = seeds.generator(seed, "explore", batch)
+        rows = np.flatnonzero(shuffled.random(S) < explore)
+        ranks[rows] = shuffled.permuted(ranks[rows], axis=1)
     lists = world.first_item[query][:, None] + ranks
     clicked = _clicks(world, query, lists, rng.random((S, K)))
 

@@ -89,6 +89,7 @@ def session_serps(records, fmt, counts):
                     "domains": f["domains"] or None,
                     "clicks": [0] * n,
                     "click_times": [None] * n,
+                    "propensities": None,
                 }
             )
     for seen, f in clicks:

@@ -24,6 +24,7 @@ def test_a_personalized_log_becomes_serps():
         "domains": [1, 2, 3],
         "clicks": [0, 1, 0],
         "click_times": [None, 9, None],
+        "propensities": None,
     }
     assert adds_up(counts)
 

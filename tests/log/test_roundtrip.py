@@ -63,7 +63,8 @@ def logs(draw):
             for item, at in zip(serp["items"], times, strict=True):
                 serp_id = f"{serp['serp_id']}\t" if fmt == FORMATS[0] else ""
                 clicks += [f"{session}\t{t}\tC\t{serp_id}{item}" for t in at]
-            expected.append(serp | {"click_times": [min(t, default=None) for t in times]})
+            first = [min(t, default=None) for t in times]
+            expected.append(serp | {"click_times": first, "propensities": None})
         text += draw(st.permutations(clicks))
     ending = draw(st.sampled_from(["\n", "\r\n"]))
     last = draw(st.sampled_from([ending, ""]))

@@ -39,6 +39,7 @@ def test_csv_needs_only_query_items_and_clicks(tmp_path):
         {"session_id": 1, "time": 0, "query_id": 6, "items": [13], "clicks": [2]},
     ]
     assert table["click_times"].to_pylist() == [[None, None], [None]]
+    assert table["propensities"].to_pylist() == [None, None]
     assert table["domains"].to_pylist() == [None, None]
 
 
@@ -69,6 +70,9 @@ def test_columns_can_be_mapped(tmp_path):
         ("query_id,items,clicks,clicks\n5,11,0,0\n", "has two columns 'clicks'"),
         ("query_id,items,clicks,domains\n5,11,0,-\n", "column 'domains', row 1: has an empty"),
         ("query_id,items,clicks,click_times\n5,11,0,3\n", "'click_times', row 1: a time without"),
+        ("query_id,items,clicks,propensities\n5,11 12,0 1,0.5 0\n", "'propensities', row 1: must"),
+        ("query_id,items,clicks,propensities\n5,11 12,0 1,0.5\n", "'propensities', row 1: not one"),
+        ("query_id,items,clicks,propensities\n5,11,0,x\n", "'propensities', row 1: not a list"),
         ("query_id,items,clicks\n5,11\n", "cannot be read as Parquet or CSV"),
     ],
 )
@@ -144,3 +148,12 @@ def test_tables_and_logs_are_not_mixed(tmp_path):
     with pytest.raises(logeval.LogevalError, match="cannot be ingested together"):
         logeval.ingest([GOLDEN / "tiny.relpred.tsv", path], tmp_path / "out", quiet=True)
     assert [p.name for p in tmp_path.iterdir()] == ["serps.csv"]
+
+
+def test_logged_propensities_are_kept(tmp_path):
+    (tmp_path / "a.csv").write_text("query_id,items,clicks,p\n5,11 12,0 1,0.25 1\n6,3,1,\n")
+    log = logeval.ingest(
+        tmp_path / "a.csv", tmp_path / "a", format="table", column_map={"propensities": "p"},
+        quiet=True,
+    )  # fmt: skip
+    assert log.serps()["propensities"].to_pylist() == [[0.25, 1.0], None]

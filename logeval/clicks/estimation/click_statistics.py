@@ -94,16 +94,14 @@ def _fold(
 ) -> None:
     with log.connect() as db:
         db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
-        where = _choose(db, queries, top_queries)
+        where = choose(db, queries, top_queries)
         db.execute(
             f"""
             COPY (
                 SELECT query_id, region_id, holdout, items, clicks, count(*) AS count
                 FROM (
                     SELECT query_id, region_id, {held_out} AS holdout, items,
-                        list_inner_product(
-                            [(c > 0)::DOUBLE FOR c IN clicks], ({_POWERS})[1:len(clicks)]
-                        )::BIGINT AS clicks
+                        {click_bits("clicks")} AS clicks
                     FROM fitted {where}
                     {"WHERE" if not where else "AND"} len(items) BETWEEN 1 AND {MAX_POSITIONS}
                 )
@@ -114,7 +112,13 @@ def _fold(
         )
 
 
-def _choose(
+def click_bits(clicks: str) -> str:
+    """SQL: the clicked positions of a list of counts as bits, the first position lowest."""
+    clicked = f"[(c > 0)::DOUBLE FOR c IN {clicks}]"
+    return f"list_inner_product({clicked}, ({_POWERS})[1:len({clicks})])::BIGINT"
+
+
+def choose(
     db: duckdb.DuckDBPyConnection, queries: list[Query] | None, top_queries: int | None
 ) -> str:
     """The condition on the query; empty for all. A query without a region means all of them."""

@@ -1,0 +1,1 @@
+"""What a ranking, or a learning policy, would have earned on the traffic that was logged."""

@@ -1,0 +1,1 @@
+"""One file per estimator; ``registry`` has their names."""

@@ -1,0 +1,31 @@
+"""DM, the direct method: the target's expected clicks under a click model fitted to the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from logeval.replay.estimators.estimator import Estimator
+
+DEFAULT = "pbm"  # clicks that depend on item and position, as the weights of DR assume
+
+
+@dataclass(frozen=True)
+class DM(Estimator):
+    """sum over lists of h(A) sum_k P(c_k = 1 | A)."""
+
+    click_model: str = DEFAULT
+
+    NAME = "DM"
+    LEVEL: ClassVar[str | None] = None
+    HOLDS = "the click model is right"
+    PARAMETERS: ClassVar[dict[str, type]] = {"click_model": str}
+
+    @property
+    def model(self) -> str | None:
+        """The click model."""
+        return self.click_model
+
+    def _arguments(self) -> list[str]:
+        own = [] if self.click_model == DEFAULT else [self.click_model]
+        return own + super()._arguments()

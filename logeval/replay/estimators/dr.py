@@ -1,0 +1,42 @@
+"""DR: the direct method plus weighted residuals, at item-position and at prefix level.
+
+V = DM + (1/n) sum over SERPs and k of min(rho, M) (c_k - P(c_k = 1 | A)), after Dudik, Langford,
+Li, "Doubly robust policy evaluation and learning" (ICML 2011); at prefix level with the weights of
+Kiyohara et al., "Doubly robust off-policy evaluation for ranking policies under the cascade
+behavior model" (WSDM 2022). Where the log does not show what the target would, rho is 0 and the
+model's value stands.
+
+The weights of a level correct a model whose clicks depend on that level: on item and position for
+DR (PBM, the CTRs), on the prefix for Cascade-DR (every click model here). With, say, a DCM the
+residuals of DR do not add up to the model's error, and it is right only if the DCM is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from logeval.arrays import Floats
+from logeval.replay.estimators.dm import DM
+from logeval.replay.estimators.estimator import View, ratio
+
+
+@dataclass(frozen=True)
+class DR(DM):
+    """Residuals with the weights of IP."""
+
+    NAME = "DR"
+    LEVEL = "item-position"
+    HOLDS = "the click model is right; or IP's assumption, with a model of item and position"
+
+    def weights(self, view: View) -> Floats:
+        """h(a, k) / p(a, k)."""
+        return ratio(view.h[:, None], view.p)
+
+
+@dataclass(frozen=True)
+class CascadeDR(DR):
+    """Residuals with the weights of Prefix."""
+
+    NAME = "Cascade-DR"
+    LEVEL = "prefix"
+    HOLDS = "the click model is right, or Prefix's assumption holds"

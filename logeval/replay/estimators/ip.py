@@ -1,0 +1,24 @@
+"""IP, item-position: rho = h(a_k, k) / p(a_k, k) (Li et al. 2018; IIPS).
+
+With the frequencies of the log and no clip it is sum_{a,k} h(a, k) CTR(a, k).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from logeval.arrays import Floats
+from logeval.replay.estimators.estimator import Estimator, View, ratio
+
+
+@dataclass(frozen=True)
+class IP(Estimator):
+    """Inverse propensity scoring of items at positions."""
+
+    NAME = "IP"
+    LEVEL = "item-position"
+    HOLDS = "a click depends on the item and its position"
+
+    def weights(self, view: View) -> Floats:
+        """h(a, k) / p(a, k)."""
+        return ratio(view.h[:, None], view.p)

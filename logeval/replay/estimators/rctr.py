@@ -1,0 +1,27 @@
+"""RCTR: rho = 1. The logger's own value, whatever the target: what any estimate must beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from logeval.arrays import Bools, Floats
+from logeval.replay.estimators.estimator import Estimator, View
+
+
+@dataclass(frozen=True)
+class RCTR(Estimator):
+    """The mean of the log; a click depends on the position alone."""
+
+    NAME = "RCTR"
+    LEVEL = "position"
+    HOLDS = "the ranking does not matter"
+
+    def weights(self, view: View) -> Floats:
+        """1."""
+        return np.ones(view.p.shape)
+
+    def supported(self, view: View) -> Bools:
+        """Everything."""
+        return np.ones(view.p.shape, dtype=np.bool_)

@@ -1,0 +1,73 @@
+"""Estimators by name, one line each. Names are matched without regard to case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from logeval.clicks.models.registry import MODELS
+from logeval.errors import LogevalError, unknown_names
+from logeval.replay.estimators import dm, dr, interpol, ip, item, list_, pbm, prefix, rctr
+from logeval.replay.estimators.estimator import Estimator
+
+ESTIMATORS: dict[str, type[Estimator]] = {
+    "List": list_.List,
+    "Prefix": prefix.Prefix,
+    "IP": ip.IP,
+    "PBM": pbm.PBM,
+    "INTERPOL": interpol.Interpol,
+    "Item": item.Item,
+    "RCTR": rctr.RCTR,
+    "DM": dm.DM,
+    "DR": dr.DR,
+    "Cascade-DR": dr.CascadeDR,
+}
+ALIASES = {"SIPS": "List", "RIPS": "Prefix", "IIPS": "IP"}  # of the literature on slates
+DEFAULT = ("IP", "PBM", "Prefix", "DR")
+
+
+def parse_estimators(texts: Iterable[str]) -> list[Estimator]:
+    """Names such as ``IP``, ``IP(normalised)``, ``DR(ubm)``, ``INTERPOL(window=2)``.
+
+    All unknown names are reported at once.
+    """
+    parts = [_split(text) for text in texts]
+    known = {n.lower(): n for n in ESTIMATORS} | {a.lower(): n for a, n in ALIASES.items()}
+    if unknown := [name for name, _ in parts if name.lower() not in known]:
+        raise unknown_names("estimator", unknown, [*ESTIMATORS, *ALIASES])
+    found = [_made(known[name.lower()], arguments) for name, arguments in parts]
+    if twice := [e for i, e in enumerate(found) if e in found[:i]]:
+        raise LogevalError(f"estimator {twice[0]} is given twice")
+    return found
+
+
+def _split(text: str) -> tuple[str, list[str]]:
+    name, bracket, rest = text.strip().partition("(")
+    if bracket and not rest.endswith(")"):
+        raise LogevalError(f"estimator {text!r}: the bracket is not closed")
+    return name.strip(), [part.strip() for part in rest[:-1].split(",") if part.strip()]
+
+
+def _made(name: str, arguments: list[str]) -> Estimator:
+    kind = ESTIMATORS[name]
+    models = {model.lower() for model in MODELS}
+    values: dict[str, Any] = {}
+    for argument in arguments:
+        key, equals, value = (part.strip() for part in argument.partition("="))
+        if key.lower() in ("normalised", "normalized") and not equals and name != "DM":
+            values["normalised"] = True
+        elif key.lower() in models and not equals and "click_model" in kind.PARAMETERS:
+            values["click_model"] = key.lower()
+        elif key in kind.PARAMETERS and kind.PARAMETERS[key] is int and value.isdigit():
+            values[key] = int(value)
+        else:
+            raise LogevalError(f"estimator {name}: {argument!r} is not known; {_offered(kind)}")
+    return kind(**values)
+
+
+def _offered(kind: type[Estimator]) -> str:
+    offers = [] if kind.NAME == "DM" else ["normalised"]
+    offers += [f"{key}=NUMBER" for key, of in kind.PARAMETERS.items() if of is int]
+    if "click_model" in kind.PARAMETERS:
+        offers.append("a click model: " + ", ".join(model.lower() for model in MODELS))
+    return "it takes " + ", ".join(offers)

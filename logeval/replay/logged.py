@@ -1,0 +1,192 @@
+"""SERPs folded for estimation: patterns with counts, and which of them share a session.
+
+A pattern is a (query, first K items, clicked positions), as in click statistics. An interval
+must resample sessions, not SERPs, so sessions with several SERPs are kept as *clusters*: a
+cluster is a multiset of patterns, with the number of sessions that have exactly these. DuckDB
+does both foldings; after them the cost depends on distinct things, not on SERPs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from logeval.arrays import Floats, Ints
+from logeval.clicks.estimation.click_statistics import choose, click_bits
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.errors import LogevalError
+from logeval.log.log import load
+from logeval.log.queries import Query
+from logeval.replay.prefixes import prefix_numbers
+
+FOLD_MEMORY = "450MB"  # of DuckDB; it goes to disk beyond
+
+
+@dataclass(frozen=True)
+class Logged:
+    """The SERPs of a log, or of a part of it."""
+
+    patterns: Patterns
+    part: Ints  # (P,) the part of the log; 0 where there are no parts
+    alone: Ints  # (P,) SERPs whose session has no other SERP
+    clusters: sparse.csr_matrix  # (P, T) SERPs of each pattern in a session of type T
+    sessions: Ints  # (T,) sessions of each type
+    propensities: Floats | None  # (P, K) as logged, nan where unknown
+
+    @property
+    def serps(self) -> int:
+        """SERPs in all."""
+        return int(self.patterns.count.sum())
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A log cut to K positions; ``fold`` (P cut, P whole) adds up SERPs of whole patterns."""
+
+    logged: Logged
+    fold: sparse.csr_matrix
+
+
+def cut(whole: Logged, K: int) -> Cut:
+    """The first K positions: fewer patterns, the same items and sessions."""
+    old = whole.patterns
+    items, clicks = old.items[:, :K], old.clicks[:, :K]
+    bits = (clicks.astype(np.int64) << np.arange(items.shape[1])).sum(axis=1)
+    end = prefix_numbers(items)[np.arange(len(items)), np.minimum(old.length, K) - 1]
+    keys = [end, bits, whole.part]
+    if whole.propensities is not None:
+        p = np.nan_to_num(whole.propensities[:, :K], nan=-1.0)
+        keys.append(np.unique(p, axis=0, return_inverse=True)[1].ravel())
+    number = np.zeros(len(items), dtype=np.int64)
+    for key in keys:
+        _, code = np.unique(key, return_inverse=True)
+        _, number = np.unique(number * (int(code.max()) + 1) + code, return_inverse=True)
+    _, first = np.unique(number, return_index=True)
+    P, one = len(items), np.ones(len(items), dtype=np.float32)
+    fold = sparse.csr_matrix((one, (number, np.arange(P))), shape=(len(first), P))
+    patterns = Patterns(
+        old.queries, old.query[first], items[first], clicks[first],
+        np.minimum(old.length[first], K), np.asarray(fold @ old.count), old.item_ids, old.offsets,
+    )  # fmt: skip
+    logged = Logged(
+        patterns,
+        whole.part[first],
+        np.rint(fold @ whole.alone.astype(np.float64)).astype(np.int64),
+        sparse.csr_matrix(fold @ whole.clusters),
+        whole.sessions,
+        None if whole.propensities is None else whole.propensities[first, :K],
+    )
+    return Cut(logged, fold)
+
+
+def parts_sql(parts: int | None, seed: int) -> str:
+    """The part of a SERP: its day, or one of ``parts`` equal shares of the sessions."""
+    if parts is None:
+        return "coalesce(day, -1)"
+    return f"(('0x' || left(md5('{int(seed)}:part:' || session_id), 12))::BIGINT % {int(parts)})"
+
+
+def read_logged(
+    log: Path | str,
+    K: int | None = None,
+    *,
+    queries: list[Query] | None = None,
+    top_queries: int | None = None,
+    where: str = "true",
+    part: str = "0",
+    propensities: bool = False,
+) -> Logged:
+    """Fold the SERPs that fulfil ``where``; test SERPs never enter, repeat clicks count once.
+
+    ``part`` is an SQL expression that numbers the parts of the log. With ``propensities`` the
+    logged ones tell patterns apart, so that a pattern has one propensity at each position.
+    """
+    source = load(log)
+    with source.connect() as db:
+        db.execute(f"SET memory_limit = '{FOLD_MEMORY}'")
+        db.execute(f"CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test AND ({where})")
+        chosen = choose(db, queries, top_queries)
+        cut = "" if K is None else f"[1:{int(K)}]"
+        logged = f", propensities{cut} AS propensities" if propensities else ""
+        db.execute(
+            f"""
+            CREATE TABLE rows AS
+            SELECT session_id, query_id, region_id, ({part})::BIGINT AS part,
+                items{cut} AS items{logged},
+                {click_bits(f"clicks{cut}")} AS clicks
+            FROM fitted {chosen}
+            """
+        )
+        key = "query_id, region_id, part, items, clicks" + (", propensities" if logged else "")
+        table = _patterns(db, key)
+        if not table.num_rows:
+            raise LogevalError(f"{log}: there are no SERPs to replay; check the queries and days")
+        ids, sessions = _clusters(db, key)
+    patterns = patterns_of(table)
+    P = table.num_rows
+    clusters = _incidence(ids, P)
+    within = np.asarray(clusters @ sessions).astype(np.int64) if len(sessions) else np.zeros(P)
+    return Logged(
+        patterns,
+        table["part"].to_numpy().astype(np.int64),
+        patterns.count.astype(np.int64) - within.astype(np.int64),
+        clusters,
+        sessions,
+        _propensities(table, patterns) if propensities else None,
+    )
+
+
+def _patterns(db: duckdb.DuckDBPyConnection, key: str) -> pa.Table:
+    db.execute(
+        f"""
+        CREATE TABLE patterns AS
+        SELECT row_number() OVER (ORDER BY {key}) - 1 AS id, *
+        FROM (SELECT {key}, count(*) AS count FROM rows GROUP BY ALL)
+        """
+    )
+    return db.sql("SELECT * FROM patterns ORDER BY id").to_arrow_table()
+
+
+def _clusters(db: duckdb.DuckDBPyConnection, key: str) -> tuple[pa.Array, Ints]:
+    """The distinct multisets of patterns of sessions with several SERPs, and their numbers."""
+    same = " AND ".join(
+        f"rows.{name} IS NOT DISTINCT FROM patterns.{name}" for name in key.split(", ")
+    )
+    found = db.sql(
+        f"""
+        SELECT ids, count(*) AS sessions FROM (
+            SELECT list_sort(list(patterns.id)) AS ids
+            FROM (
+                SELECT * FROM rows
+                WHERE session_id IN (SELECT session_id FROM rows GROUP BY 1 HAVING count(*) > 1)
+            ) AS rows JOIN patterns ON {same}
+            GROUP BY session_id
+        ) GROUP BY ids ORDER BY ids
+        """
+    ).to_arrow_table()
+    ids = found["ids"].combine_chunks()
+    return ids, found["sessions"].to_numpy().astype(np.int64)
+
+
+def _incidence(ids: pa.ListArray, P: int) -> sparse.csr_matrix:
+    T = len(ids)
+    if not T:
+        return sparse.csr_matrix(np.zeros((P, 0), dtype=np.float32))
+    length = np.diff(ids.offsets.to_numpy())
+    column = np.repeat(np.arange(T, dtype=np.int32), length)
+    row = ids.flatten().to_numpy().astype(np.int32)
+    one = np.ones(len(row), dtype=np.float32)
+    return sparse.csr_matrix((one, (row, column)), shape=(P, T))  # adds up what is there twice
+
+
+def _propensities(table: pa.Table, patterns: Patterns) -> Floats:
+    values = np.full(patterns.items.shape, np.nan)
+    for p, row in enumerate(table["propensities"].to_pylist()):
+        if row is not None:
+            values[p, : len(row)] = [np.nan if x is None else x for x in row]
+    return values

@@ -1,0 +1,149 @@
+"""Targets as tables: (query, rank, item), with a probability, and with numbered lists.
+
+columns                                 the target
+query, rank, item                       one list per query
+query, rank, item, probability          the probability of an item at a rank, the ranks apart
+query, list, rank, item, probability    several lists, each with its probability
+
+``query`` is written as everywhere, 9982@0; query_id and region_id will do as well.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from logeval.errors import LogevalError
+from logeval.log.queries import Query
+
+TOLERANCE = 1e-6  # of sums of probabilities
+
+
+def read_target_table(path: Path) -> pd.DataFrame:
+    """The rows of a target, checked: query (Query), list, rank, item, probability."""
+    frame = _read(path)
+    frame.columns = [str(name) for name in frame.columns]
+    if "query" not in frame and "query_id" in frame:
+        regions = frame["region_id"] if "region_id" in frame else [None] * len(frame)
+        names = zip(frame["query_id"], regions, strict=True)
+        frame["query"] = [str(q) if pd.isna(r) else f"{q}@{int(r)}" for q, r in names]
+    missing = [name for name in ("query", "rank", "item") if name not in frame]
+    if missing:
+        raise LogevalError(
+            f"{path}: there is no column {missing[0]!r} (it has {', '.join(frame.columns)}); "
+            "a target has query, rank, item and perhaps probability, list"
+        )
+    if not len(frame):
+        raise LogevalError(f"{path}: there is no row in it")
+    for name in ("rank", "item"):
+        frame[name] = _integers(path, frame, name)
+    frame["query"] = [Query.parse(str(name)) for name in frame["query"]]
+    if "probability" in frame:
+        frame["probability"] = _probabilities(path, frame)
+    lists = "list" in frame
+    if not lists:
+        frame["list"] = 0
+    by_rank = "probability" in frame and not lists
+    if by_rank:
+        _check_marginals(path, frame)
+    else:
+        _check_lists(path, frame)
+    frame.attrs["marginals"] = by_rank
+    return frame
+
+
+def _read(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise LogevalError(f"{path}: there is no such file; a target is a Parquet or CSV table")
+    try:
+        with open(path, "rb") as file:
+            parquet = file.read(4) == b"PAR1"
+        return pd.read_parquet(path) if parquet else pd.read_csv(path)
+    except (ValueError, OSError) as error:
+        raise LogevalError(f"{path}: cannot be read as Parquet or CSV ({error})") from None
+
+
+def _integers(path: Path, frame: pd.DataFrame, name: str) -> pd.Series:
+    values = pd.to_numeric(frame[name], errors="coerce")
+    bad = values.isna() | (values != np.floor(values)) | ((values < 1) & (name == "rank"))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise LogevalError(
+            f"{path}: column {name!r}, row {row + 1}: {frame[name].iloc[row]!r} is not a whole "
+            f"number{' from 1' if name == 'rank' else ''}"
+        )
+    return values.astype(np.int64)
+
+
+def _probabilities(path: Path, frame: pd.DataFrame) -> pd.Series:
+    values = pd.to_numeric(frame["probability"], errors="coerce")
+    bad = ~values.between(0.0, 1.0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise LogevalError(
+            f"{path}: column 'probability', row {row + 1}: {frame['probability'].iloc[row]!r} is "
+            "not between 0 and 1"
+        )
+    return values.astype(np.float64)
+
+
+def _check_lists(path: Path, frame: pd.DataFrame) -> None:
+    if "probability" not in frame:
+        if frame.groupby("query")["list"].nunique().max() > 1:
+            raise LogevalError(f"{path}: there are several lists and no column `probability`")
+        frame["probability"] = 1.0
+    for key, rows in frame.groupby(["query", "list"], sort=False):
+        query, number = key  # type: ignore[misc]
+        place = f"{path}: query {Query(*query)}" + (  # type: ignore[misc]
+            f", list {number}" if number else ""
+        )
+        _no_twice(place, rows)
+        if rows["probability"].nunique() > 1:
+            raise LogevalError(f"{place}: a list has one probability, the same in all its rows")
+    each = frame.drop_duplicates(["query", "list"])
+    for query, total in each.groupby("query", sort=False)["probability"].sum().items():
+        if abs(total - 1.0) > TOLERANCE:
+            raise LogevalError(
+                f"{path}: query {Query(*query)}: the probabilities of its lists add up to "  # type: ignore[misc]
+                f"{total:g}, not 1"
+            )
+
+
+def _no_twice(place: str, rows: pd.DataFrame) -> None:
+    ranks = sorted(rows["rank"])
+    for rank, wanted in zip(ranks, range(1, len(ranks) + 1), strict=True):
+        if rank < wanted:
+            raise LogevalError(
+                f"{place}: rank {rank} is there twice; with a column `probability` it may be"
+            )
+        if rank > wanted:
+            raise LogevalError(f"{place}: rank {wanted} is missing")
+    twice = rows["item"][rows["item"].duplicated()]
+    if len(twice):
+        raise LogevalError(f"{place}: item {twice.iloc[0]} is there twice; a list shows it once")
+
+
+def _check_marginals(path: Path, frame: pd.DataFrame) -> None:
+    for query, rows in frame.groupby("query", sort=False):
+        place = f"{path}: query {Query(*query)}"  # type: ignore[misc]
+        at_rank = rows.groupby("rank")["probability"].sum()
+        absent = set(range(1, int(at_rank.index.max()) + 1)) - set(at_rank.index)
+        if absent:
+            raise LogevalError(f"{place}: rank {min(absent)} is missing")
+        twice = rows[rows.duplicated(["rank", "item"])]
+        if len(twice):
+            rank, item = twice.iloc[0][["rank", "item"]]
+            raise LogevalError(f"{place}: item {item} is at rank {rank} twice")
+        for rank, total in at_rank.items():
+            if abs(total - 1.0) > TOLERANCE:
+                raise LogevalError(
+                    f"{place}, rank {rank}: the probabilities add up to {total:g}, not 1"
+                )
+        of_item = rows.groupby("item")["probability"].sum()
+        if of_item.max() > 1.0 + TOLERANCE:
+            raise LogevalError(
+                f"{place}: item {of_item.idxmax()} is shown with probability "
+                f"{of_item.max():g}: twice on some list"
+            )

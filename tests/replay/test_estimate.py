@@ -1,0 +1,241 @@
+"""Targets from tables and logs, refusals, bad input, and the command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from logeval import LogevalError, seeds
+from logeval.cli import app
+from logeval.clicks.models.pbm import PBM
+from logeval.replay.estimate import replay_estimate
+from tests.replay.worlds import all_lists
+from tests.serps import Serp, write_serps
+
+K = 2
+W = np.array([0.6, 0.4, 0.2, 0.1])
+USERS = PBM(items=np.array([11, 12, 13, 14]), K=K, w=W, e=np.array([1.0, 0.5]))
+
+
+def drawn(seed, n, first=0, lists=None):
+    rng = seeds.generator(seed, "log")
+    lists = all_lists(4, K) if lists is None else lists
+    out = []
+    for query in (1, 2):
+        A = lists[rng.integers(len(lists), size=n)]
+        C = USERS.sample(A, rng.random(A.shape))
+        ids = USERS.items[A] + 100 * query
+        out += [
+            Serp(query, a, c, first + i, day=1 + i % 3, propensities=[1 / 4, 1 / 4])
+            for i, (a, c) in enumerate(zip(ids.tolist(), C.tolist(), strict=True))
+        ]
+    return out
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return write_serps(tmp_path_factory.mktemp("replay") / "log", drawn(0, 900))
+
+
+def table(path, rows, columns="query,rank,item"):
+    path.write_text(columns + "\n" + "\n".join(rows) + "\n")
+    return str(path)
+
+
+GOOD = ["1,1,111", "1,2,112", "2,1,214", "2,2,213"]
+
+
+def truth(items):
+    return float((USERS.e * W[items]).sum())
+
+
+def test_a_table_of_lists(log, tmp_path):
+    target = table(tmp_path / "t.csv", GOOD)
+    names = ["List", "Prefix", "IP", "PBM", "DR", "RCTR"]
+    found = replay_estimate(log, target, estimators=names, rounds=100, refits=3, quiet=True)
+    rows = found.table.set_index(["query", "estimator"])
+    for name in names[:-1]:
+        assert rows.loc[("1", name), "value"] == pytest.approx(truth([0, 1]), abs=0.21)
+        assert rows.loc[("2", name), "value"] == pytest.approx(truth([3, 2]), abs=0.21)
+    overall = found.overall().set_index("estimator")
+    assert overall.loc["IP", "value"] == pytest.approx(
+        (rows.loc[("1", "IP"), "value"] + rows.loc[("2", "IP"), "value"]) / 2
+    )
+    assert (overall["low"] < overall["value"]).all()
+    assert (overall["support"] == 1).all()
+    assert overall.loc["RCTR", "difference"] == pytest.approx(0, abs=1e-12)
+    assert overall.loc["RCTR", "difference_high"] == pytest.approx(0, abs=1e-6)
+    assert overall.loc["List", "effective_serps"] < overall.loc["IP", "effective_serps"]
+    # the same by hand, for IP and query 1
+    ctr = [[], []]
+    for s in drawn(0, 900):
+        for k, item in enumerate((111, 112)):
+            if s.query_id == 1 and s.items[k] == item:
+                ctr[k].append(s.clicks[k] > 0)
+    assert rows.loc[("1", "IP"), "value"] == pytest.approx(sum(map(np.mean, ctr)), abs=1e-9)
+
+
+def test_marginals_equal_the_lists_they_come_from(log, tmp_path):
+    lists = table(
+        tmp_path / "lists.csv",
+        ["1,a,1,111,.5", "1,a,2,112,.5", "1,b,1,112,.5", "1,b,2,111,.5"],
+        "query,list,rank,item,probability",
+    )
+    ranks = table(
+        tmp_path / "ranks.csv",
+        ["1,1,111,.5", "1,1,112,.5", "1,2,111,.5", "1,2,112,.5"],
+        "query,rank,item,probability",
+    )
+    names = ["IP", "PBM", "Item", "DR"]
+    a, b = (
+        replay_estimate(log, t, estimators=names, rounds=0, quiet=True).table["value"]
+        for t in (lists, ranks)
+    )
+    assert a.to_numpy() == pytest.approx(b.to_numpy(), abs=1e-9)
+    for name, reason in (("List", "whole lists"), ("DM(dcm)", "item and position")):
+        with pytest.raises(LogevalError, match=reason):
+            replay_estimate(log, ranks, estimators=[name], rounds=0, quiet=True)
+
+
+def test_a_log_as_target_has_a_truth(log, tmp_path):
+    other = write_serps(tmp_path / "other", drawn(5, 400, lists=all_lists(4, K)[:3]))
+    found = replay_estimate(log, f"log:{other}", estimators=["IP"], rounds=50, quiet=True)
+    row = found.overall().iloc[0]
+    clicks = [sum(c > 0 for c in s.clicks) for s in drawn(5, 400, lists=all_lists(4, K)[:3])]
+    assert row["truth"] == pytest.approx(np.mean(clicks))
+    assert row["serps"] == 800
+    assert row["value"] == pytest.approx(row["truth"], abs=0.12)
+
+
+def test_the_day_that_is_the_target_is_not_used(log):
+    found = replay_estimate(log, "day:2", estimators=["IP", "RCTR"], rounds=0, quiet=True)
+    mine = [s for s in drawn(0, 900) if s.day == 2]
+    rest = [s for s in drawn(0, 900) if s.day != 2]
+    row = found.overall().iloc[1]
+    assert row["truth"] == pytest.approx(np.mean([sum(s.clicks) for s in mine]))
+    assert row["value"] == pytest.approx(np.mean([sum(s.clicks) for s in rest]))
+
+
+@pytest.mark.parametrize("target", ["logged", "random", "by-ctr", "best:pbm"])
+def test_built_in_targets(log, target):
+    found = replay_estimate(
+        log, target, estimators=["List", "Prefix", "IP"], rounds=0, quiet=True
+    ).overall()
+    assert (found["support"] == 1).all()
+    lists = {"by-ctr": truth([0, 1]), "best:pbm": truth([0, 1])}
+    uniform = W.mean() * 1.5
+    assert found["value"].to_numpy() == pytest.approx(lists.get(target, uniform), abs=0.1)
+
+
+def test_two_targets_are_paired_in_the_same_draws(log, tmp_path):
+    one = table(tmp_path / "one.csv", GOOD)
+    same = table(tmp_path / "same.csv", GOOD)
+    found = replay_estimate(log, [one, same], estimators=["IP"], rounds=60, quiet=True).overall()
+    rows = found.drop(columns=["target", "truth"])
+    assert rows.iloc[0].equals(rows.iloc[1])
+
+
+def test_logged_propensities(log, tmp_path):
+    target = table(tmp_path / "t.csv", GOOD)
+    found = replay_estimate(
+        log, target, estimators=["IP"], propensities="logged", rounds=20, quiet=True
+    ).overall()
+    n = clicks = 0
+    for s in drawn(0, 900):
+        wanted = {1: [111, 112], 2: [214, 213]}[s.query_id]
+        clicks += sum(4 * c for c, a, b in zip(s.clicks, s.items, wanted, strict=True) if a == b)
+        n += 1
+    assert found["value"].iloc[0] == pytest.approx(clicks / n)
+    assert found["largest_weight"].iloc[0] == 4
+    with pytest.raises(LogevalError, match="use IP or DR"):
+        replay_estimate(log, target, estimators=["List"], propensities="logged", quiet=True)
+
+
+def test_without_support_it_refuses_and_says_where(log, tmp_path):
+    target = table(tmp_path / "t.csv", ["1,1,111", "1,2,999", "2,1,214", "2,2,213"])
+    with pytest.raises(LogevalError, match=r"List 50%.*1 up to K = 1.*--force"):
+        replay_estimate(log, target, estimators=["List"], rounds=0, quiet=True)
+    found = replay_estimate(
+        log, target, estimators=["List", "IP"], rounds=0, force=True, quiet=True
+    )
+    support = found.overall().set_index("estimator")["support"]
+    assert support["List"] == pytest.approx(0.5)
+    assert support["IP"] == pytest.approx(0.75)
+
+
+BAD = [
+    (["1,1,111", "1,2,111"], "query,rank,item", "item 111 is there twice"),
+    (["1,1,111", "1,3,112"], "query,rank,item", "rank 2 is missing"),
+    (["1,1,111", "1,1,112"], "query,rank,item", "rank 1 is there twice"),
+    (["1,1,111", "1,x,112"], "query,rank,item", "column 'rank', row 2"),
+    (["1,111", "1,112"], "query,item", "no column 'rank'"),
+    (["1,1,111,.5", "1,1,112,.4"], "query,rank,item,probability", "add up to 0.9, not 1"),
+    (["1,1,111,1", "1,2,111,1"], "query,rank,item,probability", "with probability 2"),
+    (["1,1,111,2"], "query,rank,item,probability", "not between 0 and 1"),
+    (["1,a,1,111,.5"], "query,list,rank,item,probability", "lists add up to 0.5"),
+    (["1,1,111", "7,1,111", "8@2,1,5"], "query,rank,item", "no SERPs of query 7, 8@2"),
+    (["1,1,55", "1,2,56"], "query,rank,item", "of another log"),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns", "message"), BAD)
+def test_a_bad_target_is_refused_and_nothing_is_written(log, tmp_path, rows, columns, message):
+    target = table(tmp_path / "bad.csv", rows, columns)
+    with pytest.raises(LogevalError, match=message):
+        replay_estimate(log, target, out=tmp_path / "out", rounds=0, quiet=True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"positions": 3}, "lists of the log have at most 2"),
+        ({"clip": 0}, "above 0"),
+        ({"smoothing": -1}, "0 or more"),
+        ({"scope": "x"}, "unknown scope"),
+        ({"estimators": ["ABC"]}, "unknown estimator"),
+        ({"target": "day:99"}, "no SERPs"),
+        ({"target": "day:x"}, "day:27"),
+        ({"target": "nothing.csv"}, "no such file"),
+        ({"target": "best:abc"}, "unknown"),
+        ({"queries": ["77"]}, "no SERPs of query 77"),
+    ],
+)
+def test_bad_arguments(log, tmp_path, changes, message):
+    arguments = {"target": "logged", "rounds": 0, "quiet": True} | changes
+    with pytest.raises(LogevalError, match=message):
+        replay_estimate(log, out=tmp_path / "out", **arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_shorter_target_lists_than_positions(log, tmp_path):
+    target = table(tmp_path / "t.csv", ["1,1,111"])
+    with pytest.raises(LogevalError, match="target's lists have 1 items"):
+        replay_estimate(log, target, positions=2, quiet=True)
+
+
+def test_the_command_prints_rows_as_json_and_writes_a_folder(log, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["replay", "estimate", str(log), "--target", "day:2", "-e", "IP", "-e", "DM"]
+    arguments += ["--rounds", "20", "--refits", "2", "--out", str(out), "-q"]
+    done = CliRunner().invoke(app, [*arguments, "--json"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["rows"]
+    wanted = {"query", "estimator", "positions", "value", "low", "high", "truth", "serps"}
+    wanted |= {"support", "effective_serps", "clipped", "largest_weight"}
+    assert wanted <= set(rows[0])
+    assert [(r["query"], r["estimator"]) for r in rows[:3]] == [
+        (None, "IP"), (None, "DM"), ("1", "IP"),
+    ]  # fmt: skip
+    assert rows[1]["support"] is None
+    assert rows[1]["low"] < rows[1]["value"]
+    assert (out / "estimates.png").exists()
+    stored = pd.read_parquet(out / "estimates.parquet")
+    assert stored["value"].tolist() == [r["value"] for r in rows]
+    before = (out / "estimates.parquet").stat().st_mtime_ns
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 0
+    assert "95% interval" in again.stdout
+    assert (out / "estimates.parquet").stat().st_mtime_ns == before

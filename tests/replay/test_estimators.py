@@ -1,0 +1,280 @@
+"""Identities, and every estimator against a loop over SERPs."""
+
+import numpy as np
+import pytest
+
+from logeval import seeds
+from logeval.clicks.models.dcm import DCM
+from logeval.clicks.models.pbm import PBM
+from logeval.errors import LogevalError
+from logeval.replay.estimation import Estimation, Fits, Settings, fit_models
+from logeval.replay.estimators.registry import ESTIMATORS, parse_estimators
+from logeval.replay.logged import cut
+from logeval.replay.predictions import Prediction
+from logeval.replay.targets import ListTarget
+from tests.replay import loops
+from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
+
+L, K, Q = 5, 3, 2
+WEIGHTED = ["List", "Prefix", "IP", "PBM", "INTERPOL(window=1)", "Item", "RCTR"]
+E = {0: [1.0, 0.7, 0.4], 1: [0.8, 1.0, 0.3]}
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Two queries with items 0..4, a logger and users; some SERPs share a session."""
+    rng = seeds.generator(3, "test")
+    lists = all_lists(L, K)
+    p = plackett_luce(lists, np.array([5.0, 4.0, 2.0, 1.0, 0.5]))
+    n = 400
+    A = lists[rng.choice(len(lists), n, p=p)]
+    query = rng.integers(0, Q, n)
+    clicks = (rng.random((n, K)) < 0.5 / (1 + A)).astype(int)
+    part = rng.integers(0, 2, n)
+    session = rng.integers(0, 300, n)
+    logged = logged_of(A, clicks, session, query, part)
+    serps = [
+        (int(q), tuple(a), tuple(c), int(f))
+        for q, a, c, f in zip(query, A.tolist(), clicks.tolist(), part, strict=True)
+    ]
+    return logged, serps
+
+
+@pytest.fixture(scope="module")
+def target(world):
+    """Some lists that were never logged among them, and an item that never was."""
+    lists = np.array([[0, 1, 2], [2, 1, 0], [4, 3, 2], [1, 9, 0], [1, 0, 2], [3, 1, 4]])
+    query = np.array([0, 0, 0, 0, 1, 1])
+    p = np.array([0.4, 0.3, 0.2, 0.1, 0.75, 0.25])
+    bound = target_of(world[0], lists, p, query=query)
+    plain = {
+        q: [(tuple(a), x) for a, x, o in zip(lists.tolist(), p, query, strict=True) if o == q]
+        for q in range(Q)
+    }
+    return bound, plain
+
+
+def fits(logged, folds=1):
+    order = [q.query_id for q in logged.patterns.queries]
+    return Fits([{}] * folds, [np.array([E[q] for q in order])] * folds)
+
+
+def by_id(logged, values):
+    return {q.query_id: v for q, v in zip(logged.patterns.queries, values, strict=True)}
+
+
+def options(name):
+    base = name.partition("(")[0]
+    more = {"window": 1} if base == "INTERPOL" else {}
+    if base in ("PBM", "INTERPOL"):
+        more["e"] = E
+    return base, more
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("clip", [np.inf, 1.5])
+@pytest.mark.parametrize("normalised", [False, True])
+def test_each_estimator_is_the_loop_over_serps(world, target, name, clip, normalised):
+    logged, serps = world
+    text = (
+        name
+        if not normalised
+        else (name.rstrip(")") + ("," if "(" in name else "(") + "normalised)")
+    )
+    (estimator,) = parse_estimators([text])
+    estimation = Estimation(logged, target[0], [estimator], Settings(clip=clip))
+    found = estimation.values(logged.patterns.count[:, None], fits(logged))[estimator][:, 0]
+    base, more = options(name)
+    expected = loops.value(base, serps, target[1], K, clip=clip, normalised=normalised, **more)
+    assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["List", "Prefix", "IP", "PBM", "Item"])
+def test_cross_fitted_propensities_are_the_loop_over_serps(world, target, name):
+    logged, serps = world
+    (estimator,) = parse_estimators([name])
+    estimation = Estimation(logged, target[0], [estimator], Settings(folds=2))
+    found = estimation.values(logged.patterns.count[:, None], fits(logged, 2))[estimator][:, 0]
+    base, more = options(name)
+    expected = loops.value(base, serps, target[1], K, folds=2, **more)
+    assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
+
+
+def test_smoothed_propensities_are_the_loop_over_serps(world, target):
+    logged, serps = world
+    (estimator,) = parse_estimators(["Prefix"])
+    every = [(q, items, c, f) for q, items, c, f in serps]
+    lists = sorted({(q, items) for q, items, _, _ in every})
+    query = np.array([q for q, _ in lists])
+    share = 1.0 / np.bincount(query)[query]
+    bound = target_of(logged, np.array([a for _, a in lists]), share, query=query)
+    plain = {
+        q: [(a, s) for (o, a), s in zip(lists, share, strict=True) if o == q] for q in range(Q)
+    }
+    estimation = Estimation(logged, bound, [estimator], Settings(smoothing=2.0))
+    found = estimation.values(logged.patterns.count[:, None], fits(logged))[estimator][:, 0]
+    expected = loops.value("Prefix", serps, plain, K, smoothing=2.0)
+    assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "level"), [("DR(dcm)", "IP"), ("Cascade-DR(dcm)", "Prefix")])
+def test_doubly_robust_is_the_loop_with_residuals(world, target, name, level):
+    logged, serps = world
+    (estimator,) = parse_estimators([name])
+    truth = DCM(items=np.arange(10), K=K, w=np.linspace(0.8, 0.1, 10), v=np.array([0.6, 0.5, 0.4]))
+
+    def model(q, items, k):
+        return truth.click_probs(np.array([items]))[0, k]
+
+    patterns = logged.patterns
+    clicks = truth.click_probs(patterns.item_ids[patterns.items])
+    query, items, p = target[0].lists()
+    values = p * truth.click_probs(target[0].item_ids[items]).sum(axis=1)
+    value = np.bincount(query, values)
+    estimation = Estimation(logged, target[0], [estimator], Settings())
+    prepared = Fits([{"dcm": Prediction(clicks, value)}], [])
+    found = estimation.values(patterns.count[:, None], prepared)[estimator][:, 0]
+    expected = loops.value(level, serps, target[1], K, model=model)
+    assert by_id(logged, found) == pytest.approx(expected, abs=1e-6)
+
+
+def logger_of(logged, K):
+    patterns = logged.patterns
+    share = patterns.count / patterns.serps[patterns.query]
+    return ListTarget(
+        "logged", patterns.Q, K, patterns.item_query, patterns.item_ids, patterns.query,
+        patterns.items[:, :K], share,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [*(n for n in WEIGHTED if "INTERPOL" not in n), "INTERPOL(window=0)",
+             "INTERPOL(window=9)", "IP(normalised)", "List(normalised)", "DR(ubm)",
+             "Cascade-DR(sdbn)", "DR"],
+)  # fmt: skip
+def test_the_logger_as_target_has_the_logged_mean(world, name):
+    logged, _ = world
+    (estimator,) = parse_estimators([name])
+    estimation = Estimation(logged, logger_of(logged, K), [estimator], Settings())
+    patterns = logged.patterns
+    models = fit_models([estimator], logged, patterns.count, Settings())
+    found = estimation.values(patterns.count[:, None], estimation.fits(models))[estimator][:, 0]
+    clicks = np.bincount(patterns.query, patterns.count * patterns.clicks.sum(axis=1))
+    assert found == pytest.approx(clicks / patterns.serps, abs=1e-6)
+
+
+def test_with_one_position_list_prefix_ip_and_item_are_equal(world, target):
+    logged = cut(world[0], 1).logged
+    bound = target[0]
+    short = ListTarget(
+        "one", bound.Q, 1, bound.item_query, bound.item_ids, bound.query, bound.items[:, :1],
+        bound.probability,
+    )  # fmt: skip
+    chosen = parse_estimators(["List", "Prefix", "IP", "Item"])
+    estimation = Estimation(logged, short, chosen, Settings())
+    values = list(estimation.values(logged.patterns.count[:, None], Fits([{}], [])).values())
+    for value in values[1:]:
+        assert value == pytest.approx(values[0], abs=1e-12)
+
+
+def test_ip_without_clip_is_the_sum_of_h_times_ctr(world, target):
+    logged, serps = world
+    (estimator,) = parse_estimators(["IP"])
+    estimation = Estimation(logged, target[0], [estimator], Settings())
+    found = by_id(
+        logged, estimation.values(logged.patterns.count[:, None], Fits([{}], []))[estimator][:, 0]
+    )
+    for query, lists in target[1].items():
+        expected = 0.0
+        for items, p in lists:
+            for k, a in enumerate(items):
+                clicks = [c[k] for q, shown, c, _ in serps if q == query and shown[k] == a]
+                expected += p * np.mean(clicks) if clicks else 0.0
+        assert found[query] == pytest.approx(expected, abs=1e-9)
+
+
+def test_interpol_is_ip_and_pbm_at_its_ends(world, target):
+    logged, _ = world
+    chosen = parse_estimators(["IP", "INTERPOL(window=0)", "PBM", f"INTERPOL(window={K - 1})"])
+    estimation = Estimation(logged, target[0], chosen, Settings())
+    ip, first, pbm, last = estimation.values(logged.patterns.count[:, None], fits(logged)).values()
+    assert first == pytest.approx(ip, abs=1e-12)
+    assert last == pytest.approx(pbm, abs=1e-12)
+
+
+def test_a_perfect_model_leaves_no_residual():
+    """Clicks are what the model says, without noise: the residuals of each cell add up to 0."""
+    lists = all_lists(3, 2)
+    truth = PBM(items=np.arange(3), K=2, w=np.array([0.5, 0.25, 0.75]), e=np.array([1.0, 0.5]))
+    p = truth.click_probs(lists)
+    rows = [(a, c, int(8 * 8 * np.prod(np.where(c, x, 1 - x))))
+            for a, x in zip(lists, p, strict=True) for c in np.ndindex(2, 2)]  # fmt: skip
+    A = np.concatenate([np.repeat([a], m, axis=0) for a, _, m in rows])
+    C = np.concatenate([np.repeat([c], m, axis=0) for _, c, m in rows])
+    logged = logged_of(A, C)
+    target = target_of(logged, lists[:2], [0.3, 0.7])
+    chosen = parse_estimators(["DR", "Cascade-DR"])
+    estimation = Estimation(logged, target, chosen, Settings())
+    patterns = logged.patterns
+    _, items, share = target.lists()
+    value = np.array([share @ truth.click_probs(target.item_ids[items]).sum(axis=1)])
+    clicks = truth.click_probs(patterns.item_ids[patterns.items])
+    found = estimation.values(
+        patterns.count[:, None], Fits([{"pbm": Prediction(clicks, value)}], [])
+    )
+    for estimate in found.values():
+        assert estimate[0, 0] == pytest.approx(value[0], abs=1e-9)
+
+
+def test_logged_propensities_replace_frequencies(world):
+    """Two loggers with different propensities: each SERP is weighted by its own."""
+    A = np.array([[0, 1], [0, 1], [1, 0], [0, 1]])
+    C = np.array([[1, 0], [0, 1], [1, 1], [1, 1]])
+    p = np.array([[0.5, 0.5], [0.25, 0.25], [0.5, 0.5], [0.5, 0.5]])
+    logged = logged_of(A, C, propensities=p)
+    target = target_of(logged, np.array([[0, 1]]), [1.0])
+    (estimator,) = parse_estimators(["IP"])
+    estimation = Estimation(logged, target, [estimator], Settings(clip=3.0))
+    found = estimation.values(logged.patterns.count[:, None], Fits([{}], []))[estimator]
+    assert found[0, 0] == pytest.approx((2 + 0 + 0 + 2 + 0 + 3 + 0 + 2) / 4)
+    figures = estimation.figures(estimator, Fits([{}], []))
+    assert figures.supported.tolist() == [[1.0, 1.0]]
+    assert figures.clipped.tolist() == [[1.0, 1.0]]
+    assert figures.largest.tolist() == [[4.0, 4.0]]
+
+
+def test_cutting_a_log_does_not_change_values(world, target):
+    logged, _ = world
+    short = cut(logged, 2)
+    assert short.fold @ logged.patterns.count == pytest.approx(short.logged.patterns.count)
+    assert len(short.logged.patterns.count) < len(logged.patterns.count)
+    bound = target[0]
+    two = ListTarget(
+        "two", bound.Q, 2, bound.item_query, bound.item_ids, bound.query, bound.items[:, :2],
+        bound.probability,
+    )  # fmt: skip
+    chosen = parse_estimators(["List", "Prefix", "IP"])
+    whole, part = (
+        Estimation(x, two, chosen, Settings()).values(x.patterns.count[:, None], Fits([{}], []))
+        for x in (logged, short.logged)
+    )
+    for e in chosen:
+        assert whole[e] == pytest.approx(part[e], abs=1e-12)
+
+
+def test_names_print_as_they_parse():
+    texts = ["List", "IP(normalised)", "INTERPOL(window=2)", "DM(dcm)", "DR(ubm)", "DR",
+             "Cascade-DR(dbn,normalised)", "INTERPOL(window=1,normalised)"]  # fmt: skip
+    assert [str(e) for e in parse_estimators(texts)] == texts
+    assert [str(e) for e in parse_estimators(["sips", "RIPS", "iips"])] == ["List", "Prefix", "IP"]
+    assert len(parse_estimators(ESTIMATORS)) == len(ESTIMATORS)
+
+
+@pytest.mark.parametrize(
+    "text", ["IPS", "DR(xyz)", "IP(window=2)", "DM(normalised)", "IP(", "PBM(dcm)"]
+)
+def test_wrong_names_are_refused(text):
+    with pytest.raises(LogevalError):
+        parse_estimators([text])
+    with pytest.raises(LogevalError, match="twice"):
+        parse_estimators(["IP", "IIPS"])

@@ -1,0 +1,152 @@
+"""Replay of policies: against a plain reading of the log, and against the simulator."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from logeval import LogevalError, evaluate, seeds
+from logeval.cli import app
+from logeval.clicks.models.dcm import DCM
+from logeval.log.queries import Query
+from logeval.replay.policy import curve, replay_policy
+from logeval.replay.stream import ReplayEnvironment, streams_of
+from tests.replay.worlds import all_lists, logged_of
+from tests.serps import Serp, write_serps
+
+L, K = 4, 2
+W = np.array([0.6, 0.4, 0.2, 0.1])
+MODEL = DCM(items=np.arange(L), K=K, w=W, v=np.array([0.8, 0.5]))
+
+
+def serps(n, seed=0):
+    rng = seeds.generator(seed, "replay log")
+    A = all_lists(L, K)[rng.integers(L * (L - 1), size=n)]
+    C = MODEL.sample(A, rng.random(A.shape))
+    return A, C
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    A, C = serps(12_000)
+    rows = [Serp(5, a, c, i) for i, (a, c) in enumerate(zip(A.tolist(), C.tolist(), strict=True))]
+    return write_serps(tmp_path_factory.mktemp("policy") / "log", rows)
+
+
+class Fixed:
+    """Always the list it is told, by item number."""
+
+    def __init__(self, setting):
+        self.A = np.tile(np.arange(setting.K), (setting.R, 1))
+        self.seen = []
+
+    def recommend(self, t):
+        return self.A
+
+    def update(self, t, A, clicks):
+        self.seen.append(clicks.copy())
+
+
+def test_a_step_takes_the_next_serp_that_shows_the_list_and_the_clock_goes_on():
+    A, C = serps(400)
+    stream = streams_of(logged_of(A, C).patterns, None)[0]
+    environment = ReplayEnvironment([stream], [(0, 0), (0, 1)], seed=3)
+    rng = seeds.generator(1, "lists")
+    lists = all_lists(L, K)
+    pattern = [q.pattern for q in environment.queues]
+    clock = [0, 0]
+    alive = [True, True]
+    for _ in range(60):
+        wanted = lists[rng.integers(len(lists), size=2)]
+        clicks = environment.step(wanted)
+        for r in range(2):
+            place = clock[r]
+            while alive[r] and place < 400:
+                if (stream.lists[pattern[r][place]] == wanted[r]).all():
+                    break
+                place += 1
+            if not alive[r] or place >= 400:
+                alive[r] = False
+                assert not clicks[r].any()
+                continue
+            assert (clicks[r] == stream.clicks[pattern[r][place]]).all()
+            clock[r] = place + 1
+            assert environment.clock[r] == clock[r]
+        assert environment.alive.tolist() == alive
+    assert not any(alive)
+    assert not np.array_equal(pattern[0], pattern[1])
+    assert sorted(pattern[0]) == sorted(pattern[1])
+
+
+def test_a_list_that_was_never_shown_ends_the_run(tmp_path):
+    rows = [Serp(1, [1, 2], [1, 0], i) for i in range(5)] + [Serp(1, [2, 3], [0, 0], 9)]
+    log = write_serps(tmp_path / "log", rows)
+    found = replay_policy(log, [Fixed], positions=2, shuffles=2, quiet=True)
+    last = found.table.groupby("run").tail(1)
+    # numbers are by impressions: 0 is item 2, 1 is item 1; the list (2, 1) was never shown
+    assert last["steps"].tolist() == [0, 0]
+    assert last["exhausted"].all()
+    assert last["passed"].tolist() == [6, 6]
+
+
+def test_a_fixed_list_earns_its_logged_clicks(log):
+    found = replay_policy(log, [Fixed], positions=K, shuffles=2, quiet=True)
+    A, C = serps(12_000)
+    order = np.argsort(-np.bincount(A.ravel()), kind="stable")
+    mine = (order[:K] == A).all(axis=1)
+    summary = found.summary().iloc[0]
+    assert summary["steps"] == mine.sum()
+    assert summary["acceptance"] == pytest.approx(mine.sum() / 12_000)
+    assert summary["exhausted"] == 1
+    done = found.table[found.table["t"] <= mine.sum()].groupby("run").tail(1)
+    assert (done["clicks"] / done["t"]).to_numpy() == pytest.approx(
+        C[mine].sum() / mine.sum(), abs=0.1
+    )
+
+
+@pytest.mark.parametrize("name", ["dcmKL-UCB", "RankedKL-UCB"])
+def test_the_replayed_curve_is_the_simulated_one(log, name):
+    """A logger that shows all lists alike, and the simulator with the true parameters."""
+    steps = (100, 400)
+    replayed = replay_policy(
+        log, [name], positions=K, horizon=400, shuffles=20, checkpoints=steps, quiet=True
+    )
+    assert not replayed.table["exhausted"].any()
+    assert replayed.notes[0] == f"{name}(init=rounds): init=rounds, a log gives no free samples"
+    simulated = evaluate(
+        [("DCM", Query(5), MODEL)], policies=[f"{name}(init=rounds)"], horizon=400, runs=60,
+        reward="clicks", checkpoints=steps, quiet=True,
+    ).table()  # fmt: skip
+    for t in steps:
+        a, half_a = curve(replayed.table, t)
+        b, half_b = curve(simulated, t)
+        assert abs(a - b) < 1.5 * np.hypot(half_a, half_b)
+
+
+def test_what_only_a_simulator_has_is_refused(log):
+    with pytest.raises(LogevalError, match="cannot give"):
+        replay_policy(log, ["Oracle"], positions=K, quiet=True)
+    with pytest.raises(LogevalError, match="init=rounds"):
+        replay_policy(log, ["dcmKL-UCB(init=sample)"], positions=K, quiet=True)
+    with pytest.raises(LogevalError, match="show lists"):
+        replay_policy(log, ["Rank1ElimKL"], positions=K, quiet=True)
+    with pytest.raises(LogevalError, match="at most 2"):
+        replay_policy(log, ["Random"], positions=3, quiet=True)
+    with pytest.raises(LogevalError, match="as many candidates"):
+        replay_policy(log, ["Random"], positions=2, items=1, quiet=True)
+
+
+def test_the_commands(log, tmp_path, monkeypatch):
+    monkeypatch.setattr("logeval.replay.cross_check.CANDIDATES", ("dcm", "pbm"))
+    common = ["--policy", "dcmKL-UCB", "--policy", "Random", "--positions", "2", "-q"]
+    out = tmp_path / "out"
+    arguments = ["replay", "policy", str(log), *common, "--shuffles", "3", "--out", str(out)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "dcmKL-UCB(init=rounds)" in done.stdout
+    assert (out / "replays.parquet").exists()
+    assert (out / "replays.png").exists()
+    arguments = ["replay", "cross-check", str(log), *common, "--runs", "3", "--horizon", "300"]
+    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "check.png")])
+    assert done.exit_code == 0, done.output
+    assert "all methods agree: dcmKL-UCB(init=rounds) is best" in done.stdout
+    assert (tmp_path / "check.png").exists()
