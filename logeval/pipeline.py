@@ -28,6 +28,7 @@ from logeval.clicks.models.registry import option_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation import api
 from logeval.log import ingest
+from logeval.recipe_checks import check_types, check_values, fits
 from logeval.reports import report
 from logeval.synthetic import generate
 
@@ -44,7 +45,7 @@ NEEDED = ("ingest", "fit-models", "evaluate", "report")
 GIVEN = {
     "generate": {"out", "quiet", "overwrite"},
     "ingest": {"sources", "out", "quiet", "overwrite"},
-    "fit-models": {"log", "out", "quiet"},
+    "fit-models": {"log", "out", "quiet", "overwrite"},
     "evaluate": {"models", "problem", "out", "quiet"},
     "report": {"runs", "out", "models", "log", "recipe", "policies", "n_runs", "quiet"},
 }
@@ -112,25 +113,20 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
 def _check_types(path: Path, data: dict[str, Any], stages: dict[str, dict[str, Any]]) -> None:
     """Plain types of what would otherwise fail deep inside a stage."""
     for key, kind in (("out", str), ("seed", int), ("title", str)):
-        if key in data and not isinstance(data[key], kind):
+        if key in data and not fits(data[key], kind):
             raise LogevalError(f"{path}: {key} = {data[key]!r} must be {kind.__name__}")
-    if isinstance(stages["ingest"].get("logs"), str):
-        stages["ingest"]["logs"] = [stages["ingest"]["logs"]]
+    logs = stages["ingest"].get("logs", [])
+    if isinstance(logs, str):
+        logs = stages["ingest"]["logs"] = [logs]
+    if not fits(logs, list[str]):
+        raise LogevalError(f"{path}: [ingest]: logs is {logs!r} and must be a list of str")
     for stage, arguments in stages.items():
-        parameters = inspect.signature(STAGES[stage]).parameters
-        for name in set(_keys(stage)) & set(parameters):
-            parameter = parameters[name]
-            given = arguments.get(name)
-            where = f"{path}: {name} in [{stage}]"
-            if parameter.default is parameter.empty and given is None:
-                raise LogevalError(f"{where} is missing")
-            kinds: Any = {"int": int, "float": (int, float), "str": str}.get(parameter.annotation)
-            if given is not None and kinds and not isinstance(given, kinds):
-                raise LogevalError(f"{where} is {given!r} and must be {parameter.annotation}")
+        check_types(f"{path}: [{stage}]", STAGES[stage], _keys(stage), arguments)
 
 
 def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[Step]:
     """Run what is not up to date; with ``dry_run`` only say what that is."""
+    check_values({stage: _arguments(recipe, stage) for stage in recipe.stages})
     steps: list[Step] = []
     if not dry_run:
         recipe.out.mkdir(parents=True, exist_ok=True)
@@ -201,7 +197,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
         return _Call(
             models,
             lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(log)),
-            lambda quiet: function(log, **arguments, out=models, quiet=quiet),
+            lambda quiet: function(log, **arguments, out=models, overwrite=True, quiet=quiet),
         )
     runs, asked = _runs_folder(recipe), recipe.stages["evaluate"]
     if stage == "evaluate":
