@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    import rich.progress
 
 SILENT_SECONDS = 2.0  # work shorter than this prints no plain line
 LINE_SECONDS = 5.0  # between two plain lines
@@ -114,7 +117,7 @@ class Bars:
             plain.__exit__(None, None, None)
 
 
-def _bar(unit: str):  # type: ignore[no-untyped-def]
+def _bar(unit: str) -> rich.progress.Progress:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -123,7 +123,7 @@ def _on_cluster(
 
 def _submit(
     pool: Executor, function: Callable[[Any, Tick], Any], tasks: Sequence[Task]
-) -> dict[Future, Task]:
+) -> dict[Future[Any], Task]:
     return {pool.submit(function, task.argument, _silent): task for task in tasks}
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
+
+if TYPE_CHECKING:
+    from logeval.clicks.quality.compare import Comparison
 
 models_app = typer.Typer(help="Fitted models as JSON, and back.", no_args_is_help=True)
 
@@ -245,7 +248,7 @@ def plot_models(
     print(out)
 
 
-def _show(comparison, as_json: bool) -> None:  # type: ignore[no-untyped-def]
+def _show(comparison: Comparison, as_json: bool) -> None:
     if as_json:
         rows = json.loads(comparison.table.to_json(orient="records"))
         coverage = json.loads(comparison.coverage.to_json(orient="records"))
@@ -254,7 +257,7 @@ def _show(comparison, as_json: bool) -> None:  # type: ignore[no-untyped-def]
     from logeval.commands.show import print_frame, print_table
 
     overall = comparison.overall()
-    measures = list(dict.fromkeys(measure for _, measure in overall.columns))
+    measures = list(dict.fromkeys(overall.columns.get_level_values(1)))
     print_table(
         "Held-out quality, with 95% bootstrap intervals over SERPs",
         ["model", *measures],
@@ -270,7 +273,7 @@ def _show(comparison, as_json: bool) -> None:  # type: ignore[no-untyped-def]
     print_frame("What the models had never seen, as shares", comparison.coverage)
 
 
-def _interval(row, measure: str) -> str:  # type: ignore[no-untyped-def]
+def _interval(row: Any, measure: str) -> str:
     value, low, high = (row[v, measure] for v in ("value", "low", "high"))
     return f"{value:.4f} [{low:.4f}, {high:.4f}]"
 
