@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.api import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
+    from logeval.loading import load as load
     from logeval.log.ingest import ingest as ingest
-    from logeval.log.log import load as load
     from logeval.replay.cross_check import replay_cross_check as replay_cross_check
     from logeval.replay.estimate import replay_estimate as replay_estimate
     from logeval.replay.policy import replay_policy as replay_policy
@@ -36,7 +36,7 @@ _HOME = {
     "fit_models": "logeval.clicks.fit",
     "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",
-    "load": "logeval.log.log",
+    "load": "logeval.loading",
     "read_models": "logeval.clicks.collection",
     "replay_cross_check": "logeval.replay.cross_check",
     "replay_estimate": "logeval.replay.estimate",

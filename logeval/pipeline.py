@@ -199,7 +199,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
             lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(log)),
             lambda quiet: function(log, **arguments, out=models, overwrite=True, quiet=quiet),
         )
-    runs, asked = _runs_folder(recipe), recipe.stages["evaluate"]
+    runs, asked = _runs_folder(recipe), _arguments(recipe, "evaluate")
     if stage == "evaluate":
         chosen = {k: v for k, v in arguments.items() if k not in ("workers", "scheduler")}
         return _Call(

@@ -130,9 +130,9 @@ def _evaluate(calls: Any, **arguments: Any) -> None:
     asked = given_queries(arguments["queries"])
     if asked is not None and not asked:
         raise LogevalError("queries is empty; leave it out for all of them")
-    if fitted is not None and all(q.region_id is not None for q in fitted):
-        if unknown := [str(q) for q in asked or [] if not among(q, fitted)]:
-            raise unknown_names("query among those that are fitted", unknown, map(str, fitted))
+    named = fitted is not None and all(q.region_id is not None for q in fitted)
+    if unknown := [str(q) for q in asked or [] if named and not among(q, fitted or [])]:
+        raise unknown_names("query among those that are fitted", unknown, map(str, fitted or []))
 
 
 def _example(name: str) -> ClickModel:

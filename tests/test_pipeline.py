@@ -90,7 +90,11 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
         ('models = ["pbm"]', "", r"\[fit-models\]: models is missing"),
         ("[generate]", '[ingest]\nlogs = "a.tsv"\n[generate]', "names no log, or two"),
         ("[evaluate]", "[evaluate]\nproblem = 3", "unknown key"),
-        ('models = ["pbm"]', "models = 5", r"\[fit-models\]: models is 5 and must be str or a list"),
+        (
+            'models = ["pbm"]',
+            "models = 5",
+            r"\[fit-models\]: models is 5 and must be str or a list",
+        ),
         ("runs = 2", "runs = true", r"\[evaluate\]: runs is True and must be int"),
         ('["dcmKL-UCB", "Rank1ElimKL"]', "[3]", r"policies is \[3\] and must be .*a list of str"),
         ("seed = 1", "seed = true", "seed = True must be int"),
@@ -131,7 +135,8 @@ def test_wrong_values_are_found_before_the_first_stage(recipe, tmp_path, overrid
 
 
 def test_a_log_that_is_not_there_is_found_before_the_first_stage(recipe, tmp_path):
-    recipe.write_text(SMALL.replace("[generate]\nsessions = 3000\nqueries = 20", "[ingest]\nlogs = \"no.gz\""))
+    generated = "[generate]\nsessions = 3000\nqueries = 20"
+    recipe.write_text(SMALL.replace(generated, '[ingest]\nlogs = "no.gz"'))
     with pytest.raises(logeval.LogevalError, match=r"\[ingest\] no.gz: no such file"):
         run(read_recipe(recipe), dry_run=True)
 

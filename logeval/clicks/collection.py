@@ -132,12 +132,16 @@ class FittedModels:
         return plot_parameters(fitted, what, chosen, ax)
 
     def __repr__(self) -> str:
-        parts = [f"{name} ({f.method}, {len(f.queries)} queries)" for name, f in self.fitted.items()]
+        parts = [
+            f"{name} ({f.method}, {len(f.queries)} queries)" for name, f in self.fitted.items()
+        ]
         return f"FittedModels: {', '.join(parts)}"
 
     def _repr_html_(self) -> str:
         shown = self.summary().drop(columns=["notes", "priors"], errors="ignore")
-        table: str = shown.dropna(axis=1, how="all").to_html(index=False, float_format="%.4g")
+        table: str = shown.dropna(axis=1, how="all").to_html(
+            index=False, float_format="{:.4g}".format
+        )
         return f"<p>Fitted click models</p>{table}"
 
     def write(self, out: Path | str, overwrite: bool = False) -> None:

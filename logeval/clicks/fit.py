@@ -51,9 +51,7 @@ class FitPlan:
     options: Mapping[str, str] = field(default_factory=dict)  # of single models
 
     @classmethod
-    def of(
-        cls, models: str | Iterable[str], *, queries: GivenQueries, **more: Any
-    ) -> FitPlan:
+    def of(cls, models: str | Iterable[str], *, queries: GivenQueries, **more: Any) -> FitPlan:
         """A plan from what users give, with its names checked."""
         names = model_names([models] if isinstance(models, str) else models)
         chosen = given_queries(queries)
@@ -225,7 +223,7 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
         **_progress(fit),
         "seconds": round(time.perf_counter() - start, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
-        "notes": [*fit.notes, *_notes(data, keep)],
+        "notes": [*fit.notes, *(f"{name}: {note}" for note in _notes(data, keep))],
         "priors": {p.name: _prior(fit, p.field, data) for p in kind.PARAMETERS if p.kind == "item"},
     }
     return FittedModel(

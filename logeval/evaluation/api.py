@@ -16,6 +16,7 @@ from logeval.evaluation.hardness import hardness_of
 from logeval.evaluation.matching import Users, in_tracks, users_of
 from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, keys_of, select
+from logeval.log.queries import GivenQueries
 from logeval.policies.registry import PolicySpec, parse_policies
 from logeval.tables import RUNS, read_manifest, read_table
 from logeval.tracks.registry import TRACKS
@@ -26,12 +27,12 @@ def evaluate(
     models: Any = None,
     *,
     problem: str | Sequence[str] | None = None,
-    policies: Sequence[str | type],
-    horizon: int,
-    runs: int,
+    policies: str | type | Sequence[str | type],
+    horizon: int = 10_000,
+    runs: int = 5,
     track: str | None = None,
     positions: int | None = None,
-    queries: Sequence[str] | None = None,
+    queries: GivenQueries = None,
     reward: str | None = None,
     workers: int = 1,
     scheduler: str | None = None,
@@ -100,7 +101,7 @@ def missing_runs(
     runs: int,
     track: str | None,
     positions: int | None,
-    queries: Sequence[str] | None,
+    queries: GivenQueries,
     reward: str | None,
     seed: int,
     checkpoints: int | Sequence[int] | None,
@@ -134,7 +135,7 @@ def _experiment(
         raise LogevalError(f"runs={runs}: there must be at least one")
     specs = in_tracks(policies, track, users.track)
     if not specs:
-        raise LogevalError("there is no policy to evaluate; name one with --policy")
+        raise LogevalError("there is no policy to evaluate; name at least one")
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
     return Experiment(
         problems=tuple(p for name in tracks for p in users.problems(name)),

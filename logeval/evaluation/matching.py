@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import GivenQueries
 from logeval.policies.registry import PolicySpec
 from logeval.tracks.fitted import FittedQuery, fitted_queries, shortened
 from logeval.tracks.registry import TRACKS, synthetic_problem
@@ -53,12 +54,11 @@ def users_of(
     problem: str | Sequence[str] | None,
     positions: int | None,
     reward: str | None,
-    queries: Sequence[str] | None,
+    queries: GivenQueries,
 ) -> Users:
     """The users that ``evaluate`` was asked for."""
     if (models is None) == (problem is None):
         raise LogevalError("give either fitted models or a problem")
-    queries = [queries] if isinstance(queries, str | int | tuple) else queries
     if problem is not None:
         if positions is not None or queries is not None:
             raise LogevalError("a synthetic problem has its own K and no queries")
@@ -72,7 +72,9 @@ def users_of(
         from logeval.clicks.collection import read_models
 
         models = read_models(models)
-    return Users(fitted=tuple(fitted_queries(models, positions, reward, queries)), reward=reward)
+    chosen = [queries] if isinstance(queries, str | int | tuple) else queries
+    fitted = fitted_queries(models, positions, reward, None if chosen is None else list(chosen))
+    return Users(fitted=tuple(fitted), reward=reward)
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:

@@ -86,9 +86,7 @@ def ingest(
     """
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     out = Path(out)
-    arguments = check(
-        paths, format=format, max_bad=max_bad, column_map=column_map, workers=workers
-    )
+    arguments = check(paths, format=format, max_bad=max_bad, column_map=column_map, workers=workers)
     n_workers = workers or min(os.cpu_count() or 1, MAX_WORKERS)
     format = arguments["format"]
     if (out / tables.MANIFEST).exists() and not overwrite:
@@ -226,8 +224,8 @@ def _check_bad(run: _Run, name: str, counts: Counter[str], first: Iterable[str])
     if bad > run.max_bad * lines:
         raise LogevalError(
             f"{name}: {bad:,} of {lines:,} lines ({bad / lines:.1%}) are not records, over "
-            f"--max-bad {run.max_bad:g} ({'; '.join(first)}); check --format, or allow more with "
-            "--max-bad; no table was written"
+            f"max_bad = {run.max_bad:g} ({'; '.join(first)}); check the format, or allow more with "
+            "max_bad; no table was written"
         )
 
 
@@ -269,7 +267,7 @@ def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -
     if column_map and format == "auto":
         format = TABLE
     if column_map and format != TABLE:
-        raise LogevalError(f"--map is for tables; a log in format {format} has no columns")
+        raise LogevalError(f"a column map is for tables; a log in format {format} has no columns")
     return {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
 
 

@@ -106,7 +106,7 @@ def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[
     found = []
     for query, model, K in fitted:
         chosen = reward or model.rewards[0]
-        best = np.asarray(model.best_list(K, chosen), dtype=np.int64)
+        best = np.asarray(model.best_rows(K, chosen), dtype=np.int64)
         users = cast(Chain | Browsing, model.users)
         found.append(RankingProblem(model.name, query, users, best, chosen))
     return found

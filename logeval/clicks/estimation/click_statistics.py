@@ -47,7 +47,7 @@ class Holdout:
         except ValueError:
             share = -1.0
         if not 0.0 <= share < 1.0:
-            raise LogevalError(f"--holdout {text}: write a share such as 0.1, or days:25-27")
+            raise LogevalError(f"holdout={text}: write a share such as 0.1, or days:25-27")
         return cls(share=share)
 
     def sql(self, seed: int) -> str:
