@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -23,12 +24,16 @@ class Stages(TyperGroup):
         try:
             return super().invoke(ctx)
         except LogevalError as error:
+            if ctx.params.get("debug"):
+                traceback.print_exc()
             print(f"logeval: {error}", file=sys.stderr)
             sys.exit(2)
         except OSError as error:
             if isinstance(error, BrokenPipeError):  # the reader of stdout went away, as `| head`
                 sys.stderr.close()
                 sys.exit(141)
+            if ctx.params.get("debug"):
+                traceback.print_exc()
             print(f"logeval: {error}; check the path and the space on it", file=sys.stderr)
             sys.exit(2)
         except KeyboardInterrupt:
@@ -55,6 +60,10 @@ def _version(wanted: bool) -> None:
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", "--verbose", help="Before the command: errors with a traceback."),
     ] = False,
 ) -> None:
     pass

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from logeval.commands.options import Csv, Json, Quiet, policy_names, split, track_names
 from logeval.commands.plot import plot_app
+from logeval.commands.show import interval, p_value, print_for_programs, print_frame, table_text
 from logeval.errors import LogevalError, unknown_names
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 
 def evaluate(
@@ -29,7 +30,10 @@ def evaluate(
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="A policy, RankedExp3(gamma=0.05), or module:Class; may be repeated."),
+        typer.Option(
+            help="A policy, RankedExp3(gamma=0.05), or module:Class; may be repeated.",
+            autocompletion=policy_names,
+        ),
     ] = None,
     problem: Annotated[
         list[str] | None,
@@ -39,7 +43,10 @@ def evaluate(
     runs: Annotated[int, typer.Option(help="Runs of each query.")] = 5,
     track: Annotated[
         str | None,
-        typer.Option(help="One track only, as rank1; default: the policies' own."),
+        typer.Option(
+            help="One track only, as rank1; default: the policies' own.",
+            autocompletion=track_names,
+        ),
     ] = None,
     positions: Annotated[
         int | None, typer.Option(help="Length of the lists; default: the shortest model's.")
@@ -70,6 +77,8 @@ def evaluate(
             help="Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.",
         ),
     ] = False,
+    as_json: Json = False,
+    as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
     """Run bandit policies on simulated users and compare their regret.
@@ -89,7 +98,7 @@ def evaluate(
         runs=runs,
         track=track,
         positions=positions,
-        queries=[q.strip() for q in queries.split(",")] if queries else None,
+        queries=split(queries),
         reward=reward,
         workers=workers,
         scheduler=scheduler,
@@ -99,6 +108,8 @@ def evaluate(
         reference=reference,
         quiet=quiet,
     )
+    if print_for_programs(done.summary(), as_json, as_csv, notes=[*done.notes, *done.cautions()]):
+        return
     for note in done.notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(summary_text(done))
@@ -109,6 +120,11 @@ def evaluate(
         typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, out / 'regret.pdf')}")
         if tracks:
             typer.echo(f"figure across tracks {save_relative(done, out / 'relative.pdf')}")
+        typer.echo(f"more: logeval report {out} --out report", err=True)
+    else:
+        typer.echo(
+            "nothing is kept; --out FOLDER keeps the runs for plot, report, compare", err=True
+        )
 
 
 def reproduce(
@@ -120,6 +136,8 @@ def reproduce(
     workers: Workers = 1,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs table.")] = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a published experiment again, the published numbers beside ours.
@@ -131,26 +149,47 @@ def reproduce(
     if experiment == "rank1-synthetic":
         from logeval.papers import rank1
 
-        found = rank1.reproduce(horizon or rank1.HORIZON, runs, workers, seed, out, quiet)
-        typer.echo(rank1.growth(found).to_string(index=False, float_format="%.4g", na_rep=""))
-        typer.echo(f"the paper: {rank1.CLAIM}")
-        return
-    if experiment == "cascading-tables":
+        steps = rank1.HORIZON if horizon is None else horizon
+        table = rank1.growth(rank1.reproduce(steps, runs, workers, seed, out, quiet))
+        claim = rank1.CLAIM
+    elif experiment == "cascading-tables":
         from logeval.papers import cascading
 
-        cells = cascading.reproduce(horizon or cascading.HORIZON, runs, workers, seed, out, quiet)
-        typer.echo(
-            cells.to_string(
-                index=False, formatters={"difference": "{:+.1%}".format}, float_format="%.4g"
-            )
-        )
-        return
-    from logeval.papers import dcm
+        steps = cascading.HORIZON if horizon is None else horizon
+        table = cascading.reproduce(steps, runs, workers, seed, out, quiet)
+        claim = ""
+    else:
+        from logeval.papers import dcm
 
-    figure = experiment.removeprefix("dcm-")
-    done = dcm.reproduce(figure, horizon or dcm.HORIZON, runs, workers, seed, out, quiet)
-    typer.echo(summary_text(done))
-    typer.echo(f"the paper: {dcm.FIGURES[figure].claim}")
+        figure = experiment.removeprefix("dcm-")
+        steps = dcm.HORIZON if horizon is None else horizon
+        done = dcm.reproduce(figure, steps, runs, workers, seed, out, quiet)
+        table, claim = done.summary(), dcm.FIGURES[figure].claim
+        if not (as_json or as_csv):
+            typer.echo(summary_text(done))
+    if print_for_programs(table, as_json, as_csv, experiment=experiment, claim=claim):
+        return
+    if not experiment.startswith("dcm-"):
+        print_frame(f"{experiment}, {steps:,} steps, {runs} runs", _beside_the_paper(table))
+    if claim:
+        typer.echo(f"the paper: {claim}")
+
+
+def _beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
+    """Our numbers with their standard errors beside the published ones, in few columns."""
+    shown = table.astype(object)
+    shown["regret"] = _with_errors(table["regret"], table["stderr"])
+    if "published" in table:
+        shown["published"] = _with_errors(table["published"], table["published_stderr"])
+        shown["difference"] = table["difference"].map("{:+.1%}".format)
+        doubtful = table["doubtful"]
+        shown["difference"] += doubtful.map({True: " (print?)", False: ""})
+    hidden = ["stderr", "published_stderr", "doubtful"]
+    return shown.drop(columns=[name for name in hidden if name in shown])
+
+
+def _with_errors(values: pd.Series, errors: pd.Series) -> list[str]:
+    return [f"{v:,.1f} ± {e:,.1f}" for v, e in zip(values, errors, strict=True)]
 
 
 def plot_regret(
@@ -224,25 +263,30 @@ def register(app: typer.Typer) -> None:
 
 
 def summary_text(runs: Runs) -> str:
-    """The summary as a table for people."""
+    """The summary as tables for people, one per simulator and track."""
     summary: pd.DataFrame = runs.summary()
-    several = summary["simulator"].nunique() > 1
-    tracks = summary["track"].nunique() > 1
-    shown = {
-        **({"simulator": summary["simulator"]} if several else {}),
-        **({"track": summary["track"]} if tracks else {}),
-        "policy": summary["policy"],
-        "regret": summary["regret"].map("{:.1f}".format),
-        "95% interval": _intervals(summary, "low", "high"),
-        "stderr": summary["stderr"].map("{:.1f}".format),
-        "relative": summary["relative_regret"].map("{:.2%}".format),
-        "of optimum": summary["share_of_optimum"].map("{:.2%}".format),
-        "to the best": summary["difference"].map("{:+.1f}".format),
-        "its 95% interval": _intervals(summary, "difference_low", "difference_high"),
-        "p": summary["p"].map(lambda p: "" if p != p else f"{p:.4f}"),
-    }
-    text: str = type(summary)(shown).to_string(index=False)
-    return "\n".join([text, *_conclusions(summary), *(f"note: {c}" for c in runs.cautions())])
+    texts = []
+    for panel in runs.panels():
+        part = summary[
+            (summary["simulator"] == panel.simulator) & (summary["track"] == panel.track)
+        ]
+        title = f"{runs.title(panel)}, regret after {runs.horizon:,} steps [95% intervals]"
+        columns = ["policy", "regret", "to the best", "p", "of optimum"]
+        rows = [
+            (
+                row["policy"],
+                interval(row["regret"], row["low"], row["high"]),
+                interval(row["difference"], row["difference_low"], row["difference_high"], "+")
+                if row["difference"]
+                else "",
+                p_value(row["p"]),
+                f"{row['share_of_optimum']:.2%}",
+            )
+            for _, row in part.iterrows()
+        ]
+        texts.append(f"{title}\n{table_text(columns, rows)}\n")
+    notes = [f"note: {caution}" for caution in runs.cautions()]
+    return "\n".join([*texts, *_conclusions(summary), *notes])
 
 
 def _conclusions(summary: pd.DataFrame) -> list[str]:
@@ -264,29 +308,29 @@ def relative_text(runs: Runs) -> str:
 
     found = runs.relative()
     several = found["simulator"].nunique() > 1
-    shown = {
-        **({"simulator": found["simulator"]} if several else {}),
-        "policy": found["policy"],
-        "track": found["track"],
-        "reward": found["reward"],
-        "relative": found["relative_regret"].map("{:.2%}".format),
-        "95% interval": [
-            f"{a:.2%} .. {b:.2%}" for a, b in zip(found["low"], found["high"], strict=True)
-        ],
-    }
+    columns = ["policy", "track", "reward", "relative", "95% interval"]
+    rows: list[tuple[str, ...]] = [
+        (
+            row["policy"],
+            row["track"],
+            row["reward"],
+            f"{row['relative_regret']:.2%}",
+            f"[{row['low']:.2%}, {row['high']:.2%}]",
+        )
+        for _, row in found.iterrows()
+    ]
+    if several:
+        columns = ["simulator", *columns]
+        rows = [(name, *row) for name, row in zip(found["simulator"], rows, strict=True)]
     meanings = {r.name: r.meaning for track in TRACKS.values() for r in track.rewards}
     legend = [f"  {name}: of {meanings[name]}" for name in sorted(set(found["reward"]))]
     return "\n".join(
         [
             "\nAll tracks on one axis: regret / optimal reward",
             *legend,
-            type(found)(shown).to_string(index=False),
+            table_text(columns, rows),
         ]
     )
-
-
-def _intervals(summary: pd.DataFrame, low: str, high: str) -> list[str]:
-    return [f"{a:.1f} .. {b:.1f}" for a, b in zip(summary[low], summary[high], strict=True)]
 
 
 def _checkpoints(text: str | None) -> int | list[int] | None:

@@ -6,9 +6,10 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd  # not before a command runs: --help stays quick
 
 WIDTH = 80
 
@@ -49,7 +50,7 @@ def print_frame(title: str, frame: pd.DataFrame) -> None:
 
 
 def _cell(value: object) -> str:
-    if value is None or value is pd.NA:
+    if value is None or type(value).__name__ == "NAType":
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
