@@ -14,7 +14,7 @@ import pandas as pd
 
 from logeval.commands.show import print_frame
 
-BENCHMARKS = ["ingest", "models", "policies", "replay"]
+BENCHMARKS = ["ingest", "models", "policies", "contextual", "replay"]
 
 
 def main(names):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.api import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
+    from logeval.features.table import make_features as make_features
+    from logeval.features.table import read_features as read_features
     from logeval.loading import load as load
     from logeval.log.ingest import ingest as ingest
     from logeval.replay.cross_check import replay_cross_check as replay_cross_check
@@ -37,6 +39,8 @@ _HOME = {
     "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",
     "load": "logeval.loading",
+    "make_features": "logeval.features.table",
+    "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
     "replay_cross_check": "logeval.replay.cross_check",
     "replay_estimate": "logeval.replay.estimate",

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from logeval import __version__
-from logeval.commands import evaluate, log, models, pipeline, replay
+from logeval.commands import evaluate, features, log, look, models, pipeline, replay
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 
@@ -71,6 +71,8 @@ def _root(
 
 log.register(app)
 models.register(app)
+look.register(app, models.models_app)
+features.register(app)
 evaluate.register(app)
 replay.register(app)
 pipeline.register(app)

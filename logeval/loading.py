@@ -26,6 +26,10 @@ def load(folder: Path | str) -> Log | FittedModels | Runs:
 
     if isinstance(folder, Log | FittedModels | Runs):
         return folder
+    if not isinstance(folder, str | Path):
+        raise LogevalError(
+            f"{folder!r}: cannot be loaded; give the folder of a log, models or runs"
+        )
     stage = tables.read_manifest(folder)["stage"]
     if stage == "ingest":
         return load_log(folder)

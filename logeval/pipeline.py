@@ -27,7 +27,9 @@ from logeval.clicks import fit
 from logeval.clicks.models.registry import option_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation import api
+from logeval.features import table as features
 from logeval.log import ingest
+from logeval.log.log import load
 from logeval.recipe_checks import check_types, check_values, fits
 from logeval.reports import report
 from logeval.synthetic import generate
@@ -37,6 +39,7 @@ STAGES: dict[str, Callable[..., Any]] = {
     "generate": generate.generate,
     "ingest": ingest.ingest,
     "fit-models": fit.fit_models,
+    "features": features.make_features,
     "evaluate": api.evaluate,
     "report": report.report,
 }
@@ -46,7 +49,8 @@ GIVEN = {
     "generate": {"out", "quiet", "overwrite"},
     "ingest": {"sources", "out", "quiet", "overwrite"},
     "fit-models": {"log", "out", "quiet", "overwrite"},
-    "evaluate": {"models", "problem", "out", "quiet"},
+    "features": {"log", "out", "quiet", "overwrite"},
+    "evaluate": {"models", "problem", "features", "out", "quiet"},
     "report": {"runs", "out", "models", "log", "recipe", "policies", "n_runs", "quiet"},
 }
 # arguments of evaluate that add to a runs table instead of asking for another one
@@ -199,8 +203,16 @@ def _call(recipe: Recipe, stage: str) -> _Call:
             lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(log)),
             lambda quiet: function(log, **arguments, out=models, overwrite=True, quiet=quiet),
         )
+    made = home / "features"
+    if stage == "features":
+        return _Call(
+            made,
+            lambda: tables.why(made, features.wanted_manifest(load(log), **arguments)),
+            lambda quiet: function(log, **arguments, out=made, overwrite=True, quiet=quiet),
+        )
     runs, asked = _runs_folder(recipe), _arguments(recipe, "evaluate")
     if stage == "evaluate":
+        arguments["features"] = made if "features" in recipe.stages else None
         chosen = {k: v for k, v in arguments.items() if k not in ("workers", "scheduler")}
         return _Call(
             runs,
@@ -242,7 +254,9 @@ def _runs_folder(recipe: Recipe) -> Path:
     Its name depends on what the models hold, not on when they were fitted.
     """
     asked = {k: v for k, v in recipe.stages["evaluate"].items() if k not in ADDING}
-    key = json.dumps([asked, recipe.seed, tables.identity(recipe.out / "models")], sort_keys=True)
+    inputs = [recipe.out / "models"]
+    inputs += [recipe.out / "features"] if "features" in recipe.stages else []
+    key = json.dumps([asked, recipe.seed, *map(tables.identity, inputs)], sort_keys=True)
     return recipe.out / "runs" / hashlib.sha256(key.encode()).hexdigest()[:8]
 
 

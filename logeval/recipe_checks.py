@@ -19,12 +19,14 @@ from logeval.clicks.models.registry import MODELS
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.matching import Users, in_tracks
+from logeval.features import table as features
 from logeval.log import ingest
 from logeval.log.queries import among, given_queries
 from logeval.policies.registry import parse_policies
 from logeval.reports.style import STYLES
 from logeval.synthetic import world
 from logeval.synthetic.generate import wanted_manifest
+from logeval.tracks.contextual import CONTEXTUAL
 from logeval.tracks.fitted import fitted_queries
 from logeval.tracks.registry import TRACKS
 
@@ -112,10 +114,16 @@ def _fit_models(calls: Any, **arguments: Any) -> None:
     FitPlan.of(**arguments)
 
 
+def _features(calls: Any, *, context: str, **arguments: Any) -> None:
+    sizes = ("items", "dim", "product_dim", "users")
+    features.check(context, **{name: arguments[name] for name in sizes})
+
+
 def _evaluate(calls: Any, **arguments: Any) -> None:
     models = FitPlan.of(**calls["fit-models"]).models
-    specs = parse_policies(arguments["policies"], arguments.get("reference", False))
-    specs = in_tracks(specs, arguments["track"], next(iter(TRACKS)))
+    home = CONTEXTUAL.name if "features" in calls else next(iter(TRACKS))
+    specs = parse_policies(arguments["policies"], arguments["reference"], home)
+    specs = in_tracks(specs, arguments["track"], home)
     if not specs:
         raise LogevalError("policies is empty; name at least one")
     checkpoints_of(arguments["horizon"], arguments["checkpoints"])
@@ -124,7 +132,7 @@ def _evaluate(calls: Any, **arguments: Any) -> None:
             raise LogevalError(f"{name}={arguments[name]}: there must be at least one")
     examples = fitted_queries([(m, "1", _example(m)) for m in models], reward=arguments["reward"])
     users = Users(fitted=tuple(examples), reward=arguments["reward"])
-    for track in {str(spec.track) for spec in specs}:
+    for track in {str(spec.track) for spec in specs if "features" not in calls}:
         users.problems(track)
     fitted = given_queries(calls["fit-models"]["queries"])
     asked = given_queries(arguments["queries"])
@@ -152,6 +160,7 @@ CHECKS: dict[str, Callable[..., None]] = {
     "generate": _generate,
     "ingest": _ingest,
     "fit-models": _fit_models,
+    "features": _features,
     "evaluate": _evaluate,
     "report": _report,
 }

@@ -159,9 +159,18 @@ QUALITY = pa.schema(
 RUNS = pa.schema(
     [
         _field("simulator", pa.string(), "click model, or the name of a synthetic problem"),
-        _field("track", pa.string(), "ranking: a step shows a list; rank1: an item at a position"),
+        _field(
+            "track",
+            pa.string(),
+            "ranking: a step shows a list; rank1: an item at a position; contextual: a list of "
+            "items with features",
+        ),
         _field("policy", pa.string(), "policy with its parameters, for instance dcmKL-UCB"),
-        _field("query", pa.string(), "query_id@region_id, query_id, or synthetic"),
+        _field(
+            "query",
+            pa.string(),
+            "query_id@region_id, query_id, or synthetic; several in turn: joined by +",
+        ),
         _field("run", pa.int32(), "run, from 0; equal runs of two policies meet the same users"),
         _field("t", pa.int64(), "number of steps so far"),
         _field("regret", pa.float64(), "cumulative expected regret"),
@@ -191,6 +200,12 @@ RUNS = pa.schema(
             nullable=True,
         ),
         _field("columns_left", pa.int32(), "positions not eliminated yet; likewise", nullable=True),
+        _field(
+            "cosine_distance",
+            pa.float64(),
+            "of the estimated theta to the true one; null where there is none",
+            nullable=True,
+        ),
     ],
     metadata={"doc": "One row per simulator, track, policy, query, run and checkpoint t."},
 )
@@ -213,6 +228,45 @@ HARDNESS = pa.schema(
         ),
     ],
     metadata={"doc": "One row per query of the rank1 track: how hard it is."},
+)
+
+FEATURES = pa.schema(
+    [
+        _field("query_id", pa.int64(), "query"),
+        _field("region_id", pa.int64(), "region of the query", nullable=True),
+        _field("item_id", pa.int64(), "item"),
+        _field("impressions", pa.int64(), "SERPs of the query that show it, in the other half"),
+        _field(
+            "vector",
+            pa.list_(pa.float64()),
+            "row of V of the item, scaled so that the longest has norm 1; 0 if never clicked",
+        ),
+    ],
+    metadata={"doc": "One row per item of a query: its vector from the clicks of the log."},
+)
+
+USER_FEATURES = pa.schema(
+    [
+        _field("user_id", pa.int64(), "user"),
+        _field(
+            "vector",
+            pa.list_(pa.float64()),
+            "row of U S of the user, scaled so that the longest has norm 1",
+        ),
+    ],
+    metadata={"doc": "One row per user: the vector from the user's clicks."},
+)
+
+FACTORS = pa.schema(
+    [
+        _field("kind", pa.string(), "user or item"),
+        _field("id", pa.int64(), "user_id or item_id"),
+        _field("factors", pa.list_(pa.float64()), "the true factors of taste"),
+    ],
+    metadata={
+        "doc": "The tastes behind a log made with `generate --taste`: the logit of an item's "
+        "attraction has taste * (user's factors . item's factors) added."
+    },
 )
 
 ESTIMATES = pa.schema(
@@ -322,6 +376,9 @@ TABLES: dict[str, pa.Schema] = {
     "quality": QUALITY,
     "runs": RUNS,
     "hardness": HARDNESS,
+    "features": FEATURES,
+    "user_features": USER_FEATURES,
+    "factors": FACTORS,
     "estimates": ESTIMATES,
     "validation": VALIDATION,
     "replays": REPLAYS,

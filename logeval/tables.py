@@ -28,12 +28,15 @@ from logeval.manifests import why as why
 from logeval.manifests import write_manifest as write_manifest
 from logeval.manifests import written_here
 from logeval.schemas import CLICK_STATISTICS as CLICK_STATISTICS
+from logeval.schemas import FACTORS as FACTORS
+from logeval.schemas import FEATURES as FEATURES
 from logeval.schemas import HARDNESS as HARDNESS
 from logeval.schemas import MODELS as MODELS
 from logeval.schemas import QUALITY as QUALITY
 from logeval.schemas import RUNS as RUNS
 from logeval.schemas import SERPS as SERPS
 from logeval.schemas import TABLES as TABLES
+from logeval.schemas import USER_FEATURES as USER_FEATURES
 
 OLD = ".old"  # where the entries that are being replaced wait for the new ones
 

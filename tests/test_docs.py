@@ -18,7 +18,9 @@ from logeval.policies.reference import REFERENCES
 from logeval.policies.registry import POLICIES
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/synthetic.md", "docs/formats.md", "docs/replay.md"]
+PAGES = [
+    "README.md", "docs/synthetic.md", "docs/formats.md", "docs/contextual.md", "docs/replay.md",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -61,13 +61,14 @@ def logic(cell):
     return [node for node in ast.walk(tree) if isinstance(node, LOGIC)]
 
 
-def test_the_five_notebooks_are_there():
+def test_the_notebooks_are_there():
     assert [path.stem for path in NOTEBOOKS] == [
         "01-look-at-the-log",
         "02-fit-and-check-click-models",
         "03-compare-bandits",
         "04-write-your-own-policy",
         "05-what-if-the-model-is-wrong",
+        "07-new-items-and-users",
     ]
 
 

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from logeval.evaluation import Runs
 
-EXPERIMENTS = ("cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic")
+EXPERIMENTS = (
+    "cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic",
+    "gl-cdcm-1a", "gl-cdcm-1b", "gl-cdcm-2a", "gl-cdcm-2b",
+)  # fmt: skip
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
@@ -58,6 +61,15 @@ def evaluate(
         str | None,
         typer.Option(help="satisfaction, clicks or any-click; default: the model's own."),
     ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="Folder of features: the contextual track.")
+    ] = None,
+    block: Annotated[
+        int | None, typer.Option(help="With --features: rounds of a query in turn (500).")
+    ] = None,
+    same_log: Annotated[
+        bool, typer.Option("--same-log", help="Allow features that share sessions with the models.")
+    ] = False,
     workers: Workers = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")
@@ -100,6 +112,9 @@ def evaluate(
         positions=positions,
         queries=split(queries),
         reward=reward,
+        features=features,
+        block=block,
+        same_log=same_log,
         workers=workers,
         scheduler=scheduler,
         seed=seed,
@@ -129,13 +144,16 @@ def evaluate(
 
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
-    horizon: Annotated[
-        int | None, typer.Option(help="Steps; default: the paper's, 100000 (rank1: 2000000).")
-    ] = None,
+    horizon: Annotated[int | None, typer.Option(help="Steps; default: the paper's.")] = None,
     runs: Annotated[int, typer.Option(help="Runs; the papers' is 20.")] = 20,
     workers: Workers = 1,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder of the runs table.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="An ingested log, for gl-cdcm-2a and gl-cdcm-2b.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the runs table (gl-cdcm: and the figure).")
+    ] = None,
     as_json: Json = False,
     as_csv: Csv = False,
     quiet: Quiet = False,
@@ -146,6 +164,7 @@ def reproduce(
     """
     if experiment not in EXPERIMENTS:
         raise unknown_names("experiment", [experiment], EXPERIMENTS)
+    done, saved = None, ""
     if experiment == "rank1-synthetic":
         from logeval.papers import rank1
 
@@ -158,6 +177,15 @@ def reproduce(
         steps = cascading.HORIZON if horizon is None else horizon
         table = cascading.reproduce(steps, runs, workers, seed, out, quiet)
         claim = ""
+    elif experiment.startswith("gl-cdcm-"):
+        from logeval.papers import gl_cdcm
+
+        figure = experiment.removeprefix("gl-cdcm-")
+        steps = gl_cdcm.HORIZON[figure] if horizon is None else horizon
+        done = gl_cdcm.reproduce(figure, steps, runs, workers, seed, log, out, quiet)
+        table, claim = done.summary(), gl_cdcm.CLAIM[figure]
+        if out is not None:
+            saved = f"figure {gl_cdcm.save_figure(figure, done, out)}"
     else:
         from logeval.papers import dcm
 
@@ -165,14 +193,15 @@ def reproduce(
         steps = dcm.HORIZON if horizon is None else horizon
         done = dcm.reproduce(figure, steps, runs, workers, seed, out, quiet)
         table, claim = done.summary(), dcm.FIGURES[figure].claim
-        if not (as_json or as_csv):
-            typer.echo(summary_text(done))
     if print_for_programs(table, as_json, as_csv, experiment=experiment, claim=claim):
         return
-    if not experiment.startswith("dcm-"):
+    if done is None:
         print_frame(f"{experiment}, {steps:,} steps, {runs} runs", _beside_the_paper(table))
-    if claim:
-        typer.echo(f"the paper: {claim}")
+    else:
+        typer.echo(summary_text(done))
+    for line in (f"the paper: {claim}" if claim else "", saved):
+        if line:
+            typer.echo(line)
 
 
 def _beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -253,6 +282,26 @@ def plot_remaining(
         typer.echo(save_remaining(Runs.load(runs), out, log_x=log_x))
 
 
+def plot_cosine(
+    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
+    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
+        "cosine.pdf"
+    ),
+    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+    style: Style = "paper",
+) -> None:
+    """Cosine distance of the estimated theta to the true one over time.
+
+    Example: logeval plot cosine runs/contextual --out cosine.pdf
+    """
+    from logeval.evaluation import Runs
+    from logeval.reports.style import styled
+    from logeval.reports.track_figures import save_cosine
+
+    with styled(style):
+        typer.echo(save_cosine(Runs.load(runs), out, log_x=log_x))
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command()(evaluate)
@@ -260,6 +309,7 @@ def register(app: typer.Typer) -> None:
     plot_app.command("regret")(plot_regret)
     plot_app.command("relative")(plot_relative)
     plot_app.command("remaining")(plot_remaining)
+    plot_app.command("cosine")(plot_cosine)
 
 
 def summary_text(runs: Runs) -> str:

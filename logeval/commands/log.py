@@ -31,6 +31,13 @@ def generate(
     model: Annotated[
         str, typer.Option(help="Model of the clicks: cm, dcm, sdbn, dbn, ccm, pbm or ubm.")
     ] = "dcm",
+    users: Annotated[
+        int | None, typer.Option(help="Number of users; default: one for every six sessions.")
+    ] = None,
+    taste: Annotated[
+        float, typer.Option(help="How much users differ in what attracts them; 0: not at all.")
+    ] = 0.0,
+    factors: Annotated[int, typer.Option(help="Dimensions of their tastes.")] = 5,
     explore: Annotated[
         float, typer.Option(help="Share of SERPs whose list is in random order.", min=0, max=1)
     ] = 0.0,
@@ -50,6 +57,9 @@ def generate(
         sessions=sessions,
         queries=queries,
         model=model,
+        users=users,
+        taste=taste,
+        factors=factors,
         explore=explore,
         seed=seed,
         overwrite=overwrite,

@@ -34,6 +34,9 @@ def evaluate(
     positions: int | None = None,
     queries: GivenQueries = None,
     reward: str | None = None,
+    features: Any = None,
+    block: int | None = None,
+    same_log: bool = False,
     workers: int = 1,
     scheduler: str | None = None,
     seed: int = 0,
@@ -52,13 +55,17 @@ def evaluate(
     earlier one stopped. The same seed gives the same table. ``reference`` runs the papers'
     pseudocode in plain NumPy instead of the kernels: slowly, with the same regret (TS: the same
     in distribution).
+
+    With ``features`` (a folder that ``make_features`` wrote, or what it returned) the queries take
+    turns in blocks of ``block`` rounds, for policies of the contextual track; features from the
+    sessions that the models were fitted to are refused unless ``same_log``.
     """
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
-    parsed = parse_policies(policies, reference)
+    users = users_of(models, problem, positions, reward, queries, features, block, same_log)
+    parsed = parse_policies(policies, reference, users.track)
     if workers > 1 or scheduler is not None:
         _check_importable(parsed)
-    users = users_of(models, problem, positions, reward, queries)
     experiment = _experiment(users, parsed, track, horizon, runs, checkpoints, seed)
     problems, specs = experiment.problems, experiment.policies
     store = Store(out) if out is not None else None
@@ -106,12 +113,15 @@ def missing_runs(
     seed: int,
     checkpoints: int | Sequence[int] | None,
     reference: bool = False,
+    features: Any = None,
+    block: int | None = None,
+    same_log: bool = False,
 ) -> str | None:
     """Why ``out`` does not hold all runs that ``evaluate`` would make; None if it does."""
     if not (out / "runs.parquet").exists():
         return "there is no output yet"
-    users = users_of(models, None, positions, reward, queries)
-    parsed = parse_policies(policies, reference)
+    users = users_of(models, None, positions, reward, queries, features, block, same_log)
+    parsed = parse_policies(policies, reference, users.track)
     asked = set(_experiment(users, parsed, track, horizon, runs, checkpoints, seed).keys())
     try:
         if (made_by := read_manifest(out)["version"]) != __version__:

@@ -73,7 +73,7 @@ class CheckedPolicy:
             different = "different " if self.distinct else ""
             raise LogevalError(
                 f"policy {self.name}: at step {t} the choice {A[r].tolist()} of replica {r} must "
-                f"hold {different}numbers from 0 to {(self.limits[r] - 1).tolist()}"
+                f"hold {different}labels from 0 to {(self.limits[r] - 1).tolist()}"
             )
         return np.array(A, dtype=np.int64, order="C")  # a copy: the policy may write on its own
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from logeval.errors import LogevalError, unknown_names
+from logeval.features.table import Features, read_features
 from logeval.log.queries import GivenQueries
-from logeval.policies.registry import PolicySpec
+from logeval.policies.registry import IN_TRACK, PolicySpec
+from logeval.tracks.contextual_problems import BLOCK, fitted_problems, refuse_leaks
 from logeval.tracks.fitted import FittedQuery, fitted_queries, shortened
 from logeval.tracks.registry import TRACKS, synthetic_problem
 from logeval.tracks.track import Problem
@@ -19,12 +21,14 @@ from logeval.tracks.track import Problem
 class Users:
     """Whom to simulate: synthetic problems, each of one track, or fitted click models.
 
-    A click model may be a problem of several tracks: a PBM has lists, and pairs.
+    A click model may be a problem of several tracks: a PBM has lists, and pairs. With features it
+    is a problem of the contextual track, and given as such.
     """
 
     synthetic: tuple[Problem, ...] = ()
     fitted: tuple[FittedQuery, ...] = ()
     reward: str | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def track(self) -> str:
@@ -46,7 +50,7 @@ class Users:
     def notes(self) -> list[str]:
         """What the user should know about them."""
         note = shortened(self.fitted)
-        return [note] if note else []
+        return [*([note] if note else []), *self.remarks]
 
 
 def users_of(
@@ -55,26 +59,44 @@ def users_of(
     positions: int | None,
     reward: str | None,
     queries: GivenQueries,
+    features: Path | str | Features | None = None,
+    block: int | None = None,
+    same_log: bool = False,
 ) -> Users:
     """The users that ``evaluate`` was asked for."""
+    if features is None and (block is not None or same_log):
+        raise LogevalError("block and same_log are about features, and there are none")
     if (models is None) == (problem is None):
         raise LogevalError("give either fitted models or a problem")
     if problem is not None:
         if positions is not None or queries is not None:
             raise LogevalError("a synthetic problem has its own K and no queries")
+        if features is not None:
+            raise LogevalError("a synthetic problem has its own features")
         names = [problem] if isinstance(problem, str) else list(problem)
         problems = [synthetic_problem(name, reward) for name in names]
         simulators = [p.simulator for p in problems]
         if twice := [name for name in simulators if simulators.count(name) > 1]:
             raise LogevalError(f"problem {twice[0]} is given twice")
+        tracks = {p.track for p in problems}
+        if len(tracks) > 1 and tracks & IN_TRACK.keys():
+            raise LogevalError("evaluate problems of the contextual track apart from others")
         return Users(synthetic=tuple(problems))
+    folder = models if isinstance(models, str | Path) else None
     if isinstance(models, str | Path):
         from logeval.clicks.collection import read_models
 
         models = read_models(models)
     chosen = [queries] if isinstance(queries, str | int | tuple) else queries
     fitted = fitted_queries(models, positions, reward, None if chosen is None else list(chosen))
-    return Users(fitted=tuple(fitted), reward=reward)
+    if features is None:
+        return Users(fitted=tuple(fitted), reward=reward)
+    if reward not in (None, "satisfaction"):
+        raise LogevalError(f"reward={reward}: the contextual track counts satisfaction")
+    found = features if isinstance(features, Features) else read_features(features)
+    remark = refuse_leaks(found, getattr(models, "manifest", {}), same_log)
+    in_turn = fitted_problems(fitted, found, BLOCK if block is None else block, folder)
+    return Users(synthetic=tuple(in_turn), remarks=(remark,) if remark else ())
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:

@@ -71,7 +71,9 @@ class Runs:
         """The runs of some policies, and the first ``runs`` of each."""
         rows = self.rows
         if policies is not None:
-            names = [spec.name for spec in parse_policies(policies)]
+            tracks = pc.unique(rows["track"]).to_pylist()
+            track = tracks[0] if len(tracks) == 1 else None  # a name may be a track's own
+            names = [spec.name for spec in parse_policies(policies, track=track)]
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))

@@ -54,11 +54,13 @@ class Log:
         return []
 
     def __repr__(self) -> str:
-        pages, clicks = (self.counts.get(name, 0) for name in ("queries", "clicks_matched"))
+        counts = self.manifest.get("counts", {})
+        pages, clicks = (counts.get(name, 0) for name in ("queries", "clicks_matched"))
         return f"Log {self.path}: {pages:,} result pages, {clicks:,} clicked results"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{k}</td><td>{v:,}</td></tr>" for k, v in self.counts.items())
+        counts = self.manifest.get("counts", {})
+        rows = "".join(f"<tr><td>{k}</td><td>{v:,}</td></tr>" for k, v in counts.items())
         return f"<p>Log {html.escape(str(self.path))}</p><table>{rows}</table>"
 
     @cached_property

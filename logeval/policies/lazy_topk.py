@@ -10,8 +10,8 @@ comparison as a whole. Arms with equal statistics have equal bounds, which is co
 the bounds solved in a step are remembered, for all replicas. The lists are identical to those
 of ``select_eager``.
 
-Equal bounds are ordered by label. Policies give the items of each replica random labels, which
-breaks ties at random.
+Equal bounds are ordered by label. The environment gives the items of each replica random labels,
+which breaks ties at random.
 
 Python hands the arrays to a kernel as ``plain`` tuples, and the kernel puts the names back on,
 ``Arms(*arms)``: looking up the type of a named tuple costs numba more than a microsecond a call, a

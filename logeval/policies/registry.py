@@ -14,9 +14,10 @@ from typing import Any
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
 from logeval.policies import random_and_oracle as ends
+from logeval.policies.contextual import gl_cdcm, linear, logistic_bandits, without_features
 from logeval.policies.rank1 import pairs, rank1elim, thompson, ucb1elim
 from logeval.policies.ranking import cascade, exp3, ranked
-from logeval.policies.reference import REFERENCES, one_by_one
+from logeval.policies.reference import REFERENCES, REFERENCES_IN_TRACK, one_by_one
 from logeval.policies.reference.replica import Reference
 from logeval.policies.setting import Policy, Setting
 
@@ -35,8 +36,24 @@ POLICIES: dict[str, type] = {
     "UCB1": pairs.PairUCB1,
     "KL-UCB": pairs.PairKLUCB,
     "TS": thompson.TS,
+    "GL-CDCM": gl_cdcm.GLCDCM,
+    "LR": gl_cdcm.LR,
+    "CascadeLinUCB": linear.CascadeLinUCB,
+    "CascadeLinTS": linear.CascadeLinTS,
+    "C3-UCB": linear.C3UCB,
+    "LogisticTS": logistic_bandits.LogisticTS,
+    "UCB-GLM": logistic_bandits.UCBGLM,
     "Random": ends.Random,
     "Oracle": ends.Oracle,
+}
+
+# Policies that are another class in a track whose ground set changes from round to round.
+IN_TRACK: dict[str, dict[str, type]] = {
+    "contextual": {
+        "dcmKL-UCB": without_features.ContextualKLUCB,
+        "Random": without_features.ContextualRandom,
+        "Oracle": without_features.ContextualOracle,
+    }
 }
 
 
@@ -75,11 +92,14 @@ class PolicySpec:
 
 
 def parse_policies(
-    policies: str | type | Sequence[str | type], reference: bool = False
+    policies: str | type | Sequence[str | type],
+    reference: bool = False,
+    track: str | None = None,
 ) -> list[PolicySpec]:
     """Names (or classes) of policies; all unknown names are reported at once.
 
-    ``reference`` stands for the parameter reference=yes in every name.
+    ``reference`` stands for the parameter reference=yes in every name. In a ``track`` that has its
+    own class for a name, that is meant.
     """
     policies = [policies] if isinstance(policies, str | type) else list(policies)
     if strange := [p for p in policies if not isinstance(p, str | type)]:
@@ -108,7 +128,7 @@ def parse_policies(
             specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
         else:
             asked = {"reference": "yes"} if reference else {}
-            specs.append(_built_in(by_lower[name.lower()], given | asked))
+            specs.append(_built_in(by_lower[name.lower()], given | asked, track))
     twice = {s.name for s in specs if sum(o.name == s.name for o in specs) > 1}
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
@@ -126,8 +146,8 @@ def _track(cls: type) -> str | None:
     return track
 
 
-def _built_in(name: str, given: dict[str, str]) -> PolicySpec:
-    cls = POLICIES[name]
+def _built_in(name: str, given: dict[str, str], track: str | None) -> PolicySpec:
+    cls = IN_TRACK.get(track or "", {}).get(name, POLICIES[name])
     known = cls.PARAMETERS  # type: ignore[attr-defined]
     given = dict(given)
     as_reference = _value(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
@@ -143,7 +163,8 @@ def _built_in(name: str, given: dict[str, str]) -> PolicySpec:
     if not as_reference:
         return spec
     called = format_call(name, values | {"reference": "yes"})
-    return replace(spec, name=called, reference=REFERENCES[name], kernel=spec.name)
+    reference = REFERENCES_IN_TRACK.get(track or "", {}).get(name, REFERENCES[name])
+    return replace(spec, name=called, reference=reference, kernel=spec.name)
 
 
 def _value(name: str, key: str, text: str, kind: Any) -> Any:

@@ -8,7 +8,8 @@ plain NumPy, is::
         def recommend(self, t): ...            # lists (R, K) of item numbers below L[r]
         def update(self, t, A, clicks): ...    # the same lists, and their clicks (R, K)
 
-``Setting`` holds what a deployed policy would know. What only a simulator can give is a
+Item numbers are labels, which the environment draws at random for every replica: their order says
+nothing. ``Setting`` holds what a deployed policy would know. What only a simulator can give is a
 capability: the class declares it (``NEEDS = ("free_samples",)``) and asks for it by name
 (``setting.ask("free_samples")``). An environment that cannot give it, for instance a replay of the
 log, refuses.
@@ -39,6 +40,14 @@ CAPABILITIES = {
         "use init=rounds, which observes every item in real steps",
     ),
     "best": Capability("the optimal actions (R, W)", "leave this policy out"),
+    "common": Capability(
+        "a function: the mean attraction over all users of the items of the round",
+        "leave this policy out",
+    ),
+    "contexts": Capability(
+        "the features of the items of each round (policies.contextual.rounds.Contexts)",
+        'give --features, or --problem "contextual(L=100,K=5,d=20,norm=1,contexts=fixed)"',
+    ),
 }
 
 
@@ -141,8 +150,3 @@ class Setting:
     def columns(self) -> Ints:
         """(R,) number of columns to choose a pair from; the same for all replicas."""
         return self.limits[:, 1]
-
-    def random_labels(self) -> tuple[Ints, Ints]:
-        """Item of each label and label of each item, flat: a random relabelling per replica."""
-        items = [g.permutation(L) for g, L in zip(self.generators, self.L, strict=True)]
-        return np.concatenate(items), np.concatenate([np.argsort(i) for i in items])

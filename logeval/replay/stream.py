@@ -26,6 +26,7 @@ from logeval import seeds
 from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.policies.setting import Policy
+from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Meter
 
 
@@ -78,7 +79,10 @@ def streams_of(patterns: Patterns, items: int | None) -> list[QueryStream]:
 
 
 class ReplayEnvironment:
-    """R replicas of queues; it offers none of what only a simulator knows."""
+    """R replicas of queues; it offers none of what only a simulator knows.
+
+    Policies see random labels (``tracks.labels``): candidates are stored by frequency.
+    """
 
     distinct = True
     offers: Mapping[str, Any] = {}
@@ -90,6 +94,13 @@ class ReplayEnvironment:
         self.K = streams[0].lists.shape[1]
         L = np.array([len(streams[q].item_ids) for q, _ in replicas], dtype=np.int64)
         self.limits = np.repeat(L[:, None], self.K, axis=1)
+        self.labels = Labels(
+            [
+                seeds.generator(seed, "labels", "replay", streams[q].query, run)
+                for q, run in replicas
+            ],
+            L,
+        )
         self.queues = [
             _Queue(streams[q], seeds.generator(seed, "replay", "shuffle", streams[q].query, run))
             for q, run in replicas
@@ -98,14 +109,15 @@ class ReplayEnvironment:
         self.clock = np.zeros(R, dtype=np.int64)  # SERPs passed, the accepted ones included
         self.alive = np.ones(R, dtype=np.bool_)
         self.steps = np.zeros(R, dtype=np.int64)  # SERPs accepted
-        self.last = np.zeros((R, self.K), dtype=np.int64)  # the list of the last of them
+        self.last = np.zeros((R, self.K), dtype=np.int64)  # the items of the last of them
         self._clicks = np.zeros((R, self.K), dtype=np.int8)
 
     def step(self, A: Ints) -> Ints:
         """The clicks of the next SERP that shows A; none where the queue is exhausted."""
         self._clicks[:] = 0
+        items = self.labels.items(A)
         for r in np.flatnonzero(self.alive):
-            found = self.queues[r].next(tuple(A[r].tolist()), int(self.clock[r]))
+            found = self.queues[r].next(tuple(items[r].tolist()), int(self.clock[r]))
             if found is None:
                 self.alive[r] = False
                 self.clock[r] = len(self.queues[r].pattern)
@@ -113,7 +125,7 @@ class ReplayEnvironment:
                 self.clock[r] = found + 1
                 self._clicks[r] = self.queues[r].clicks(found)
                 self.steps[r] += 1
-                self.last[r] = A[r]
+                self.last[r] = items[r]
         return self._clicks
 
 

@@ -1,4 +1,4 @@
-"""Figures across tracks: relative regret on one axis, and what elimination has left."""
+"""Figures across tracks, and of single ones: relative regret, elimination, cosine distance."""
 
 from __future__ import annotations
 
@@ -59,6 +59,34 @@ def plot_remaining(
             )  # fmt: skip
     ax.set(xlabel="step t", ylabel="not eliminated", title=simulator, yscale="log")
     return _finish(ax, log_x)
+
+
+def plot_cosine(runs: Runs, simulator: str, *, ax: Axes, log_x: bool = False) -> Axes:
+    """Cosine distance of the estimated theta to the true one over time, means."""
+    rows = runs.table()
+    rows = rows[(rows["simulator"] == simulator) & rows["cosine_distance"].notna()]
+    for policy, mine in rows.groupby("policy", sort=True):
+        curve = mine.groupby("t")["cosine_distance"].mean()
+        ax.plot(
+            curve.index, curve, label=str(policy), ms=4, markevery=max(1, len(curve) // 8),
+            **look(str(policy)),
+        )  # fmt: skip
+    ax.set(xlabel="step t", ylabel="cosine distance to theta", title=simulator)
+    ax.set_ylim(bottom=0)
+    return _finish(ax, log_x)
+
+
+def save_cosine(runs: Runs, out: Path | str, *, log_x: bool = False) -> Path:
+    """Write the figure of the cosine distance; a panel for each simulator."""
+    rows = runs.table()
+    simulators = sorted(set(rows["simulator"][rows["cosine_distance"].notna()]))
+    if not simulators:
+        raise LogevalError("no policy of these runs estimates a theta that is known")
+    check_kind(out)
+    figure, axes = new_panels(len(simulators))
+    for ax, simulator in zip(axes, simulators, strict=True):
+        plot_cosine(runs, simulator, ax=ax, log_x=log_x)
+    return save_figure(figure, out)
 
 
 def save_relative(runs: Runs, out: Path | str, *, log_x: bool = False) -> Path:

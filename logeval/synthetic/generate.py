@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +17,8 @@ from logeval import files, manifests, tables
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.scan import FORMATS, PERSONALIZED
 from logeval.progress import Progress
-from logeval.synthetic.sessions import BATCH, draw_sessions
+from logeval.synthetic.sessions import BATCH, SESSIONS_PER_USER, draw_sessions
+from logeval.synthetic.tastes import make_tastes
 from logeval.synthetic.text import sessions_text
 from logeval.synthetic.world import make_world
 
@@ -36,6 +39,9 @@ def generate(
     sessions: int = 50_000,
     queries: int = 1_000,
     model: str = "DCM",
+    users: int | None = None,
+    taste: float = 0.0,
+    factors: int = 5,
     explore: float = 0.0,
     seed: int = 0,
     overwrite: bool = False,
@@ -44,18 +50,17 @@ def generate(
     """Write ``sessions`` synthetic sessions to ``out`` (plain, .gz or .zst by its name).
 
     ``explore`` is the share of SERPs whose list is shown in random order.
-    Returns the folder of the true models. Memory does not depend on the number of sessions.
+    Returns the folder of the true models. Memory does not depend on the number of sessions. With
+    a ``taste`` users differ (``synthetic.tastes``), and their factors, which are held in memory,
+    stand beside the true models. There is a user for every six sessions unless ``users`` says
+    otherwise.
     """
     out, truth = Path(out), truth_folder(out)
     wanted = wanted_manifest(
-        out,
-        format=format,
-        sessions=sessions,
-        queries=queries,
-        model=model,
-        explore=explore,
-        seed=seed,
-    )
+        out, format=format, sessions=sessions, queries=queries, model=model, users=users,
+        taste=taste, factors=factors, explore=explore, seed=seed,
+    )  # fmt: skip
+    n_users = int(wanted["arguments"]["users"])
     if out.is_dir():
         raise LogevalError(f"{out}: is a folder; name a file for the log")
     if not overwrite and (out.exists() or truth.exists()):
@@ -66,17 +71,21 @@ def generate(
     replaced = _replaceable(out, truth)
     fmt = FORMATS.index(format)
     world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
+    tastes = make_tastes(taste, factors, n_users, int(world.first_item[-1]), seed)
+    world = replace(world, tastes=tastes)
     out.parent.mkdir(parents=True, exist_ok=True)
     # the truth first: whenever the log is there, a manifest says that logeval wrote it
     with files.replacing(out) as partial, tables.staged(truth) as staging:
         world.models().write_tables(staging)
+        if tastes is not None:
+            tastes.write(staging)
         with (
             _compressed(partial, out.suffix) as file,
             Progress("generate", sessions, "sessions", quiet) as progress,
         ):
             for batch, number in enumerate(range(0, sessions, BATCH)):
                 size = min(BATCH, sessions - number)
-                drawn = draw_sessions(world, size, sessions, seed, batch, explore)
+                drawn = draw_sessions(world, size, n_users, seed, batch, explore)
                 file.write(sessions_text(world, drawn, fmt, number))
                 progress.advance(size)
         written = {"log": manifests.record(partial), "replaced_log": replaced}
@@ -91,6 +100,9 @@ def wanted_manifest(
     sessions: int,
     queries: int,
     model: str,
+    users: int | None = None,
+    taste: float = 0.0,
+    factors: int = 5,
     explore: float = 0.0,
     seed: int,
 ) -> tables.Manifest:
@@ -99,6 +111,12 @@ def wanted_manifest(
         raise unknown_names("format", [format], FORMATS)
     if sessions < 1 or queries < 1:
         raise LogevalError("a log needs at least one session and one query")
+    if users is not None and users < 1:
+        raise LogevalError(f"--users {users}: there must be at least one")
+    if taste < 0 or not math.isfinite(taste):
+        raise LogevalError(f"--taste {taste}: write 0 (no tastes) or a positive number such as 1")
+    if taste and factors < 1:
+        raise LogevalError(f"--factors {factors}: tastes need at least one")
     if not 0.0 <= explore <= 1.0:
         raise LogevalError(f"explore={explore}: it is a share of the SERPs, between 0 and 1")
     arguments = {
@@ -107,6 +125,9 @@ def wanted_manifest(
         "sessions": sessions,
         "queries": queries,
         "model": model.upper(),
+        "users": max(sessions // SESSIONS_PER_USER, 1) if users is None else users,
+        "taste": taste,
+        "factors": factors if taste else 0,
         "seed": seed,
         **({"explore": explore} if explore else {}),
     }

@@ -52,9 +52,9 @@ class Sessions:
 
 
 def draw_sessions(
-    world: World, sessions: int, total: int, seed: int, batch: int, explore: float = 0.0
+    world: World, sessions: int, users: int, seed: int, batch: int, explore: float = 0.0
 ) -> Sessions:
-    """Batch number ``batch`` of ``sessions`` sessions, of ``total`` in the whole log.
+    """Batch number ``batch`` of ``sessions`` sessions of ``users`` users.
 
     A share ``explore`` of the lists is shown in random order.
     """
@@ -74,24 +74,26 @@ def draw_sessions(
         rows = np.flatnonzero(shuffled.random(S) < explore)
         ranks[rows] = shuffled.permuted(ranks[rows], axis=1)
     lists = world.first_item[query][:, None] + ranks
-    clicked = _clicks(world, query, lists, rng.random((S, K)))
+    of_clicks = rng.random((S, K))
 
     last = np.zeros(S, bool)
     last[first[1:] - 1] = True
     test = world.has_tests & last & (rng.random(S) < TEST_SHARE)
-    clicked[test] = 0
     followed_by_other = ~last
     followed_by_other[:-1] &= query[:-1] != query[1:]
-    late = (clicked > 0) & followed_by_other[:, None] & (rng.random((S, K)) < LATE)
+    late = followed_by_other[:, None] & (rng.random((S, K)) < LATE)
     repeats = rng.geometric(1 / (1 + REPEATS), (S, K))
+    user = rng.integers(0, users, sessions)
+    clicked = _clicks(world, query, lists, np.repeat(user, n_serps), of_clicks)
+    clicked[test] = 0
     return Sessions(
         first=first,
-        user=rng.integers(0, max(total // SESSIONS_PER_USER, 1), sessions),
+        user=user,
         day=day,
         query=query,
         lists=lists,
         clicks=clicked * repeats,
-        late=late,
+        late=late & (clicked > 0),
         orphan=~test & (rng.random(S) < ORPHANS),
         test=test,
         dwell=1 + np.exp(3.3 + 1.2 * rng.standard_normal((S, K + 1))).astype(np.int64),
@@ -136,10 +138,13 @@ def _uniform(query: Ints, version: Ints, salt: int) -> Floats:
     return (x >> np.uint64(11)) / float(1 << 53)
 
 
-def _clicks(world: World, query: Ints, lists: Ints, uniforms: Floats) -> Ints:
+def _clicks(world: World, query: Ints, lists: Ints, user: Ints, uniforms: Floats) -> Ints:
     """Clicks of one user per list, by the sampling kernels of the two families of users."""
     kind = MODELS[world.model]
     values = world.parameters
+    w = values["w"][lists]
+    if world.tastes is not None:
+        w = world.tastes.attraction(w, user, lists)
     clicks = np.zeros(lists.shape, np.int64)
     if issubclass(kind, ChainModel):
         index: dict[str, Any] = {
@@ -147,11 +152,11 @@ def _clicks(world: World, query: Ints, lists: Ints, uniforms: Floats) -> Ints:
             "position": query,
             "scalar": 0,  # equal for all queries
         }
-        x = {p.field: values[p.field][index[p.kind]] for p in kind.PARAMETERS}
+        x = {p.field: values[p.field][index[p.kind]] for p in kind.PARAMETERS} | {"w": w}
         skip, examined = float(kind.formulas.skip(x)), np.empty(len(lists), np.int64)
         chain.sample_rows(x["w"], kind.formulas.stay(x), skip, uniforms, clicks, examined)
     elif world.model == "UBM":
-        browsing.sample_rows(values["w"][lists], values["e"][0], uniforms, clicks)
+        browsing.sample_rows(w, values["e"][0], uniforms, clicks)
     else:
-        clicks[:] = uniforms < values["w"][lists] * values["e"][query]
+        clicks[:] = uniforms < w * values["e"][query]
     return clicks

@@ -23,6 +23,7 @@ from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.registry import MODELS
 from logeval.errors import unknown_names
 from logeval.log.queries import Query
+from logeval.synthetic.tastes import Tastes
 
 K = 10
 MIN_ITEMS, MAX_ITEMS = 12, 800
@@ -54,6 +55,7 @@ class World:
     first_item: Ints  # (Q + 1,)
     parameters: dict[str, Floats]
     regions: int  # query q is query_id q // regions + 1 in region q % regions; 0: no regions
+    tastes: Tastes | None = None
 
     @property
     def n_items(self) -> Ints:

@@ -20,6 +20,7 @@ from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
 from logeval.names import format_call
 from logeval.tracks.fitted import FittedQuery
+from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Clicks, Left, PairRegret
 from logeval.tracks.problems import examination, numbers
 from logeval.tracks.rank1_theory import rank1_hardness, rank1_upper
@@ -111,23 +112,25 @@ def hardness_row(problem: Rank1Problem, n: int) -> dict[str, Any]:
 
 
 @njit(cache=True, nogil=True)
-def step_pairs(A, u, query, start, u_bar, v_bar, clicks):
+def step_pairs(A, u, start, u_bar, v_bar, clicks):
     """The click on each replica's pair."""
     for r in range(A.shape[0]):
-        q = query[r]
-        clicks[r, 0] = u[r, 0] < u_bar[start[q] + A[r, 0]] * v_bar[q, A[r, 1]]
+        clicks[r, 0] = u[r, 0] < u_bar[start[r] + A[r, 0]] * v_bar[r, A[r, 1]]
 
 
 @njit(cache=True, nogil=True)
-def reward_pairs(A, query, start, u_bar, v_bar, out):
+def reward_pairs(A, start, u_bar, v_bar, out):
     """The expected reward of each replica's pair."""
     for r in range(A.shape[0]):
-        q = query[r]
-        out[r] = u_bar[start[q] + A[r, 0]] * v_bar[q, A[r, 1]]
+        out[r] = u_bar[start[r] + A[r, 0]] * v_bar[r, A[r, 1]]
 
 
 class Rank1Environment:
-    """R replicas of some queries; actions are pairs (R, 2), clicks (R, 1)."""
+    """R replicas of some queries; actions are pairs (R, 2), clicks (R, 1).
+
+    Pairs hold the labels of rows and columns, each drawn at random (``tracks.labels``); u_bar and
+    v_bar lie in the order of the labels of each replica.
+    """
 
     distinct = False  # a row and a column may have the same number
 
@@ -137,11 +140,22 @@ class Rank1Environment:
         self.limits = np.array(
             [(problems[q].rows, problems[q].columns) for q, _ in replicas], dtype=np.int64
         )
-        self.best = np.stack([problems[q].best for q, _ in replicas])
+        generators = [self._generator("labels", r) for r in self.rows]
+        self.row_labels = Labels(generators, self.limits[:, 0])
+        self.column_labels = Labels(generators, self.limits[:, 1])
+        mine = [problems[q] for q, _ in replicas]
+        best = np.stack([p.best for p in mine])
+        self.best = np.hstack(
+            [self.row_labels.labels(best[:, :1]), self.column_labels.labels(best[:, 1:])]
+        )
         self.offers: Mapping[str, Any] = {"free_samples": self.free_samples, "best": self.best}
-        self._start = np.cumsum([0, *(p.rows for p in problems)], dtype=np.int64)
-        self._u_bar = np.concatenate([p.u_bar for p in problems])
-        self._v_bar = np.stack([p.v_bar for p in problems])
+        self._start = self.row_labels.start
+        self._u_bar = np.concatenate(
+            [p.u_bar[self.row_labels.items_of(r)] for r, p in enumerate(mine)]
+        )
+        self._v_bar = np.stack(
+            [p.v_bar[self.column_labels.items_of(r)] for r, p in enumerate(mine)]
+        )
         self._uniforms = Uniforms([self._generator("environment", r) for r in self.rows], 1)
         self._clicks = np.empty((len(replicas), 1), dtype=np.int8)
         self._reward = np.empty(len(replicas))
@@ -157,12 +171,12 @@ class Rank1Environment:
         """Show the pairs A (R, 2) to the next users; their clicks (R, 1)."""
         self._t += 1
         u = self._uniforms.at(self._t)
-        step_pairs(A, u, self.query, self._start, self._u_bar, self._v_bar, self._clicks)
+        step_pairs(A, u, self._start, self._u_bar, self._v_bar, self._clicks)
         return self._clicks
 
     def reward(self, A: Ints) -> Floats:
         """Expected reward of the pairs A, (R,), reused by the next call."""
-        reward_pairs(A, self.query, self._start, self._u_bar, self._v_bar, self._reward)
+        reward_pairs(A, self._start, self._u_bar, self._v_bar, self._reward)
         return self._reward
 
     def regret(self, A: Ints) -> Floats:
@@ -171,9 +185,13 @@ class Rank1Environment:
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, rows) clicks on every item, each shown at the most examined position."""
-        problem = self.problems[self.query[r]]
-        u = self._generator("sample", r).random((m, problem.rows))
-        return (u < problem.u_bar * problem.v_bar.max()).astype(np.int8)
+        u_bar = self._u_bar[self._start[r] : self._start[r + 1]]
+        u = self._generator("sample", r).random((m, len(u_bar)))
+        return (u < u_bar * self._v_bar[r].max()).astype(np.int8)
+
+    def items(self, A: Ints) -> Ints:
+        """The rows and columns (R, 2) of the problems that the labels A stand for."""
+        return np.hstack([self.row_labels.items(A[:, :1]), self.column_labels.items(A[:, 1:])])
 
     def _generator(self, purpose: str, r: int) -> np.random.Generator:
         q, run = self.replicas[r]

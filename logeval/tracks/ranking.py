@@ -2,7 +2,8 @@
 
 An environment holds R replicas (query x run) of users of one family, ``clicks.chain`` or
 ``clicks.browsing``. The queries may differ in their number of items: item parameters lie in
-flat arrays, those of query q from ``start[q]`` to ``start[q + 1]``.
+flat arrays, those of replica r from ``start[r]`` to ``start[r + 1]``, in the order of its random
+labels (``tracks.labels``), which are what a list holds.
 
 Regret is the expected reward of the best list minus that of the list shown, both from the
 same function, so that the best list has regret exactly 0.
@@ -11,6 +12,7 @@ same function, so that the best list has regret exactly 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.policies.setting import Policy
+from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Clicks, Meter, Regret
 from logeval.tracks.problems import (
     REWARDS,
@@ -37,69 +40,63 @@ SATISFACTION, CLICKS, ANY_CLICK = range(3)
 
 
 @njit(cache=True, nogil=True)
-def step_chain(A, u, query, start, w, stay_item, stay_position, skip, clicks):
+def step_chain(A, u, start, w, stay_item, stay_position, skip, clicks):
     """Clicks of one user per replica."""
     K = A.shape[1]
     w_k, stay_k = np.empty(K), np.empty(K)
     for r in range(A.shape[0]):
-        q = query[r]
         for k in range(K):
-            e = start[q] + A[r, k]
+            e = start[r] + A[r, k]
             w_k[k] = w[e]
-            stay_k[k] = stay_item[e] * stay_position[q, k]
-        chain.sample_one(w_k, stay_k, skip[q], u[r], clicks[r])
+            stay_k[k] = stay_item[e] * stay_position[r, k]
+        chain.sample_one(w_k, stay_k, skip[r], u[r], clicks[r])
 
 
 @njit(cache=True, nogil=True)
-def reward_chain(
-    A, query, start, w, stay_item, stay_position, skip, sat_item, sat_position, kind, out
-):
+def reward_chain(A, start, w, stay_item, stay_position, skip, sat_item, sat_position, kind, out):
     """Expected reward of each replica's list."""
     K = A.shape[1]
     w_k, stay_k, sat_k = np.empty(K), np.empty(K), np.empty(K)
     for r in range(A.shape[0]):
-        q = query[r]
         for k in range(K):
-            e = start[q] + A[r, k]
+            e = start[r] + A[r, k]
             w_k[k] = w[e]
-            stay_k[k] = stay_item[e] * stay_position[q, k]
-            sat_k[k] = sat_item[e] * sat_position[q, k]
+            stay_k[k] = stay_item[e] * stay_position[r, k]
+            sat_k[k] = sat_item[e] * sat_position[r, k]
         if kind == SATISFACTION:
-            out[r] = chain.satisfaction_one(w_k, stay_k, skip[q], sat_k)
+            out[r] = chain.satisfaction_one(w_k, stay_k, skip[r], sat_k)
         elif kind == CLICKS:
-            out[r] = chain.clicks_one(w_k, stay_k, skip[q])
+            out[r] = chain.clicks_one(w_k, stay_k, skip[r])
         else:
-            out[r] = chain.any_click_one(w_k, skip[q])
+            out[r] = chain.any_click_one(w_k, skip[r])
 
 
 @njit(cache=True, nogil=True)
-def step_browsing(A, u, query, start, w, e, clicks):
+def step_browsing(A, u, start, w, e, clicks):
     """Clicks of one user per replica."""
     K = A.shape[1]
     w_k = np.empty(K)
     for r in range(A.shape[0]):
-        q = query[r]
         for k in range(K):
-            w_k[k] = w[start[q] + A[r, k]]
-        browsing.sample_one(w_k, e[q], u[r], clicks[r])
+            w_k[k] = w[start[r] + A[r, k]]
+        browsing.sample_one(w_k, e[r], u[r], clicks[r])
 
 
 @njit(cache=True, nogil=True)
-def reward_browsing(A, query, start, w, e, kind, out):
+def reward_browsing(A, start, w, e, kind, out):
     """Expected reward of each replica's list."""
     K = A.shape[1]
     w_k, p_k, last = np.empty(K), np.empty(K), np.empty(K + 1)
     for r in range(A.shape[0]):
-        q = query[r]
         for k in range(K):
-            w_k[k] = w[start[q] + A[r, k]]
+            w_k[k] = w[start[r] + A[r, k]]
         if kind == CLICKS:
-            browsing.click_probs_one(w_k, e[q], p_k, last)
+            browsing.click_probs_one(w_k, e[r], p_k, last)
             out[r] = p_k.sum()
         else:
             none = 1.0
             for k in range(K):
-                none *= 1.0 - w_k[k] * e[q, k, 0]
+                none *= 1.0 - w_k[k] * e[r, k, 0]
             out[r] = 1.0 - none
 
 
@@ -107,7 +104,7 @@ class RankingEnvironment:
     """R replicas of the users of some queries; every replica has its own stream of users.
 
     ``replicas`` are pairs (index of the problem, run). Users depend on the seed, simulator,
-    query and run, and not on the policy: all policies meet the same ones.
+    query and run, and not on the policy: all policies meet the same ones, and the same labels.
     """
 
     distinct = True  # the places of a list hold different items
@@ -118,10 +115,13 @@ class RankingEnvironment:
         self.query = np.array([q for q, _ in replicas], dtype=np.int64)
         self.L = np.array([problems[q].L for q, _ in replicas], dtype=np.int64)
         self.limits = np.repeat(self.L[:, None], self.K, axis=1)
-        self.best = np.stack([problems[q].best for q, _ in replicas])
+        self.labels = Labels([self._generator("labels", r) for r in self.rows], self.L)
+        self.best = self.labels.labels(np.stack([problems[q].best for q, _ in replicas]))
         self.offers: Mapping[str, Any] = {"free_samples": self.free_samples, "best": self.best}
-        self._start = np.cumsum([0, *(p.L for p in problems)], dtype=np.int64)
-        self._users = _family(problems, self.K)
+        self.users = [
+            relabelled(problems[q].users, self.labels.items_of(r)) for r, q in enumerate(self.query)
+        ]
+        self._family = _family(self.users, self.K)
         self._kind = REWARDS.index(problems[0].reward)
         self._uniforms = Uniforms([self._generator("environment", r) for r in self.rows], self.K)
         self._clicks = np.empty((len(replicas), self.K), dtype=np.int8)
@@ -138,12 +138,12 @@ class RankingEnvironment:
         """Show the lists A (R, K) to the next users; their clicks (R, K), reused by the next."""
         self._t += 1
         u = self._uniforms.at(self._t)
-        self._users.step(A, u, self.query, self._start, self._clicks)
+        self._family.step(A, u, self.labels.start, self._clicks)
         return self._clicks
 
     def reward(self, A: Ints) -> Floats:
         """Expected reward of the lists A, (R,), reused by the next call."""
-        self._users.reward(A, self.query, self._start, self._kind, self._reward)
+        self._family.reward(A, self.labels.start, self._kind, self._reward)
         return self._reward
 
     def regret(self, A: Ints) -> Floats:
@@ -152,12 +152,14 @@ class RankingEnvironment:
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
-        problem = self.problems[self.query[r]]
-        p = problem.users.w
-        if isinstance(problem.users, Browsing):
-            p = p * problem.users.e[0, 0]
-        u = self._generator("sample", r).random((m, problem.L))
+        users = self.users[r]
+        p = users.w * users.e[0, 0] if isinstance(users, Browsing) else users.w
+        u = self._generator("sample", r).random((m, len(p)))
         return (u < p).astype(np.int8)
+
+    def items(self, A: Ints) -> Ints:
+        """The items (R, K) of the problems that the labels A stand for."""
+        return self.labels.items(A)
 
     def _generator(self, purpose: str, r: int) -> np.random.Generator:
         q, run = self.replicas[r]
@@ -174,22 +176,19 @@ class TopPair(Meter):
     def __init__(
         self, environment: RankingEnvironment, policy: Policy, checkpoints: Sequence[int]
     ) -> None:
-        query = environment.query
-        users = [p.users for p in environment.problems]
         e = _examinations(environment)
-        start = np.cumsum([0, *(len(u.w) for u in users)])
-        click = [u.w * e_q.max() for u, e_q in zip(users, e, strict=True)]
-        self._click, self._start = np.concatenate(click), start[query]
-        self._position = np.array([np.argmax(e_q) for e_q in e])[query]
-        self.best = np.array([c.max() for c in click])[query]
-        self._replica = np.arange(len(query))
+        click = [u.w * e_r.max() for u, e_r in zip(environment.users, e, strict=True)]
+        self._click, self._start = np.concatenate(click), environment.labels.start[:-1]
+        self._position = np.array([np.argmax(e_r) for e_r in e])
+        self.best = np.array([c.max() for c in click])
+        self._replica = np.arange(len(e))
         self._checkpoints = np.array(checkpoints, dtype=np.int64)
-        self._regret, self._kept = np.zeros(len(query)), np.empty((len(query), len(checkpoints)))
+        self._regret, self._kept = np.zeros(len(e)), np.empty((len(e), len(checkpoints)))
 
     @classmethod
     def fits(cls, environment: RankingEnvironment, policy: Policy) -> bool:
         """Whether all users are those of a PBM."""
-        return len(_examinations(environment)) == len(environment.problems)
+        return len(_examinations(environment)) == len(environment.users)
 
     def reward(self, A: Ints) -> Floats:
         """P(click) at the most examined position of the lists A, (R,)."""
@@ -211,13 +210,13 @@ class TopPair(Meter):
 
 
 def _examinations(environment: RankingEnvironment) -> list[Floats]:
-    """e(k) of the queries whose users are those of a PBM."""
-    found = [examination(p.users, p.K) for p in environment.problems]
+    """e(k) of the replicas whose users are those of a PBM."""
+    found = [examination(users, environment.K) for users in environment.users]
     return [e for e in found if e is not None]
 
 
 class _Chains:
-    """Parameters of several queries whose users are chains."""
+    """Parameters of replicas whose users are chains."""
 
     def __init__(self, users: Sequence[Chain], K: int) -> None:
         self.w = np.concatenate([u.w for u in users]).astype(float)
@@ -227,37 +226,47 @@ class _Chains:
         self.sat_position = np.array([u.sat_position[:K] for u in users], dtype=float)
         self.skip = np.array([u.skip for u in users], dtype=float)
 
-    def step(self, A: Ints, u: Floats, query: Ints, start: Ints, clicks: Ints) -> None:
-        step_chain(
-            A, u, query, start, self.w, self.stay_item, self.stay_position, self.skip, clicks
-        )  # fmt: skip
+    def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
+        step_chain(A, u, start, self.w, self.stay_item, self.stay_position, self.skip, clicks)
 
-    def reward(self, A: Ints, query: Ints, start: Ints, kind: int, out: Floats) -> None:
+    def reward(self, A: Ints, start: Ints, kind: int, out: Floats) -> None:
         reward_chain(
-            A, query, start, self.w, self.stay_item, self.stay_position, self.skip,
+            A, start, self.w, self.stay_item, self.stay_position, self.skip,
             self.sat_item, self.sat_position, kind, out,
         )  # fmt: skip
 
 
 class _Browsings:
-    """Parameters of several queries whose users browse."""
+    """Parameters of replicas whose users browse."""
 
     def __init__(self, users: Sequence[Browsing], K: int) -> None:
         self.w = np.concatenate([u.w for u in users]).astype(float)
         self.e = np.array([u.e[:K, : K + 1] for u in users], dtype=float)
 
-    def step(self, A: Ints, u: Floats, query: Ints, start: Ints, clicks: Ints) -> None:
-        step_browsing(A, u, query, start, self.w, self.e, clicks)
+    def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
+        step_browsing(A, u, start, self.w, self.e, clicks)
 
-    def reward(self, A: Ints, query: Ints, start: Ints, kind: int, out: Floats) -> None:
-        reward_browsing(A, query, start, self.w, self.e, kind, out)
+    def reward(self, A: Ints, start: Ints, kind: int, out: Floats) -> None:
+        reward_browsing(A, start, self.w, self.e, kind, out)
 
 
-def _family(problems: Sequence[RankingProblem], K: int) -> _Chains | _Browsings:
-    chains = [p.users for p in problems if isinstance(p.users, Chain)]
-    if len(chains) == len(problems):
+def _family(users: Sequence[Chain | Browsing], K: int) -> _Chains | _Browsings:
+    chains = [u for u in users if isinstance(u, Chain)]
+    if len(chains) == len(users):
         return _Chains(chains, K)
-    return _Browsings([p.users for p in problems if isinstance(p.users, Browsing)], K)
+    return _Browsings([u for u in users if isinstance(u, Browsing)], K)
+
+
+def relabelled(users: Chain | Browsing, items: Ints) -> Chain | Browsing:
+    """The same users of items in another order."""
+    if isinstance(users, Browsing):
+        return replace(users, w=users.w[items])
+    return replace(
+        users,
+        w=users.w[items],
+        stay_item=users.stay_item[items],
+        sat_item=users.sat_item[items],
+    )
 
 
 RANKING = Track(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from logeval.errors import unknown_names
 from logeval.names import parse_call
+from logeval.tracks.contextual import CONTEXTUAL
 from logeval.tracks.rank1 import RANK1
 from logeval.tracks.ranking import RANKING
 from logeval.tracks.track import Problem, Track
@@ -11,6 +12,7 @@ from logeval.tracks.track import Problem, Track
 TRACKS: dict[str, Track] = {
     RANKING.name: RANKING,
     RANK1.name: RANK1,
+    CONTEXTUAL.name: CONTEXTUAL,
 }
 
 

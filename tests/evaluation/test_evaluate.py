@@ -178,7 +178,7 @@ def test_a_users_own_policy_runs_in_the_same_loop(tmp_path):
 
 
 def test_wrong_lists_of_a_users_policy_are_named():
-    with pytest.raises(LogevalError, match=r"at step 1 the choice \[0, 0\].*different numbers"):
+    with pytest.raises(LogevalError, match=r"at step 1 the choice \[0, 0\].*different labels"):
         evaluate(
             problem="B_LB(L=4,K=2,p=0.2,gap=0.1)",
             policies=["tests.evaluation.my_policy:Repeating"],

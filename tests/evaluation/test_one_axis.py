@@ -31,11 +31,11 @@ def test_the_top_pair_of_a_list_is_at_the_most_examined_position():
     environment = RankingEnvironment(problems, [(0, 0), (1, 0)], seed=0)
     A = np.array([[4, 2, 0], [1, 6, 3]])
     meter = TopPair(environment, None, [1])
-    rewards = meter.reward(A)
+    rewards, items = meter.reward(A), environment.items(A)
     for r, problem in enumerate(problems):
         e = problem.users.e[:, 0]
         position = int(np.argmax(e))
-        assert rewards[r] == pytest.approx(problem.users.w[A[r, position]] * e[position])
+        assert rewards[r] == pytest.approx(problem.users.w[items[r, position]] * e[position])
         assert meter.best[r] == pytest.approx(problem.users.w.max() * e.max())
 
 

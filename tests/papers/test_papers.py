@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from logeval.errors import LogevalError
 from logeval.evaluation import evaluate
-from logeval.papers import cascading, dcm, rank1
+from logeval.log.ingest import ingest
+from logeval.papers import cascading, dcm, gl_cdcm, rank1
+from logeval.synthetic.generate import generate
 
 RUNS = 4
 CELLS = [(16, 8, 0.15)]
@@ -70,3 +73,20 @@ def test_rank1_figure_1_on_small_needles():
     assert (regret["Rank1ElimKL"] < regret["Rank1Elim"]).all()
     assert (regret["TS"] < regret["KL-UCB"]).all()
     assert (regret["KL-UCB"] < regret["UCB1"]).all()
+
+
+def test_gl_cdcm_figure_1_has_regret_and_cosine_distance(tmp_path):
+    done = gl_cdcm.reproduce("1a", horizon=60, runs=2, quiet=True, out=tmp_path / "runs")
+    assert set(done.table()["policy"]) == set(gl_cdcm.SYNTHETIC)
+    for figure in ("1a", "1b"):
+        assert gl_cdcm.save_figure(figure, done, tmp_path).stat().st_size > 0
+
+
+def test_gl_cdcm_figure_2_needs_a_log_and_2b_one_with_users(tmp_path):
+    with pytest.raises(LogevalError, match="give --log"):
+        gl_cdcm.reproduce("2a", horizon=10, quiet=True)
+    generate(tmp_path / "log.tsv", sessions=600, queries=3, seed=1, quiet=True)
+    log = ingest([str(tmp_path / "log.tsv")], tmp_path / "log", quiet=True)
+    done = gl_cdcm.reproduce("2b", horizon=20, runs=1, log=log.path, quiet=True)
+    assert set(done.table()["policy"]) == set(gl_cdcm.WEB)
+    assert set(gl_cdcm.PUBLISHED["2a"]) <= set(gl_cdcm.WEB)

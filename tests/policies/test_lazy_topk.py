@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.tracks.problems import b_lb
+from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import RANKING, lists_of
 from tests.stand_in import large_dcm
 
@@ -45,8 +46,12 @@ def test_lists_hold_different_items_of_the_replica(name):
 
 
 def test_ties_are_broken_at_random():
+    """By label, and labels are random."""
     problem = b_lb(L=40, K=4, p=0.0, gap=0.0)
-    lists, _ = lists_of("dcmKL-UCB", [problem], [(0, run) for run in range(60)], 1)
-    counts = np.bincount(lists.ravel(), minlength=40)
+    replicas = [(0, run) for run in range(60)]
+    lists, _ = lists_of("dcmKL-UCB", [problem], replicas, 1)
+    assert (lists == np.arange(4)).all()
+    items = RankingEnvironment([problem], replicas, seed=5).items(lists[0])
+    counts = np.bincount(items.ravel(), minlength=40)
     assert counts.max() <= 20  # 6 expected each; by index the first four would have 60
     assert (counts[4:] > 0).sum() > 30

@@ -71,6 +71,16 @@ class EnvironmentContract:
         free = [e.offers["free_samples"] for e in (together, alone)]
         assert (free[0](2, 5) == free[1](0, 5)).all()
 
+    def test_labels_differ_between_runs_and_not_between_policies(self, name):
+        """All actions of label 0, 1, ...: the runs of one query show different items."""
+        replicas = [(1, run) for run in range(30)]
+        environment, again = self.environment(name, replicas), self.environment(name, replicas)
+        A = np.arange(environment.limits.shape[1]) % environment.limits
+        items = environment.items(A)
+        assert (again.items(A) == items).all()
+        assert len(np.unique(items, axis=0)) > 1
+        assert (items[2] == self.environment(name, [(0, 0), (1, 2)]).items(A[:2])[1]).all()
+
     def test_users_depend_on_the_run_and_the_seed(self, name):
         first, other = self.environment(name), self.environment(name, seed=4)
         A = self.random(first).recommend(1).copy()

@@ -22,8 +22,10 @@ def test_the_reward_of_a_pair_is_its_product():
     problem = needle(3, 2, 0.25, 0.5)
     environment = RANK1.environment([problem], [(0, 0)], 0)
     for i, j in np.ndindex(3, 2):
-        expected = problem.u_bar[i] * problem.v_bar[j]
-        assert environment.reward(np.array([[i, j]]))[0] == pytest.approx(expected)
+        A = np.array([[i, j]])
+        row, column = environment.items(A)[0]
+        expected = problem.u_bar[row] * problem.v_bar[column]
+        assert environment.reward(A)[0] == pytest.approx(expected)
 
 
 def test_only_a_pbm_has_pairs():

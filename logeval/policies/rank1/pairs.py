@@ -45,21 +45,20 @@ def observe_one(arm, click, kind, arms):
 
 
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, kind, lazy, K, pair, A, memo, starts, arms):
+def recommend_all(t, b, kind, lazy, K, A, memo, starts, arms):
     """``recommend_one`` for each replica."""
     starts, arms = Starts(*starts), KeyedArms(*arms)
     for r in range(A.shape[0]):
         arm = recommend_one(t, b, kind, lazy, keyed_arms_of(r, starts, arms), memo)
-        chosen = pair[starts.arm[r] + arm]
-        A[r, 0], A[r, 1] = chosen // K, chosen % K
+        A[r, 0], A[r, 1] = arm // K, arm % K
 
 
 @njit(cache=True, nogil=True)
-def observe_all(kind, K, label, A, clicks, starts, arms):
+def observe_all(kind, K, A, clicks, starts, arms):
     """``observe_one`` for each replica."""
     starts, arms = Starts(*starts), KeyedArms(*arms)
     for r in range(A.shape[0]):
-        arm = label[starts.arm[r] + A[r, 0] * K + A[r, 1]]
+        arm = A[r, 0] * K + A[r, 1]
         observe_one(arm, clicks[r, 0], kind, keyed_arms_of(r, starts, arms))
 
 
@@ -75,22 +74,17 @@ class PairIndex:
         n = setting.rows * setting.columns
         bandits = KeyedBandits(n)
         self._memo, self._state = bandits.memo, plain(bandits.starts, bandits.arms)
-        pairs = [g.permutation(m) for g, m in zip(setting.generators, n, strict=True)]
-        self._pair = np.concatenate(pairs)  # of each label
-        self._label = np.concatenate([np.argsort(p) for p in pairs])  # of each pair
         self._A = np.empty((setting.R, 2), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
         b = bounds.kl_budget(t) if self.KIND == bounds.KL else 2.0 * math.log(t)
-        recommend_all(
-            t, b, self.KIND, self._lazy, self._K, self._pair, self._A, self._memo, *self._state
-        )
+        recommend_all(t, b, self.KIND, self._lazy, self._K, self._A, self._memo, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A."""
-        observe_all(self.KIND, self._K, self._label, A, clicks, *self._state)
+        observe_all(self.KIND, self._K, A, clicks, *self._state)
 
 
 class PairUCB1(PairIndex):

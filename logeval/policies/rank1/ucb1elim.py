@@ -91,10 +91,11 @@ class UCB1Elim:
         n = setting.rows * setting.columns
         self._K, self._n = int(setting.columns[0]), max(setting.horizon, 3)
         self._start = np.concatenate([[0], np.cumsum(n)]).astype(np.int64)
-        pairs = [g.permutation(m) for g, m in zip(setting.generators, n, strict=True)]
         state = np.zeros((setting.R, 4), dtype=np.int64)
         state[:, PULLS], state[:, N_LEFT] = stage_end(0, self._n), n
-        self._stages = Stages(np.zeros(self._start[-1]), np.concatenate(pairs), state)
+        self._stages = Stages(
+            S=np.zeros(self._start[-1]), left=np.concatenate([np.arange(m) for m in n]), state=state
+        )
         (self._state,) = plain(self._stages)
         self._A = np.empty((setting.R, 2), dtype=np.int64)
 

@@ -38,14 +38,6 @@ from logeval.policies.setting import Setting
 FIRST, ALL, LAST = range(3)  # which clicks count
 
 
-class Labels(NamedTuple):
-    """The random labels of the items of all replicas, or of one, and the order of positions."""
-
-    item: Ints  # of each label
-    label: Ints  # of each item
-    order: Ints  # the position of the k-th largest bound
-
-
 class Rule(NamedTuple):
     """What makes the policies of this family differ."""
 
@@ -56,20 +48,20 @@ class Rule(NamedTuple):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def recommend_one(t, b, rule, arms, search, labels, A):
+def recommend_one(t, b, rule, arms, search, order, A):
     """The K items with the largest bounds at budget b, onto positions in the given order."""
     K, L = A.shape[0], arms.S.shape[0]
     if rule.rounds and t <= L:
         for k in range(K):
-            A[k] = labels.item[(t - 1 + k) % L]
+            A[k] = (t - 1 + k) % L
         return
     select(rule.lazy, rule.kind, b, arms, search)
     for k in range(K):
-        A[labels.order[k]] = labels.item[search.held[k]]
+        A[order[k]] = search.held[k]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def observe_one(t, rule, arms, labels, A, clicks):
+def observe_one(t, rule, arms, A, clicks):
     """Count the positions that were surely examined, and the clicks there that count."""
     K = A.shape[0]
     if rule.rounds and t <= arms.S.shape[0]:
@@ -81,37 +73,28 @@ def observe_one(t, rule, arms, labels, A, clicks):
             last = k
     end = min(first if rule.feedback == FIRST else last, K - 1)
     for k in range(end + 1):
-        e = labels.label[A[k]]
+        e = A[k]
         arms.T[e] += 1.0
         if clicks[k] and (rule.feedback == ALL or k == end):
             arms.S[e] += 1.0
         touch(e, arms)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def labels_of(r, starts, labels):
-    """The labels of replica r."""
-    a, z = starts.arm[r], starts.arm[r + 1]
-    return Labels(labels.item[a:z], labels.label[a:z], labels.order)
-
-
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, A, search, rule, starts, arms, labels):
+def recommend_all(t, b, A, order, search, rule, starts, arms):
     """``recommend_one`` for each replica."""
-    rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
-    search, labels = Search(*search), Labels(*labels)
+    rule, starts, arms, search = Rule(*rule), Starts(*starts), Arms(*arms), Search(*search)
     for r in range(A.shape[0]):
-        mine = arms_of(r, starts, arms), search_of(r, starts, search), labels_of(r, starts, labels)
-        recommend_one(t, b, rule, *mine, A[r])
+        mine = arms_of(r, starts, arms), search_of(r, starts, search)
+        recommend_one(t, b, rule, *mine, order, A[r])
 
 
 @njit(cache=True, nogil=True)
-def observe_all(t, A, clicks, rule, starts, arms, labels):
+def observe_all(t, A, clicks, rule, starts, arms):
     """``observe_one`` for each replica."""
-    rule, starts, arms, labels = Rule(*rule), Starts(*starts), Arms(*arms), Labels(*labels)
+    rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
     for r in range(A.shape[0]):
-        mine = arms_of(r, starts, arms), labels_of(r, starts, labels)
-        observe_one(t, rule, *mine, A[r], clicks[r])
+        observe_one(t, rule, arms_of(r, starts, arms), A[r], clicks[r])
 
 
 class Cascade:
@@ -137,21 +120,21 @@ class Cascade:
         lazy: bool = True,
     ) -> None:
         bandits = Bandits(setting.L, setting.K)
-        arms, starts = bandits.arms, bandits.starts
-        labels = Labels(*setting.random_labels(), positions(order, setting.K))
+        arms = bandits.arms
+        self._order = positions(order, setting.K)  # of the k-th largest bound
         rule = Rule(self.KIND, self.FEEDBACK, init == "rounds", lazy)
-        self._search, self._state = plain(bandits.search), plain(rule, starts, arms, labels)
+        self._search, self._state = plain(bandits.search), plain(rule, bandits.starts, arms)
         self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
         self._A = np.empty((setting.R, setting.K), dtype=np.int64)
         if init == "sample":
             free_samples = setting.ask("free_samples")
             free = [free_samples(r, 1)[0] for r in range(setting.R)]
             arms.T[:] = 1.0
-            arms.S[:] = np.concatenate(free)[np.repeat(starts.arm[:-1], setting.L) + labels.item]
+            arms.S[:] = np.concatenate(free)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_all(t, self._budget(t), self._A, *self._search, *self._state)
+        recommend_all(t, self._budget(t), self._A, self._order, *self._search, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:

@@ -54,22 +54,15 @@ class Rule(NamedTuple):
     lazy: bool
 
 
-class Choices(NamedTuple):
-    """Of all replicas, or of one."""
-
-    item: Ints  # of each label; the K bandits of a replica share the labels
-    chosen: Ints  # what the bandit of each position chose (labels)
-
-
 @njit(cache=True, nogil=True, forceinline=True)
-def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, choices, A):
+def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, chosen, A):
     """From the first position down, each bandit's choice, or a free item instead."""
     K, taken = A.shape[0], search.taken
-    L = choices.item.shape[0]
+    L = starts.arm[r * K + 1] - starts.arm[r * K]
     for k in range(K):
         i = r * K + k
         if rule.rounds and t <= L:
-            e = choices.chosen[k] = (t - 1 + k) % L
+            e = chosen[k] = (t - 1 + k) % L
         else:
             mine = search_of(i, starts, search)
             if rule.best:  # among the free items
@@ -77,11 +70,11 @@ def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, choices, A):
             else:
                 of_all = with_taken(nothing, mine)
                 select(rule.lazy, rule.kind, b, arms_of(i, starts, arms), of_all)
-            e = choices.chosen[k] = mine.held[0]
+            e = chosen[k] = mine.held[0]
             if taken[e]:
                 e = random_free(u[k], taken, L, k)
         taken[e] = True
-        A[k] = choices.item[e]
+        A[k] = e
     taken[:L] = False
 
 
@@ -94,41 +87,31 @@ def with_taken(taken, search):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def observe_one(r, starts, arms, choices, A, clicks):
+def observe_one(r, starts, arms, chosen, A, clicks):
     """Each bandit's choice earns the click on it, and nothing if it was not shown."""
     K = A.shape[0]
     for k in range(K):
-        mine, e = arms_of(r * K + k, starts, arms), choices.chosen[k]
+        mine, e = arms_of(r * K + k, starts, arms), chosen[k]
         mine.T[e] += 1.0
-        if clicks[k] and A[k] == choices.item[e]:
+        if clicks[k] and A[k] == e:
             mine.S[e] += 1.0
         touch(e, mine)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def choices_of(r, starts, choices):
-    """The choices of replica r."""
-    K = choices.chosen.shape[1]
-    a, z = starts.arm[r * K] // K, starts.arm[(r + 1) * K] // K
-    return Choices(choices.item[a:z], choices.chosen[r])
-
-
 @njit(cache=True, nogil=True)
-def recommend_all(t, b, u, A, nothing, search, rule, starts, arms, choices):
+def recommend_all(t, b, u, A, chosen, nothing, search, rule, starts, arms):
     """``recommend_one`` for each replica."""
-    rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
-    search, choices = Search(*search), Choices(*choices)
+    rule, starts, arms, search = Rule(*rule), Starts(*starts), Arms(*arms), Search(*search)
     for r in range(A.shape[0]):
-        mine = choices_of(r, starts, choices)
-        recommend_one(t, b, u[r], r, rule, starts, arms, search, nothing, mine, A[r])
+        recommend_one(t, b, u[r], r, rule, starts, arms, search, nothing, chosen[r], A[r])
 
 
 @njit(cache=True, nogil=True)
-def observe_all(A, clicks, starts, arms, choices):
+def observe_all(A, chosen, clicks, starts, arms):
     """``observe_one`` for each replica."""
-    starts, arms, choices = Starts(*starts), Arms(*arms), Choices(*choices)
+    starts, arms = Starts(*starts), Arms(*arms)
     for r in range(A.shape[0]):
-        observe_one(r, starts, arms, choices_of(r, starts, choices), A[r], clicks[r])
+        observe_one(r, starts, arms, chosen[r], A[r], clicks[r])
 
 
 class Ranked:
@@ -147,36 +130,32 @@ class Ranked:
     ) -> None:
         R, K = setting.R, setting.K
         bandits = Bandits(np.repeat(setting.L, K), 1)
-        item, _ = setting.random_labels()
-        choices = Choices(item, np.empty((R, K), dtype=np.int64))
         self._rule = plain(Rule(self.KIND, collision == "best", init == "rounds", lazy))
         self._search = plain(bandits.search)
-        self._state = plain(bandits.starts, bandits.arms, choices)
+        self._state = plain(bandits.starts, bandits.arms)
         self._uniforms = Uniforms(setting.generators, K) if collision == "random" else None
         self._no_uniforms = np.empty((R, 0))
         self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
         self._nothing = np.zeros_like(bandits.search.taken)
         self._A = np.empty((R, K), dtype=np.int64)
+        self._chosen = np.empty((R, K), dtype=np.int64)  # by the bandit of each position
         if init == "sample":
-            arms, free_samples = bandits.arms, setting.ask("free_samples")
-            arms.T[:] = 1.0
-            first = np.concatenate([[0], np.cumsum(setting.L)])
-            for r in range(R):
-                items = item[first[r] : first[r + 1]]
-                free = free_samples(r, K)[:, items]
-                arms.S[K * first[r] : K * first[r + 1]] = free.ravel()
+            free_samples = setting.ask("free_samples")
+            bandits.arms.T[:] = 1.0
+            bandits.arms.S[:] = np.concatenate([free_samples(r, K).ravel() for r in range(R)])
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         u = self._uniforms.at(t) if self._uniforms is not None else self._no_uniforms
         recommend_all(
-            t, self._budget(t), u, self._A, self._nothing, *self._search, *self._rule, *self._state
-        )
+            t, self._budget(t), u, self._A, self._chosen, self._nothing, *self._search, *self._rule,
+            *self._state,
+        )  # fmt: skip
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        observe_all(A, clicks, *self._state)
+        observe_all(A, self._chosen, clicks, *self._state)
 
 
 class RankedUCB1(Ranked):

@@ -7,10 +7,17 @@ runs it. ``REFERENCES`` has the names of ``policies.registry.POLICIES``.
 
 from __future__ import annotations
 
-from logeval.policies.reference import cascade, pairs, random_and_oracle, rank1elim, ranked
+from logeval.policies.reference import (
+    cascade,
+    contextual,
+    pairs,
+    random_and_oracle,
+    rank1elim,
+    ranked,
+)
 from logeval.policies.reference.replica import Reference, one_by_one
 
-__all__ = ["REFERENCES", "one_by_one"]
+__all__ = ["REFERENCES", "REFERENCES_IN_TRACK", "one_by_one"]
 
 REFERENCES: dict[str, type[Reference]] = {
     "CascadeUCB1": cascade.CascadeUCB1,
@@ -27,6 +34,22 @@ REFERENCES: dict[str, type[Reference]] = {
     "UCB1": pairs.UCB1,
     "KL-UCB": pairs.KLUCB,
     "TS": pairs.TS,
+    "GL-CDCM": contextual.GLCDCM,
+    "LR": contextual.LR,
+    "CascadeLinUCB": contextual.CascadeLinUCB,
+    "CascadeLinTS": contextual.CascadeLinTS,
+    "C3-UCB": contextual.C3UCB,
+    "LogisticTS": contextual.LogisticTS,
+    "UCB-GLM": contextual.UCBGLM,
     "Random": random_and_oracle.Random,
     "Oracle": random_and_oracle.Oracle,
+}
+
+# As ``policies.registry.IN_TRACK``.
+REFERENCES_IN_TRACK: dict[str, dict[str, type[Reference]]] = {
+    "contextual": {
+        "dcmKL-UCB": contextual.ContextualKLUCB,
+        "Random": contextual.ContextualRandom,
+        "Oracle": contextual.ContextualOracle,
+    }
 }

@@ -21,7 +21,6 @@ class CascadeUCB1:
         self, replica: Replica, *, order: str = "descending", init: str = "sample"
     ) -> None:
         self.K, self.L = replica.K, replica.L
-        self.ties = replica.random_order(self.L)
         self.positions = positions(order, self.K)
         self.rounds = self.L if init == "rounds" else 0
         self.T, self.S = np.zeros(self.L), np.zeros(self.L)
@@ -35,10 +34,10 @@ class CascadeUCB1:
     def recommend(self, t: int) -> Ints:
         """The K items with the largest U_t."""
         if t <= self.rounds:  # item t first, once each
-            return np.roll(np.argsort(self.ties), 1 - t)[: self.K]
+            return np.roll(np.arange(self.L), 1 - t)[: self.K]
         U = self.bound(t, self.S / self.T, self.T)
         A = np.empty(self.K, dtype=np.int64)
-        A[self.positions] = largest(U, self.ties)[: self.K]
+        A[self.positions] = largest(U)[: self.K]
         return A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.policies.reference.bounds import kl_ucb_at, ucb1
-from logeval.policies.reference.replica import Replica, largest
+from logeval.policies.reference.replica import Replica
 
 
 class UCB1:
@@ -23,7 +23,6 @@ class UCB1:
     def __init__(self, replica: Replica) -> None:
         self.columns = replica.columns
         N = replica.rows * replica.columns
-        self.ties = replica.random_order(N)
         self.S, self.T = np.zeros(N), np.zeros(N)
 
     def bound(self, t: int, p: Floats, T: Floats) -> Floats:
@@ -33,9 +32,9 @@ class UCB1:
     def recommend(self, t: int) -> tuple[int, int]:
         """The pair with the largest bound; at first each pair once."""
         if t <= len(self.T):
-            return divmod(int(np.argsort(self.ties)[t - 1]), self.columns)
+            return divmod(t - 1, self.columns)
         U = self.bound(t, self.S / self.T, self.T)
-        return divmod(int(largest(U, self.ties)[0]), self.columns)
+        return divmod(int(np.argmax(U)), self.columns)
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Count the click."""
@@ -81,7 +80,7 @@ class UCB1Elim:
 
     def __init__(self, replica: Replica) -> None:
         self.columns, self.n = replica.columns, max(replica.n, 3)
-        self.B = replica.generator.permutation(replica.rows * replica.columns)  # remaining pairs
+        self.B = np.arange(replica.rows * replica.columns)  # remaining pairs
         self.algorithm = self.run()
         self.pair = next(self.algorithm)
 

@@ -20,7 +20,6 @@ class RankedUCB1:
 
     def __init__(self, replica: Replica, *, collision: str = "best", init: str = "sample") -> None:
         self.K, self.L, self.collision = replica.K, replica.L, collision
-        self.ties = replica.random_order(self.L)
         self.uniforms = replica.uniforms(self.K) if collision == "random" else None
         self.rounds = self.L if init == "rounds" else 0
         self.T, self.S = np.zeros((self.K, self.L)), np.zeros((self.K, self.L))
@@ -35,21 +34,20 @@ class RankedUCB1:
     def recommend(self, t: int) -> list[int]:
         """From the first position down, the best item of its bandit."""
         u = self.uniforms.at(t)[0] if self.uniforms is not None else ()
-        by_label = np.argsort(self.ties)
         if t <= self.rounds:  # every item once at every position
-            self.chosen = [int(e) for e in np.roll(by_label, 1 - t)[: self.K]]
+            self.chosen = [int(e) for e in np.roll(np.arange(self.L), 1 - t)[: self.K]]
             return self.chosen
         U = self.bound(t, self.S / self.T, self.T)
         A: list[int] = []
         self.chosen = []
         for k in range(self.K):
-            best_first = largest(U[k], self.ties)
+            best_first = largest(U[k])
             if self.collision == "best":
                 best_first = np.array([e for e in best_first if e not in A])
             item = int(best_first[0])
             self.chosen.append(item)
             if item in A:
-                free = [int(e) for e in by_label if e not in A]
+                free = [e for e in range(self.L) if e not in A]
                 item = free[int(u[k] * len(free))]
             A.append(item)
         return A

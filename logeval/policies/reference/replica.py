@@ -67,10 +67,6 @@ class Replica:
         best: Ints = self.setting.ask("best")[self.r]
         return best
 
-    def random_order(self, n: int) -> Ints:
-        """The rank of each of n items in a random order, in which ties are broken."""
-        return np.argsort(self.generator.permutation(n))
-
     def uniforms(self, width: int) -> Uniforms:
         """``width`` uniforms per step."""
         return Uniforms([self.generator], width)
@@ -120,6 +116,6 @@ def one_by_one(setting: Setting, reference: type[Reference], **parameters: Any) 
     return cls(setting, reference, **parameters)
 
 
-def largest(values: Floats, order: Ints) -> Ints:
-    """Indices from the largest value down; ties in the given order."""
-    return np.lexsort((order, -values))
+def largest(values: Floats) -> Ints:
+    """Labels from the largest value down; ties go to the smaller label."""
+    return np.argsort(-values, kind="stable")

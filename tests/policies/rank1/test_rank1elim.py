@@ -23,7 +23,7 @@ def play(name, problem, horizon, runs=1, seed=0):
         pairs.append(A.copy())
         regret += environment.regret(A)
         policy.update(t, A, environment.step(A))
-    return policy, np.array(pairs), regret
+    return policy, np.array(pairs), regret, environment
 
 
 def slow_elimination(kind, C, n_l, log_n, groups):
@@ -67,7 +67,7 @@ def test_stages_quadruple():
 
 
 def test_a_round_shows_all_rows_with_one_column_and_all_columns_with_one_row():
-    _, pairs, _ = play("Rank1ElimKL", needle(5, 3, 0.2, 0.5), 16)
+    _, pairs, _, _ = play("Rank1ElimKL", needle(5, 3, 0.2, 0.5), 16)
     first, second = pairs[:5, 0], pairs[5:8, 0]
     assert first[:, 0].tolist() == list(range(5))
     assert len(set(first[:, 1])) == 1
@@ -79,8 +79,8 @@ def test_a_round_shows_all_rows_with_one_column_and_all_columns_with_one_row():
 @pytest.mark.parametrize("name", ELIMINATION)
 def test_the_best_pair_survives_on_easy_problems(name):
     horizon, runs = 30_000, 40
-    policy, pairs, _ = play(name, needle(6, 4, 0.1, 0.8), horizon, runs)
-    assert (pairs[-1] == 0).all()
+    policy, pairs, _, environment = play(name, needle(6, 4, 0.1, 0.8), horizon, runs)
+    assert (pairs[-1] == environment.best).all()
     assert (policy.remaining() == 1).all()
 
 
@@ -89,23 +89,24 @@ def test_the_best_pair_is_hardly_ever_eliminated(name):
     """Each bound fails with probability O(1 / n), so 100 runs should lose no best pair."""
     problem = Rank1Problem("PBM", "1", np.array([0.9, 0.7, 0.2]), np.array([0.8, 1.0]))
     horizon, runs = 20_000, 100
-    policy, _, _ = play(name, problem, horizon, runs)
+    policy, _, _, environment = play(name, problem, horizon, runs)
     assert (policy.remaining() <= [3, 2]).all()
     assert policy.remaining().sum() < 5 * runs  # something was eliminated
-    for r in range(runs):
+    for r, (row, column) in enumerate(environment.best):
         if name == "UCB1Elim":
-            assert 0 * 2 + 1 in policy.left(r)
+            assert row * 2 + column in policy.left(r)
         else:
             rows, columns = policy.left(r)
-            assert 0 in rows
-            assert 1 in columns
+            assert row in rows
+            assert column in columns
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_regret_is_counted_when_the_horizon_ends_inside_a_stage(name):
     problem = needle(4, 3, 0.25, 0.5)
-    _, pairs, regret = play(name, problem, 101, runs=3)
-    p = problem.u_bar[pairs[:, :, 0]] * problem.v_bar[pairs[:, :, 1]]
+    _, pairs, regret, environment = play(name, problem, 101, runs=3)
+    shown = np.array([environment.items(A) for A in pairs])
+    p = problem.u_bar[shown[:, :, 0]] * problem.v_bar[shown[:, :, 1]]
     assert regret == pytest.approx((0.75 * 0.75 - p).sum(axis=0))
 
 
@@ -124,7 +125,7 @@ def test_regret_is_counted_when_the_horizon_ends_inside_a_stage(name):
 )
 def test_degenerate_problems(name, u_bar, v_bar):
     problem = Rank1Problem("PBM", "1", np.array(u_bar), np.array(v_bar))
-    _, pairs, regret = play(name, problem, 1000, runs=2)
+    _, pairs, regret, _ = play(name, problem, 1000, runs=2)
     assert (pairs >= 0).all()
     assert (pairs < [len(u_bar), len(v_bar)]).all()
     assert np.isfinite(regret).all()
@@ -135,12 +136,12 @@ def test_degenerate_problems(name, u_bar, v_bar):
 
 def test_ucb1elim_shows_every_pair_equally_often_in_a_stage():
     problem, horizon = needle(4, 3, 0.25, 0.5), 5000
-    _, pairs, _ = play("UCB1Elim", problem, horizon)
+    _, pairs, _, _ = play("UCB1Elim", problem, horizon)
     first = math.ceil(2 * math.log(horizon))
     counts = np.bincount(pairs[: 12 * first, 0, 0] * 3 + pairs[: 12 * first, 0, 1])
     assert (counts == first).all()
 
 
 def test_stage_counters_move():
-    policy, _, _ = play("Rank1Elim", needle(3, 3, 0.25, 0.5), 5000)
+    policy, _, _, _ = play("Rank1Elim", needle(3, 3, 0.25, 0.5), 5000)
     assert policy._remaining.state[0, STAGE] >= 1

@@ -5,7 +5,7 @@ import pytest
 
 from logeval.policies.bounds import KL
 from logeval.policies.lazy_topk import Arms
-from logeval.policies.ranking.cascade import ALL, FIRST, LAST, Labels, Rule, observe_one, positions
+from logeval.policies.ranking.cascade import ALL, FIRST, LAST, Rule, observe_one, positions
 from logeval.tracks.problems import b_lb
 from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import lists_of, make
@@ -25,8 +25,8 @@ CASES = [  # feedback, clicks, observed, counted
 def test_observations(feedback, clicks, observed, counted):
     arms = Arms(S=np.zeros(4), T=np.zeros(4), wake=np.ones(4), block_wake=np.ones(1))
     A = np.arange(4)
-    rule, labels = Rule(KL, feedback, rounds=False, lazy=True), Labels(A, A, A)
-    observe_one(1, rule, arms, labels, A, np.array(clicks, dtype=np.int8))
+    rule = Rule(KL, feedback, rounds=False, lazy=True)
+    observe_one(1, rule, arms, A, np.array(clicks, dtype=np.int8))
     assert arms.T.tolist() == observed
     assert arms.S.tolist() == counted
 

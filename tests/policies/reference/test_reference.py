@@ -28,8 +28,8 @@ ALL = [
     *(name for name in POLICIES if name not in IN_DISTRIBUTION),
     *(f"{name}({inside})" for name, found in VARIANTS.items() for inside in found),
 ]
-LISTS = [name for name in ALL if parse_policies([name])[0].track != "rank1"]
-PAIRS = [name for name in ALL if parse_policies([name])[0].track != "ranking"]
+LISTS = [name for name in ALL if parse_policies([name])[0].track in ("ranking", None)]
+PAIRS = [name for name in ALL if parse_policies([name])[0].track in ("rank1", None)]
 
 
 def dcm(w, K=3):

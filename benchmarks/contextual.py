@@ -1,0 +1,85 @@
+"""Rounds per second of the contextual policies, against direct refits and inverses, in one run.
+
+One query, L = 100, K = 10, random features of norm 1; rounds of all replicas count. The reference
+(``logeval.policies.reference.contextual``) fits all rows again and inverts V in every round; its
+speed is measured after as many rows as a run of 5,000 rounds has seen in the middle.
+``python -m benchmarks.contextual`` prints the table.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from logeval import seeds
+from logeval.policies.registry import parse_policies
+from logeval.policies.setting import Policy, Setting
+from logeval.tracks.contextual import ContextualEnvironment
+from logeval.tracks.contextual_problems import synthetic_problem
+
+L, K, REPLICAS = 100, 10, 20
+DIMENSIONS = (200, 400)
+ROUNDS, DIRECT_ROWS, DIRECT_ROUNDS = 400, 10_000, 3
+POLICIES = (
+    "GL-CDCM", "LR", "GL-CDCM(update=sgd)", "LR(update=sgd)", "CascadeLinUCB", "CascadeLinTS",
+    "C3-UCB", "LogisticTS", "UCB-GLM",
+)  # fmt: skip
+
+
+def rows() -> list[dict]:
+    """One row per policy and dimension."""
+    return [row(name, d) for d in DIMENSIONS for name in POLICIES]
+
+
+def row(name: str, d: int) -> dict:
+    speed(name, d, 2, 5)  # compile
+    kernel, direct = speed(name, d, REPLICAS, ROUNDS), direct_speed(name, d)
+    return {
+        "policy": name,
+        "d": d,
+        "rounds/s": round(kernel),
+        "direct rounds/s": round(direct, 1),
+        "to direct": round(kernel / direct),
+    }
+
+
+def made(name: str, d: int, replicas: int, reference: bool) -> tuple[ContextualEnvironment, Policy]:
+    problem = synthetic_problem(L, K, d, 1.0, "fixed")
+    users = ContextualEnvironment([problem], [(0, r) for r in range(replicas)], 0)
+    generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
+    spec = parse_policies([name], reference, "contextual")[0]
+    return users, spec.make(Setting.of(users, ROUNDS, generators))
+
+
+def steps(users: ContextualEnvironment, policy: Policy, n: int) -> float:
+    start = time.perf_counter()
+    for t in range(1, n + 1):
+        A = policy.recommend(t)
+        policy.update(t, A, users.step(A))
+    return time.perf_counter() - start
+
+
+def speed(name: str, d: int, replicas: int, n: int) -> float:
+    users, policy = made(name, d, replicas, False)
+    return replicas * n / steps(users, policy, n)
+
+
+def direct_speed(name: str, d: int) -> float:
+    """The reference of one replica, with rows behind it."""
+    users, policy = made(name, d, 1, True)
+    (one,) = policy.replicas  # type: ignore[attr-defined]
+    rng = np.random.default_rng(0)
+    one.X = users.at(1).X[0, rng.integers(L, size=DIRECT_ROWS)]
+    one.y = (rng.random(DIRECT_ROWS) < 0.5).astype(float)
+    return DIRECT_ROUNDS / steps(users, policy, DIRECT_ROUNDS)
+
+
+def main() -> None:
+    import pandas as pd
+
+    print(pd.DataFrame(rows()).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

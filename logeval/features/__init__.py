@@ -1,0 +1,1 @@
+"""serps -> features: who clicked what, factored into vectors of users and items."""

@@ -1,0 +1,1 @@
+"""Policies that know features of the items: one file per family."""

@@ -1,0 +1,88 @@
+"""LogisticTS and UCB-GLM: bandits on the scale of the logit."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from logeval.arrays import Floats, Ints
+from logeval.policies.contextual.design import design
+from logeval.policies.contextual.gl_cdcm import SIGMA, Logistic
+from logeval.policies.setting import Setting
+
+
+class LogisticTS(Logistic):
+    """theta . x for theta ~ N(theta, scale^2 H^-1), H the Hessian: the Laplace approximation."""
+
+    PARAMETERS: ClassVar = {
+        "scale": float,
+        "ridge": float,
+        "feedback": ("dcm", "literal", "first"),
+        "order": ("told", "assumed"),
+    }
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        scale: float = 0.5,
+        ridge: float = 1.0,
+        feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:
+        super().__init__(setting, feedback, order, "exact", ridge, 0.0)
+        self._scale, self._rngs = scale, list(setting.generators)
+
+    def _scores(self, t: int) -> Floats:
+        return self._estimate.sample(self._now, self._scale, self._rngs)  # type: ignore[attr-defined,no-any-return]
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        self._estimate.learn(t, self._now, A, clicks, C)
+
+
+class UCBGLM(Logistic):
+    """theta . x + alpha ||x||_{V^-1} (Li, Lu and Zhou 2017, Algorithm 1), V_0 = lambda I.
+
+    alpha = m (sigma / kappa) sqrt(d / 2 log(1 + 2 n / d) + log(1 / delta)) with sigma = 1/2,
+    kappa = 1/4 and delta = 1 / n. Before that ``tau`` rounds are random; their condition that V
+    has no eigenvalue below 1 by then cannot hold when the contexts do not span all dimensions,
+    which is why V and the fit have a ridge here.
+    """
+
+    PARAMETERS: ClassVar = {
+        "m": float,
+        "tau": int,
+        "ridge": float,
+        "lam": float,
+        "feedback": ("dcm", "literal", "first"),
+        "order": ("told", "assumed"),
+    }
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        m: float = 0.1,
+        tau: int = 0,
+        ridge: float = 1.0,
+        lam: float = 1.0,
+        feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:
+        super().__init__(setting, feedback, order, "exact", ridge, 0.0)
+        d, n = self._contexts.d, setting.horizon
+        self._alpha = m * SIGMA / 0.25 * math.sqrt(d / 2 * math.log(1 + 2 * n / d) + math.log(n))
+        self._tau = tau
+        self._design = design(self._contexts, setting.R, lam)
+
+    def _scores(self, t: int) -> Floats:
+        z = self._estimate.scores(self._now)
+        if t <= self._tau:
+            return np.zeros_like(z)  # ties: a random list
+        return z + self._alpha * self._design.widths(self._now)
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        self._estimate.learn(t, self._now, A, clicks, C)
+        self._design.add(self._now, A, clicks, C)

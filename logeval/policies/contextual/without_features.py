@@ -1,0 +1,124 @@
+# mypy: allow-untyped-defs
+"""Policies of the contextual track that see items, not their features.
+
+dcmKL-UCB: each query has its own bandit, so a query that comes back is remembered. With
+``restart=block`` nothing is: a new block is a new ground set, as in the stairs of gl-cdcm,
+Figure 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Floats, Ints
+from logeval.policies import bounds
+from logeval.policies.contextual.base import ContextualPolicy
+from logeval.policies.contextual.rounds import Contexts
+from logeval.policies.setting import Setting
+
+
+@njit(cache=True, nogil=True)
+def bounds_rows(b, arm, S, T, U):
+    """The KL-UCB of each item; 1 for an item never observed."""
+    for r in range(U.shape[0]):
+        for a in range(U.shape[1]):
+            e = arm[r, a]
+            U[r, a] = bounds.upper(bounds.KL, S[r, e], T[r, e], b) if T[r, e] > 0.0 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def count_rows(arm, A, clicks, C, S, T):
+    """Count the observed items and their clicks."""
+    for r in range(A.shape[0]):
+        for k in range(C[r]):
+            e = arm[r, A[r, k]]
+            T[r, e] += 1.0
+            S[r, e] += clicks[r, k]
+
+
+class ContextualKLUCB(ContextualPolicy):
+    """dcm-bandits, Algorithm 1, on the ground set of the round."""
+
+    PARAMETERS: ClassVar = {
+        "restart": ("never", "block"),
+        "feedback": ("dcm", "literal", "first"),
+        "order": ("told", "assumed"),
+    }
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        restart: str = "never",
+        feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:
+        super().__init__(setting, feedback, order)
+        self._S = np.zeros((setting.R, self._contexts.arms))
+        self._T = np.zeros((setting.R, self._contexts.arms))
+        self._steps = np.zeros(self._contexts.queries, dtype=np.int64)  # of each query so far
+        self._restart, self._block = restart == "block", 0
+        self._U = np.empty((setting.R, self._contexts.widest))
+
+    def _scores(self, t: int) -> Floats:
+        now = self._now
+        if self._restart and now.block != self._block:
+            self._S[:], self._T[:], self._steps[:] = 0.0, 0.0, 0
+            self._block = now.block
+        self._steps[now.query] += 1
+        U = self._U[:, : now.arm.shape[1]]
+        b = bounds.kl_budget(int(self._steps[now.query]))
+        bounds_rows(b, now.arm, self._S, self._T, U)
+        return U
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        count_rows(self._now.arm, A, clicks, C, self._S, self._T)
+
+
+class ContextualRandom(ContextualPolicy):
+    """A random list at every step."""
+
+    PARAMETERS: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, "dcm", "told")
+
+    def _scores(self, t: int) -> Floats:
+        return np.zeros(self._now.row.shape)  # ties are broken at random
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        pass
+
+
+class ContextualOracle:
+    """The best list for the user of the round; with ``users=common`` one list for all users.
+
+    The common one is best for the mean attraction: what can be had without knowing users.
+    """
+
+    PARAMETERS: ClassVar = {"users": ("each", "common")}
+    TRACK: ClassVar[str | None] = "contextual"
+    NEEDS: ClassVar = ("contexts", "best", "common")
+
+    def __init__(self, setting: Setting, *, users: str = "each") -> None:
+        self._contexts: Contexts = setting.ask("contexts")
+        self._best: Ints = setting.ask("best")
+        self._common: Callable[[], Floats] = setting.ask("common")
+        self._each = users == "each"
+        self._A = np.empty((setting.R, setting.K), dtype=np.int64)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K) of step t."""
+        now = self._contexts.at(t)
+        if self._each:
+            return self._best
+        top = np.argsort(-self._common(), axis=1, kind="stable")[:, : self._A.shape[1]]
+        np.put_along_axis(self._A, now.order, top, axis=1)
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing to learn."""

@@ -1,0 +1,286 @@
+"""GL-CDCM, LR and their peers, one round after the other with direct refits and inverses.
+
+gl-cdcm: Liu, Li and Zhang, Contextual dependent click bandit algorithm for web recommendation
+(COCOON 2018), Algorithm 1. CascadeLinUCB and CascadeLinTS: Zong et al., Cascading bandits for
+large-scale recommendation problems (UAI 2016). C3-UCB: Li, Wang, Zhang and Chen, Contextual
+combinatorial cascading bandits (ICML 2016). UCB-GLM: Li, Lu and Zhou, Provably optimal algorithms
+for generalized linear contextual bandits (ICML 2017).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import expit
+
+from logeval.arrays import Floats, Ints
+from logeval.policies.reference.bounds import kl_ucb_at
+from logeval.policies.reference.replica import Replica
+
+
+def fit_logistic(X: Floats, y: Floats, ridge: float, theta: Floats) -> Floats:
+    """argmax sum y log mu + (1 - y) log(1 - mu) - ridge / 2 |theta|^2, by Newton's method."""
+    for _ in range(100):
+        p = expit(X @ theta)
+        H = (X.T * (p * (1 - p))) @ X + ridge * np.eye(X.shape[1])
+        step = np.linalg.solve(H, X.T @ (y - p) - ridge * theta)
+        theta = theta + step * min(1.0, 1.0 / max(float(np.abs(X @ step).max()), 1e-300))
+        if np.abs(step).max() < 1e-10:
+            break
+    return theta
+
+
+class ContextualReference:
+    """All rows observed so far, and the list by decreasing score."""
+
+    def __init__(self, replica: Replica, feedback: str = "dcm", order: str = "told") -> None:
+        self.contexts = replica.setting.ask("contexts")
+        self.r, self.K, self.n = replica.r, replica.K, replica.n
+        self.d = self.contexts.d
+        self.uniforms = replica.uniforms(self.contexts.widest)
+        self.feedback, self.told = feedback, order == "told"
+        self.X, self.y = np.empty((0, self.d)), np.empty(0)
+
+    def recommend(self, t: int) -> Ints:
+        """The items with the largest scores, the best at the most terminating position."""
+        now = self.contexts.at(t)
+        self.x = now.X[now.table[self.r], now.row[self.r]]
+        self.arm, self.query, self.block = now.arm[self.r], now.query, now.block
+        u = self.uniforms.at(t)[0][: len(self.x)]
+        top = np.lexsort((-u, -self.scores(t)))[: self.K]
+        A = np.empty(self.K, dtype=np.int64)
+        A[now.order[self.r] if self.told else np.arange(self.K)] = top
+        return A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Keep the rows that were surely examined."""
+        clicked = np.flatnonzero(clicks)
+        none = 0 if self.feedback == "literal" else self.K
+        end = clicked[0 if self.feedback == "first" else -1] + 1 if len(clicked) else none
+        self.X = np.concatenate([self.X, self.x[A[:end]]])
+        self.y = np.concatenate([self.y, clicks[:end].astype(float)])
+        self.learn(t, A[:end], clicks[:end])
+
+    def scores(self, t: int) -> Floats:
+        """The score of each item of the round."""
+        raise NotImplementedError
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Learn from the rows of the round, which are kept already."""
+
+    def widths(self, lam: float) -> Floats:
+        """||x||_{V^-1} with V = lambda I + sum x x'."""
+        V_inv = np.linalg.inv(lam * np.eye(self.d) + self.X.T @ self.X)
+        return np.sqrt(np.einsum("ai,ij,aj->a", self.x, V_inv, self.x))
+
+    def least_squares(self, lam: float) -> Floats:
+        """V^-1 sum y x."""
+        V = lam * np.eye(self.d) + self.X.T @ self.X
+        return np.linalg.solve(V, self.X.T @ self.y)
+
+
+class LR(ContextualReference):
+    """Logistic regression on all that was seen; what it thinks best is shown."""
+
+    def __init__(
+        self, replica: Replica, *, update: str = "exact", ridge: float = 0.01, eta: float = 0.1,
+        feedback: str = "dcm", order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(replica, feedback, order)
+        self.sgd, self.ridge, self.eta = update == "sgd", ridge, eta
+        self.theta = np.zeros(self.d)
+
+    def scores(self, t: int) -> Floats:
+        """theta . x."""
+        return self.x @ self.theta
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Equation 4 with a ridge, or equations 14 and 15."""
+        if self.sgd:
+            x = self.x[A]
+            self.theta = self.theta + self.eta * (clicks - expit(x @ self.theta)) @ x
+        elif len(self.X):
+            self.theta = fit_logistic(self.X, self.y, self.ridge, self.theta)
+
+
+class GLCDCM(LR):
+    """gl-cdcm, Algorithm 1."""
+
+    def __init__(
+        self, replica: Replica, *, m: float = 0.1, update: str = "exact", ridge: float = 1.0,
+        eta: float = 0.1, lam: float = 0.0, count: str = "rounds", cap: str = "ties-by-value",
+        feedback: str = "dcm", order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(
+            replica, update=update, ridge=ridge, eta=eta, feedback=feedback, order=order
+        )
+        self.m, self.lam = m, lam or float(self.K)
+        self.rows = self.K if count == "rows" else 1
+        self.capped = cap == "ties-at-random"
+
+    def scores(self, t: int) -> Floats:
+        """Equation 6; without ``capped`` ties at 1 are broken by the value above it."""
+        k_mu, c_mu, sigma, delta = 0.25, 0.1, 0.5, 1 / math.sqrt(self.n)
+        inside = self.d / 2 * math.log(1 + self.rows * (t - 1) / (self.lam * self.d))
+        rho = self.m * k_mu * sigma / c_mu * math.sqrt(inside + math.log(1 / delta))
+        U = expit(self.x @ self.theta) + rho * self.widths(self.lam)
+        return np.minimum(U, 1.0) if self.capped else U
+
+
+class UCBGLM(LR):
+    """UCB-GLM, Algorithm 1, with a ridge in place of its condition on V."""
+
+    def __init__(
+        self, replica: Replica, *, m: float = 0.1, tau: int = 0, ridge: float = 1.0,
+        lam: float = 1.0, feedback: str = "dcm", order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(replica, ridge=ridge, feedback=feedback, order=order)
+        self.m, self.tau, self.lam = m, tau, lam
+
+    def scores(self, t: int) -> Floats:
+        """theta . x + alpha ||x||."""
+        if t <= self.tau:
+            return np.zeros(len(self.x))
+        sigma, kappa, delta = 0.5, 0.25, 1 / self.n
+        inside = self.d / 2 * math.log(1 + 2 * self.n / self.d) + math.log(1 / delta)
+        alpha = self.m * sigma / kappa * math.sqrt(inside)
+        return self.x @ self.theta + alpha * self.widths(self.lam)
+
+
+class LogisticTS(LR):
+    """theta from the Laplace approximation of its posterior."""
+
+    def __init__(
+        self, replica: Replica, *, scale: float = 0.5, ridge: float = 1.0,
+        feedback: str = "dcm", order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(replica, ridge=ridge, feedback=feedback, order=order)
+        self.scale, self.generator = scale, replica.generator
+
+    def scores(self, t: int) -> Floats:
+        """theta . x for a draw of theta."""
+        p = expit(self.X @ self.theta)
+        H = (self.X.T * (p * (1 - p))) @ self.X + self.ridge * np.eye(self.d)
+        covariance = self.scale**2 * np.linalg.inv(H)
+        return self.x @ self.generator.multivariate_normal(self.theta, covariance)
+
+
+class CascadeLinUCB(ContextualReference):
+    """Zong et al., Algorithm 2."""
+
+    def __init__(
+        self, replica: Replica, *, c: str = "0.5", lam: float = 1.0, feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(replica, feedback, order)
+        nK = self.n * self.K
+        theory = math.sqrt(self.d * math.log(1 + nK / self.d) + 2 * math.log(nK)) + 1
+        self.c, self.lam = theory if c == "theory" else float(c), lam
+
+    def scores(self, t: int) -> Floats:
+        """theta . x + c ||x||."""
+        return self.x @ self.least_squares(self.lam) + self.c * self.widths(self.lam)
+
+
+class CascadeLinTS(ContextualReference):
+    """Zong et al., Algorithm 1."""
+
+    def __init__(
+        self, replica: Replica, *, sigma: float = 0.25, lam: float = 1.0, feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(replica, feedback, order)
+        self.sigma, self.lam, self.generator = sigma, lam, replica.generator
+
+    def scores(self, t: int) -> Floats:
+        """theta . x for a draw of theta."""
+        V = self.lam * np.eye(self.d) + self.X.T @ self.X
+        covariance = self.sigma**2 * np.linalg.inv(V)
+        return self.x @ self.generator.multivariate_normal(self.least_squares(self.lam), covariance)
+
+
+class C3UCB(ContextualReference):
+    """C3-UCB with position discounts of 1."""
+
+    def __init__(
+        self, replica: Replica, *, m: float = 0.1, lam: float = 0.0, feedback: str = "first",
+        order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(replica, feedback, order)
+        self.m, self.lam = m, lam or float(self.K)
+
+    def scores(self, t: int) -> Floats:
+        """theta . x + beta ||x||."""
+        V = self.lam * np.eye(self.d) + self.X.T @ self.X
+        delta = 1 / math.sqrt(self.n)
+        log_det = np.linalg.slogdet(V)[1] - self.d * math.log(self.lam)
+        beta = math.sqrt(log_det + math.log(1 / delta**2)) + math.sqrt(self.lam)
+        return self.x @ self.least_squares(self.lam) + self.m * beta * self.widths(self.lam)
+
+
+class ContextualKLUCB(ContextualReference):
+    """dcm-bandits, Algorithm 1, a bandit for each query."""
+
+    def __init__(
+        self, replica: Replica, *, restart: str = "never", feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(replica, feedback, order)
+        self.restart, self.last_block = restart == "block", 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Start again."""
+        self.S, self.T = np.zeros(self.contexts.arms), np.zeros(self.contexts.arms)
+        self.steps = np.zeros(self.contexts.queries, dtype=int)
+
+    def scores(self, t: int) -> Floats:
+        """The KL-UCB of each item, 1 without an observation."""
+        if self.restart and self.block != self.last_block:
+            self.forget()
+            self.last_block = self.block
+        self.steps[self.query] += 1
+        S, T = self.S[self.arm], self.T[self.arm]
+        U = np.ones(len(T))
+        seen = T > 0
+        if seen.any():
+            U[seen] = kl_ucb_at(int(self.steps[self.query]), S[seen] / T[seen], T[seen])
+        return U
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Count."""
+        self.T[self.arm[A]] += 1.0
+        self.S[self.arm[A]] += clicks
+
+
+class ContextualRandom(ContextualReference):
+    """A random list."""
+
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica)
+
+    def scores(self, t: int) -> Floats:
+        """All equal: ties are broken at random."""
+        return np.zeros(len(self.x))
+
+
+class ContextualOracle:
+    """The best list of the round."""
+
+    def __init__(self, replica: Replica, *, users: str = "each") -> None:
+        self.setting, self.r, self.common = replica.setting, replica.r, users == "common"
+
+    def recommend(self, t: int) -> Ints:
+        """For the user of the round, or for all users."""
+        now = self.setting.ask("contexts").at(t)
+        best: Ints = self.setting.ask("best")[self.r]
+        if not self.common:
+            return best
+        A = np.empty_like(best)
+        top = np.argsort(-self.setting.ask("common")()[self.r], kind="stable")
+        A[now.order[self.r]] = top[: len(best)]
+        return A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing to learn."""

@@ -1,0 +1,119 @@
+"""Each contextual policy against its reference, which refits and inverts in every round."""
+
+import numpy as np
+import pytest
+
+from logeval.errors import LogevalError
+from logeval.policies.registry import IN_TRACK, POLICIES, parse_policies
+from tests.policies.contextual.worlds import environment, policy_in, setting_of
+
+DRAWN = ("CascadeLinTS", "LogisticTS")  # they draw other random numbers than their references
+EXACT = [
+    "GL-CDCM", "GL-CDCM(m=1,count=rows,feedback=literal)", "GL-CDCM(update=sgd)",
+    "GL-CDCM(feedback=first,order=assumed)", "LR", "LR(update=sgd,eta=0.5)", "CascadeLinUCB",
+    "CascadeLinUCB(c=theory,lam=3)", "C3-UCB", "UCB-GLM(tau=5)", "dcmKL-UCB",
+    "dcmKL-UCB(restart=block)", "Random",
+]  # fmt: skip
+N = 70
+
+
+def mine(name):
+    return parse_policies([name], track="contextual")[0]
+
+
+@pytest.mark.parametrize("world", ["in-turn", "fixed"])
+@pytest.mark.parametrize("name", EXACT)
+def test_scores_are_those_of_the_reference_in_every_round(name, world):
+    env, other = environment(world), environment(world)
+    policy = policy_in(env, name, N)
+    reference = parse_policies([name], True, "contextual")[0].make(setting_of(other, N, name))
+    lists = 0
+    for t in range(1, N + 1):
+        A, theirs = policy.recommend(t), reference.recommend(t)
+        lists += (A == theirs).all(axis=1).sum()
+        other.step(theirs)  # keeps its rounds in step
+        clicks = env.step(A)
+        policy.update(t, A, clicks)
+        reference.update(t, A, clicks)
+        if t < N:
+            now = env.at(t + 1)
+            for r, one in enumerate(reference.replicas):
+                if hasattr(one, "theta"):
+                    x = now.X[now.table[r], now.row[r]]
+                    assert x @ policy.theta[r] == pytest.approx(x @ one.theta, abs=2e-3)
+    # fits that stop at 3e-4 may order two nearly equal items otherwise
+    assert lists >= (1.9 * N if hasattr(policy, "theta") else 2 * N)
+
+
+@pytest.mark.parametrize("world", ["fresh", "user+item", "user*item", "tastes, item"])
+@pytest.mark.parametrize("name", [n for n in EXACT if "(" not in n and n != "Random"])
+def test_lists_are_nearly_always_the_references_where_contexts_do_not_repeat(name, world):
+    env, other = environment(world), environment(world)
+    policy = policy_in(env, name, N)
+    reference = parse_policies([name], True, "contextual")[0].make(setting_of(other, N, name))
+    same = 0
+    for t in range(1, N + 1):
+        A, theirs = policy.recommend(t), reference.recommend(t)
+        same += np.mean([len(set(a) & set(b)) / 3 for a, b in zip(A, theirs, strict=True)])
+        other.step(theirs)
+        clicks = env.step(A)
+        policy.update(t, A, clicks)
+        reference.update(t, A, clicks)
+    assert same > 0.95 * N
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("world", ["in-turn", "fresh"])
+def test_draws_have_the_mean_and_covariance_of_the_reference(name, world):
+    env = environment(world)
+    policy = policy_in(env, name, N)
+    reference = parse_policies([name], True, "contextual")[0].make(setting_of(env, N, name))
+    for t in range(1, N):
+        A = policy.recommend(t)
+        reference.recommend(t)
+        clicks = env.step(A)
+        policy.update(t, A, clicks)
+        reference.update(t, A, clicks)
+    policy.recommend(N)
+    reference.recommend(N)
+    n = 4000
+    mine = np.array([policy._scores(N)[0].copy() for _ in range(n)])
+    theirs = np.array([reference.replicas[0].scores(N) for _ in range(n)])
+    error = np.sqrt((mine.var(axis=0) + theirs.var(axis=0)) / n)
+    assert (np.abs(mine.mean(axis=0) - theirs.mean(axis=0)) < 4.5 * error + 2e-2).all()
+    assert mine.std(axis=0) == pytest.approx(theirs.std(axis=0), rel=4.5 / np.sqrt(2 * n) + 0.05)
+
+
+def test_the_cap_makes_ties_that_its_option_breaks_at_random():
+    env = environment("fixed")
+    sharp, blunt = (policy_in(env, f"GL-CDCM(m=50{cap})") for cap in ("", ",cap=ties-at-random"))
+    for policy in (sharp, blunt):
+        policy._now = env.at(1)
+    assert len(np.unique(blunt._scores(1)[0])) == 1
+    assert (sharp._scores(1)[0] > 1.0).all()
+
+
+def test_an_item_never_clicked_learns_from_the_constant():
+    """Its vector is 0; without the constant its attraction would stay 1/2 for ever."""
+    env = environment("in-turn")
+    policy = policy_in(env, "GL-CDCM")
+    for t in range(1, 61):
+        A = policy.recommend(t)
+        policy.update(t, A, env.step(A))
+    zero = np.zeros(env.d)
+    zero[0] = 1 / np.sqrt(2)
+    assert (policy.theta @ zero < -0.1).all()  # few items are clicked half of the time
+
+
+def test_without_contexts_they_are_refused_with_a_remedy():
+    from tests.policies.test_setting import setting
+
+    with pytest.raises(LogevalError, match="--features"):
+        parse_policies(["GL-CDCM"])[0].make(setting())
+
+
+def test_a_name_is_the_tracks_own_class():
+    assert mine("Random").cls is IN_TRACK["contextual"]["Random"]
+    assert parse_policies(["Random"])[0].cls is POLICIES["Random"]
+    with pytest.raises(LogevalError, match="restart"):
+        parse_policies(["dcmKL-UCB(restart=block)"])

@@ -1,0 +1,60 @@
+"""Small contextual environments, and a policy running in one."""
+
+import numpy as np
+
+from logeval import seeds
+from logeval.policies.registry import parse_policies
+from logeval.policies.setting import Setting
+from logeval.tracks.contextual import ContextualEnvironment
+from logeval.tracks.contextual_problems import ContextualProblem, InTurn, synthetic_problem
+from logeval.tracks.contextual_worlds import People, Query
+
+
+def queries(sizes=(9, 5, 7), K=3, D=6, F=2, seed=0):
+    """Queries with fewer and more items, one item of which was never clicked (vector 0)."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for q, L in enumerate(sizes):
+        vectors = rng.standard_normal((L, D))
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors[0] = 0.0
+        w, v = rng.uniform(0.05, 0.6, L), rng.uniform(0.2, 0.8, K)
+        made.append(Query(f"{q}", w, v, vectors, rng.standard_normal((L, F))))
+    return tuple(made)
+
+
+def people(context, D=6, F=2, U=8, r=2, beta=1.0):
+    rng = np.random.default_rng(1)
+    return People(context, r, rng.standard_normal((U, D)) / 4, rng.standard_normal((U, F)), beta)
+
+
+def in_turn(context=None, block=20, K=3):
+    """Queries in turn: items alone, or with users."""
+    world = InTurn(queries(K=K), None if context is None else people(context), block)
+    return ContextualProblem("DCM", "0+1+2", K, world)
+
+
+PROBLEMS = {
+    "fixed": lambda: synthetic_problem(12, 3, 5, 2.0, "fixed"),
+    "many-rows": lambda: synthetic_problem(40, 3, 5, 2.0, "fixed"),  # more rows than 2 d
+    "few-rows": lambda: synthetic_problem(8, 3, 5, 2.0, "fixed"),
+    "fresh": lambda: synthetic_problem(12, 3, 5, 2.0, "fresh"),
+    "in-turn": in_turn,
+    "user+item": lambda: in_turn("user+item"),
+    "user*item": lambda: in_turn("user*item"),
+    "tastes, item": lambda: in_turn("item"),
+}
+
+
+def environment(name, R=2, seed=3):
+    return ContextualEnvironment([PROBLEMS[name]()], [(0, r) for r in range(R)], seed)
+
+
+def setting_of(env, n=200, name="policy"):
+    generators = [seeds.generator(0, name, r) for r in range(len(env.limits))]
+    return Setting.of(env, n, generators)
+
+
+def policy_in(env, text, n=200):
+    """The policy, made for the environment."""
+    return parse_policies([text], track="contextual")[0].make(setting_of(env, n, text))
