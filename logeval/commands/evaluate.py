@@ -9,7 +9,14 @@ import typer
 
 from logeval.commands.options import Csv, Json, Quiet, policy_names, split, track_names
 from logeval.commands.plot import plot_app
-from logeval.commands.show import interval, p_value, print_for_programs, print_frame, table_text
+from logeval.commands.show import (
+    interval,
+    p_value,
+    print_for_programs,
+    print_frame,
+    table_text,
+    wrapped,
+)
 from logeval.errors import LogevalError, unknown_names
 
 if TYPE_CHECKING:
@@ -199,9 +206,8 @@ def reproduce(
         print_frame(f"{experiment}, {steps:,} steps, {runs} runs", _beside_the_paper(table))
     else:
         typer.echo(summary_text(done))
-    for line in (f"the paper: {claim}" if claim else "", saved):
-        if line:
-            typer.echo(line)
+    for line in filter(None, (f"the paper: {claim}" if claim else "", saved)):
+        typer.echo(wrapped(line))
 
 
 def _beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -336,7 +342,7 @@ def summary_text(runs: Runs) -> str:
         ]
         texts.append(f"{title}\n{table_text(columns, rows)}\n")
     notes = [f"note: {caution}" for caution in runs.cautions()]
-    return "\n".join([*texts, *_conclusions(summary), *notes])
+    return "\n".join([*texts, *map(wrapped, [*_conclusions(summary), *notes])])
 
 
 def _conclusions(summary: pd.DataFrame) -> list[str]:

@@ -15,6 +15,7 @@ from logeval.commands.show import (
     print_for_programs,
     print_frame,
     print_table,
+    wrapped,
 )
 
 
@@ -131,7 +132,7 @@ def compare(
         rows,
     )
     for line in differ or ["the settings are the same"]:
-        print(line)
+        print(wrapped(line))
 
 
 def list_models(as_json: Json = False, as_csv: Csv = False) -> None:

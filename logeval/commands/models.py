@@ -130,7 +130,7 @@ def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:
     if summary["dropped_items"].any():
         shown["dropped"] = summary["dropped_items"]
     steps = zip(summary["converged"], summary["iterations"], strict=True)
-    shown["converged"] = [f"{c} ({i:.0f})" if c else "" for c, i in steps]
+    shown["converged"] = [f"{c} ({i:.0f})" if isinstance(c, str) else "" for c, i in steps]
     for name in ("log_likelihood", "perplexity"):
         if name in summary:
             shown[name.replace("_", "\n")] = summary[name].astype(object)
@@ -296,7 +296,7 @@ def _show(comparison: Comparison, as_json: bool) -> None:
 
 def _interval(row: Any, measure: str) -> str:
     value, low, high = (row[v, measure] for v in ("value", "low", "high"))
-    return f"{value:.4f} [{low:.4f}, {high:.4f}]"
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"  # three of them fit 80 columns
 
 
 def _names(model: list[str]) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import pandas as pd  # not before a command runs: --help stays quick
@@ -16,7 +17,12 @@ WIDTH = 80
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table."""
-    print(f"{title}\n{table_text(columns, rows)}\n")
+    print(f"{wrapped(title)}\n{table_text(columns, rows)}\n")
+
+
+def wrapped(text: str) -> str:
+    """A sentence in lines of 80 columns."""
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def table_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -27,15 +33,17 @@ def table_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
     rows = [list(row) for row in rows]
     table = Table(box=None, padding=(0, 1), pad_edge=False)
+    numeric, widths = [], []
     for i, name in enumerate(columns):
         texts = [text for row in rows if isinstance(text := row[i], str)]
-        numeric = all(text[:1] in "+-0123456789.<[" for text in texts)
-        table.add_column(
-            Text(name),
-            justify="right" if numeric else "left",
-            overflow="fold",
-            no_wrap=numeric or all(len(text) <= 20 for text in texts),
-        )
+        numeric.append(all(text[:1] in "+-0123456789.<[" for text in texts))
+        cells = [*name.split("\n"), *(_cell(row[i]) for row in rows)]
+        widths.append(max(map(len, cells)) + 2)
+    kept = [n or w <= 20 for n, w in zip(numeric, widths, strict=True)]
+    fit = sum(w for w, k in zip(widths, kept, strict=True) if k) <= WIDTH
+    for name, right, whole in zip(columns, numeric, kept, strict=True):
+        justify: Literal["right", "left"] = "right" if right else "left"
+        table.add_column(Text(name), justify=justify, overflow="fold", no_wrap=whole and fit)
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     text = io.StringIO()
@@ -75,7 +83,7 @@ def interval(value: float, low: float, high: float, sign: str = "") -> str:
     if value != value:
         return ""
     size = max(abs(value), abs(high - low) if high == high else 0.0)
-    places = 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 4
+    places = 0 if size >= 1000 else 1 if size >= 10 or not size else 2 if size >= 1 else 4
     shown = f"{value:{sign},.{places}f}"
     return shown if low != low else f"{shown} [{low:,.{places}f}, {high:,.{places}f}]"
 

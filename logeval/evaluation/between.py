@@ -11,6 +11,7 @@ import pandas as pd
 from logeval.errors import LogevalError
 from logeval.evaluation.comparisons import compare
 from logeval.evaluation.results import Runs
+from logeval.evaluation.store import agree
 from logeval.tables import read_manifest
 
 KEY = ["simulator", "track", "policy"]
@@ -65,7 +66,7 @@ def settings(first: Path | str, second: Path | str) -> list[str]:
         *((key, a["arguments"].get(key), b["arguments"].get(key))
           for key in sorted({*a["arguments"], *b["arguments"]})),
     ):  # fmt: skip
-        if x != y:
+        if not agree(x, y):
             short = len(str(x)) + len(str(y)) < 100
             lines.append(f"{name}: {x} and {y}" if short else f"{name} differ")
     shared = a.get("problems", {}).keys() & b.get("problems", {}).keys()

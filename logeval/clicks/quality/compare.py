@@ -145,8 +145,7 @@ def _comparison(scores: dict[str, Score], seed: int, scored_on: str = HELD_OUT) 
 
 def _scored_on(models: FittedModels, log: Log) -> str:
     """Whether the models have seen the log before."""
-    arguments = models.manifest.get("arguments", {})
     if models.manifest.get("inputs") == [{"log": tables.identity(log.path)}]:
-        part = "all but the held-out part of" if arguments.get("holdout") else "the SERPs of"
-        return f"a log that the models were fitted to ({part} it): not held-out"
+        part = "partly " if models.manifest["arguments"].get("holdout") else ""
+        return f"the log that the models were {part}fitted to, not held out"
     return f"all SERPs of {log.path}"
