@@ -127,7 +127,7 @@ def rows() -> list[dict[str, Any]]:
         scaled = baseline * ITERATIONS / BASELINE_ITERATIONS
         out.append(_row(f"PBM, {scope}, {ITERATIONS} EM iterations", scaled, ours))
         plain, baseline = _cpu(lambda p=pooled: plain_dcm(log, p))  # type: ignore[misc]
-        options = Options("mle", scope, "pyclick")
+        options = Options("guo", scope, "pyclick")
         fitted, ours = _cpu(lambda o=options: fit_one("DCM", patterns_of(table), o))  # type: ignore[misc]
         _agrees(fitted, plain)
         out.append(_row(f"DCM, {scope}, counting", baseline, ours))

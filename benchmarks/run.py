@@ -14,7 +14,7 @@ import pandas as pd
 
 from logeval.commands.show import print_frame
 
-BENCHMARKS = ["ingest", "models", "policies", "contextual", "replay"]
+BENCHMARKS = ["ingest", "models", "policies", "modern", "contextual", "replay"]
 
 
 def main(names):

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from logeval import __version__
-from logeval.commands import evaluate, features, log, look, models, pipeline, replay
+from logeval.commands import evaluate, features, log, look, models, pipeline, policies, replay
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 
@@ -73,6 +73,7 @@ log.register(app)
 models.register(app)
 look.register(app, models.models_app)
 features.register(app)
+policies.register(app)
 evaluate.register(app)
 replay.register(app)
 pipeline.register(app)

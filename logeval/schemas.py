@@ -65,8 +65,10 @@ CLICK_STATISTICS = pa.schema(
 MODELS = pa.schema(
     [
         _field("model", pa.string(), "click model, for instance DCM"),
-        _field("method", pa.string(), "how it was estimated: counting, mle, em, or truth"),
-        _field("scope", pa.string(), "per-query, or pooled: position parameters are shared"),
+        _field("method", pa.string(), "how it was estimated: em, mle, guo, counting, or truth"),
+        _field(
+            "scope", pa.string(), "partial, per-query, or pooled: whose the position parameters are"
+        ),
         _field(
             "query_id",
             pa.int64(),

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 import pyarrow as pa
 
 from logeval import tables
+from logeval.arrays import Ints
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
@@ -83,6 +85,20 @@ class FittedModels:
         if name not in self.fitted:
             raise LogevalError(f"there is no {name} here; there are {', '.join(self.fitted)}")
         return self.fitted[name]
+
+    def base_order(self, name: str, query: Query) -> Ints | None:
+        """The items (L,) in the order of the list shown most often; None where it is unknown.
+
+        Items of that list that the model does not have are left out, and items that are not on it
+        follow, the most shown first.
+        """
+        fitted = self.fitted[name]
+        base = None if fitted.base is None else fitted.base[fitted.index[query]]
+        if base is None or (base < 0).all():
+            return None
+        items = fitted.of(query).items
+        place = {item: k for k, item in reversed(list(enumerate(base.tolist())))}
+        return np.argsort([place.get(item, len(base)) for item in items.tolist()], kind="stable")
 
     @property
     def queries(self) -> list[Query]:

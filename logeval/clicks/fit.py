@@ -30,7 +30,7 @@ from logeval.log.log import Log, load
 from logeval.log.queries import GivenQueries, Query, given_queries
 from logeval.progress import Progress
 
-METHODS = {method for model in MODELS.values() for method in model.methods}
+METHODS = {method for m in MODELS.values() for method in (*m.methods, *m.ALIASES)}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class FitPlan:
 
     models: list[str]
     method: str | None = None
-    scope: str = "per-query"
+    scope: str = "partial"
     smoothing: str = "empirical-bayes"
     top_queries: int | None = None
     queries: list[Query] | None = None
@@ -56,12 +56,20 @@ class FitPlan:
         names = model_names([models] if isinstance(models, str) else models)
         chosen = given_queries(queries)
         own = {name: more.pop(name) for name in list(more) if name not in cls.__annotations__}
+        if more.get("scope") is None:
+            priors = more.get("smoothing", cls.smoothing) == "empirical-bayes"
+            more["scope"] = "partial" if priors else "per-query"
         plan = cls(names, queries=chosen, options=check_options(names, own), **more)
         if plan.method is not None and plan.method not in METHODS:
             raise unknown_names("method", [plan.method], METHODS)
         if plan.scope not in SCOPES:
             raise unknown_names("scope", [plan.scope], SCOPES)
         check(plan.smoothing)
+        if plan.scope == "partial" and plan.smoothing != "empirical-bayes":
+            raise LogevalError(
+                f"scope=partial is a prior fitted over queries, smoothing={plan.smoothing} is "
+                "another one; use scope=per-query"
+            )
         Holdout.parse(plan.holdout)
         plan.check_numbers()
         return plan
@@ -113,9 +121,8 @@ class FitPlan:
 
     def fit(self, name: str, data: Patterns) -> FittedModel:
         """One of the models, fitted to patterns."""
-        methods = MODELS[name].methods
         options = Options(
-            self.method if self.method in methods else methods[0],
+            MODELS[name].method(self.method),
             self.scope,
             check(self.smoothing),
             self.iterations,
@@ -130,7 +137,7 @@ def fit_models(
     models: str | Iterable[str],
     *,
     method: str | None = None,
-    scope: str = "per-query",
+    scope: str | None = None,
     smoothing: str = "empirical-bayes",
     top_queries: int | None = None,
     queries: GivenQueries = None,
@@ -148,10 +155,12 @@ def fit_models(
 
     ``log`` is the folder of an ingested log, or what ``logeval.load`` gives. ``method`` applies
     to the models that have it; the others use their own. So do ``options``, which a model declares
-    (``OPTIONS``), as ``last_termination="raw"`` of the DCM. With ``holdout`` (a share of the
-    sessions such as 0.1, or ``"days:25-27"``) the rest is fitted and the held-out part scored.
-    With ``out`` the models are written there, unless they are there already; other models that
-    are there stay, and it is an error, without ``overwrite``.
+    (``OPTIONS``), as ``last_termination="raw"`` of the DCM. ``scope`` says what queries share
+    (``clicks.fitted.SCOPES``); by default they are shrunk towards each other (``partial``) where
+    the smoothing is empirical Bayes, and apart (``per-query``) elsewhere. With ``holdout`` (a share
+    of the sessions such as 0.1, or ``"days:25-27"``) the rest is fitted and the held-out part
+    scored. With ``out`` the models are written there, unless they are there already;
+    other models that are there stay, and it is an error, without ``overwrite``.
     """
     plan = FitPlan.of(
         models,

@@ -19,13 +19,15 @@ from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.registry import MODELS
 from logeval.log.queries import Query
 
-SCOPES = ("per-query", "pooled")
+# whose values the parameters of positions, and scalars, are: of each query, shrunk towards those of
+# all queries; of each query by itself; or one set for all queries
+SCOPES = ("partial", "per-query", "pooled")
 UNSEEN = -1  # the id of the stand-in for items never seen
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model, ``per-query`` or ``pooled``, with Q queries and I (query, item) pairs."""
+    """A model, of one of the ``SCOPES``, with Q queries and I (query, item) pairs."""
 
     model: str
     method: str

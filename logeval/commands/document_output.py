@@ -25,6 +25,7 @@ logeval generate log.tsv.gz --sessions 3000 --queries 50 --seed 1
 logeval ingest log.tsv.gz --out log
 logeval describe log --top 3
 logeval models list
+logeval policies --track rank1
 logeval fit-models log -m dcm -m pbm --top-queries 3 --holdout 0.1 --out models
 logeval inspect models --query 1 --model pbm --top 5
 logeval compare-models log -m dcm -m pbm -m dctr --top-queries 3

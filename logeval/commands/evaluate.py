@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 EXPERIMENTS = (
     "cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic",
     "gl-cdcm-1a", "gl-cdcm-1b", "gl-cdcm-2a", "gl-cdcm-2b",
+    "modern-A", "modern-B", "modern-C", "modern-D", "modern-square", "modern-cascade",
+    "modern-lagree",
 )  # fmt: skip
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
@@ -183,6 +185,13 @@ def reproduce(
 
         steps = cascading.HORIZON if horizon is None else horizon
         table = cascading.reproduce(steps, runs, workers, seed, out, quiet)
+        claim = ""
+    elif experiment.startswith("modern-"):
+        from logeval.papers import modern
+
+        setting = experiment.removeprefix("modern-")
+        steps = modern.SETTINGS[setting].horizon if horizon is None else horizon
+        table = modern.reproduce(setting, steps, runs, workers, seed, out, quiet)
         claim = ""
     elif experiment.startswith("gl-cdcm-"):
         from logeval.papers import gl_cdcm

@@ -33,10 +33,14 @@ Model = Annotated[
     ),
 ]
 Method = Annotated[
-    str | None, typer.Option(help="counting, mle or em, for the models that offer it.")
+    str | None, typer.Option(help="em, mle, guo or counting, for the models that offer it.")
 ]
 Scope = Annotated[
-    str, typer.Option(help="per-query, or pooled: position parameters shared by all queries.")
+    str | None,
+    typer.Option(
+        help="Position parameters: partial (of a query, shrunk towards all; the default), "
+        "per-query, or pooled (one set for all)."
+    ),
 ]
 Smoothing = Annotated[str, typer.Option(help="Prior: empirical-bayes, pyclick (+1/+2) or none.")]
 TopQueries = Annotated[int | None, typer.Option(help="Only the most frequent queries.", min=1)]
@@ -69,7 +73,7 @@ def fit_models(
     model: Model,
     out: Annotated[Path, typer.Option(help="Folder for the models.")],
     method: Method = None,
-    scope: Scope = "per-query",
+    scope: Scope = None,
     smoothing: Smoothing = "empirical-bayes",
     top_queries: TopQueries = None,
     queries: Queries = None,
@@ -143,7 +147,7 @@ def compare_models(
     holdout: Annotated[str, typer.Option(help="Score on this part: 0.1, or days:25-27.")] = "0.1",
     out: Annotated[Path | None, typer.Option(help="Folder for the table and the figure.")] = None,
     method: Method = None,
-    scope: Scope = "per-query",
+    scope: Scope = None,
     smoothing: Smoothing = "empirical-bayes",
     top_queries: TopQueries = None,
     queries: Queries = None,

@@ -14,10 +14,13 @@ from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Experiment, checkpoints_of, run_unit
 from logeval.evaluation.hardness import hardness_of
 from logeval.evaluation.matching import Users, in_tracks, users_of
+from logeval.evaluation.position_order import order_notes
 from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, keys_of, select
 from logeval.log.queries import GivenQueries
 from logeval.policies.registry import PolicySpec, parse_policies
+from logeval.policies.setting import Setting
+from logeval.seeds import generator
 from logeval.tables import RUNS, read_manifest, read_table
 from logeval.tracks.registry import TRACKS
 from logeval.work import run_tasks
@@ -68,6 +71,8 @@ def evaluate(
         _check_importable(parsed)
     experiment = _experiment(users, parsed, track, horizon, runs, checkpoints, seed)
     problems, specs = experiment.problems, experiment.policies
+    _check_makeable(experiment, horizon)
+    notes = [*users.notes(), *order_notes(specs, problems)]
     store = Store(out) if out is not None else None
     if store is not None:
         settings = {
@@ -79,7 +84,7 @@ def evaluate(
         }
         folder = str(models) if isinstance(models, str | Path) else None
         own = {spec.name: spec.source() for spec in specs if not spec.built_in}
-        store.open(settings, problems, folder, own, users.notes())
+        store.open(settings, problems, folder, own, notes)
     tasks = experiment.tasks(store.done() if store else (), workers)
     finished = []
     for rows in run_tasks(
@@ -92,11 +97,24 @@ def evaluate(
     hardness = hardness_of(problems, horizon)
     if store is None:
         rows = pa.concat_tables([RUNS.empty_table(), *finished])
-        return Runs(rows, seed, hardness=hardness, notes=users.notes())
+        return Runs(rows, seed, hardness=hardness, notes=notes)
     store.merge()
     store.add_hardness(hardness)
     rows = select(store.rows(), experiment.keys())
-    return Runs(rows, seed, store.folder, hardness, users.notes())
+    return Runs(rows, seed, store.folder, hardness, notes)
+
+
+def _check_makeable(experiment: Experiment, horizon: int) -> None:
+    """A policy that asks for what a simulator cannot give is refused before anything runs."""
+    for spec in experiment.policies:
+        if not spec.built_in or spec.track is None:
+            continue
+        here = [p for p in experiment.problems if p.track == spec.track]
+        for simulator in dict.fromkeys(p.simulator for p in here):
+            mine = [p for p in here if p.simulator == simulator]
+            largest = max(range(len(mine)), key=lambda i: getattr(mine[i], "L", 0))
+            users = TRACKS[spec.track].environment(mine, [(largest, 0)], experiment.seed)
+            spec.make(Setting.of(users, horizon, [generator(experiment.seed, "check")]))
 
 
 def missing_runs(

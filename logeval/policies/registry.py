@@ -16,7 +16,20 @@ from logeval.names import format_call, parse_call
 from logeval.policies import random_and_oracle as ends
 from logeval.policies.contextual import gl_cdcm, linear, logistic_bandits, without_features
 from logeval.policies.rank1 import pairs, rank1elim, thompson, ucb1elim
-from logeval.policies.ranking import cascade, exp3, ranked
+from logeval.policies.ranking import (
+    batchrank,
+    bubblerank,
+    cascade,
+    cascade_thompson,
+    exp3,
+    grab,
+    pb_mhb,
+    pbm_bandits,
+    pbm_ts,
+    ranked,
+    toprank,
+    unirank,
+)
 from logeval.policies.reference import REFERENCES, REFERENCES_IN_TRACK, one_by_one
 from logeval.policies.reference.replica import Reference
 from logeval.policies.setting import Policy, Setting
@@ -30,6 +43,20 @@ POLICIES: dict[str, type] = {
     "RankedUCB1": ranked.RankedUCB1,
     "RankedKL-UCB": ranked.RankedKLUCB,
     "RankedExp3": exp3.RankedExp3,
+    "CTS": cascade_thompson.CTS,
+    "TS-Cascade": cascade_thompson.TSCascade,
+    "TopRank": toprank.TopRank,
+    "UniRank": unirank.UniRank,
+    "BatchRank": batchrank.BatchRank,
+    "BubbleRank": bubblerank.BubbleRank,
+    "PBM-UCB": pbm_bandits.PBMUCB,
+    "PBM-PIE": pbm_bandits.PBMPIE,
+    "PBM-TS": pbm_ts.PBMTS,
+    "BC-MPTS": pbm_bandits.BCMPTS,
+    "PB-MHB": pb_mhb.PBMHB,
+    "GRAB": grab.GRAB,
+    "S-GRAB": grab.SGRAB,
+    "KL-CombUCB1": grab.KLCombUCB1,
     "Rank1ElimKL": rank1elim.Rank1ElimKL,
     "Rank1Elim": rank1elim.Rank1Elim,
     "UCB1Elim": ucb1elim.UCB1Elim,

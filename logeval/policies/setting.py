@@ -40,6 +40,15 @@ CAPABILITIES = {
         "use init=rounds, which observes every item in real steps",
     ),
     "best": Capability("the optimal actions (R, W)", "leave this policy out"),
+    "examination": Capability(
+        "the examination (R, K) of the positions of a PBM",
+        "evaluate it on a PBM, or let it learn the examination with kappa=estimated",
+    ),
+    "base_list": Capability(
+        "a list (R, K) for each replica to start from: the one that the log shows most often",
+        "fit the models again, from a log whose lists are long enough, or name the list of a "
+        "synthetic problem (base=2>1>3)",
+    ),
     "common": Capability(
         "a function: the mean attraction over all users of the items of the round",
         "leave this policy out",

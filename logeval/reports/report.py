@@ -14,6 +14,7 @@ from logeval.log.log import Log, load
 from logeval.progress import Progress
 from logeval.reports import sections
 from logeval.reports.page import Page
+from logeval.reports.sensitivity_section import the_simulators
 from logeval.reports.style import styled
 
 
@@ -66,7 +67,9 @@ def report(
             sections.the_models(page, used_models)
         progress.advance(1)
         for i, one in enumerate(found):
-            sections.the_runs(page, one, "" if len(found) == 1 else f"-{i + 1}")
+            suffix = "" if len(found) == 1 else f"-{i + 1}"
+            sections.the_runs(page, one, suffix)
+            the_simulators(page, one, suffix)
             progress.advance(1)
         subtitle = f"logeval {__version__}, Python {platform.python_version()}"
         page.write(title, subtitle)

@@ -151,6 +151,7 @@ def the_runs(page: Page, runs: Runs, suffix: str) -> None:
             "learned. Bands are 95% intervals at each step, over queries or the runs of a single "
             "one; on the logarithmic axis logarithmic regret is a straight line.",
         )
+    page.notes(runs.notes)
     summary = runs.summary()
     page.table(
         f"summary{suffix}",

@@ -171,7 +171,7 @@ def _in_turn(
 
 
 def _query(fitted: FittedQuery, features: Features, of_items: dict[int, Floats]) -> Query:
-    name, model, K = fitted
+    name, model, K, _ = fitted
     ids, vectors = features.of_query(name)
     index = {item: i for i, item in enumerate(model.items.tolist())}
     known = [i for i, item in enumerate(ids.tolist()) if item in index]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from logeval.arrays import Ints
+from logeval.clicks.collection import FittedModels
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, among
 
@@ -15,6 +17,7 @@ class FittedQuery(NamedTuple):
     query: str
     model: Any  # a ClickModel
     K: int  # positions to use, at most those of the model
+    base: Ints | None = None  # (L,) items in the order of the list that the log shows most often
 
 
 def fitted_queries(
@@ -63,7 +66,18 @@ def fitted_queries(
             raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
         if reward is not None and reward not in model.rewards:
             raise unknown_names("reward", [reward], model.rewards)
-    return [FittedQuery(query, model, K) for query, model in by_query]
+    orders = _base_orders(models)
+    return [
+        FittedQuery(query, model, K, orders.get((model.name, query))) for query, model in by_query
+    ]
+
+
+def _base_orders(models: object) -> dict[tuple[str, str], Ints]:
+    """Of models that were fitted to a log."""
+    if not isinstance(models, FittedModels):
+        return {}
+    found = {(name, str(query)): models.base_order(name, query) for name, query, _ in models}
+    return {key: order for key, order in found.items() if order is not None}
 
 
 def shortened(fitted: Sequence[FittedQuery]) -> str | None:

@@ -35,6 +35,7 @@ class RankingProblem:
     best: Ints  # (K,) the list with the highest expected reward
     reward: str  # what is counted: satisfaction, clicks, or any-click
     track: str = "ranking"
+    base: Ints | None = None  # (K,) the list that the log shows most often
 
     @property
     def L(self) -> int:
@@ -104,11 +105,12 @@ def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
 def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
     """The problems of fitted click models; ``reward`` replaces the model's own."""
     found = []
-    for query, model, K in fitted:
+    for query, model, K, base in fitted:
         chosen = reward or model.rewards[0]
         best = np.asarray(model.best_rows(K, chosen), dtype=np.int64)
         users = cast(Chain | Browsing, model.users)
-        found.append(RankingProblem(model.name, query, users, best, chosen))
+        base = None if base is None else base[:K]
+        found.append(RankingProblem(model.name, query, users, best, chosen, base=base))
     return found
 
 

@@ -87,7 +87,7 @@ def rank1_problems(fitted: Sequence[FittedQuery], reward: str | None = None) -> 
     """
     found = [
         Rank1Problem(model.name, query, model.users.w.astype(float), v_bar)
-        for query, model, K in fitted
+        for query, model, K, _ in fitted
         if (v_bar := examination(model.users, K)) is not None
     ]
     if not found:

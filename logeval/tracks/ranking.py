@@ -24,6 +24,7 @@ from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.policies.setting import Policy
+from logeval.tracks.explicit import EXPLICIT
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Clicks, Meter, Regret
 from logeval.tracks.problems import (
@@ -117,7 +118,7 @@ class RankingEnvironment:
         self.limits = np.repeat(self.L[:, None], self.K, axis=1)
         self.labels = Labels([self._generator("labels", r) for r in self.rows], self.L)
         self.best = self.labels.labels(np.stack([problems[q].best for q, _ in replicas]))
-        self.offers: Mapping[str, Any] = {"free_samples": self.free_samples, "best": self.best}
+        self.offers: Mapping[str, Any] = self._offers()
         self.users = [
             relabelled(problems[q].users, self.labels.items_of(r)) for r, q in enumerate(self.query)
         ]
@@ -128,6 +129,17 @@ class RankingEnvironment:
         self._reward = np.empty(len(replicas))
         self._t = 0
         self.best_reward = self.reward(self.best).copy()
+
+    def _offers(self) -> dict[str, Any]:
+        """What a policy may ask for; the last two only if all queries have them."""
+        offers: dict[str, Any] = {"free_samples": self.free_samples, "best": self.best}
+        e = [examination(p.users, p.K) for p in self.problems]
+        if not any(e_q is None for e_q in e):
+            offers["examination"] = np.array(e)[self.query]
+        base = [p.base for p in self.problems]
+        if not any(b is None for b in base):
+            offers["base_list"] = self.labels.labels(np.array(base)[self.query])
+        return offers
 
     @property
     def rows(self) -> range:
@@ -284,5 +296,5 @@ RANKING = Track(
     meters=(Regret, Clicks, TopPair),
     environment=RankingEnvironment,
     problems=ranking_problems,
-    synthetic={"B_LB": parse_b_lb},
+    synthetic={"B_LB": parse_b_lb, **EXPLICIT},
 )

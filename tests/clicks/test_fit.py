@@ -32,6 +32,27 @@ def test_fitted_models_are_not_fitted_again(log, tmp_path):
     assert (out / "models.parquet").stat().st_mtime_ns != stamp
 
 
+def test_the_exact_estimate_is_the_default_and_the_papers_recipe_has_its_names(log):
+    methods = {m: fit_models(log, ["DCM", "SDBN", "PBM"], method=m, quiet=True).fitted
+               for m in (None, "guo", "mle", "counting")}  # fmt: skip
+    used = {m: [f.method for f in fitted.values()] for m, fitted in methods.items()}
+    assert used[None] == ["em", "em", "em"]
+    assert used["guo"] == ["guo", "em", "em"]
+    assert used["mle"] == ["guo", "em", "mle"]
+    assert used["counting"] == ["guo", "counting", "em"]
+    v = {m: fitted["DCM"].estimates["v"].value for m, fitted in methods.items()}
+    assert (v["guo"] == v["mle"]).all()
+    assert (v[None][:, :-2] < v["guo"][:, :-2]).all()  # counting takes every last click for the end
+
+
+def test_partial_is_the_default_and_needs_the_prior_that_it_is(log):
+    scopes = {s: fit_models(log, "DCM", smoothing=s, quiet=True).fitted["DCM"].scope
+              for s in ("empirical-bayes", "none", "pyclick")}  # fmt: skip
+    assert scopes == {"empirical-bayes": "partial", "none": "per-query", "pyclick": "per-query"}
+    with pytest.raises(LogevalError, match="use --scope per-query"):
+        fit_models(log, "DCM", scope="partial", smoothing="none", quiet=True)
+
+
 def test_wrong_names_are_refused(log):
     for wrong in ({"method": "mcmc"}, {"scope": "global"}, {"smoothing": "beta"},
                   {"last_termination": "one"}):  # fmt: skip

@@ -63,7 +63,13 @@ def test_its_fitted_models_are_ours(log, name):
         theirs._inference = EMInference(3)
     theirs.train(to_sessions(log))
     converted = from_pyclick(theirs)
-    options = {"iterations": 3, "tolerance": 0.0, "last_termination": "raw", "quiet": True}
+    options = {
+        "method": "counting",
+        "iterations": 3,
+        "tolerance": 0.0,
+        "last_termination": "raw",
+        "quiet": True,
+    }
     ours = fit_models(log, name, scope="pooled", smoothing="pyclick", **options)
     rng = np.random.default_rng(0)
     for query in ours.queries:

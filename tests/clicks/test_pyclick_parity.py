@@ -40,6 +40,7 @@ def fit(log, names, scope):
     return fit_models(
         log,
         names,
+        method="counting",  # Guo's for the DCM; PBM and UBM have none, and use EM
         scope=scope,
         smoothing="pyclick",
         holdout="days:1",

@@ -8,6 +8,7 @@ EM: of an unclicked impression the item was attractive with probability
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,19 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
+from logeval.clicks.estimation import em
 from logeval.clicks.estimation.em import CAP, EMResult, penalty, ratio, run
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.priors import (
+    Pair,
+    cautious,
+    evidence,
+    flat_prior,
+    prior_over_queries,
+)
+
+SHARED_ROUNDS = 4  # of fitting the prior over queries (scope partial), and then the values
 
 
 @dataclass(frozen=True)
@@ -85,8 +96,69 @@ def expect_rows(
         log_likelihood[g] += (n[row] - c[row]) * np.log1p(-x)
 
 
-def fit_em(cells: Cells, a: Floats, b: Floats, shared: float, options: Options) -> EMResult:
-    """EM from 0.5; item prior (a, b) per item, (1 + 1) times ``shared`` per cell."""
+@dataclass(frozen=True)
+class BrowsingFit:
+    """The values of items (I,) and cells (G, J), how EM went, and the priors."""
+
+    w: Floats
+    e: Floats
+    result: EMResult
+    strength: Pair  # a + b of items, and of cells
+    caution: Pair  # the share of it that intervals rely on
+
+    def variances(self, cells: Cells, w: Floats, e: Floats, fixed: Bools) -> tuple[Floats, Floats]:
+        """Variances of the logits of w and e, which may have been scaled since."""
+        found = variances(cells, w, e, *self.strength, fixed)
+        parts = zip((w, e), found, self.strength, self.caution, strict=True)
+        var_w, var_e = (cautious(*part) for part in parts)
+        return var_w, var_e
+
+
+def fit_browsing(
+    cells: Cells,
+    items: tuple[Floats, Floats, Floats],
+    options: Options,
+    anchor: Callable[[Floats], Bools],
+    maximise: Callable[[Cells, Pair, Pair, Options, em.Params], EMResult] | None = None,
+) -> BrowsingFit:
+    """Fit w and e with the prior ``items`` (a, b, caution), and that of the scope per cell.
+
+    Only the products w e are observed. The prior over queries is fitted to what clicks say of the
+    other cells when those that ``anchor`` picks (of e, (G, J)) are taken as known.
+    """
+    shape = (cells.G, cells.J)
+    x = {"w": np.full(cells.I, 0.5), "e": np.full(cells.G * cells.J, 0.5)}
+    prior = flat_prior(options.smoothing, shape[1:])
+    a, b, careful = items
+    caution = np.ones(shape[1:])
+    maximise = maximise or fit_em
+
+    def fit() -> EMResult:
+        return maximise(cells, (a, b), _tiled(prior, cells.G), options, x)
+
+    result = fit()
+    x = result.params
+    for _ in range(SHARED_ROUNDS if options.shrinks else 0):
+        fixed = anchor(x["e"].reshape(shape)).ravel()
+        strength = a + b, np.tile(prior[0] + prior[1], cells.G)
+        _, spread = variances(cells, x["w"], x["e"], *strength, fixed)
+        of_cells = evidence(x["e"].reshape(shape), spread.reshape(shape), prior)
+        prior, caution = prior_over_queries(*of_cells)
+        result = fit()
+        x = result.params
+    strength = a + b, np.tile(prior[0] + prior[1], cells.G)
+    relied = careful, np.tile(caution, cells.G)
+    return BrowsingFit(x["w"], x["e"].reshape(shape), result, strength, relied)
+
+
+def _tiled(prior: Pair, G: int) -> Pair:
+    """The prior of the cells of every group."""
+    return np.tile(prior[0], G), np.tile(prior[1], G)
+
+
+def fit_em(cells: Cells, items: Pair, shared: Pair, options: Options, start: em.Params) -> EMResult:
+    """EM with priors per item and per cell."""
+    (a, b), (c, d) = items, shared
     trials_i, trials_j = cells.sums(cells.impressions)
     cell_group = np.repeat(np.arange(cells.G), cells.J)
 
@@ -108,17 +180,19 @@ def fit_em(cells: Cells, a: Floats, b: Floats, shared: float, options: Options) 
             likelihood,
         )
         likelihood += sum_by(cells.item_group, penalty(w, a, b), cells.G)
-        likelihood += penalty(e, shared, shared).reshape(cells.G, -1).sum(axis=1)
-        new_e = ratio(examined + shared, trials_j + 2 * shared)
+        likelihood += penalty(e, c, d).reshape(cells.G, -1).sum(axis=1)
+        new_e = ratio(examined + c, trials_j + c + d)
         return {"w": ratio(attractive + a, trials_i + a + b), "e": new_e}, likelihood
 
-    start = {"w": np.full(cells.I, 0.5), "e": np.full(cells.G * cells.J, 0.5)}
     groups = {"w": cells.item_group, "e": cell_group}
     return run(step, start, groups, cells.G, options.iterations, options.tolerance)
 
 
-def fit_mle(cells: Cells, a: Floats, b: Floats, shared: float, options: Options) -> EMResult:
+def fit_mle(
+    cells: Cells, items: Pair, shared: Pair, options: Options, start: em.Params
+) -> EMResult:
     """The same penalised likelihood maximised directly: L-BFGS on the logits of w and e."""
+    (a, b), (c_e, d_e) = items, shared
     item, cell, n, c = cells.item, cells.cell, cells.impressions, cells.clicks
     scale = max(float(n.sum()), 1.0)
     trace: list[float] = []
@@ -127,13 +201,13 @@ def fit_mle(cells: Cells, a: Floats, b: Floats, shared: float, options: Options)
         w, e = np.minimum(expit(z[: cells.I]), 1 - CAP), np.minimum(expit(z[cells.I :]), 1 - CAP)
         x = w[item] * e[cell]
         value = c @ np.log(np.maximum(x, 1e-300)) + (n - c) @ np.log1p(-x)
-        value += penalty(w, a, b).sum() + penalty(e, shared, shared).sum()
+        value += penalty(w, a, b).sum() + penalty(e, c_e, d_e).sum()
         slope = (c - n * x) / (1.0 - x)  # d / d ln w = d / d ln e
         by_item, by_cell = cells.sums(slope)
         gradient = np.concatenate(
             [
                 by_item * (1 - w) + a - (a + b) * w,
-                by_cell * (1 - e) + shared * (1 - 2 * e),
+                by_cell * (1 - e) + c_e - (c_e + d_e) * e,
             ]
         )
         return -value / scale, -gradient / scale
@@ -141,13 +215,13 @@ def fit_mle(cells: Cells, a: Floats, b: Floats, shared: float, options: Options)
     def note(z: Floats) -> None:
         trace.append(-objective(z)[0] * scale)
 
-    start = np.full(cells.I + cells.G * cells.J, logit(0.5))
+    first = logit(np.clip(np.concatenate([start["w"], start["e"]]), 1e-9, 1 - CAP))
     found = minimize(  # type: ignore[call-overload]
         objective,
-        start,
+        first,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(logit(1e-9), logit(1 - CAP))] * len(start),
+        bounds=[(logit(1e-9), logit(1 - CAP))] * len(first),
         callback=note,
         options={"maxiter": options.iterations, "ftol": 0.0, "gtol": 1e-9, "maxcor": 30},
     )
@@ -158,7 +232,7 @@ def fit_mle(cells: Cells, a: Floats, b: Floats, shared: float, options: Options)
 
 
 def variances(
-    cells: Cells, w: Floats, e: Floats, prior_w: Floats, prior_e: float, fixed: Bools
+    cells: Cells, w: Floats, e: Floats, prior_w: Floats, prior_e: Floats, fixed: Bools
 ) -> tuple[Floats, Floats]:
     """Variances of the logits of w and e, by the inverse of the observed information.
 

@@ -9,7 +9,9 @@ used for this: they look as certain as observed ones, though part of the evidenc
 the Beta is fitted to the counts with the gradient and curvature of the likelihood in logit x,
 which by Louis (1982) are successes - trials x and trials x (1 - x) - missing, where missing is
 the variance of successes - trials x given the clicks. These depend on the prior in turn, so the
-two alternate ``ROUNDS`` times before the prior is held fixed and EM runs to convergence.
+two alternate ``ROUNDS`` times before the prior is held fixed and EM runs to convergence. In the
+last ``SHARED_ROUNDS`` of them, the scope ``partial`` also fits the Beta of the shared parameters
+over queries, to the evidence that their variances leave (``priors.evidence``).
 """
 
 from __future__ import annotations
@@ -23,13 +25,21 @@ import numpy as np
 from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_inference import Tally, tally
-from logeval.clicks.estimation.chain_information import Pull, variances
+from logeval.clicks.estimation.chain_information import Slopes, variances
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import Prior, item_prior, shared_prior
+from logeval.clicks.estimation.priors import (
+    Pair,
+    Prior,
+    cautious,
+    evidence,
+    flat_prior,
+    item_prior,
+    prior_over_queries,
+)
 from logeval.clicks.models.chain import Formulas, Parameters, spread
 
-ROUNDS = 10
+ROUNDS, SHARED_ROUNDS = 10, 4
 ROUND_ITERATIONS, ROUND_TOLERANCE = 50, 1e-7
 
 
@@ -69,7 +79,7 @@ class ChainEM:
     items: tuple[str, ...]  # fields of item parameters, the others are shared
     formulas: Formulas
     counts: Callable[[Parameters, Tally, Floats, Ints], Counts]
-    pull: Pull
+    slopes: Slopes
 
     def at_items(self, x: em.Params, group: Ints) -> em.Params:
         """The parameters that each item has: its own, and the scalars of its group."""
@@ -97,7 +107,28 @@ def fit_chain(
     item_group = group[data.item_query]
     groups = {field: item_group if field in model.items else np.arange(G) for field in start}
     clicks = data.sum_items(data.shown.clicks)
-    pseudo = shared_prior(options.smoothing)
+    shared = {
+        field: flat_prior(options.smoothing, value.shape[1:])
+        for field, value in start.items()
+        if field not in model.items
+    }
+
+    def pseudo(priors: dict[str, Prior]) -> dict[str, Pair]:
+        of_items = {f: (p.a[data.item_query], p.b[data.item_query]) for f, p in priors.items()}
+        return of_items | shared
+
+    caution = {field: np.ones_like(a) for field, (a, _) in shared.items()}
+
+    def variances_at(
+        x: em.Params, priors: dict[str, Prior], careful: bool = False
+    ) -> dict[str, Floats]:
+        strength = {field: a + b + 0.0 * x[field] for field, (a, b) in pseudo(priors).items()}
+        items, others = ({f: x[f] for f in x if (f in model.items) == i} for i in (True, False))
+        found = variances(data, group, model.formulas, model.slopes, items, others, strength)
+        if not careful:
+            return found
+        shares = {f: p.caution[data.item_query] for f, p in priors.items()} | caution
+        return {f: cautious(x[f], v, strength[f], shares[f]) for f, v in found.items()}
 
     def expected(x: em.Params, active: Bools) -> tuple[Tally, Counts]:
         at_items = model.at_items(x, item_group)
@@ -107,7 +138,7 @@ def fit_chain(
     def maximise(
         x: em.Params, priors: dict[str, Prior], iterations: int, tolerance: float
     ) -> em.EMResult:
-        weights = {field: _pseudo(priors.get(field), pseudo, data) for field in x}
+        weights = pseudo(priors)
 
         def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
             t, counts = expected(x, active)
@@ -130,7 +161,7 @@ def fit_chain(
     if options.smoothing == "none":
         priors = {field: item_prior("none", data, nothing, nothing) for field in model.items}
     if options.smoothing == "empirical-bayes":
-        for _ in range(ROUNDS):
+        for left in range(ROUNDS, 0, -1):
             x = maximise(x, priors, ROUND_ITERATIONS, ROUND_TOLERANCE).params
             _, counts = expected(x, everyone)
             priors = {
@@ -139,18 +170,18 @@ def fit_chain(
                 )
                 for field in model.items
             }
+            if options.shrinks and shared and left <= SHARED_ROUNDS:
+                spread = variances_at(x, priors)
+                for field, prior in shared.items():
+                    found = evidence(x[field], spread[field], prior)
+                    shared[field], caution[field] = prior_over_queries(*found)
     result = maximise(x, priors, options.iterations, options.tolerance)
 
     x = result.params
     _, counts = expected(x, everyone)
     if options.smoothing == "none":  # items never seen: the mean at the end
         priors = {field: item_prior("none", data, *counts[field][:2]) for field in model.items}
-    strength = {
-        field: sum(_pseudo(priors.get(field), pseudo, data)) + 0.0 * x[field] for field in x
-    }
-    shared = {field: value for field, value in x.items() if field not in model.items}
-    items = {field: x[field] for field in model.items}
-    spread = variances(data, group, model.formulas, model.pull, items, shared, strength)
+    spread = variances_at(x, priors, careful=True)
     return EstimationResult(
         {field: around(x[field], spread[field], counts[field].trials) for field in x},
         priors,
@@ -160,11 +191,3 @@ def fit_chain(
         result.trace,
         em.warning(model.name, result, options.iterations),
     )
-
-
-def _pseudo(
-    prior: Prior | None, shared: float, data: Patterns
-) -> tuple[Floats | float, Floats | float]:
-    if prior is None:
-        return shared, shared
-    return prior.a[data.item_query], prior.b[data.item_query]

@@ -12,7 +12,7 @@ from scipy.special import betaincinv, expit, logit
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.em import CAP
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import Prior, Smoothing
+from logeval.clicks.estimation.priors import Prior, Smoothing, flat_prior, prior_over_queries
 
 if TYPE_CHECKING:
     from logeval.clicks.models.model import ClickModel
@@ -26,7 +26,7 @@ class Options:
     """How to fit: the estimator, what is shared, the prior, and when EM stops."""
 
     method: str
-    scope: str = "per-query"  # or "pooled": position parameters shared by all queries
+    scope: str = "partial"  # "per-query", or "pooled": see ``clicks.fitted.SCOPES``
     smoothing: Smoothing = "empirical-bayes"
     iterations: int = 10_000
     tolerance: float = 1e-9
@@ -35,6 +35,18 @@ class Options:
     def of_model(self, model: type[ClickModel]) -> dict[str, str]:
         """The options of that model, as chosen or by default."""
         return {name: self.chosen.get(name, values[0]) for name, values in model.OPTIONS.items()}
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether what the items of a query share is shrunk towards that of all queries."""
+        return self.scope == "partial" and self.smoothing == "empirical-bayes"
+
+    def counted_shared(self, successes: Floats, trials: Floats) -> ParameterEstimate:
+        """Parameters that items share, (G, ...), from counts and the prior of the scope."""
+        if not self.shrinks:
+            return counted(successes, trials, *flat_prior(self.smoothing, trials.shape[1:]))
+        prior, caution = prior_over_queries(successes, trials)
+        return counted(successes, trials, *prior, caution)
 
     def groups(self, data: Patterns) -> tuple[int, Ints]:
         """How many sets of shared parameters there are, and the set of each query, (Q,)."""
@@ -68,18 +80,24 @@ class EstimationResult:
 
 
 def counted(
-    successes: Floats, trials: Floats, a: Floats | float, b: Floats | float
+    successes: Floats,
+    trials: Floats,
+    a: Floats | float,
+    b: Floats | float,
+    caution: Floats | float = 1.0,
 ) -> ParameterEstimate:
     """The posterior mean and interval of a probability: Beta(successes + a, failures + b).
 
-    Without a prior (a = b = 0) the value is the plain ratio and the interval that of Jeffreys.
+    The interval relies on the share ``caution`` of the prior. Without a prior (a = b = 0) the value
+    is the plain ratio and the interval that of Jeffreys.
     """
     a, b = np.broadcast_to(a, successes.shape), np.broadcast_to(b, successes.shape)
     failures = np.maximum(trials - successes, 0.0)
     total = trials + a + b
     value = np.divide(successes + a, total, out=np.full(successes.shape, 0.5), where=total > 0)
     flat = (a + b) <= 0
-    shape_a, shape_b = successes + np.where(flat, 0.5, a), failures + np.where(flat, 0.5, b)
+    shape_a = successes + np.where(flat, 0.5, a * caution)
+    shape_b = failures + np.where(flat, 0.5, b * caution)
     low = betaincinv(shape_a, shape_b, (1 - LEVEL) / 2)
     high = betaincinv(shape_a, shape_b, (1 + LEVEL) / 2)
     return ParameterEstimate(value, np.minimum(low, value), np.maximum(high, value), trials)

@@ -1,4 +1,4 @@
-"""Priors: what is believed of an item that was hardly ever shown.
+"""Priors: what is believed of an item that was hardly ever shown, and of a query's positions.
 
 A prior is a pair of pseudo-counts (a, b) per query: a value is (num + a) / (den + a + b),
 which maximises the likelihood penalised by a ln(x) + b ln(1 - x), and an item never seen
@@ -7,27 +7,29 @@ gets a / (a + b).
 ``empirical-bayes`` fits a Beta(a, b) to the items of each query by maximising the
 beta-binomial likelihood of their counts (Minka, "Estimating a Dirichlet distribution", 2000),
 over all queries at once. A query with fewer than ``MIN_ITEMS``
-items takes the Beta of the whole log. Parameters of positions get Beta(1, 1).
-``pyclick`` is (1, 1) everywhere, ``none`` is (0, 0).
+items takes the Beta of the whole log. ``pyclick`` is (1, 1) everywhere, ``none`` is (0, 0).
+
+Parameters that the items of a query share (of positions, and scalars) have Beta(1, 1), except in
+the scope ``partial``: there a Beta is fitted to the values of all queries at each position, so
+that a query with few SERPs borrows from the others as much as the queries are alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import digamma, zeta
 
-from logeval.arrays import Bools, Floats, Ints, sum_by
+from logeval.arrays import Floats, Ints, sum_by
+from logeval.clicks.estimation.beta_binomial import HYPER, fit_beta
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.errors import unknown_names
 
 Smoothing = Literal["empirical-bayes", "pyclick", "none"]
 MIN_ITEMS = 10
-STRENGTH = 0.05, 10_000.0  # bounds on a + b
-ITERATIONS = 50
-TOLERANCE = 1e-5
+MIN_QUERIES = 5  # with fewer, a parameter that items share keeps its flat prior
+Pair = tuple[Floats, Floats]  # pseudo-counts a, b
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,16 @@ class Prior:
     log_b: float
     mean: Floats  # (Q,) the value of an item never seen
     log_mean: float  # the same for a query never seen
+    caution: Floats  # (Q,) the share of the pseudo-counts that intervals rely on
+
+    def of(self, index: Ints) -> tuple[Floats, Floats, Floats]:
+        """a, b and caution of the items with those queries."""
+        return self.a[index], self.b[index], self.caution[index]
+
+    def rescaled(self, scale: Floats) -> Prior:
+        """The prior with the values of unseen items times ``scale``, (Q,)."""
+        mean = self.mean * scale
+        return replace(self, mean=mean, log_mean=float(mean.mean()))
 
 
 def check(smoothing: str) -> Smoothing:
@@ -61,16 +73,59 @@ def item_prior(
     c = shared_prior(smoothing)
     pseudo = np.full(data.Q, c)
     if smoothing == "pyclick":
-        return Prior(pseudo, pseudo, c, c, np.full(data.Q, 0.5), 0.5)
+        return Prior(pseudo, pseudo, c, c, np.full(data.Q, 0.5), 0.5, np.ones(data.Q))
     totals = [sum_by(data.item_query, x, data.Q) for x in (num, den)]
     log_mean = float(num.sum() / max(den.sum(), 1.0))
     mean = np.divide(totals[0], totals[1], out=np.full(data.Q, log_mean), where=totals[1] > 0)
-    return Prior(pseudo, pseudo, c, c, mean, log_mean)
+    return Prior(pseudo, pseudo, c, c, mean, log_mean, np.ones(data.Q))
 
 
 def shared_prior(smoothing: Smoothing) -> float:
     """The pseudo-count, of both kinds, of a parameter that is not an item's."""
     return 0.0 if smoothing == "none" else 1.0
+
+
+def flat_prior(smoothing: Smoothing, shape: tuple[int, ...]) -> Pair:
+    """The pseudo-counts of such parameters of one query, which know nothing of other queries."""
+    c = shared_prior(smoothing)
+    return np.full(shape, c), np.full(shape, c)
+
+
+def prior_over_queries(successes: Floats, trials: Floats) -> tuple[Pair, Floats]:
+    """The Beta over queries (first axis) at each place, from the evidence of each query.
+
+    And the share of it that intervals rely on, which is at most as much as all queries together
+    say. One more query with one success in two trials keeps places of little evidence off 0 and 1.
+    """
+    G, shape = len(trials), trials.shape[1:]
+    num, den = successes.reshape(G, -1), trials.reshape(G, -1)
+    seen = den > 0.01  # less than that is rounding
+    g, place = np.nonzero(seen)
+    C = den.shape[1]
+    group = np.concatenate([place, np.arange(C)])
+    num = np.concatenate([num[g, place], np.ones(C)])
+    den = np.concatenate([den[g, place], np.full(C, 2.0)])
+    a, b = fit_beta(num, den, group, C)
+    weaker = fit_beta(num, den, group, C, (a, b), HYPER)
+    caution = np.minimum(weaker[0] + weaker[1], sum_by(group, den, C)) / (a + b)
+    few = seen.sum(axis=0) < MIN_QUERIES
+    a, b, caution = (np.where(few, 1.0, x).reshape(shape) for x in (a, b, caution))
+    return (a, b), np.minimum(caution, 1.0)
+
+
+def evidence(x: Floats, variance: Floats, prior: Pair) -> tuple[Floats, Floats]:
+    """Counts that say as much of x as the clicks do, all else unknown: (successes, trials).
+
+    At the mode x of the posterior, with ``variance`` of its logit, the information of the clicks is
+    1 / variance - (a + b) x (1 - x), and their gradient (a + b) x - a. A variance of zero marks a
+    value that is fixed, of which the clicks say nothing.
+    """
+    a, b = np.broadcast_to(prior[0], x.shape), np.broadcast_to(prior[1], x.shape)
+    known = np.isfinite(variance) & (variance > 0)
+    spread = np.maximum(x * (1 - x), 1e-12)
+    total = np.divide(1.0, variance * spread, out=np.zeros(x.shape), where=known)
+    trials = np.where(known, np.maximum(total - a - b, 0.0), 0.0)
+    return np.clip(trials * x + (a + b) * x - a, 0.0, trials), trials
 
 
 def _empirical_bayes(data: Patterns, num: Floats, den: Floats, start: Prior | None) -> Prior:
@@ -84,63 +139,19 @@ def _empirical_bayes(data: Patterns, num: Floats, den: Floats, start: Prior | No
     a, b = fit_beta(num[seen], den[seen], data.item_query[seen], data.Q, first)
     few = np.bincount(data.item_query[seen], minlength=data.Q) < MIN_ITEMS
     a, b = np.where(few, log_a, a), np.where(few, log_b, b)
-    return Prior(a, b, float(log_a), float(log_b), a / (a + b), float(log_a / (log_a + log_b)))
+    weaker = fit_beta(num[seen], den[seen], data.item_query[seen], data.Q, (a, b), HYPER)
+    caution = np.where(few, 1.0, np.minimum((weaker[0] + weaker[1]) / (a + b), 1.0))
+    log_mean = float(log_a / (log_a + log_b))
+    return Prior(a, b, float(log_a), float(log_b), a / (a + b), log_mean, caution)
 
 
-def fit_beta(
-    num: Floats,
-    den: Floats,
-    group: Ints,
-    G: int,
-    start: tuple[Floats, Floats] | None = None,
-) -> tuple[Floats, Floats]:
-    """Beta(a, b) of each group from its items' counts, by marginal likelihood.
+def cautious(x: Floats, variance: Floats, strength: Floats, caution: Floats) -> Floats:
+    """The variance of a logit that relies on a share of its prior of strength a + b.
 
-    Newton steps in (ln a, ln b), of length at most one; where the likelihood is not concave,
-    the fixed point a <- a sum[psi(num + a) - psi(a)] / sum[psi(den + a + b) - psi(a + b)].
+    What clicks say of x, all else unknown, is information 1 / variance - strength x (1 - x).
     """
-
-    def total(x: Floats) -> Floats:
-        return sum_by(group, x, G)
-
-    trials = total(den)
-    mean = np.divide(total(num), trials, out=np.full(G, 0.5), where=trials > 0)
-    mean = np.clip(mean, 1e-4, 1 - 1e-4)
-    a, b = start if start is not None else (2.0 * mean, 2.0 * (1.0 - mean))
-    active: Bools = total(np.ones_like(num)) > 0
-    for _ in range(ITERATIONS):
-        on = active[group]
-        x, n, g = num[on], den[on], group[on]
-        ag, bg = a[g], b[g]
-
-        def sums(v: Floats, g: Ints = g) -> Floats:
-            return sum_by(g, v, G)
-
-        up_a, up_b = sums(digamma(x + ag) - digamma(ag)), sums(digamma(n - x + bg) - digamma(bg))
-        down = sums(digamma(n + ag + bg) - digamma(ag + bg))
-        both = sums(_trigamma(ag + bg) - _trigamma(n + ag + bg))
-        slope_a, slope_b = a * (up_a - down), b * (up_b - down)  # in ln a, ln b
-        h_aa = a * a * (sums(_trigamma(x + ag) - _trigamma(ag)) + both) + slope_a
-        h_bb = b * b * (sums(_trigamma(n - x + bg) - _trigamma(bg)) + both) + slope_b
-        h_ab = a * b * both
-        det = h_aa * h_bb - h_ab * h_ab
-        concave = (h_aa < 0) & (det > 0)
-        safe = np.where(concave, det, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            fixed_a, fixed_b = np.log(up_a / down), np.log(up_b / down)
-        step_a = np.where(concave, (h_ab * slope_b - h_bb * slope_a) / safe, fixed_a)
-        step_b = np.where(concave, (h_ab * slope_a - h_aa * slope_b) / safe, fixed_b)
-        step_a, step_b = (np.clip(np.nan_to_num(s, nan=0.0), -1.0, 1.0) for s in (step_a, step_b))
-        new_a, new_b = a * np.exp(step_a), b * np.exp(step_b)
-        scale = np.clip(new_a + new_b, *STRENGTH) / (new_a + new_b)
-        new_a, new_b = np.maximum(new_a * scale, 1e-6), np.maximum(new_b * scale, 1e-6)
-        change = np.abs(new_a - a) / a + np.abs(new_b - b) / b
-        a, b = np.where(active, new_a, a), np.where(active, new_b, b)
-        active = active & (change > TOLERANCE)
-        if not active.any():
-            break
-    return a, b
-
-
-def _trigamma(x: Floats) -> Floats:
-    return zeta(2.0, x)
+    known = np.isfinite(variance) & (variance > 0)
+    prior = strength * x * (1 - x)
+    total = np.divide(1.0, variance, out=np.zeros(x.shape), where=known)
+    rest = np.maximum(total - prior, 0.0) + caution * prior
+    return np.divide(1.0, rest, out=variance.copy(), where=known & (rest > 0))

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from logeval.arrays import Floats, Ints, sum_by
-from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
+from logeval.clicks.estimation.chain_information import Slopes
 from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.chain import Formulas, Parameters
@@ -57,15 +57,6 @@ class CCM(ChainModel):
         return fit_chain(CCM_EM, data, options, start)
 
 
-def _pull(x: Parameters, dw: Floats, dstay: Floats, dskip: Floats) -> em.Params:
-    return {
-        "w": dw + dstay * (x["tau3"] - x["tau2"]),
-        "tau1": dskip,
-        "tau2": (dstay * (1.0 - x["w"])).sum(axis=1),
-        "tau3": (dstay * x["w"]).sum(axis=1),
-    }
-
-
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
     w, tau3, stay = x["w"], x["tau3"], CCM.formulas.stay(x)
     on, off = t.went_on, t.clicked - t.went_on
@@ -87,4 +78,9 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
     }
 
 
-CCM_EM = ChainEM("CCM", ("w",), CCM.formulas, _counts, _pull)
+CCM_SLOPES = Slopes(
+    lambda x: {"w": x["tau3"] - x["tau2"], "tau2": 1.0 - x["w"], "tau3": x["w"]},
+    mixed={("w", "tau2"): -1.0, ("w", "tau3"): 1.0},
+    skip="tau1",
+)
+CCM_EM = ChainEM("CCM", ("w",), CCM.formulas, _counts, CCM_SLOPES)

@@ -37,6 +37,5 @@ class CM(ChainModel):
         clicks = data.sum_items(shown.count * (shown.position == first))
         examined = data.sum_items(shown.count * (shown.position <= first))
         prior = item_prior(options.smoothing, data, clicks, examined)
-        of_item = data.item_query
-        estimate = counted(clicks, examined, prior.a[of_item], prior.b[of_item])
+        estimate = counted(clicks, examined, *prior.of(data.item_query))
         return EstimationResult({"w": estimate}, {"w": prior})

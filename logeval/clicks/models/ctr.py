@@ -13,7 +13,7 @@ import numpy as np
 from logeval.arrays import Floats, sum_by
 from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import item_prior, shared_prior
+from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
 
@@ -44,10 +44,10 @@ class GCTR(ClickModel):
     def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Clicks / impressions."""
         G, group = options.groups(data)
-        g, prior = group[data.shown.query], shared_prior(options.smoothing)
+        g = group[data.shown.query]
         clicks = sum_by(g, data.shown.clicks, G)
         shown = sum_by(g, data.shown.count, G)
-        return EstimationResult({"ctr": counted(clicks, shown, prior, prior)})
+        return EstimationResult({"ctr": options.counted_shared(clicks, shown)})
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,10 @@ class RCTR(ClickModel):
     def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Clicks / impressions at each rank."""
         G, group = options.groups(data)
-        prior = shared_prior(options.smoothing)
         cell = group[data.shown.query] * data.K + data.shown.position
         clicks = sum_by(cell, data.shown.clicks, G * data.K).reshape(G, -1)
         shown = sum_by(cell, data.shown.count, G * data.K).reshape(G, -1)
-        return EstimationResult({"ctr": counted(clicks, shown, prior, prior)})
+        return EstimationResult({"ctr": options.counted_shared(clicks, shown)})
 
 
 @dataclass(frozen=True)
@@ -98,6 +97,5 @@ class DCTR(ClickModel):
         """Clicks / impressions of each item."""
         clicks, shown = data.sum_items(data.shown.clicks), data.impressions
         prior = item_prior(options.smoothing, data, clicks, shown)
-        of_item = data.item_query
-        estimate = counted(clicks, shown, prior.a[of_item], prior.b[of_item])
+        estimate = counted(clicks, shown, *prior.of(data.item_query))
         return EstimationResult({"ctr": estimate}, {"ctr": prior})

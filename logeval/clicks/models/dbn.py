@@ -5,9 +5,9 @@ after every skip, the user goes on with probability gamma (1 in the SDBN). With 
 satisfies with probability sum_k gamma^(k-1) q_k prod_{i<k} (1 - q_i).
 Chapelle and Zhang: A dynamic Bayesian network click model for web search ranking (WWW 2009).
 
-SDBN by ``counting`` takes the last click as the satisfied one and everything down to it as
-examined. ``em`` is exact: leaving after the last click l, where it was not the last result,
-was by satisfaction with probability s / (1 - (1 - s) gamma).
+``em``, the default, is exact: leaving after the last click l, where it was not the last result,
+was by satisfaction with probability s / (1 - (1 - s) gamma). SDBN by ``counting`` takes the last
+click as the satisfied one and everything down to it as examined.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
+from logeval.clicks.estimation.chain_information import Slopes
 from logeval.clicks.estimation.counts import last_clicks, up_to_last_click
 from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
 from logeval.clicks.estimation.patterns import Patterns
@@ -42,7 +43,7 @@ class SDBN(ChainModel):
         Parameter("s", "satisfaction", "item"),
     )
     rewards = ("satisfaction", "clicks", "any-click")
-    methods: ClassVar[tuple[str, ...]] = ("counting", "em")
+    methods: ClassVar[tuple[str, ...]] = ("em", "counting")
     formulas: ClassVar[Formulas] = Formulas(  # a satisfied user leaves; all others go on
         stay_item=lambda x: 1.0 - x["s"],
         sat_item=lambda x: x["s"],
@@ -50,7 +51,7 @@ class SDBN(ChainModel):
 
     @classmethod
     def fit(cls, data: Patterns, options: Options) -> EstimationResult:
-        """Count, or exact EM."""
+        """Exact EM, or counting."""
         if options.method == "em":
             return fit_chain(SDBN_EM, data, options, _start(data))
         return _count(data, options)
@@ -82,7 +83,7 @@ def _count(data: Patterns, options: Options) -> EstimationResult:
     estimates, priors = {}, {}
     for field, counts in (("w", up_to_last_click(data)), ("s", last_clicks(data))):
         prior = priors[field] = item_prior(options.smoothing, data, *counts)
-        estimates[field] = counted(*counts, prior.a[data.item_query], prior.b[data.item_query])
+        estimates[field] = counted(*counts, *prior.of(data.item_query))
     return EstimationResult(estimates, priors, notes=[FORCED])
 
 
@@ -107,15 +108,11 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
     return counts
 
 
-def _pull(x: Parameters, dw: Floats, dstay: Floats, dskip: Floats) -> em.Params:
-    if "gamma" not in x:
-        return {"w": dw, "s": -dstay}
-    through_stay = (dstay * (1.0 - x["s"])).sum(axis=1)
-    return {"w": dw, "s": -dstay * x["gamma"], "gamma": through_stay + dskip}
-
-
-SDBN_EM = ChainEM("SDBN", ("w", "s"), SDBN.formulas, _counts, _pull)
-DBN_EM = ChainEM("DBN", ("w", "s"), DBN.formulas, _counts, _pull)
+SDBN_EM = ChainEM("SDBN", ("w", "s"), SDBN.formulas, _counts, Slopes(lambda x: {"s": -1.0}))
+DBN_SLOPES = Slopes(
+    lambda x: {"s": -x["gamma"], "gamma": 1.0 - x["s"]}, mixed={("s", "gamma"): -1.0}, skip="gamma"
+)
+DBN_EM = ChainEM("DBN", ("w", "s"), DBN.formulas, _counts, DBN_SLOPES)
 
 
 def _start(data: Patterns) -> em.Params:

@@ -3,11 +3,12 @@
 Guo, Liu, Wang: Efficient multiple-click models in web search (WSDM 2009); Katariya et al.:
 DCM bandits (ICML 2016), section 2. A list satisfies with probability 1 - prod(1 - v_k w(a_k)).
 
-``mle`` is Guo's counting: everything down to the last click is examined, and the user stopped
-there. It maximises a lower bound of the likelihood. ``em`` maximises the likelihood: whether
-the user stopped at the last click l is latent,
+``em``, the default, maximises the likelihood: whether the user stopped at the last click l is
+latent,
     P(stopped | clicks) = v_l / (v_l + (1 - v_l) prod_{j>l} (1 - w_j)),
-and results below l count as examined with the rest of the weight.
+and results below l count as examined with the rest of the weight. ``guo`` (also called ``mle``) is
+the counting of Guo et al., equations 13 and 14: everything down to the last click is examined, and
+the user stopped there. It maximises a lower bound of the likelihood; the bandit papers use it.
 
 v of the last position cannot be identified: a click there is always the last. Counting gives
 1, which puts the best item last in the "optimal" list; so v_K = v_{K-1}, unless the option
@@ -27,6 +28,7 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
+from logeval.clicks.estimation.chain_information import Slopes
 from logeval.clicks.estimation.counts import up_to_last_click
 from logeval.clicks.estimation.estimates import (
     EstimationResult,
@@ -35,7 +37,7 @@ from logeval.clicks.estimation.estimates import (
     counted,
 )
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import item_prior, shared_prior
+from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
 
@@ -50,7 +52,8 @@ class DCM(ChainModel):
     name = "DCM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("v", "termination", "position"))
     rewards = ("satisfaction", "clicks", "any-click")
-    methods = ("mle", "em")
+    methods = ("em", "guo")
+    ALIASES: ClassVar[dict[str, str]] = {"mle": "guo", "counting": "guo"}
     OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {"last_termination": ("previous", "raw")}
     formulas = Formulas(  # a click at k ends the search, satisfied, with probability v(k)
         stay_position=lambda x: 1.0 - x["v"],
@@ -59,7 +62,7 @@ class DCM(ChainModel):
 
     @classmethod
     def fit(cls, data: Patterns, options: Options) -> EstimationResult:
-        """Guo's counting, or exact EM from there."""
+        """Exact EM from Guo's counting, or that alone."""
         fit = _exact(data, options) if options.method == "em" else _count(data, options)
         return _settle_last(data, options, fit)
 
@@ -67,12 +70,10 @@ class DCM(ChainModel):
 def _count(data: Patterns, options: Options) -> EstimationResult:
     clicks, examined = up_to_last_click(data)
     prior = item_prior(options.smoothing, data, clicks, examined)
-    of_item = data.item_query
-    w = counted(clicks, examined, prior.a[of_item], prior.b[of_item])
+    w = counted(clicks, examined, *prior.of(data.item_query))
 
     stops, clicked, _ = _terminations(data, options)
-    c = shared_prior(options.smoothing)
-    return EstimationResult({"w": w, "v": counted(stops, clicked, c, c)}, {"w": prior})
+    return EstimationResult({"w": w, "v": options.counted_shared(stops, clicked)}, {"w": prior})
 
 
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
@@ -80,11 +81,7 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
     return {"w": examination(x, t, clicks), "v": Count(stops, t.position_clicked)}
 
 
-def _pull(x: Parameters, dw: Floats, dstay: Floats, dskip: Floats) -> em.Params:
-    return {"w": dw, "v": -dstay}
-
-
-DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, _pull)
+DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, Slopes(lambda x: {"v": -1.0}))
 
 
 def _exact(data: Patterns, options: Options) -> EstimationResult:
@@ -109,9 +106,8 @@ def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> Est
     stops, clicked, forced = _terminations(data, options)
     identified = clicked - forced
     best, replaced = v, np.zeros(v.value.shape, dtype=np.bool_)
-    if options.method == "mle":
-        c = shared_prior(options.smoothing)
-        best, replaced = counted(stops - forced, identified, c, c), forced > 0
+    if options.method == "guo":
+        best, replaced = options.counted_shared(stops - forced, identified), forced > 0
     k = np.arange(data.K)
     last = np.where(identified > 0, k, 0).max(axis=1)[:, None]
     source = np.minimum(k, last)

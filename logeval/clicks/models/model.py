@@ -47,6 +47,7 @@ class ClickModel(ABC):
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
     rewards: ClassVar[tuple[str, ...]]  # what a list can earn; the model's own comes first
     methods: ClassVar[tuple[str, ...]]  # estimators; the first is the default
+    ALIASES: ClassVar[dict[str, str]] = {}  # other names of estimators
     # what only this model can be asked for when it is fitted: values by name, the default first
     OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {}
 
@@ -59,6 +60,12 @@ class ClickModel(ABC):
     @abstractmethod
     def fit(cls, data: Patterns, options: Options) -> EstimationResult:
         """Estimate the parameters of all queries in ``data`` in one pass."""
+
+    @classmethod
+    def method(cls, asked: str | None) -> str:
+        """The estimator of that name, or the default of a model that has none of that name."""
+        name = cls.ALIASES.get(asked or "", asked)
+        return name if name in cls.methods else cls.methods[0]
 
     @property
     def L(self) -> int:

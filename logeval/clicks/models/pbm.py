@@ -15,13 +15,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Floats
+from logeval.arrays import Bools, Floats
 from logeval.clicks.estimation import em
-from logeval.clicks.estimation.browsing_em import fit_em, fit_mle, fold, variances
+from logeval.clicks.estimation.browsing_em import (
+    fit_browsing,
+    fit_em,
+    fit_mle,
+    fold,
+)
 from logeval.clicks.estimation.counts import over_expected_clicks
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import Prior, item_prior, shared_prior
+from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
 
@@ -49,27 +54,21 @@ class PBM(ClickModel):
         G, group = options.groups(data)
         cells = fold(data, data.shown.position, data.K, G, group)
         prior = item_prior(options.smoothing, data, *over_expected_clicks(data))
-        a, b = prior.a[data.item_query], prior.b[data.item_query]
-        c = shared_prior(options.smoothing)
-        fit = fit_mle if options.method == "mle" else fit_em
-        result = fit(cells, a, b, c, options)
-        w, e = result.params["w"], result.params["e"].reshape(G, -1)
+        maximise = fit_mle if options.method == "mle" else fit_em
+        fit = fit_browsing(cells, prior.of(data.item_query), options, _most_examined, maximise)
+        w, e, result = fit.w, fit.e, fit.result
 
         seen_i, seen_j = cells.sums(cells.impressions)
         e = np.where(seen_j.reshape(G, -1) > 0, e, 0.0)  # beyond the lists of the group
-        best = e.argmax(axis=1)
+        fixed = _most_examined(e)
         notes = em.warning("PBM", result, options.iterations)
-        fixed = np.zeros((G, data.K), dtype=np.bool_)
         if options.smoothing != "pyclick":
             scale = np.maximum(e.max(axis=1), 1e-12)
             e, w = e / scale[:, None], w * scale[group[data.item_query]]
-            prior = _rescaled(prior, scale[group])
+            prior = prior.rescaled(scale[group])
             notes.append("PBM: w and e are scaled so that the largest e is 1")
-        fixed[np.arange(G), best] = True
-        var_w, var_e = variances(
-            cells, np.clip(w, 1e-9, 1 - 1e-9), np.minimum(e, 1 - 1e-9).ravel(), a + b, 2 * c,
-            fixed.ravel(),
-        )  # fmt: skip
+        inside = np.clip(w, 1e-9, 1 - 1e-9), np.minimum(e, 1 - 1e-9).ravel()
+        var_w, var_e = fit.variances(cells, *inside, fixed.ravel())
         estimates = {
             "w": around(w, var_w, seen_i),
             "e": around(e, var_e.reshape(G, -1), seen_j.reshape(G, -1)),
@@ -85,7 +84,5 @@ class PBM(ClickModel):
         )
 
 
-def _rescaled(prior: Prior, scale: Floats) -> Prior:
-    """The prior with the values of unseen items on the new scale."""
-    mean = prior.mean * scale
-    return Prior(prior.a, prior.b, prior.log_a, prior.log_b, mean, float(mean.mean()))
+def _most_examined(e: Floats) -> Bools:
+    return np.arange(e.shape[1]) == e.argmax(axis=1)[:, None]

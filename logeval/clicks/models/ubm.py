@@ -13,11 +13,11 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation import em
-from logeval.clicks.estimation.browsing_em import fit_em, fold, variances
+from logeval.clicks.estimation.browsing_em import fit_browsing, fold
 from logeval.clicks.estimation.counts import over_expected_clicks
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.estimation.priors import item_prior, shared_prior
+from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
 
@@ -48,14 +48,12 @@ class UBM(ClickModel):
         cell = shown.position * (K + 1) + previous_click(data)[shown.pattern, shown.position]
         cells = fold(data, cell, K * (K + 1), G, group)
         prior = item_prior(options.smoothing, data, *over_expected_clicks(data))
-        a, b = prior.a[data.item_query], prior.b[data.item_query]
-        c = shared_prior(options.smoothing)
-        result = fit_em(cells, a, b, c, options)
-        w, e = result.params["w"], result.params["e"]
         seen_i, seen_j = cells.sums(cells.impressions)
         fixed = (seen_j == 0).reshape(G, -1)
         fixed[:, 0] = True  # the scale between w and e is free: intervals given e(1, 0)
-        var_w, var_e = variances(cells, w, e, a + b, 2 * c, fixed.ravel())
+        fit = fit_browsing(cells, prior.of(data.item_query), options, lambda e: fixed)
+        w, e, result = fit.w, fit.e.ravel(), fit.result
+        var_w, var_e = fit.variances(cells, w, e, fixed.ravel())
         var_e = np.where(seen_j > 0, var_e, np.inf)
         earlier = np.arange(K + 1) <= np.arange(K)[:, None]  # a previous click is above
         e = np.where(np.tile(earlier.ravel(), G), e, 0.0)

@@ -8,12 +8,21 @@ runs it. ``REFERENCES`` has the names of ``policies.registry.POLICIES``.
 from __future__ import annotations
 
 from logeval.policies.reference import (
+    batchrank,
+    bubblerank,
     cascade,
+    cascade_thompson,
     contextual,
+    grab,
     pairs,
+    pb_mhb,
+    pbm_bandits,
+    pbm_ts,
     random_and_oracle,
     rank1elim,
     ranked,
+    toprank,
+    unirank,
 )
 from logeval.policies.reference.replica import Reference, one_by_one
 
@@ -28,6 +37,20 @@ REFERENCES: dict[str, type[Reference]] = {
     "RankedUCB1": ranked.RankedUCB1,
     "RankedKL-UCB": ranked.RankedKLUCB,
     "RankedExp3": ranked.RankedExp3,
+    "CTS": cascade_thompson.CTS,
+    "TS-Cascade": cascade_thompson.TSCascade,
+    "TopRank": toprank.TopRank,
+    "UniRank": unirank.UniRank,
+    "BatchRank": batchrank.BatchRank,
+    "BubbleRank": bubblerank.BubbleRank,
+    "PBM-UCB": pbm_bandits.PBMUCB,
+    "PBM-PIE": pbm_bandits.PBMPIE,
+    "PBM-TS": pbm_ts.PBMTS,
+    "BC-MPTS": pbm_bandits.BCMPTS,
+    "PB-MHB": pb_mhb.PBMHB,
+    "GRAB": grab.GRAB,
+    "S-GRAB": grab.SGRAB,
+    "KL-CombUCB1": grab.KLCombUCB1,
     "Rank1ElimKL": rank1elim.Rank1ElimKL,
     "Rank1Elim": rank1elim.Rank1Elim,
     "UCB1Elim": pairs.UCB1Elim,

@@ -62,6 +62,16 @@ class Replica:
         samples: Ints = self.setting.ask("free_samples")(self.r, m)
         return samples
 
+    def examination(self) -> Floats:
+        """(K,) the examination of the positions of a PBM."""
+        e: Floats = self.setting.ask("examination")[self.r]
+        return e
+
+    def base_list(self) -> Ints:
+        """(K,) the list to start from."""
+        base: Ints = self.setting.ask("base_list")[self.r]
+        return base
+
     def best(self) -> Ints:
         """The optimal action."""
         best: Ints = self.setting.ask("best")[self.r]

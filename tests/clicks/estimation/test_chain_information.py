@@ -1,46 +1,63 @@
-"""Gradients of the chain likelihood, against differences."""
+"""The observed information of chain models, against differences of the model's own likelihood."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
-from logeval.clicks.estimation.chain_inference import tally
-from logeval.clicks.estimation.chain_information import gradient_rows
-from logeval.clicks.estimation.patterns import Patterns
-from tests.clicks.examples import all_patterns
+from logeval.clicks.estimation import chain_information
+from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.models import ccm, dbn, dcm
+from logeval.clicks.models.registry import MODELS
+from tests.clicks.examples import random_model, statistics_of
+
+BY_EM = {"DCM": dcm.DCM_EM, "SDBN": dbn.SDBN_EM, "DBN": dbn.DBN_EM, "CCM": ccm.CCM_EM}
 
 
-def test_gradients_agree_with_differences_of_the_likelihood():
+@pytest.mark.parametrize("name", BY_EM)
+def test_information_is_minus_the_second_derivative_of_the_likelihood(name, monkeypatch):
     rng = np.random.default_rng(2)
-    K = 4
-    patterns = all_patterns(K) > 0
-    P = len(patterns)
-    w, stay = rng.uniform(0.1, 0.9, (P, K)), rng.uniform(0.1, 0.9, (P, K))
-    skip, length = np.full(P, 0.8), np.full(P, K)
-    last = np.where(patterns, np.arange(K), -1).max(axis=1)
+    truth = random_model(name, rng, L=5, K=4, low=0.2, high=0.8)
+    data = patterns_of(statistics_of([truth], 60, rng, spread=3.0))
+    em = BY_EM[name]
+    at = random_model(name, rng, L=data.I, K=4, low=0.2, high=0.8)  # not at the maximum
+    fields = [p.field for p in MODELS[name].PARAMETERS]
+    flat = np.concatenate([np.ravel(getattr(at, f)) for f in fields])
+    sizes = np.cumsum([np.size(getattr(at, f)) for f in fields])[:-1]
 
-    def likelihood(w, stay, skip):
-        out = np.empty(P)
-        for p in range(P):
-            one = Patterns(
-                ["q"], np.zeros(1, int), np.arange(K)[None], patterns[p : p + 1], np.array([K]),  # type: ignore[list-item]
-                np.ones(1), np.arange(K), np.array([0, K]),
-            )  # fmt: skip
-            t = tally(one, np.zeros(1, int), np.ones(1, bool), w[p], stay[p], np.ones((1, K)),
-                      skip[p : p + 1])  # fmt: skip
-            out[p] = t.log_likelihood[0]
-        return out
+    def likelihood(z):
+        parts = dict(zip(fields, np.split(expit(z), sizes), strict=True))
+        values = {f: x if np.ndim(getattr(at, f)) else float(x[0]) for f, x in parts.items()}
+        model = MODELS[name](items=at.items, K=4, **values)
+        return data.count @ model.log_likelihood(data.items, data.clicks)
 
-    dw, dstay, dskip = np.empty((P, K)), np.empty((P, K)), np.empty(P)
-    gradient_rows(w, stay, skip, patterns, length, last, dw, dstay, dskip)
-    h = 1e-6
-    assert dskip == pytest.approx(
-        (likelihood(w, stay, skip + h) - likelihood(w, stay, skip - h)) / (2 * h), abs=1e-6
+    z, h = logit(flat), 1e-3
+    N = len(z)
+    unit = h * np.eye(N)
+    expected = np.array(
+        [
+            [
+                likelihood(z + unit[i] - unit[j]) + likelihood(z - unit[i] + unit[j])
+                - likelihood(z + unit[i] + unit[j]) - likelihood(z - unit[i] - unit[j])
+                for j in range(N)
+            ]
+            for i in range(N)
+        ]
+    ) / (4 * h * h)  # fmt: skip
+
+    found = {}
+
+    def keep(data, q, local, rows, information, item, S):
+        found["J"] = np.zeros((N, N))
+        local.add_to(found["J"], rows)
+        return chain_information._Part(q, np.ones(N - S), np.zeros((N - S, S)), np.eye(S))
+
+    monkeypatch.setattr(chain_information, "_block", keep)
+    item = {f: np.asarray(getattr(at, f)) for f in em.items}
+    shared = {f: np.asarray(getattr(at, f))[None] for f in fields if f not in em.items}
+    strength = {f: np.zeros_like(x) for f, x in (item | shared).items()}
+    chain_information.variances(
+        data, np.zeros(1, int), em.formulas, em.slopes, item, shared, strength
     )
-    for k in range(K):
-        step = h * (np.arange(K) == k)
-        up, down = likelihood(w + step, stay, skip), likelihood(w - step, stay, skip)
-        assert dw[:, k] == pytest.approx((up - down) / (2 * h), abs=1e-6)
-        up, down = likelihood(w, stay + step, skip), likelihood(w, stay - step, skip)
-        assert dstay[:, k] == pytest.approx((up - down) / (2 * h), abs=1e-6)
+    assert found["J"] == pytest.approx(expected, abs=2e-3)

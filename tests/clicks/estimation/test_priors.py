@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
+from logeval.clicks.estimation.beta_binomial import digamma, fit_beta, trigamma
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.priors import fit_beta
+from logeval.clicks.estimation.priors import evidence
 from logeval.clicks.models.registry import MODELS
 from tests.clicks.examples import random_model, statistics_of
 
@@ -38,3 +40,51 @@ def test_without_a_prior_an_unseen_item_has_the_mean_of_the_fitted_ones(data):
             span = slice(data.offsets[q], data.offsets[q + 1])
             mean = np.average(estimate.value[span], weights=estimate.observations[span])
             assert fit.priors[field].mean[q] == pytest.approx(mean, abs=2e-3)
+
+
+def test_polygamma_functions_are_those_of_scipy():
+    x = np.geomspace(1e-4, 1e5, 200)
+    assert [digamma(y) for y in x] == pytest.approx(special.digamma(x), rel=1e-10, abs=1e-10)
+    assert [trigamma(y) for y in x] == pytest.approx(special.polygamma(1, x), rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["RCTR", "PBM", "DCM", "DBN", "UBM", "CCM"])
+def test_partial_lies_between_the_query_alone_and_all_queries(name):
+    """Queries that are alike are pooled almost wholly; in any case values move towards the mean."""
+    rng = np.random.default_rng(21)
+    one = random_model(name, rng, L=8, K=4, low=0.3, high=0.7)
+    shared = [p.field for p in one.PARAMETERS if p.kind != "item"]
+    data = patterns_of(statistics_of([one] * 12, 150, rng, spread=3.0))  # twelve equal queries
+    spreads = {}
+    for scope in ("per-query", "partial"):
+        fit = MODELS[name].fit(data, Options(MODELS[name].methods[0], scope))
+        values = np.concatenate([fit.estimates[f].value.reshape(12, -1) for f in shared], axis=1)
+        spreads[scope] = values.std(axis=0)
+    free = spreads["per-query"] > 0.02  # of the rest nothing was seen, or it is fixed
+    free[0] &= name != "UBM"  # e(1, 0) sets the scale: clicks say nothing of it
+    assert free.any()
+    assert (spreads["partial"][free] < 0.7 * spreads["per-query"][free]).all()
+
+
+def test_queries_that_differ_are_left_apart():
+    rng = np.random.default_rng(22)
+    truths = [random_model("DCM", rng, L=8, K=4, low=0.1, high=0.9) for _ in range(12)]
+    data = patterns_of(statistics_of(truths, 2000, rng, spread=3.0))
+    alone, partial = (
+        MODELS["DCM"].fit(data, Options("em", scope)).estimates["v"].value[:, 0]
+        for scope in ("per-query", "partial")
+    )
+    assert np.abs(alone - partial).max() < 0.03
+    assert partial.std() > 0.15
+
+
+def test_evidence_gives_the_counts_back():
+    """Of a proportion, whose information is that of its counts."""
+    num, den, a, b = np.array([3.0, 40.0]), np.array([10.0, 50.0]), 2.0, 5.0
+    x = (num + a) / (den + a + b)
+    variance = 1.0 / ((den + a + b) * x * (1 - x))
+    found = evidence(x, variance, (np.full(2, a), np.full(2, b)))
+    assert found[0] == pytest.approx(num)
+    assert found[1] == pytest.approx(den)
+    known = evidence(x, np.zeros(2), (np.full(2, a), np.full(2, b)))
+    assert not known[1].any()  # fixed: nothing is said of it

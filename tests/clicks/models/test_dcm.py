@@ -17,7 +17,7 @@ RAW = {"last_termination": "raw"}
 
 @pytest.mark.parametrize("scope", ["per-query", "pooled"])
 def test_exact_dcm_em_has_at_least_the_likelihood_of_counting(data, scope):
-    counted = log_likelihood("DCM", data, Options("mle", scope, "none"))
+    counted = log_likelihood("DCM", data, Options("guo", scope, "none"))
     exact = log_likelihood("DCM", data, Options("em", scope, "none"))
     assert exact > counted + 10
 
@@ -27,7 +27,7 @@ def test_counting_takes_the_last_click_for_satisfaction_and_is_biased():
     rng = np.random.default_rng(3)
     model = random_model("DCM", rng, L=20, K=6, low=0.2, high=0.4)
     data = patterns_of(statistics_of([model], 5000, rng))
-    by_counting = MODELS["DCM"].fit(data, Options("mle")).estimates["v"]
+    by_counting = MODELS["DCM"].fit(data, Options("guo")).estimates["v"]
     by_em = MODELS["DCM"].fit(data, Options("em")).estimates["v"]
     assert (by_counting.low[0, :-1] > model.v[:-1]).all()
     errors = [np.abs(v.value[0, :-1] - model.v[:-1]) for v in (by_em, by_counting)]
@@ -35,16 +35,16 @@ def test_counting_takes_the_last_click_for_satisfaction_and_is_biased():
 
 
 def test_the_last_termination_is_the_previous_one_and_raw_is_kept(data):
-    fit = MODELS["DCM"].fit(data, Options("mle"))
+    fit = MODELS["DCM"].fit(data, Options("guo"))
     v = fit.estimates["v"]
     assert v.value[:, -1] == pytest.approx(v.value[:, -2])
-    raw = MODELS["DCM"].fit(data, Options("mle", chosen=RAW)).estimates["v"].value
+    raw = MODELS["DCM"].fit(data, Options("guo", chosen=RAW)).estimates["v"].value
     assert v.raw[:, -1] == pytest.approx(raw[:, -1])
     assert raw[:, -1].min() > 0.9
     assert any("v_K is not identified" in note for note in fit.notes)
 
 
-@pytest.mark.parametrize("method", ["mle", "em"])
+@pytest.mark.parametrize("method", ["guo", "em"])
 @pytest.mark.parametrize("lengths", [(3, 10), (10, 11)])
 def test_the_end_of_a_shorter_list_says_nothing_of_termination(method, lengths):
     rng = np.random.default_rng(12)
@@ -59,7 +59,7 @@ def test_the_end_of_a_shorter_list_says_nothing_of_termination(method, lengths):
     estimate = fit.estimates["v"]
     value = estimate.value[0]
     assert value[2] < 0.6
-    assert value.max() < (0.9 if method == "mle" else 0.6)
+    assert value.max() < (0.9 if method == "guo" else 0.6)
     assert value[-1] == value[-2]
     plain = MODELS["DCM"].fit(data, Options(method, chosen=RAW)).estimates["v"].value
     replaced = np.isfinite(estimate.raw[0])

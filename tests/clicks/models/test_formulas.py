@@ -38,22 +38,21 @@ def test_lists_are_left_as_the_users_of_the_query_leave_them(name):
 
 
 @pytest.mark.parametrize("name", BY_EM)
-def test_gradients_are_pulled_back_through_the_formulas(name):
-    """``pull`` against differences of a function of (w, stay, skip) with random slopes."""
+def test_slopes_are_those_of_the_formulas(name):
+    """``Slopes`` against differences of ``stay`` and ``skip`` in every parameter."""
     rng = np.random.default_rng(2)
     em, x = BY_EM[name], at_positions(name, rng)
-    dw, dstay, dskip = rng.normal(size=(P, K)), rng.normal(size=(P, K)), rng.normal(size=P)
+    slopes, h = em.slopes.stay(x), 1e-6
 
-    def value(x: dict[str, np.ndarray]) -> np.ndarray:
-        skip = np.broadcast_to(em.formulas.skip(x), (P, 1))[:, 0]
-        return (dw * x["w"] + dstay * em.formulas.stay(x)).sum(axis=1) + dskip * skip
+    def moved(function, field):
+        up, down = (function({**x, field: x[field] + step}) for step in (h, -h))
+        return (np.broadcast_to(up, (P, K)) - np.broadcast_to(down, (P, K))) / (2 * h)
 
-    pulled = em.pull(x, dw, dstay, dskip)
-    assert pulled.keys() == x.keys()
-    h = 1e-6
-    for field, values in x.items():
-        for k in range(values.shape[1]):
-            step = h * (np.arange(values.shape[1]) == k)
-            up, down = value({**x, field: values + step}), value({**x, field: values - step})
-            found = pulled[field] if pulled[field].ndim == 1 else pulled[field][:, k]
-            assert found == pytest.approx((up - down) / (2 * h), abs=1e-7)
+    for field in x:
+        slope = np.broadcast_to(slopes.get(field, 0.0), (P, K))
+        assert slope == pytest.approx(moved(em.formulas.stay, field), abs=1e-7)
+        assert moved(em.formulas.skip, field) == pytest.approx(float(field == em.slopes.skip))
+        for other in slopes:
+            mixed = moved(lambda y, other=other: em.slopes.stay(y)[other], field)
+            expected = em.slopes.mixed.get((field, other), em.slopes.mixed.get((other, field), 0.0))
+            assert mixed == pytest.approx(expected, abs=1e-7)

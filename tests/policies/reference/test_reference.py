@@ -9,11 +9,17 @@ from logeval.errors import LogevalError
 from logeval.evaluation import evaluate
 from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import POLICIES, parse_policies
+from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.problems import RankingProblem
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import make, setting_of
 from tests.stand_in import large_dcm
+
+
+def needs(name):
+    return getattr(parse_policies([name])[0].cls, "NEEDS", ())
+
 
 VARIANTS = {
     "CascadeKL-UCB": ["order=ascending", "init=rounds"],
@@ -22,13 +28,24 @@ VARIANTS = {
     "RankedKL-UCB": ["collision=random", "init=rounds", "collision=random,init=rounds"],
     "RankedUCB1": ["collision=random"],
     "RankedExp3": ["collision=random", "gamma=0.9", "gamma=1"],
+    "TopRank": ["order=ascending"],
+    "UniRank": ["optimism=loglog"],
+    "CTS": ["feedback=last"],
+    "PB-MHB": ["prior=half,c=1"],
+    "PBM-UCB": ["kappa=estimated", "eps=0.5"],
+    "PBM-PIE": ["kappa=estimated,lag=7"],
+    "PBM-TS": ["kappa=estimated,lag=50"],
+    "BC-MPTS": ["kappa=estimated,lag=50"],
+    "BubbleRank": ["items=base"],
 }
+
 IN_DISTRIBUTION = ["TS"]  # their kernels draw other random numbers
 ALL = [
     *(name for name in POLICIES if name not in IN_DISTRIBUTION),
     *(f"{name}({inside})" for name, found in VARIANTS.items() for inside in found),
 ]
 LISTS = [name for name in ALL if parse_policies([name])[0].track in ("ranking", None)]
+PBM_ONLY = [name for name in LISTS if {"examination", "base_list"} & set(needs(name))]
 PAIRS = [name for name in ALL if parse_policies([name])[0].track in ("rank1", None)]
 
 
@@ -58,7 +75,10 @@ ODD_LISTS = {
     "a few thousand steps": ([dcm([0.5, 0.4, 0.4, 0.1, 0.1, 0.05])], 2000),
 }
 LIST_CASES = [
-    (name, odd) for name in LISTS for odd in ODD_LISTS if name in POLICIES or "few" not in odd
+    (name, odd)
+    for name in LISTS
+    for odd in ODD_LISTS
+    if name not in PBM_ONLY and (name in POLICIES or "few" not in odd)
 ]  # the long one without variants
 
 
@@ -114,6 +134,37 @@ def test_lists(name, odd):
     problems, horizon = ODD_LISTS[odd]
     if "2>3>1" in name and problems[0].K != 3:
         name = "dcmKL-UCB(init=rounds)"
+    replicas = [(q, 0) for q in range(len(problems))]
+    compare(name, RankingEnvironment(problems, replicas, seed=5), horizon)
+
+
+ODD_PBM = {
+    "different L in one batch": (
+        [
+            "PBM(w=0.9/0.2/0.6,e=0.2/1/0.6,base=3>1>2)",
+            "PBM(w=0.3/0.3/0.3/0.3/0.3,e=1/1/1,base=4>1>5)",  # ties
+            "PBM(w=0/1/1/0,e=1/0.5/0.25,base=1>2>3)",
+            "PBM(w=0.9/0.1/0.5/0.1/0.6/0.1/0.8/0.3/0.2/0.7/0.1/0.4,e=0.9/0.5/0.3,base=2>1>3)",
+        ],
+        250,
+    ),
+    "L = 1": (["PBM(w=0.4,e=0.5,base=1)", "PBM(w=1,e=1,base=1)"], 40),
+    "horizon below L": (["PBM(w=0.4/0.5/0.6,e=0.5/1,base=3>2)"], 2),
+    "a few thousand steps": (["PBM(w=0.7/0.5/0.3/0.2,e=1/0.5/0.3/0.1,base=4>2>3>1)"], 1500),
+}
+
+
+@pytest.mark.parametrize("name", PBM_ONLY)
+@pytest.mark.parametrize("odd", ODD_PBM)
+def test_lists_of_a_pbm(name, odd):
+    texts, horizon = ODD_PBM[odd]
+    problems = [parse_pbm(text) for text in texts]
+    if name == "BubbleRank" and any(p.L > p.K for p in problems):
+        problems = problems[:1]
+        if problems[0].L > problems[0].K:
+            return
+    if name == "PBM-TS" and horizon > 1000:
+        horizon = 300
     replicas = [(q, 0) for q in range(len(problems))]
     compare(name, RankingEnvironment(problems, replicas, seed=5), horizon)
 

@@ -1,0 +1,87 @@
+"""List-steps per second of the modern list policies, and as a ratio to their references.
+
+Both meet the same users of a PBM whose attraction falls from 0.5 to 0.05 and whose examination
+falls from 1 to 0.2, environment included. Processor time is measured, so that other programs on
+the machine matter little. ``python -m benchmarks.modern`` prints the table.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from logeval import seeds
+from logeval.policies.reference import REFERENCES, one_by_one
+from logeval.policies.registry import parse_policies
+from logeval.policies.setting import Setting
+from logeval.tracks.explicit import parse_pbm
+from logeval.tracks.ranking import RankingEnvironment
+
+SIZES = ((10, 5), (100, 10), (871, 10))
+HORIZON, REPLICAS, SECONDS = 10_000, 20, 2.0
+POLICIES = (
+    "TopRank", "UniRank", "UniRank(optimism=loglog)", "CTS", "TS-Cascade", "PBM-UCB",
+    "PBM-UCB(kappa=estimated)", "PBM-PIE", "PBM-TS", "BC-MPTS", "PB-MHB", "GRAB", "S-GRAB",
+    "KL-CombUCB1", "BubbleRank(items=base)", "BatchRank",
+)  # fmt: skip
+
+
+def rows() -> list[dict]:
+    """One row per policy and size."""
+    return [row(name, L, K) for L, K in SIZES for name in POLICIES]
+
+
+def row(name: str, L: int, K: int) -> dict:
+    steps(name, L, K, 2, False, 5, SECONDS)  # compile
+    replicas = REPLICAS if L < 500 else 4
+    ours = steps(name, L, K, replicas, False, HORIZON, 2 * SECONDS)
+    reference = steps(name, L, K, 1, True, 300, SECONDS)
+    return {
+        "policy": name,
+        "L": L,
+        "K": K,
+        "list-steps/s": round(ours),
+        "to reference": round(ours / reference),
+    }
+
+
+def steps(
+    name: str, L: int, K: int, replicas: int, reference: bool, most: int, seconds: float
+) -> float:
+    """List-steps per second of processor time, over at most so many steps or seconds."""
+    w = "/".join(f"{p:.6g}" for p in np.linspace(0.5, 0.05, L))
+    e = "/".join(f"{p:.6g}" for p in np.linspace(1.0, 0.2, K))
+    base = ">".join(str(i) for i in range(1, K + 1))
+    users = RankingEnvironment(
+        [parse_pbm(f"PBM(w={w},e={e},base={base})")], [(0, r) for r in range(replicas)], seed=0
+    )
+    spec = parse_policies([name])[0]
+    generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
+    told = Setting.of(users, HORIZON, generators).tell(spec.cls, name)
+    plain = REFERENCES[name.partition("(")[0]]
+    policy = (
+        one_by_one(told, plain, **spec.parameters)
+        if reference
+        else spec.cls(told, **spec.parameters)
+    )
+    start, t = time.process_time(), 0
+    while t < most and (t % 16 or time.process_time() < start + seconds):
+        t += 1
+        A = policy.recommend(t)
+        clicks = users.step(A)
+        users.regret(A)
+        policy.update(t, A, clicks)
+    return t * replicas / (time.process_time() - start)
+
+
+def main(sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
+    for L, K in sizes:
+        for name in POLICIES:
+            found = row(name, L, K)
+            print("  ".join(f"{value:>12}" for value in found.values()), flush=True)
+
+
+if __name__ == "__main__":
+    main(tuple(SIZES[int(i)] for i in sys.argv[1:]) or SIZES)

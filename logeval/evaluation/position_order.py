@@ -1,0 +1,49 @@
+"""Which policies assume an order of the positions that the simulator does not have.
+
+TopRank, UniRank, BatchRank, BubbleRank and the cascade family put the k-th best item at position k,
+or at the k-th position of their ``order``. Fitted examination (PBM) and termination (DCM) need
+not fall with the rank; where they do not, such a list is not the best one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from logeval.arrays import Floats
+from logeval.clicks.models.chain import Chain
+from logeval.policies.ranking.cascade import positions
+from logeval.policies.registry import PolicySpec
+from logeval.tracks.problems import RankingProblem, examination
+
+
+def weights(problem: RankingProblem) -> Floats | None:
+    """By how much each position counts for the best list: e(k) of a PBM, v(k) of a chain."""
+    if isinstance(problem.users, Chain):
+        return np.asarray(problem.users.sat_position[: problem.K], dtype=float)
+    return examination(problem.users, problem.K)
+
+
+def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list[str]:
+    """One note per simulator whose positions are in another order than policies assume."""
+    lists = [p for p in problems if isinstance(p, RankingProblem)]
+    assuming = [s for s in specs if "order" in getattr(s.cls, "PARAMETERS", {})]
+    notes = []
+    for simulator in dict.fromkeys(p.simulator for p in lists):
+        known = [
+            (p, w) for p in lists if p.simulator == simulator and (w := weights(p)) is not None
+        ]
+        wrong: dict[str, int] = {}
+        for spec in assuming:
+            for problem, w in known:
+                order = positions(spec.parameters.get("order", "descending"), problem.K)
+                wrong[spec.name] = wrong.get(spec.name, 0) + bool((np.diff(w[order]) > 1e-12).any())
+        if any(wrong.values()):
+            names = ", ".join(name for name, count in wrong.items() if count)
+            notes.append(
+                f"{simulator}: in {max(wrong.values())} of {len(known)} queries the positions do "
+                f"not count in the order that {names} assume, so their regret has a linear part; "
+                "order=2>1>3 tells them another one"
+            )
+    return notes

@@ -1,0 +1,151 @@
+# mypy: allow-untyped-defs
+"""PB-MHB: Thompson sampling in the position-based model with theta and kappa both unknown.
+
+One particle (theta, kappa), kappa = 1 at the best position, is kept and moved by one sweep of the
+Metropolis-Hastings algorithm per round: for each theta_i, then each other kappa_l, propose y from a
+normal around the present value x, sd = c / sqrt(t), truncated to [0, 1], and accept it with
+
+    min(1, posterior(y) / posterior(x) * Z(x) / Z(y)),    Z(x) = P(N(x, sd^2) in [0, 1]).
+
+The posterior is prod_il (theta_i kappa_l)^S_il (1 - theta_i kappa_l)^(N_il - S_il), a flat prior;
+``prior=half`` adds 1/2 to both exponents of every cell, as the authors' program does. The largest
+theta goes to the largest kappa. The start is uniform.
+
+Gauthier, Gaudel, Fromont: Position-based multiple-play bandits with Thompson sampling (IDA 2021).
+A sweep is 2 L K logarithms of ratios.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from logeval.arrays import Floats, Ints
+from logeval.errors import LogevalError
+from logeval.policies import normal
+from logeval.policies.ranking.grab import cells_of, count, no_cells
+from logeval.policies.ranking.places import insert_best, places, read, show
+from logeval.policies.setting import Setting
+from logeval.uniforms import Uniforms
+
+EDGE = 1e-12  # values stay this far from 0 and 1
+
+
+class Particle(NamedTuple):
+    """theta and kappa, of all replicas or of one."""
+
+    theta: Floats  # (L,)
+    kappa: Floats  # (K,) by place; the first is 1
+
+
+@njit(cache=True, nogil=True)
+def propose(x, sd, u):
+    """From N(x, sd^2) truncated to [0, 1], and log of Z(x) / Z(y)."""
+    low, high = normal.cdf(-x / sd), normal.cdf((1.0 - x) / sd)
+    y = x + sd * normal.quantile(low + u * (high - low))
+    y = min(max(y, EDGE), 1.0 - EDGE)
+    Z = normal.cdf((1.0 - y) / sd) - normal.cdf(-y / sd)
+    return y, math.log((high - low) / Z)
+
+
+@njit(cache=True, nogil=True)
+def move(x, sd, u, other, S, T, extra):
+    """One step of Metropolis-Hastings for a value x that multiplies each of ``other``.
+
+    S clicks in T views belong to the products; ``extra`` is what the prior adds to both.
+    """
+    y, log_ratio = propose(x, sd, u[0])
+    clicks = 0.0
+    for k in range(other.shape[0]):
+        clicks += S[k] + extra
+        missed = T[k] - S[k] + extra
+        if missed > 0.0:
+            log_ratio += missed * math.log((1.0 - y * other[k]) / (1.0 - x * other[k]))
+    if clicks > 0.0:
+        log_ratio += clicks * math.log(y / x)
+    return y if math.log(max(u[1], 1e-300)) < log_ratio else x
+
+
+@njit(cache=True, nogil=True)
+def sweep(sd, u, extra, cells, p):
+    """Move every theta and then every kappa but the first."""
+    L, K = cells.S.shape
+    for i in range(L):
+        v = u[2 * (K - 1) + 2 * i :]
+        p.theta[i] = move(p.theta[i], sd, v, p.kappa, cells.S[i], cells.T[i], extra)
+    for k in range(1, K):
+        v = u[2 * (k - 1) :]
+        p.kappa[k] = move(p.kappa[k], sd, v, p.theta, cells.S[:, k], cells.T[:, k], extra)
+
+
+@njit(cache=True, nogil=True)
+def recommend_one(sd, u, extra, cells, p, largest, value, held):
+    """A sweep, and the largest theta onto the largest kappa."""
+    sweep(sd, u, extra, cells, p)
+    size = 0
+    for i in range(p.theta.shape[0]):
+        size = insert_best(largest, value, size, i, p.theta[i])
+    by_kappa = np.argsort(-p.kappa, kind="mergesort")
+    for k in range(held.shape[0]):
+        held[by_kappa[k]] = largest[k]
+
+
+@njit(cache=True, nogil=True)
+def recommend_all(sd, u, extra, labels, cells, p, largest, value, held, A):
+    """``recommend_one`` for each replica."""
+    for r in range(A.shape[0]):
+        L = labels.L[r]
+        mine = cells_of(r, L, cells), Particle(p.theta[r, :L], p.kappa[r])
+        recommend_one(sd, u[r], extra, *mine, largest, value, held)
+        show(held, labels.item[r], labels.order, A[r])
+
+
+@njit(cache=True, nogil=True)
+def update_all(A, clicks, labels, cells, held, c):
+    """Count the lists."""
+    for r in range(A.shape[0]):
+        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
+        count(held, c, cells_of(r, labels.L[r], cells))
+
+
+class PBMHB:
+    """PB-MHB; ``first`` is the position (from 1) that is examined most."""
+
+    PARAMETERS: ClassVar = {"c": float, "prior": ("flat", "half"), "first": int}
+
+    def __init__(
+        self, setting: Setting, *, c: float = 1000.0, prior: str = "flat", first: int = 1
+    ) -> None:
+        R, K, L = setting.R, setting.K, int(max(setting.L))
+        if c <= 0.0:
+            raise LogevalError(f"PB-MHB: c={c} must be above 0")
+        if not 1 <= first <= K:
+            raise LogevalError(f"PB-MHB: first={first} must be a position from 1 to {K}")
+        others = [str(k) for k in range(1, K + 1) if k != first]
+        self._labels = places(setting, ">".join([str(first), *others]))
+        self._cells = no_cells(R, L, K)
+        self._scale, self._extra = c, 0.5 if prior == "half" else 0.0
+        theta, kappa = np.full((R, L), 0.5), np.ones((R, K))
+        for r, generator in enumerate(setting.generators):
+            theta[r, : setting.L[r]] = generator.random(setting.L[r])
+            kappa[r, 1:] = generator.random(K - 1)
+        self._particle = Particle(theta, kappa)
+        self._uniforms = Uniforms(setting.generators, 2 * (setting.L + K - 1))
+        self._largest, self._value = np.empty(K, dtype=np.int64), np.empty(K)
+        self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
+        self._A = np.empty((R, K), dtype=np.int64)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K) of step t."""
+        recommend_all(
+            self._scale / math.sqrt(t), self._uniforms.at(t), self._extra, self._labels,
+            self._cells, self._particle, self._largest, self._value, self._held, self._A,
+        )  # fmt: skip
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Learn from the clicks on the lists A."""
+        update_all(A, clicks, self._labels, self._cells, self._held, self._c)

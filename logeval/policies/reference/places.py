@@ -1,0 +1,34 @@
+# mypy: allow-untyped-defs
+"""A reference that fills a list place by place and breaks ties at random.
+
+It works with labels, a random renumbering of the items, and with places, the best item at place 0.
+``choose`` and ``learn`` are the pseudocode; here labels become items, and places positions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from logeval.policies.ranking.cascade import positions
+
+
+class Places:
+    """One replica; ``u`` are the uniforms of a step."""
+
+    def __init__(self, replica, order="descending"):
+        self.K, self.L, self.n = replica.K, replica.L, replica.n
+        self.items = np.arange(self.L)  # the environment has labelled them at random
+        self.labels = np.argsort(self.items)
+        self.positions = positions(order, self.K)
+        self.uniforms = None
+
+    def recommend(self, t):
+        """The list of step t."""
+        A = np.empty(self.K, dtype=np.int64)
+        u = None if self.uniforms is None else self.uniforms.at(t)[0]
+        A[self.positions] = self.items[self.choose(t, u)]
+        return A
+
+    def update(self, t, A, clicks):
+        """The clicks on A."""
+        self.learn(t, self.labels[A[self.positions]], np.asarray(clicks)[self.positions])

@@ -1,0 +1,50 @@
+"""Which conclusion survives the choice of the click model: ranks of policies by simulator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from logeval.reports.style import look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from logeval.evaluation.sensitivity import Sensitivity
+
+
+def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
+    """A line per policy through its rank in every simulator; crossings are what does not survive.
+
+    The title has the smallest of Kendall's taus between two simulators.
+    """
+    import matplotlib.pyplot as plt
+
+    regret = found.regret
+    if ax is None:
+        size = (1.6 + 1.1 * regret.shape[1], 1.0 + 0.28 * len(regret))
+        ax = plt.subplots(figsize=size, layout="constrained")[1]
+    ranks = regret.rank(axis=0, method="first")
+    x = np.arange(regret.shape[1])
+    for policy in regret.index:
+        ax.plot(x, ranks.loc[policy], markersize=5, **look(policy))
+    last = ranks[regret.columns[-1]]
+    for policy in regret.index:
+        ax.annotate(
+            policy, (x[-1], last[policy]), xytext=(8, 0), textcoords="offset points",
+            va="center", fontsize="small", annotation_clip=False,
+        )  # fmt: skip
+    ax.set_xticks(x, list(regret.columns))
+    ax.set_yticks(np.arange(1, len(regret) + 1))
+    ax.set(ylabel="rank by regret", xlim=(-0.2, x[-1] + 0.2))
+    ax.invert_yaxis()
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    least = found.tau.sort_values("tau", kind="stable").iloc[0]
+    ax.set_title(
+        f"least agreement: {least['a']} and {least['b']}, tau {least['tau']:.2f} "
+        f"[{least['low']:.2f}, {least['high']:.2f}]",
+        fontsize="medium",
+    )
+    return ax

@@ -1,0 +1,49 @@
+"""Policies that assume another order of the positions than the simulator has, and refusals."""
+
+import pytest
+
+from logeval.errors import LogevalError
+from logeval.evaluation import evaluate
+from logeval.evaluation.position_order import order_notes
+from logeval.policies.registry import parse_policies
+from logeval.tracks.registry import synthetic_problem
+
+FALLING = "PBM(w=0.5/0.4/0.3,e=1/0.6)"
+RISING = "PBM(w=0.5/0.4/0.3,e=0.6/1)"
+
+
+def notes(policies, *problems):
+    return order_notes(parse_policies(policies), [synthetic_problem(p) for p in problems])
+
+
+def test_only_policies_that_assume_the_wrong_order_are_named():
+    (note,) = notes(["TopRank", "PBM-UCB", "GRAB", "UniRank(order=2>1)", "CTS"], RISING)
+    assert note.startswith(RISING)
+    assert "in 1 of 1 queries" in note
+    assert "that TopRank, CTS assume" in note
+
+
+def test_no_note_where_the_order_is_right():
+    assert notes(["TopRank", "UniRank"], FALLING, "CM(w=0.5/0.4,K=2)") == []
+    assert notes(["UniRank(order=2>1)"], RISING) == []
+    assert "UniRank(order=2>1)" in notes(["UniRank(order=2>1)"], FALLING)[0]
+
+
+def test_the_termination_of_a_dcm_has_an_order_too():
+    assert "TopRank" in notes(["TopRank"], "DCM(w=0.5/0.4,v=0.2/0.7)")[0]
+
+
+def test_the_notes_are_kept_with_the_runs(tmp_path):
+    found = evaluate(
+        problem=RISING, policies=["TopRank"], horizon=5, runs=1, out=tmp_path / "runs", quiet=True
+    )
+    assert "TopRank" in found.notes[0]
+
+
+def test_a_policy_that_cannot_be_served_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(LogevalError, match=r"PBM-UCB.*kappa=estimated"):
+        evaluate(
+            problem="CM(w=0.5/0.4,K=2)", policies=["Random", "PBM-UCB"], horizon=5, runs=1,
+            out=tmp_path / "runs", quiet=True,
+        )  # fmt: skip
+    assert not (tmp_path / "runs").exists()
