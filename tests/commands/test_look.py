@@ -105,7 +105,7 @@ def test_the_shell_completes_names_of_policies():
     code = "from logeval.cli import main; main()"
     words = {
         "_LOGEVAL_COMPLETE": "complete_bash",
-        "COMP_WORDS": "logeval evaluate --policy dcmk",
+        "COMP_WORDS": "logeval evaluate --policy dcmK",
         "COMP_CWORD": "3",
     }
     done = subprocess.run(

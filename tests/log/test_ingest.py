@@ -79,7 +79,7 @@ def test_a_failed_overwrite_leaves_the_old_table(tmp_path):
         ({"sources": ["-", "-"]}, "only once"),
         ({"sources": RELPRED, "workers": 9}, "choose 1 to 8"),
         ({"sources": RELPRED, "format": "yandex-relprd"}, "did you mean yandex-relpred"),
-        ({"sources": __file__}, "is not recognised .* --format"),
+        ({"sources": __file__}, "is not recognised .* name the format"),
     ],
 )
 def test_wrong_arguments_are_named(tmp_path, arguments, message):
