@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import upper
 from logeval.policies.lazy_topk import BLOCK, MEMO, remembered_upper, starts_of
 
@@ -36,7 +36,7 @@ class KeyedArms(NamedTuple):
     state: Floats  # of each bandit UNTIL, AHEAD, SOLVED
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def keyed_arms_of(i, starts, arms):
     """The arms of bandit i."""
     a, z = starts.arm[i], starts.arm[i + 1]
@@ -44,7 +44,7 @@ def keyed_arms_of(i, starts, arms):
     return KeyedArms(arms.S[a:z], arms.T[a:z], arms.key[a:z], blocks, arms.state[i])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def summarise(block, arms):
     """The largest key of a block, the first arm with it, and the largest of other statistics."""
     S, T, key = arms.S, arms.T, arms.key
@@ -58,7 +58,7 @@ def summarise(block, arms):
     summary[LARGEST], summary[FIRST], summary[SECOND] = largest, first, second
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def set_keys(kind, b, arms, memo):
     """New keys, for budgets from b on."""
     L, state = arms.S.shape[0], arms.state
@@ -73,7 +73,7 @@ def set_keys(kind, b, arms, memo):
         summarise(block, arms)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def select_first(kind, b, arms, memo):
     """The arm with the largest bound at budget b; b never falls."""
     S, T, key, blocks, state = arms
@@ -103,7 +103,7 @@ def select_first(kind, b, arms, memo):
     return arm
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def select_first_eager(kind, b, arms):
     """The same arm, by evaluating every bound."""
     arm, largest = -1, -1.0
@@ -114,7 +114,7 @@ def select_first_eager(kind, b, arms):
     return arm
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def touch_first(kind, e, arms):
     """Arm e was observed: its key, and those of its block."""
     if arms.state[UNTIL] > 0.0:  # there are keys

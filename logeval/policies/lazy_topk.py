@@ -15,9 +15,8 @@ which breaks ties at random.
 
 Python hands the arrays to a kernel as ``plain`` tuples, and the kernel puts the names back on,
 ``Arms(*arms)``: looking up the type of a named tuple costs numba more than a microsecond a call, a
-tenth of a step, and that of a plain one nearly nothing. Functions that make or take the named
-tuples of one replica are inlined (``forceinline``): otherwise numba counts references to every
-array at every call, which made the list policies a third slower.
+tenth of a step, and that of a plain one nearly nothing. Views of one replica cost nothing where
+references are not counted (``logeval.kernels``).
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import budget_at, upper
 
 BLOCK = 64  # arms in a block
@@ -64,7 +63,7 @@ class Search(NamedTuple):
     memo: Floats  # bounds solved before: rows S, T, b, bound
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def arms_of(i, starts, arms):
     """The arms of bandit i."""
     a, z = starts.arm[i], starts.arm[i + 1]
@@ -72,7 +71,7 @@ def arms_of(i, starts, arms):
     return Arms(arms.S[a:z], arms.T[a:z], arms.wake[a:z], arms.block_wake[x:y])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def search_of(i, starts, search):
     """The search of bandit i."""
     a, z = starts.arm[i], starts.arm[i + 1]
@@ -83,7 +82,7 @@ def search_of(i, starts, search):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def remembered_upper(kind, S, T, b, memo):
     """``bounds.upper``, looked up in ``memo`` where it is there."""
     row = memo[(int(T) * 61 + int(S)) % MEMO]
@@ -92,7 +91,7 @@ def remembered_upper(kind, S, T, b, memo):
     return row[3]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def insert(held, index, size, e, U):
     """Insert arm e with bound U into the sorted list of ``size`` arms; drops the last if full."""
     j = min(size, held.shape[0] - 1)
@@ -102,7 +101,7 @@ def insert(held, index, size, e, U):
     held[j], index[j] = e, U
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def park(kind, e, U, bar, arms, search):
     """Put arm e, with bound U <= bar, to sleep until its bound is halfway to the bar."""
     level = 0.5 * (U + bar)
@@ -115,7 +114,7 @@ def park(kind, e, U, bar, arms, search):
     search.block_level[block] = max(search.block_level[block], level)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def touch(e, arms):
     """Arm e was observed: its parking is void."""
     if arms.wake[e] != HELD:
@@ -123,7 +122,7 @@ def touch(e, arms):
         arms.block_wake[e // BLOCK] = 0.0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def select_lazy(kind, b, arms, search):
     """Leave in ``held`` the arms with the largest bounds, from the largest down.
 
@@ -171,7 +170,7 @@ def select_lazy(kind, b, arms, search):
                 park(kind, e, U, bar, arms, search)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def select_eager(kind, b, arms, search):
     """The same list, by evaluating every arm."""
     held, index = search.held, search.U
@@ -185,7 +184,7 @@ def select_eager(kind, b, arms, search):
             size = min(size + 1, m)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def select(lazy, kind, b, arms, search):
     """Leave the list of one bandit in ``search.held``."""
     if lazy:

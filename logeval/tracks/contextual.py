@@ -23,7 +23,7 @@ from logeval.policies.setting import Policy
 from logeval.tracks.contextual_problems import ContextualProblem, parse_contextual
 from logeval.tracks.contextual_worlds import Users
 from logeval.tracks.fitted import FittedQuery
-from logeval.tracks.meters import Clicks, Meter, Regret
+from logeval.tracks.meters import Meter, Regret
 from logeval.tracks.track import Replicas, Reward, Track
 from logeval.uniforms import Uniforms
 
@@ -75,7 +75,9 @@ class ContextualEnvironment:
         (self.problem,) = self.problems
         self.query = np.zeros(len(replicas), dtype=np.int64)
         R, self.K = len(replicas), self.problem.K
-        self.world = self.problem.world([self._generator("contexts", r) for r in range(R)])
+        # all runs share the rows of X, so the random order of these depends on no run
+        rows = seeds.generator(seed, "labels", "contextual", self.problem.simulator)
+        self.world = self.problem.world([self._generator("contexts", r) for r in range(R)], rows)
         self.limits = np.full((R, self.K), self.world.widest)
         self.best = np.zeros((R, self.K), dtype=np.int64)
         self.best_reward = np.zeros(R)
@@ -216,7 +218,7 @@ def _needs_features(fitted: Sequence[FittedQuery], reward: str | None) -> list[C
 CONTEXTUAL = Track(
     name="contextual",
     rewards=(Reward("list", "the list", "regret", "optimal_reward", "-"),),
-    meters=(RegretInTurn, Clicks, CosineDistance),
+    meters=(RegretInTurn, CosineDistance),
     environment=ContextualEnvironment,
     problems=_needs_features,
     synthetic={"contextual": parse_contextual},

@@ -16,7 +16,17 @@ from logeval.features.contexts import ITEM
 from logeval.features.table import HALF, Features
 from logeval.names import format_call, parse_call
 from logeval.synthetic.tastes import read_tastes
-from logeval.tracks.contextual_worlds import Fixed, Fresh, Items, People, Query, Rngs, Users, World
+from logeval.tracks.contextual_worlds import (
+    Fixed,
+    Fresh,
+    Items,
+    People,
+    Query,
+    Rngs,
+    Users,
+    World,
+    relabelled,
+)
 from logeval.tracks.fitted import FittedQuery
 
 SYNTHETIC = "synthetic"
@@ -33,7 +43,7 @@ class ContextualProblem:
     simulator: str
     query: str
     K: int
-    world: Callable[[Rngs], World]
+    world: Callable[[Rngs, np.random.Generator], World]  # of each run, and for the rows of X
     identity: tuple[bytes, ...] = field(repr=False, default=())  # what the checksum is of
     track: str = "contextual"
     reward: str = "satisfaction"
@@ -61,8 +71,8 @@ class Synthetic:
     norm: float
     contexts: str
 
-    def __call__(self, rngs: Rngs) -> World:
-        """The rounds of so many runs."""
+    def __call__(self, rngs: Rngs, rows: np.random.Generator) -> World:
+        """The rounds of so many runs; contexts are random, and need no other order."""
         return WORLDS[self.contexts](self.L, self.K, self.d, self.norm, rngs)
 
 
@@ -74,11 +84,12 @@ class InTurn:
     people: People | None
     block: int
 
-    def __call__(self, rngs: Rngs) -> World:
+    def __call__(self, rngs: Rngs, rows: np.random.Generator) -> World:
         """The rounds of so many runs."""
+        queries = [relabelled(query, rows.permutation(len(query.w_bar))) for query in self.queries]
         if self.people is None:
-            return Items(self.queries, self.block, rngs)
-        return Users(self.queries, self.people, self.block, rngs)
+            return Items(queries, self.block, rngs)
+        return Users(queries, self.people, self.block, rngs)
 
 
 def synthetic_problem(

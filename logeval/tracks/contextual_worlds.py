@@ -9,20 +9,21 @@
   4.1).
 - ``Fresh``: the same with contexts and terminations drawn anew every round, as the paper has it.
 
-Each replica sees the items of a query in an order of its own.
+Items are stored by frequency, which no policy shall see: the rows of X, and with them the numbers
+of arms, are in a random order, and each replica sees the items of a query in its own order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numba import njit
 from scipy.special import expit, logit
 
-from logeval.arrays import Floats
+from logeval.arrays import Floats, Ints
 from logeval.features.contexts import ITEM, USER_TIMES_ITEM, dimension, item_contexts
 from logeval.features.factors import normalised
 from logeval.policies.contextual.rounds import Round, dot, sigmoid
@@ -39,6 +40,12 @@ class Query:
     v_bar: Floats  # (K,) termination
     vectors: Floats  # (L, D) of the items
     tastes: Floats  # (L, F) factors of the items; F = 0 without tastes
+
+
+def relabelled(query: Query, items: Ints) -> Query:
+    """The same query with its items in another order."""
+    w_bar, vectors, tastes = query.w_bar[items], query.vectors[items], query.tastes[items]
+    return replace(query, w_bar=w_bar, vectors=vectors, tastes=tastes)
 
 
 @dataclass(frozen=True)

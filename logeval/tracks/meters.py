@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
+from logeval.kernels import njit_views
 from logeval.policies.setting import Eliminating, Policy
 
 if TYPE_CHECKING:
     from logeval.tracks.track import Environment, Simulation
 
 TOLERANCE = 1e-9  # rewards closer than this are equal
-REGRET, REWARD, OPTIMAL_STEPS, LOWEST = range(4)  # totals of ``Regret``
+REGRET, REWARD, OPTIMAL_STEPS, LOWEST, CLICKS = range(5)  # totals of ``Regret``
 
 
 class Meter:
@@ -81,8 +81,8 @@ class Meters:
         return {name: x for meter in self._meters for name, x in meter.columns().items()}
 
 
-@njit(cache=True, nogil=True)
-def add_regret(best, reward, totals):
+@njit_views
+def add_step(best, reward, clicks, totals):
     """Add a step to the totals of each replica."""
     for r in range(best.shape[0]):
         regret = best[r] - reward[r]
@@ -90,35 +90,32 @@ def add_regret(best, reward, totals):
         totals[r, REWARD] += reward[r]
         totals[r, OPTIMAL_STEPS] += regret <= TOLERANCE
         totals[r, LOWEST] = min(totals[r, LOWEST], regret)
-
-
-@njit(cache=True, nogil=True)
-def add_clicks(clicks, totals):
-    """Add a step to the clicks of each replica."""
-    for r in range(clicks.shape[0]):
         for k in range(clicks.shape[1]):
-            totals[r] += clicks[r, k]
+            totals[r, CLICKS] += clicks[r, k]
 
 
 class Regret(Meter):
-    """Expected regret: the reward of the best action minus that of the one shown."""
+    """Expected regret, the reward of the best action minus that of the one shown; and clicks.
+
+    One meter, because a call of a kernel costs as much as what it counts.
+    """
 
     def __init__(self, environment: Simulation, policy: Policy, checkpoints: Sequence[int]) -> None:
         self._environment, self._best = environment, environment.best_reward
         self._checkpoints = np.array(checkpoints, dtype=np.int64)
         R = len(self._best)
-        self._totals, self._kept = np.zeros((R, 4)), np.empty((R, len(checkpoints), 4))
+        self._totals, self._kept = np.zeros((R, 5)), np.empty((R, len(checkpoints), 5))
 
     def add(self, t: int, A: Ints, clicks: Ints) -> None:
         """Step t."""
-        add_regret(self._best, self._environment.reward(A), self._totals)
+        add_step(self._best, self._environment.reward(A), clicks, self._totals)
 
     def record(self, i: int) -> None:
         """Checkpoint i."""
         self._kept[:, i] = self._totals
 
     def columns(self) -> dict[str, Floats | Ints]:
-        """Regret, reward, the optimal reward, and the steps without regret."""
+        """Regret, reward, the optimal reward, the steps without regret, and clicks."""
         better = np.flatnonzero(self._totals[:, LOWEST] < -TOLERANCE)
         if len(better):
             problem = self._environment.problems[self._environment.query[better[0]]]
@@ -131,6 +128,7 @@ class Regret(Meter):
             "reward": self._kept[:, :, REWARD],
             "optimal_reward": np.outer(self._best, self._checkpoints),
             "optimal_steps": self._kept[:, :, OPTIMAL_STEPS].astype(np.int64),
+            "clicks": self._kept[:, :, CLICKS].astype(np.int64),
         }
 
 
@@ -145,29 +143,6 @@ class PairRegret(Regret):
             "pair_regret": own["regret"],
             "pair_optimal_reward": own["optimal_reward"],
         }
-
-
-class Clicks(Meter):
-    """The clicks that users made."""
-
-    def __init__(
-        self, environment: Environment, policy: Policy, checkpoints: Sequence[int]
-    ) -> None:
-        R = len(environment.limits)
-        self._totals = np.zeros(R, dtype=np.int64)
-        self._kept = np.empty((R, len(checkpoints)), dtype=np.int64)
-
-    def add(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Step t."""
-        add_clicks(clicks, self._totals)
-
-    def record(self, i: int) -> None:
-        """Checkpoint i."""
-        self._kept[:, i] = self._totals
-
-    def columns(self) -> dict[str, Floats | Ints]:
-        """The number of clicks."""
-        return {"clicks": self._kept}
 
 
 class Left(Meter):

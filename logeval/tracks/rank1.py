@@ -21,7 +21,7 @@ from logeval.errors import LogevalError
 from logeval.names import format_call
 from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.labels import Labels
-from logeval.tracks.meters import Clicks, Left, PairRegret
+from logeval.tracks.meters import Left, PairRegret
 from logeval.tracks.problems import examination, numbers
 from logeval.tracks.rank1_theory import rank1_hardness, rank1_upper
 from logeval.tracks.track import SYNTHETIC, Replicas, Reward, Track
@@ -202,7 +202,7 @@ class Rank1Environment:
 RANK1 = Track(
     name="rank1",
     rewards=(Reward("pair", "the pair of the rank-1 track", "regret", "optimal_reward", "-."),),
-    meters=(PairRegret, Clicks, Left),
+    meters=(PairRegret, Left),
     environment=Rank1Environment,
     problems=rank1_problems,
     synthetic={"rank1": parse_needle},

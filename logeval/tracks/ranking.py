@@ -26,7 +26,7 @@ from logeval.clicks.models.chain import Chain
 from logeval.policies.setting import Policy
 from logeval.tracks.explicit import EXPLICIT
 from logeval.tracks.labels import Labels
-from logeval.tracks.meters import Clicks, Meter, Regret
+from logeval.tracks.meters import Meter, Regret
 from logeval.tracks.problems import (
     REWARDS,
     RankingProblem,
@@ -293,7 +293,7 @@ RANKING = Track(
             "--",
         ),
     ),
-    meters=(Regret, Clicks, TopPair),
+    meters=(Regret, TopPair),
     environment=RankingEnvironment,
     problems=ranking_problems,
     synthetic={"B_LB": parse_b_lb, **EXPLICIT},

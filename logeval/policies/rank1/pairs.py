@@ -10,9 +10,9 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies import bounds
 from logeval.policies.lazy_argmax import (
     KeyedArms,
@@ -26,7 +26,7 @@ from logeval.policies.lazy_topk import Starts, plain
 from logeval.policies.setting import Setting
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def recommend_one(t, b, kind, lazy, arms, memo):
     """The arm with the largest bound at budget b; at first each arm once."""
     if t <= arms.S.shape[0]:
@@ -36,7 +36,7 @@ def recommend_one(t, b, kind, lazy, arms, memo):
     return select_first_eager(kind, b, arms)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def observe_one(arm, click, kind, arms):
     """Count the click on an arm."""
     arms.T[arm] += 1.0
@@ -44,7 +44,7 @@ def observe_one(arm, click, kind, arms):
     touch_first(kind, arm, arms)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def recommend_all(t, b, kind, lazy, K, A, memo, starts, arms):
     """``recommend_one`` for each replica."""
     starts, arms = Starts(*starts), KeyedArms(*arms)
@@ -53,7 +53,7 @@ def recommend_all(t, b, kind, lazy, K, A, memo, starts, arms):
         A[r, 0], A[r, 1] = arm // K, arm % K
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observe_all(kind, K, A, clicks, starts, arms):
     """``observe_one`` for each replica."""
     starts, arms = Starts(*starts), KeyedArms(*arms)

@@ -18,9 +18,9 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
 from logeval.policies.lazy_topk import plain
 from logeval.policies.setting import Setting
@@ -30,13 +30,13 @@ from logeval.uniforms import Uniforms
 STAGE, ROUNDS, COLUMNS_PHASE, CURSOR, PARTNER, N_ROWS, N_COLUMNS = range(7)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def stage_length(kind, stage, log_n):
     """n_l, the observations of each remaining row and column at the end of stage l."""
     return math.ceil((16.0 if kind == KL else 4.0) * 4.0**stage * log_n)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def eliminate(kind, C, n_l, log_n, h, remaining, n_remaining):
     """Lines 23 to 45 for rows, or for columns: update h; returns the number that remain."""
     budget = log_n + 3.0 * math.log(log_n) if log_n > 1.0 else log_n
@@ -56,15 +56,15 @@ def eliminate(kind, C, n_l, log_n, h, remaining, n_remaining):
     return unique(h, remaining)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def unique(h, remaining):
     """The values of h, in order, into ``remaining``; returns their number."""
-    mark = np.zeros(h.shape[0], dtype=np.bool_)
+    remaining[:] = 0
     for i in range(h.shape[0]):
-        mark[h[i]] = True
+        remaining[h[i]] = 1  # a mark, read before a value is written in its place
     n = 0
     for i in range(h.shape[0]):
-        if mark[i]:
+        if remaining[i]:
             remaining[n] = i
             n += 1
     return n
@@ -87,7 +87,7 @@ class Counts(NamedTuple):
     h_V: Ints  # the column that stands for each column
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def recommend_one(remaining, A):
     """A row with the partner column, or a column with the partner row."""
     s = remaining.state
@@ -97,7 +97,7 @@ def recommend_one(remaining, A):
         A[0], A[1] = remaining.rows[s[CURSOR]], s[PARTNER]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def observe_one(kind, log_n, u, remaining, counts, A, click):
     """Count the click, and move to the next pair of the round, round, or stage."""
     s, (C_U, C_V, h_U, h_V) = remaining.state, counts
@@ -124,14 +124,14 @@ def observe_one(kind, log_n, u, remaining, counts, A, click):
     s[PARTNER] = h_V[int(u * h_V.shape[0])]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def remaining_of(r, start, remaining):
     """What remains of replica r."""
     rows = remaining.rows[start[r] : start[r + 1]]
     return Remaining(remaining.state[r], rows, remaining.columns[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def recommend_all(start, remaining, A):
     """``recommend_one`` for each replica."""
     remaining = Remaining(*remaining)
@@ -139,7 +139,7 @@ def recommend_all(start, remaining, A):
         recommend_one(remaining_of(r, start, remaining), A[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observe_all(kind, log_n, u, A, clicks, start, remaining, counts):
     """``observe_one`` for each replica."""
     remaining, counts = Remaining(*remaining), Counts(*counts)

@@ -12,9 +12,9 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.lazy_topk import plain
 from logeval.policies.setting import Setting
 
@@ -29,14 +29,14 @@ class Stages(NamedTuple):
     state: Ints  # STAGE, CURSOR, PULLS, N_LEFT
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def stage_end(stage, n):
     """n_m, the observations of each remaining pair at the end of stage m."""
     D2 = 4.0**-stage
     return math.ceil(2.0 * math.log(n * D2) / D2)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def eliminate_pairs(n, stages):
     """The end of a stage: drop pairs, and set the length of the next."""
     S, left, state = stages
@@ -58,7 +58,7 @@ def eliminate_pairs(n, stages):
         state[PULLS] = -1  # the last stage: go on in turn
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def observe_one(n, pair, click, stages):
     """Count the click, and move on to the next pair, round over the pairs, or stage."""
     state = stages.state
@@ -71,7 +71,7 @@ def observe_one(n, pair, click, stages):
             eliminate_pairs(n, stages)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observe_all(n, start, stages, K, A, clicks):
     """``observe_one`` for each replica."""
     stages = Stages(*stages)

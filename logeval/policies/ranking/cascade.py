@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Ints
 from logeval.errors import LogevalError
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies import bounds
 from logeval.policies.lazy_topk import (
     Arms,
@@ -47,7 +47,7 @@ class Rule(NamedTuple):
     lazy: bool
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def recommend_one(t, b, rule, arms, search, order, A):
     """The K items with the largest bounds at budget b, onto positions in the given order."""
     K, L = A.shape[0], arms.S.shape[0]
@@ -60,7 +60,7 @@ def recommend_one(t, b, rule, arms, search, order, A):
         A[order[k]] = search.held[k]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def observe_one(t, rule, arms, A, clicks):
     """Count the positions that were surely examined, and the clicks there that count."""
     K = A.shape[0]
@@ -80,7 +80,7 @@ def observe_one(t, rule, arms, A, clicks):
         touch(e, arms)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def recommend_all(t, b, A, order, search, rule, starts, arms):
     """``recommend_one`` for each replica."""
     rule, starts, arms, search = Rule(*rule), Starts(*starts), Arms(*arms), Search(*search)
@@ -89,7 +89,7 @@ def recommend_all(t, b, A, order, search, rule, starts, arms):
         recommend_one(t, b, rule, *mine, order, A[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observe_all(t, A, clicks, rule, starts, arms):
     """``observe_one`` for each replica."""
     rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)

@@ -17,10 +17,10 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
 from logeval.errors import LogevalError
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.lazy_topk import Starts, plain, starts_of
 from logeval.policies.ranking.ranked import random_free
 from logeval.policies.setting import Setting
@@ -46,7 +46,7 @@ class Scratch(NamedTuple):
     mass: Floats  # probability of the blocks
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def weights_of(i, starts, weights):
     """The weights of bandit i."""
     return Weights(
@@ -56,7 +56,7 @@ def weights_of(i, starts, weights):
     )
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def draw(u, gamma, weights, taken, listed, k, mass):
     """An item from P among those not in ``taken``, and the probability with which it is drawn.
 
@@ -89,7 +89,7 @@ def draw(u, gamma, weights, taken, listed, k, mass):
     return last, min((share * W[last] + floor) / free, 1.0)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, P, A):
     """From the first position down, what each bandit draws, or a free item instead."""
     K, taken, mass = A.shape[0], scratch.taken, scratch.mass
@@ -109,7 +109,7 @@ def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, P, A):
     taken[:L] = False
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def reweigh(e, P, gamma, weights):
     """The weights after a click on item e, which was drawn with probability P."""
     W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
@@ -124,7 +124,7 @@ def reweigh(e, P, gamma, weights):
     weights.total[0] = blocks.sum()
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def observe_one(r, gamma, starts, weights, chosen, P, A, clicks):
     """``reweigh`` for each click on a bandit's own choice."""
     K = A.shape[0]
@@ -133,7 +133,7 @@ def observe_one(r, gamma, starts, weights, chosen, P, A, clicks):
             reweigh(chosen[k], P[k], gamma, weights_of(r * K + k, starts, weights))
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def recommend_all(best, gamma, u, A, chosen, P, scratch, starts, weights):
     """``recommend_one`` for each replica."""
     starts, weights, scratch = Starts(*starts), Weights(*weights), Scratch(*scratch)
@@ -141,7 +141,7 @@ def recommend_all(best, gamma, u, A, chosen, P, scratch, starts, weights):
         recommend_one(r, best, gamma[r], u[r], starts, weights, scratch, chosen[r], P[r], A[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observe_all(gamma, A, clicks, chosen, P, starts, weights):
     """``observe_one`` for each replica."""
     starts, weights = Starts(*starts), Weights(*weights)

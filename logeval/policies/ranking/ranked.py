@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies import bounds
 from logeval.policies.lazy_topk import (
     Arms,
@@ -33,7 +33,7 @@ from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def random_free(u, taken, L, n_taken):
     """The free item at the uniform u's place among the L - n_taken free ones."""
     skip = min(int(u * (L - n_taken)), L - n_taken - 1)
@@ -54,7 +54,7 @@ class Rule(NamedTuple):
     lazy: bool
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, chosen, A):
     """From the first position down, each bandit's choice, or a free item instead."""
     K, taken = A.shape[0], search.taken
@@ -78,7 +78,7 @@ def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, chosen, A):
     taken[:L] = False
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def with_taken(taken, search):
     """The same search among the arms that are not in ``taken``."""
     return Search(
@@ -86,7 +86,7 @@ def with_taken(taken, search):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def observe_one(r, starts, arms, chosen, A, clicks):
     """Each bandit's choice earns the click on it, and nothing if it was not shown."""
     K = A.shape[0]
@@ -98,7 +98,7 @@ def observe_one(r, starts, arms, chosen, A, clicks):
         touch(e, mine)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def recommend_all(t, b, u, A, chosen, nothing, search, rule, starts, arms):
     """``recommend_one`` for each replica."""
     rule, starts, arms, search = Rule(*rule), Starts(*starts), Arms(*arms), Search(*search)
@@ -106,7 +106,7 @@ def recommend_all(t, b, u, A, chosen, nothing, search, rule, starts, arms):
         recommend_one(t, b, u[r], r, rule, starts, arms, search, nothing, chosen[r], A[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observe_all(A, chosen, clicks, starts, arms):
     """``observe_one`` for each replica."""
     starts, arms = Starts(*starts), Arms(*arms)

@@ -1,0 +1,19 @@
+"""How kernels are compiled that allocate nothing.
+
+numba counts the references to every array that a function makes, slices or is given, with atomic
+instructions. A kernel that takes what belongs to a replica as views, in a named tuple, spends more
+on that than on its rule: CascadeUCB1 took 28 microseconds a step for 20 replicas at (16, 4), and
+takes 13 without. Python holds all arrays during a call, so kernels that make none need no counting
+(numba's option ``_nrt``); one that allocates does not compile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+COMMON: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+
+njit_views: Any = njit(**COMMON)
+njit_inline: Any = njit(forceinline=True, **COMMON)
