@@ -115,7 +115,7 @@ def fit_models(
         quiet=quiet,
         **_options(option, last_termination),
     )
-    from logeval.commands.show import print_for_programs, print_frame
+    from logeval.commands.show import print_for_programs, print_frame, wrapped
 
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
@@ -124,7 +124,7 @@ def fit_models(
         return
     print_frame(f"Models in {out}", _model_rows(summary))
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print(wrapped(f"note: {note}"), file=sys.stderr)
     print(f"more: logeval inspect {out} --query {models.queries[0]}", file=sys.stderr)
 
 

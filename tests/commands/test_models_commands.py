@@ -40,7 +40,7 @@ def test_the_commands(run, log, tmp_path):
     result = run(
         "fit-models", log, "-m", "dcm", "-m", "pbm", "--out", out, "--holdout", "0.2", "-q"
     )
-    assert "v_K is not identified" in result.stdout
+    assert "v_K is not identified" in result.output
     for what, model in (("termination", "dcm"), ("examination", "pbm")):
         figure = tmp_path / f"{what}.png"
         run("plot", "models", out, "--what", what, "--model", model, "--out", figure)
