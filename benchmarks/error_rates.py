@@ -83,13 +83,13 @@ def percentile(x, rng):
 
 
 def student(x, rng):
-    u = statistics.units(x)
+    u = statistics.units(x).values
     half = statistics.t_quantile(len(u)) * u.std(axis=0, ddof=1) / np.sqrt(len(u))
     return u.mean(axis=0) - half, u.mean(axis=0) + half
 
 
 def bootstrap_t(x, rng):
-    u = statistics.units(x)
+    u = statistics.units(x).values
     n, ends = len(u), []
     for r in range(x.shape[-1]):
         v = u[:, r]
@@ -147,7 +147,7 @@ def holm(p):
 
 def before(x, rng):
     """As it was: smallest p against the best, and whether some bootstrap interval is off 0."""
-    u = statistics.units(x)
+    u = statistics.units(x).values
     best = int(u.mean(axis=0).argmin())
     others = [i for i in range(u.shape[1]) if i != best]
     means = bootstrap_means(x, rng)

@@ -9,6 +9,7 @@ from 1); lists are drawn around one order. A row per size of log, model and para
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,9 @@ def truth(name: str, L: int, rng: np.random.Generator) -> ClickModel:
     return MODELS[name](items=np.arange(L), K=K, **values)
 
 
-def clicks_of(models: list[ClickModel], n: int, rng: np.random.Generator) -> Patterns:
+def clicks_of(
+    models: Sequence[ClickModel], n: int, rng: np.random.Generator, K: int = K
+) -> Patterns:
     """n SERPs of each model, as the estimators want them."""
     rows = []
     for q, model in enumerate(models):

@@ -14,7 +14,16 @@ import pandas as pd
 
 from logeval.commands.show import print_frame
 
-BENCHMARKS = ["ingest", "models", "policies", "modern", "contextual", "replay"]
+BENCHMARKS = [
+    "ingest",
+    "models",
+    "intervals",
+    "draws",
+    "policies",
+    "modern",
+    "contextual",
+    "replay",
+]
 
 
 def main(names):

@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from logeval.clicks.collection import read_models as read_models
     from logeval.clicks.fit import fit_models as fit_models
+    from logeval.clicks.quality.checks import check_models as check_models
     from logeval.clicks.quality.compare import compare_models as compare_models
     from logeval.clicks.quality.compare import score as score
     from logeval.errors import LogevalError as LogevalError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _HOME = {
     "LogevalError": "logeval.errors",
     "Runs": "logeval.evaluation.results",
+    "check_models": "logeval.clicks.quality.checks",
     "compare_models": "logeval.clicks.quality.compare",
     "evaluate": "logeval.evaluation.api",
     "fit_models": "logeval.clicks.fit",

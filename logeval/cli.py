@@ -11,7 +11,17 @@ import typer
 from typer.core import TyperGroup
 
 from logeval import __version__
-from logeval.commands import evaluate, features, log, look, models, pipeline, policies, replay
+from logeval.commands import (
+    checks,
+    evaluate,
+    features,
+    log,
+    look,
+    models,
+    pipeline,
+    policies,
+    replay,
+)
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 
@@ -71,6 +81,7 @@ def _root(
 
 log.register(app)
 models.register(app)
+checks.register(app)
 look.register(app, models.models_app)
 features.register(app)
 policies.register(app)

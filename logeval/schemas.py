@@ -158,6 +158,49 @@ QUALITY = pa.schema(
     metadata={"doc": "One row per measured quality of a click model on held-out SERPs."},
 )
 
+CHECKS = pa.schema(
+    [
+        _field("model", pa.string(), "click model"),
+        _field("check", pa.string(), "what is compared; docs/checking.md lists the checks"),
+        _field("query", pa.string(), "query; null for all of them together", nullable=True),
+        _field("serps", pa.int64(), "number of SERPs compared"),
+        _field("components", pa.int64(), "ratios with events enough to be judged; 0: no check"),
+        _field(
+            "error",
+            pa.float64(),
+            "total variation distance of a distribution, or mean error of click-through rates",
+        ),
+        _field("p_value", pa.float64(), "of this check alone"),
+        _field(
+            "corrected", pa.float64(), "corrected for all checks and queries of the model together"
+        ),
+        _field("faulted", pa.bool_(), "whether the corrected p-value is at most 0.025"),
+        _field("worst", pa.string(), "the ratio that is furthest off", nullable=True),
+        _field("observed", pa.float64(), "that ratio in the log", nullable=True),
+        _field("expected", pa.float64(), "that ratio in simulations of the model", nullable=True),
+        _field("low", pa.float64(), "lower end of 95% of the simulations", nullable=True),
+        _field("high", pa.float64(), "upper end of 95% of the simulations", nullable=True),
+    ],
+    metadata={"doc": "One row per click model, predictive check, and (or null) query."},
+)
+
+CURVES = pa.schema(
+    [
+        _field("model", pa.string(), "click model"),
+        _field("check", pa.string(), "what is compared"),
+        _field("query", pa.string(), "query; null for all of them together", nullable=True),
+        _field("component", pa.string(), "the ratio, as `rank 3` or `2 clicks`"),
+        _field("x", pa.float64(), "its place on the axis of a figure"),
+        _field("observed", pa.float64(), "in the log"),
+        _field("expected", pa.float64(), "in simulations of the model"),
+        _field("low", pa.float64(), "lower end of 95% of the simulations"),
+        _field("high", pa.float64(), "upper end of 95% of the simulations"),
+        _field("z", pa.float64(), "deviation in standard deviations; 0 with too few events"),
+        _field("faulted", pa.bool_(), "whether it deviates by more than the family allows"),
+    ],
+    metadata={"doc": "The ratios behind the rows of `checks`, as figures draw them."},
+)
+
 RUNS = pa.schema(
     [
         _field("simulator", pa.string(), "click model, or the name of a synthetic problem"),
@@ -172,6 +215,11 @@ RUNS = pa.schema(
             "query",
             pa.string(),
             "query_id@region_id, query_id, or synthetic; several in turn: joined by +",
+        ),
+        _field(
+            "draw",
+            pa.int32(),
+            "draw of the parameters of the simulator, from 1; 0: the fitted values themselves",
         ),
         _field("run", pa.int32(), "run, from 0; equal runs of two policies meet the same users"),
         _field("t", pa.int64(), "number of steps so far"),
@@ -209,7 +257,7 @@ RUNS = pa.schema(
             nullable=True,
         ),
     ],
-    metadata={"doc": "One row per simulator, track, policy, query, run and checkpoint t."},
+    metadata={"doc": "One row per simulator, track, policy, query, draw, run and checkpoint t."},
 )
 
 HARDNESS = pa.schema(
@@ -376,6 +424,8 @@ TABLES: dict[str, pa.Schema] = {
     "models": MODELS,
     "queries": QUERIES,
     "quality": QUALITY,
+    "checks": CHECKS,
+    "curves": CURVES,
     "runs": RUNS,
     "hardness": HARDNESS,
     "features": FEATURES,

@@ -20,6 +20,7 @@ from logeval.policies.registry import POLICIES
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md", "docs/synthetic.md", "docs/formats.md", "docs/contextual.md", "docs/replay.md",
+    "docs/checking.md",
 ]  # fmt: skip
 
 

@@ -91,6 +91,9 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the runs table; an unfinished one goes on.")
     ] = None,
+    draws: Annotated[
+        int, typer.Option(help="Simulate draws of the fitted parameters instead of them, as 20.")
+    ] = 0,
     reference: Annotated[
         bool,
         typer.Option(
@@ -129,6 +132,7 @@ def evaluate(
         seed=seed,
         checkpoints=_checkpoints(checkpoints),
         out=out,
+        draws=draws,
         reference=reference,
         quiet=quiet,
     )
@@ -137,11 +141,19 @@ def evaluate(
     for note in done.notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(summary_text(done))
+    if draws or done.table()["simulator"].nunique() > 1:
+        typer.echo(robustness_text(done))
     tracks = done.table()["track"].nunique() > 1
     if tracks:
         typer.echo(relative_text(done))
     if out is not None:
         typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, out / 'regret.pdf')}")
+        if draws:
+            from logeval.reports.figures import save_figure
+            from logeval.reports.variance_figures import plot_variance
+
+            save_figure(plot_variance(done).figure, out / "variance.pdf")  # type: ignore[arg-type]
+            typer.echo(f"figure of the variance {out / 'variance.pdf'}")
         if tracks:
             typer.echo(f"figure across tracks {save_relative(done, out / 'relative.pdf')}")
         typer.echo(f"more: logeval report {out} --out report", err=True)
@@ -365,6 +377,18 @@ def _conclusions(summary: pd.DataFrame) -> list[str]:
             kind = "cannot be told apart" if len(best) > 1 else "differs from all others"
             found.append(f"best{where}: {', '.join(best)} ({kind}, familywise level 5%)")
     return found
+
+
+def robustness_text(runs: Runs) -> str:
+    """Who is best on how many simulators, and where the variance of regret comes from."""
+    from logeval.evaluation.robustness import best_text
+
+    lines = ["\nWould another click model, or other parameters, change the verdict?"]
+    for track, part in runs.best().groupby("track"):
+        lines += [f"  {track}: {line}" for line in best_text(part)]
+    shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
+    shown = shares.map("{:.0%}".format).reset_index().to_string(index=False)
+    return "\n".join([*lines, "\nShares in the variance of mean regret", shown])
 
 
 def relative_text(runs: Runs) -> str:

@@ -85,6 +85,13 @@ def fit_models(
     tolerance: Tolerance = 1e-9,
     option: ModelOption = None,
     last_termination: Annotated[str | None, typer.Option(hidden=True)] = None,
+    verdict: Annotated[
+        bool,
+        typer.Option(
+            "--verdict/--no-verdict",
+            help="With --holdout: say in a line what each model gets wrong (see check-models).",
+        ),
+    ] = True,
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -120,9 +127,17 @@ def fit_models(
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
     plain = summary.drop(columns=["notes", "priors"])
-    if print_for_programs(plain, as_json, as_csv, out=str(out), notes=notes):
+    verdicts: dict[str, str] = {}
+    if verdict and holdout is not None:
+        from logeval.clicks.quality.checks import quick_verdicts
+
+        verdicts = quick_verdicts(models, log, seed, quiet)
+    more = {"out": str(out), "notes": notes, "verdicts": verdicts}
+    if print_for_programs(plain, as_json, as_csv, **more):
         return
     print_frame(f"Models in {out}", _model_rows(summary))
+    for line in verdicts.values():
+        print(line)
     for note in notes:
         print(wrapped(f"note: {note}"), file=sys.stderr)
     print(f"more: logeval inspect {out} --query {models.queries[0]}", file=sys.stderr)

@@ -40,6 +40,7 @@ def evaluate(
     features: Any = None,
     block: int | None = None,
     same_log: bool = False,
+    draws: int = 0,
     workers: int = 1,
     scheduler: str | None = None,
     seed: int = 0,
@@ -62,10 +63,16 @@ def evaluate(
     With ``features`` (a folder that ``make_features`` wrote, or what it returned) the queries take
     turns in blocks of ``block`` rounds, for policies of the contextual track; features from the
     sessions that the models were fitted to are refused unless ``same_log``.
+
+    With ``draws`` the simulators are not the fitted models but that many draws of their parameters
+    (``clicks.draws``), each with its own optimum, the same for all policies; ``runs`` are made on
+    each. Intervals then hold what the log leaves open about the models, too.
     """
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
-    users = users_of(models, problem, positions, reward, queries, features, block, same_log)
+    users = users_of(
+        models, problem, positions, reward, queries, features, block, same_log, draws, seed
+    )
     parsed = parse_policies(policies, reference, users.track)
     if workers > 1 or scheduler is not None:
         _check_importable(parsed)
@@ -134,11 +141,14 @@ def missing_runs(
     features: Any = None,
     block: int | None = None,
     same_log: bool = False,
+    draws: int = 0,
 ) -> str | None:
     """Why ``out`` does not hold all runs that ``evaluate`` would make; None if it does."""
     if not (out / "runs.parquet").exists():
         return "there is no output yet"
-    users = users_of(models, None, positions, reward, queries, features, block, same_log)
+    users = users_of(
+        models, None, positions, reward, queries, features, block, same_log, draws, seed
+    )
     parsed = parse_policies(policies, reference, users.track)
     asked = set(_experiment(users, parsed, track, horizon, runs, checkpoints, seed).keys())
     try:

@@ -15,7 +15,7 @@ from logeval.evaluation.store import agree
 from logeval.tables import read_manifest
 
 KEY = ["simulator", "track", "policy"]
-REPLICA = ["query", "run"]
+REPLICA = ["query", "draw", "run"]
 
 
 def between(first: Runs, second: Runs) -> pd.DataFrame:
@@ -37,7 +37,9 @@ def between(first: Runs, second: Runs) -> pd.DataFrame:
 
 
 def _row(key: Any, part: pd.DataFrame, t: int) -> dict[str, Any]:
-    wide = [part.pivot(index="query", columns="run", values=f"regret_{side}") for side in "ab"]
+    wide = [
+        part.pivot(index="query", columns=["draw", "run"], values=f"regret_{side}") for side in "ab"
+    ]
     x = np.stack([w.to_numpy(dtype=np.float64) for w in wide], axis=2)  # (queries, runs, 2)
     x[np.isnan(x).any(axis=2)] = np.nan
     row = {

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from logeval.arrays import Bools, Floats, Ints
-from logeval.evaluation.statistics import LEVEL, skew_term, units
+from logeval.evaluation.statistics import LEVEL, Units, skew_term, units
 from logeval.seeds import generator
 
 DRAWS = 40_000
@@ -65,8 +65,8 @@ def compare(x: Floats, level: float = LEVEL) -> Comparisons:
     With one unit all but the means and differences is nan.
     """
     u = units(x)
-    m = u.mean(axis=0)
-    se = u.std(axis=0, ddof=1) / np.sqrt(len(u)) if len(u) > 1 else np.zeros(len(m))
+    m = u.values.mean(axis=0)
+    se = np.nan_to_num(u.error())
     return _all_pairs(u, np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0), level)
 
 
@@ -80,19 +80,20 @@ def compare_ratios(x: Floats, level: float = LEVEL) -> Comparisons:
     too. All values must be positive, otherwise everything is nan.
     """
     u = units(x)
-    logs = np.log(u) if (u > 0.0).all() else np.full_like(u, np.nan)
-    return _all_pairs(logs, np.zeros(u.shape[1]), level)
+    positive = (u.values > 0.0).all()
+    logs = np.log(u.values) if positive else np.full_like(u.values, np.nan)
+    return _all_pairs(u._replace(values=logs), np.zeros(logs.shape[1]), level)
 
 
-def _all_pairs(u: Floats, r: Floats, level: float) -> Comparisons:
+def _all_pairs(u: Units, r: Floats, level: float) -> Comparisons:
     """From the units (n, P), and the relative standard errors r (P,) where they are skewed."""
-    n, P = u.shape
-    m = u.mean(axis=0)
+    n, P = u.size, u.values.shape[1]
+    m = u.values.mean(axis=0)
     difference = m[:, None] - m[None, :]
     if n < 2:
         unknown = np.full((P, P), np.nan)
         return Comparisons(m, difference, unknown, unknown, unknown, n, level)
-    se = (u[:, :, None] - u[:, None, :]).std(axis=0, ddof=1) / np.sqrt(n)
+    se = u._replace(values=u.values[:, :, None] - u.values[:, None, :]).error()
     size = np.abs(difference)
     inner = size - critical_value(n, P, level) * se
     outer = 2.0 * size - inner + skew_term(n, level) * se * np.maximum(r[:, None], r[None, :])

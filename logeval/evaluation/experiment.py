@@ -19,6 +19,7 @@ from logeval.evaluation.loop import CheckedPolicy, naming, run
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Setting
 from logeval.tables import RUNS
+from logeval.tracks.fitted import query_and_draw
 from logeval.tracks.meters import Meters
 from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Problem
@@ -27,7 +28,7 @@ from logeval.work import Task, Tick
 LARGEST_UNIT = 32  # replicas: enough that calls of kernels cost little, few enough to share out
 SMALLEST_UNIT = 8
 LONGEST = 10**12  # steps; beyond it a run would take years
-Key = tuple[str, str, str, str, int]  # simulator, track, policy, query, run
+Key = tuple[str, str, str, str, int, int]  # simulator, track, policy, query, draw, run
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Experiment:
     def keys(self) -> list[Key]:
         """Every replica of every policy."""
         return [
-            (problem.simulator, problem.track, policy.name, problem.query, run)
+            (problem.simulator, problem.track, policy.name, *query_and_draw(problem.query), run)
             for policy in self.policies
             for problem in self.problems
             if problem.track == policy.track
@@ -71,9 +72,9 @@ class Experiment:
             in_track = [p for p in self.problems if p.track == policy.track]
             for simulator in dict.fromkeys(p.simulator for p in in_track):
                 mine = [p for p in in_track if p.simulator == simulator]
-                index = {p.query: q for q, p in enumerate(mine)}
+                index = {query_and_draw(p.query): q for q, p in enumerate(mine)}
                 this = (simulator, policy.track, policy.name)
-                replicas = [(index[key[3]], key[4]) for key in missing if key[:3] == this]
+                replicas = [(index[key[3:5]], key[5]) for key in missing if key[:3] == this]
                 for i in range(0, len(replicas), size):
                     tasks.append(self._task(mine, policy, replicas[i : i + size]))
         return tasks
@@ -117,7 +118,8 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
         "simulator": [unit.problems[0].simulator] * (R * n),
         "track": [track.name] * (R * n),
         "policy": [unit.policy.name] * (R * n),
-        "query": np.repeat([p.query for p, _ in replicas], n),
+        "query": np.repeat([query_and_draw(p.query)[0] for p, _ in replicas], n),
+        "draw": np.repeat([query_and_draw(p.query)[1] for p, _ in replicas], n),
         "run": np.repeat([run for _, run in replicas], n),
         "t": np.tile(unit.checkpoints, R),
         **{name: values.ravel() for name, values in meters.columns().items()},

@@ -12,7 +12,7 @@ from logeval.features.table import Features, read_features
 from logeval.log.queries import GivenQueries
 from logeval.policies.registry import IN_TRACK, PolicySpec
 from logeval.tracks.contextual_problems import BLOCK, fitted_problems, refuse_leaks
-from logeval.tracks.fitted import FittedQuery, fitted_queries, shortened
+from logeval.tracks.fitted import FittedQuery, drawn_queries, fitted_queries, shortened
 from logeval.tracks.registry import TRACKS, synthetic_problem
 from logeval.tracks.track import Problem
 
@@ -62,10 +62,16 @@ def users_of(
     features: Path | str | Features | None = None,
     block: int | None = None,
     same_log: bool = False,
+    draws: int = 0,
+    seed: int = 0,
 ) -> Users:
     """The users that ``evaluate`` was asked for."""
     if features is None and (block is not None or same_log):
         raise LogevalError("block and same_log are about features, and there are none")
+    if draws < 0:
+        raise LogevalError(f"draws={draws}: there cannot be fewer than none")
+    if draws and (problem is not None or features is not None):
+        raise LogevalError("draws are of fitted models, without features")
     if (models is None) == (problem is None):
         raise LogevalError("give either fitted models or a problem")
     if problem is not None:
@@ -90,6 +96,8 @@ def users_of(
     chosen = [queries] if isinstance(queries, str | int | tuple) else queries
     fitted = fitted_queries(models, positions, reward, None if chosen is None else list(chosen))
     if features is None:
+        if draws:
+            fitted = drawn_queries(fitted, models, draws, seed)
         return Users(fitted=tuple(fitted), reward=reward)
     if reward not in (None, "satisfaction"):
         raise LogevalError(f"reward={reward}: the contextual track counts satisfaction")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation import relative, statistics
+from logeval.evaluation import relative, robustness, statistics
 from logeval.evaluation.paired import by_step
 from logeval.evaluation.store import horizon_of, sorted_rows
 from logeval.evaluation.summary import cautions, pairs, summary
@@ -118,6 +118,29 @@ class Runs:
         ``queries_better`` says on how many of the ``queries`` the order is the same.
         """
         return pd.concat([pairs(rows) for _, rows in self._at(t)], ignore_index=True)
+
+    def variance(self, t: int | None = None) -> pd.DataFrame:
+        """Where the variance of mean regret comes from, per track and policy at step t.
+
+        Rows for runs, queries, parameters (with draws) and the choice of model (with several):
+        ``component``, ``of_mean`` and ``share``; see ``evaluation.robustness.variance``.
+        """
+        return self._by_track(robustness.variance, t)
+
+    def best(self, t: int | None = None) -> pd.DataFrame:
+        """On how many simulators, and how probably over queries and draws, each policy is best.
+
+        See ``evaluation.robustness.best``.
+        """
+        return self._by_track(robustness.best, t)
+
+    def _by_track(
+        self, function: Callable[[pd.DataFrame], pd.DataFrame], t: int | None
+    ) -> pd.DataFrame:
+        rows = pd.concat([rows for _, rows in self._at(t)])
+        parts = {str(track): function(part) for track, part in rows.groupby("track")}
+        found = pd.concat(parts, names=["track", None])
+        return found.reset_index(level="track").reset_index(drop=True)
 
     def cautions(self, t: int | None = None) -> list[str]:
         """What limits the conclusions: few or single queries, missing replicas."""

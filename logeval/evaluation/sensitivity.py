@@ -17,7 +17,7 @@ from scipy.stats import kendalltau
 from logeval.arrays import Floats
 from logeval.errors import LogevalError
 from logeval.evaluation import statistics
-from logeval.evaluation.paired import by_query
+from logeval.evaluation.paired import REPLICA, by_query
 from logeval.seeds import generator
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def sensitivity(runs: Runs, track: str = "ranking", t: int | None = None) -> Sen
             "to compare simulators there must be two or more; fit several click models "
             "(fit-models -m dcm -m pbm) and evaluate on all of them"
         )
-    wide = rows.pivot(index=["query", "run"], columns=["simulator", "policy"], values="regret")
+    wide = rows.pivot(index=REPLICA, columns=["simulator", "policy"], values="regret")
     everywhere = [
         p for p in dict.fromkeys(rows["policy"]) if all((s, p) in wide for s in simulators)
     ]
@@ -58,7 +58,7 @@ def sensitivity(runs: Runs, track: str = "ranking", t: int | None = None) -> Sen
         raise LogevalError("no two policies were run on the same queries of all simulators")
     x = by_query(wide)
     means = statistics.mean(x).reshape(len(simulators), -1)
-    units = statistics.units(x)  # queries, or the runs of a single one
+    units = statistics.units(x).values  # queries, or the runs of a single one
     drawn = generator(runs.seed, "sensitivity").integers(len(units), size=(RESAMPLES, len(units)))
     boot = units[drawn].mean(axis=1).reshape(-1, *means.shape)
     ranks = means.argsort(axis=1).argsort(axis=1).mean(axis=0)

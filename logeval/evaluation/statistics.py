@@ -2,11 +2,14 @@
 
 The samples are arrays (Q, N, ...): Q queries, N runs each, padded with nan where a query has
 fewer. A mean is over queries of the mean over runs. The independent units are the queries, or
-the runs of a single one. ``docs/statistics.md`` says how to read the results and how often the
-intervals hold; ``evaluation.comparisons`` compares policies.
+the runs of a single one. With draws of the simulators' parameters there are four axes,
+(Q, D, N, ...) for D draws of each query. ``docs/statistics.md`` says how to read the results and
+how often the intervals hold; ``evaluation.comparisons`` compares policies.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -17,17 +20,47 @@ LEVEL = 0.95
 SKEWNESS = 5.0  # of positive samples, in units of s / mean; see ``skewed_interval``
 
 
-def units(x: Floats) -> Floats:
-    """The independent values (n, ...): means of queries, or the runs of a single query."""
-    if len(x) > 1:
-        return np.nanmean(x, axis=1)
+class Units(NamedTuple):
+    """What varies: the standard error of the mean is std(values) / sqrt(n)."""
+
+    values: Floats  # (m, ...)
+    n: int  # independent units in the mean
+    size: int  # independent units behind the standard error, for Student's quantile
+
+    def error(self) -> Floats:
+        """The standard error of the mean; nan with one value."""
+        if self.size < 2:
+            return np.full(self.values.shape[1:], np.nan)
+        error: Floats = self.values.std(axis=0, ddof=1) / np.sqrt(self.n)
+        return error
+
+
+def units(x: Floats) -> Units:
+    """The independent values: means of queries, or the runs of a single query.
+
+    With draws, the mean over runs of every draw. The truth is one draw of each query, not the mean
+    of many, so however many there are, the mean over Q queries has the variance of its draws over
+    Q: that between queries and that between the draws of a query.
+    """
+    Q = len(x)
+    if x.ndim == 4:
+        drawn = np.nanmean(x, axis=2)
+        return Units(drawn.reshape(-1, *drawn.shape[2:]), Q, Q if Q > 1 else drawn.shape[1])
+    if Q > 1:
+        return Units(np.nanmean(x, axis=1), Q, Q)
     runs = x[0]
-    return runs[~np.isnan(runs.reshape(len(runs), -1)).any(axis=1)]
+    runs = runs[~np.isnan(runs.reshape(len(runs), -1)).any(axis=1)]
+    return Units(runs, len(runs), len(runs))
+
+
+def query_means(x: Floats) -> Floats:
+    """Means over runs, and draws, (Q, ...)."""
+    return np.nanmean(np.nanmean(x, axis=2) if x.ndim == 4 else x, axis=1)
 
 
 def mean(x: Floats) -> Floats:
     """Mean over queries of the mean over runs."""
-    return np.nanmean(x, axis=1).mean(axis=0)
+    return query_means(x).mean(axis=0)
 
 
 def standard_error(x: Floats) -> float:
@@ -42,13 +75,12 @@ def interval(x: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
     Student's where some unit is negative, that of ``skewed_interval`` elsewhere.
     """
     u = units(x)
-    n = len(u)
-    m = u.mean(axis=0)
+    m, n = u.values.mean(axis=0), u.size
     if n < 2:
         return np.full_like(m, np.nan), np.full_like(m, np.nan)
-    se = u.std(axis=0, ddof=1) / np.sqrt(n)
+    se = u.error()
     low, high = skewed_interval(m, se, n, level)
-    negative = (u < 0.0).any(axis=0)
+    negative = (u.values < 0.0).any(axis=0)
     c = t_quantile(n, level)
     return np.where(negative, m - c * se, low), np.where(negative, m + c * se, high)
 
@@ -60,14 +92,13 @@ def ratio(x: Floats, y: Floats, level: float = LEVEL) -> tuple[Floats, Floats, F
     error of the mean of x - R y, over mean y. Where mean y is 0, so is the ratio.
     """
     u, v = units(x), units(y)
-    n = len(u)
-    m = v.mean(axis=0)
+    m = v.values.mean(axis=0)
     m = np.where(m > 0.0, m, np.inf)
-    R = u.mean(axis=0) / m
-    if n < 2:
+    R = u.values.mean(axis=0) / m
+    if u.size < 2:
         return R, np.full_like(R, np.nan), np.full_like(R, np.nan)
-    se = (u - R * v).std(axis=0, ddof=1) / np.sqrt(n) / m
-    return R, *skewed_interval(R, se, n, level)
+    se = u._replace(values=u.values - R * v.values).error() / m
+    return R, *skewed_interval(R, se, u.size, level)
 
 
 def skewed_interval(m: Floats, se: Floats, n: int, level: float = LEVEL) -> tuple[Floats, Floats]:

@@ -28,6 +28,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Key
 from logeval.evaluation.hardness import united
 from logeval.tables import RUNS
+from logeval.tracks.fitted import drawn_name
 from logeval.tracks.track import Problem
 
 OURS = ("units", manifests.MARKER)  # what a run that was killed at its very start leaves behind
@@ -36,7 +37,7 @@ NOT_COMPARED = ("arguments", "problems", "inputs", "models_folder", "own_policie
 BY_SIMULATOR = ("rewards", "positions")  # settings
 UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
 TABLES = ("runs.parquet", "hardness.parquet")
-KEY = ("simulator", "track", "policy", "query", "run")
+KEY = ("simulator", "track", "policy", "query", "draw", "run")
 
 
 class Store:
@@ -218,7 +219,10 @@ class Store:
     def _settings_of(self, rows: pa.Table) -> str:
         """What a unit was made with (replicas, settings, models, code of the policy), hashed."""
         keys = sorted(keys_of(rows))
-        names = {f"{simulator} {query} ({track})" for simulator, track, _, query, _ in keys}
+        names = {
+            f"{simulator} {drawn_name(query, draw)} ({track})"
+            for simulator, track, _, query, draw, _ in keys
+        }
         simulators = {f"{simulator} ({track})" for simulator, track, *_ in keys}
         arguments, policies = self.manifest["arguments"], {key[2] for key in keys}
         made_with = [

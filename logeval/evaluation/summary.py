@@ -13,7 +13,7 @@ from logeval.arrays import Bools, Floats
 from logeval.errors import LogevalError
 from logeval.evaluation import statistics
 from logeval.evaluation.comparisons import Comparisons, compare, compare_ratios
-from logeval.evaluation.paired import by_policy
+from logeval.evaluation.paired import REPLICA, by_policy
 
 ORACLE = "Oracle"
 FEW = 10  # queries (or runs of one) below which only large differences are found
@@ -27,9 +27,9 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     optimal = statistics.mean(by_policy(rows, "optimal_reward")[1])
     optimal = np.where(optimal > 0.0, optimal, np.inf)
     competes = _compete(policies)
-    found = compare(x[:, :, competes])
+    found = compare(x[..., competes])
     best = found.order()[0]
-    by_query = np.nanmean(x, axis=1)
+    by_query = statistics.query_means(x)
     smallest = by_query[:, competes].min(axis=1, keepdims=True)
     table = pd.DataFrame(
         {
@@ -39,7 +39,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "regret": regret,
             "low": low,
             "high": high,
-            "stderr": [statistics.standard_error(x[:, :, i]) for i in range(len(policies))],
+            "stderr": [statistics.standard_error(_by_run(x[..., i])) for i in range(len(policies))],
             "relative_regret": regret / optimal,
             "share_of_optimum": statistics.mean(by_policy(rows, "reward")[1]) / optimal,
             "optimal_steps": statistics.mean(by_policy(rows, "optimal_steps")[1])
@@ -51,7 +51,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "in_best_set": _spread(competes, found.best_set().astype(float)) == 1.0,
             "best_on": np.where(competes, (by_query <= smallest + 1e-9).sum(axis=0), 0),
             "queries": len(x),
-            "replicas": int((~np.isnan(x[:, :, 0])).sum()),
+            "replicas": int((~np.isnan(x[..., 0])).sum()),
             "missing": list(_missing(rows)),
         }
     )
@@ -64,10 +64,10 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
     policies, x = _regrets(rows)
     competes = _compete(policies)
     names = np.array(policies)[competes]
-    x = x[:, :, competes]
+    x = x[..., competes]
     found = compare(x)
     ratios = compare_ratios(x) if len(x) > 1 else None
-    by_query = np.nanmean(x, axis=1)
+    by_query = statistics.query_means(x)
     order = found.order()
     table = [
         {
@@ -105,29 +105,29 @@ def _ratio(found: Comparisons | None, worse: int, better: int) -> dict[str, floa
 def cautions(rows: pd.DataFrame) -> list[str]:
     """What limits the conclusions from these rows, one sentence each."""
     x = _regrets(rows)[1]
-    n, found = len(statistics.units(x)), []
+    n, found = statistics.units(x).size, []
     if n == 1:
         found.append("there is one run of one query: no interval or test is possible")
     elif len(x) == 1:
         found.append(
-            "there is one query: intervals and p-values are over its runs and say nothing about "
-            "other queries"
+            f"there is one query: intervals and p-values are over its {_kind(x)} and say nothing "
+            "about other queries"
         )
     if 1 < n < FEW:
-        kind = "queries" if len(x) > 1 else "runs"
+        kind = "queries" if len(x) > 1 else _kind(x)
         found.append(f"{n} {kind} are few: intervals are wide, and only large differences show")
     missing = _missing(rows)
     if missing.any():
         where = ", ".join(f"{count} of {policy}" for policy, count in missing.items() if count)
         found.append(
             f"replicas are missing ({where}): the policies are compared on the "
-            f"{int((~np.isnan(x[:, :, 0])).sum())} that all have"
+            f"{int((~np.isnan(x[..., 0])).sum())} that all have"
         )
     return found
 
 
 def _regrets(rows: pd.DataFrame) -> tuple[list[str], Floats]:
-    wide = rows.pivot(index=["query", "run"], columns="policy", values="regret")
+    wide = rows.pivot(index=REPLICA, columns="policy", values="regret")
     if wide.dropna().empty:
         raise LogevalError(
             f"the policies {', '.join(wide.columns)} have no query and run in common on "
@@ -138,7 +138,17 @@ def _regrets(rows: pd.DataFrame) -> tuple[list[str], Floats]:
 
 def _missing(rows: pd.DataFrame) -> pd.Series:
     """Per policy, the replicas that another one has and this one has not."""
-    return rows.pivot(index=["query", "run"], columns="policy", values="regret").isna().sum()
+    return rows.pivot(index=REPLICA, columns="policy", values="regret").isna().sum()
+
+
+def _by_run(x: Floats) -> Floats:
+    """(Q, N): all runs of a query, whatever the draw."""
+    return x.reshape(len(x), -1)
+
+
+def _kind(x: Floats) -> str:
+    """What varies within a query."""
+    return "draws" if x.ndim == 4 else "runs"
 
 
 def _compete(policies: list[str]) -> Bools:

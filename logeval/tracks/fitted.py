@@ -20,6 +20,38 @@ class FittedQuery(NamedTuple):
     base: Ints | None = None  # (L,) items in the order of the list that the log shows most often
 
 
+def drawn_name(query: str, draw: int) -> str:
+    """The name of a query in its problems: with the number of the draw, unless there are none."""
+    return f"{query}#{draw}" if draw else query
+
+
+def query_and_draw(name: str) -> tuple[str, int]:
+    """The query and draw of such a name; draw 0 are the fitted values themselves."""
+    query, _, draw = name.partition("#")
+    return query, int(draw or 0)
+
+
+def drawn_queries(
+    fitted: Sequence[FittedQuery], models: Any, draws: int, seed: int
+) -> list[FittedQuery]:
+    """Draws 1 to ``draws`` of the parameters of every model, in its place."""
+    from logeval.clicks.collection import FittedModels
+    from logeval.clicks.draws import drawn_model
+    from logeval.log.queries import Query
+
+    if not isinstance(models, FittedModels):
+        raise LogevalError("--draws needs models with intervals, as fit-models gives them")
+    return [
+        FittedQuery(
+            drawn_name(f.query, draw),
+            drawn_model(models.named(f.model.name), Query.of(f.query), draw, seed),
+            f.K,
+        )
+        for f in fitted
+        for draw in range(1, draws + 1)
+    ]
+
+
 def fitted_queries(
     models: Iterable[tuple[str, object, Any]],
     positions: int | None = None,

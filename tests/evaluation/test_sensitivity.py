@@ -20,7 +20,7 @@ def runs_of(regret, queries=4, noise=0.0):
     rows = [
         {
             "simulator": simulator, "track": "ranking", "policy": policy, "query": str(q),
-            "run": run, "t": 10, "regret": mean + noise * rng.normal(), "reward": 1.0,
+            "draw": 0, "run": run, "t": 10, "regret": mean + noise * rng.normal(), "reward": 1.0,
             "optimal_reward": 2.0, "clicks": 1, "optimal_steps": 0,
         }
         for (simulator, policy), mean in regret.items()

@@ -23,8 +23,8 @@ def test_the_standard_error_is_over_runs_of_averages_over_queries():
 
 
 def test_units_are_queries_or_the_runs_of_a_single_one():
-    assert statistics.units(np.array([[1.0, 3.0], [10.0, np.nan]])).tolist() == [2.0, 10.0]
-    assert statistics.units(np.array([[1.0, np.nan, 3.0]])).tolist() == [1.0, 3.0]
+    assert statistics.units(np.array([[1.0, 3.0], [10.0, np.nan]])).values.tolist() == [2.0, 10.0]
+    assert statistics.units(np.array([[1.0, np.nan, 3.0]])).values.tolist() == [1.0, 3.0]
 
 
 def test_interval_worked_out_by_hand():
@@ -228,6 +228,7 @@ def rows(**regret):
         "track": ["ranking"] * n,
         "policy": [p for p, _, _ in flat],
         "query": ["1@0"] * n,
+        "draw": [0] * n,
         "run": [run for _, run, _ in flat],
         "t": [100] * n,
         "regret": [float(v) for _, _, v in flat],

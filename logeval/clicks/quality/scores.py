@@ -82,7 +82,7 @@ def score_model(fitted: FittedModel, data: Patterns) -> Score:
         query, K = data.queries[data.query[rows[0]]], int(data.length[rows[0]])
         model = fitted.of(query, unseen=True, K=K)
         ids = data.item_ids[data.items[rows, :K]]
-        A = _local(model.items, ids)
+        A = local_items(model.items, ids)
         missing = model.items[A] == UNSEEN
         unseen_items += float(data.count[rows] @ missing.sum(axis=1))
         if query not in fitted.index:
@@ -110,7 +110,7 @@ def score_model(fitted: FittedModel, data: Patterns) -> Score:
     )
 
 
-def _local(items: Ints, ids: Ints) -> Ints:
+def local_items(items: Ints, ids: Ints) -> Ints:
     """Where each id is in ``items``; unknown ones at the stand-in, which is last."""
     order = np.argsort(items, kind="stable")
     at = order[np.minimum(np.searchsorted(items[order], ids), len(items) - 1)]

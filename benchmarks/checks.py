@@ -1,0 +1,117 @@
+"""The error rates of check-models: how often it faults the true model, and how often the others.
+
+    python -m benchmarks.checks --truth DCM --logs 100 --models DCM,PBM,CM
+
+draws logs from a click model, fits models to four fifths of each, checks them on the rest, and
+prints how often each model was faulted, and by which check. Run by hand: it takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from logeval import tables
+from logeval.clicks.estimation.click_statistics import held_out_rows, training_rows
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.fit import fit_one
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.models.registry import MODELS, model_names
+from logeval.clicks.quality.checks import check_patterns, sample_of
+from logeval.clicks.quality.ranker_change import changed_rankers
+from logeval.progress import Progress
+from logeval.synthetic.sessions import draw_sessions
+from logeval.synthetic.world import make_world
+
+
+def drawn_statistics(
+    model: str, queries: int, sessions: int, seed: int, held_out: float = 0.2
+) -> pa.Table:
+    """The click statistics of a synthetic log."""
+    world = make_world(model, queries, seed)
+    drawn = draw_sessions(world, sessions, sessions, seed, 0)
+    keep = ~drawn.test
+    session = np.repeat(np.arange(sessions), np.diff(drawn.first))[keep]
+    serps = pd.DataFrame(
+        {
+            "query_id": drawn.query[keep] + 1,
+            "region_id": None,
+            "holdout": np.random.default_rng(seed).random(sessions)[session] < held_out,
+            "items": [tuple(x) for x in (drawn.lists[keep] + 1).tolist()],
+            "clicks": (drawn.clicks[keep] > 0) @ (1 << np.arange(drawn.lists.shape[1])),
+        }
+    )
+    counted = serps.value_counts(list(serps.columns), sort=False, dropna=False)
+    rows = counted.rename("count").reset_index()
+    return pa.Table.from_pandas(rows, schema=tables.CLICK_STATISTICS, preserve_index=False)
+
+
+def fitted(name: str, train: Patterns, scope: str = "partial") -> FittedModel:
+    """A model fitted by EM where it has one."""
+    method = "em" if "em" in MODELS[name].methods else MODELS[name].methods[0]
+    return fit_one(name, train, Options(method, scope))
+
+
+def main() -> None:
+    """Run the logs asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--truth", default="DCM")
+    parser.add_argument("--models", default="", help="The true one alone, if not given; or all.")
+    parser.add_argument("--logs", type=int, default=100)
+    parser.add_argument("--queries", type=int, default=6)
+    parser.add_argument("--sessions", type=int, default=3000)
+    parser.add_argument("--simulations", type=int, default=200)
+    parser.add_argument("--scope", default="partial")
+    parser.add_argument("--seed", type=int, default=1000, help="Of the first log.")
+    parser.add_argument("--ranker-change", action="store_true")
+    given = parser.parse_args()
+    truth = model_names([given.truth])[0]
+    named = list(MODELS) if given.models == "all" else given.models.split(",")
+    names = model_names(named) if given.models else [truth]
+    faulted: Counter[str] = Counter()
+    by_check: dict[str, Counter[str]] = {name: Counter() for name in names}
+    ranks: dict[str, list[float]] = {name: [] for name in names}
+    best: Counter[str] = Counter()
+    with Progress(truth, given.logs, "logs") as progress:
+        for log in range(given.logs):
+            seed = given.seed + log
+            clicks = drawn_statistics(truth, given.queries, given.sessions, seed)
+            if given.ranker_change:
+                result = changed_rankers(
+                    names, patterns_of(clicks), partial(fitted, scope=given.scope), seed=seed
+                )
+                table = result.table.set_index("model")
+                best[str(table["log_likelihood_change"].idxmax())] += 1
+                for name in names:
+                    ranks[name].append(float(table.loc[name, "loss"]))
+            else:
+                train = patterns_of(training_rows(clicks))
+                test = patterns_of(held_out_rows(clicks))
+                models = [fitted(name, train, given.scope) for name in names]
+                sample = sample_of(models[0].queries, test, train, 10**9, seed)
+                checks = check_patterns(models, sample, given.simulations, seed, quiet=True)
+                for name, verdict in checks.verdicts.items():
+                    faulted[name] += not verdict.cleared
+                    by_check[name].update(verdict.faulted)
+                    by_check[name]["by query"] += verdict.faulted_queries > 0
+            progress.advance(1)
+    if given.ranker_change:
+        losses = {n: [float(np.mean(x)), float(np.std(x))] for n, x in ranks.items()}
+        print(json.dumps({"truth": truth, "best after the change": best, "loss": losses}))
+        return
+    for name in names:
+        print(json.dumps({
+            "truth": truth, "model": name, "logs": given.logs, "faulted": faulted[name],
+            "by": dict(by_check[name].most_common()),
+        }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

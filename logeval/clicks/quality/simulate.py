@@ -1,0 +1,126 @@
+"""Simulated clicks on the lists of one query, counted as the log's are.
+
+``replicates`` lets new users of a model look at every list as often as the log shows it, again and
+again. ``sensitivity`` is the derivative of the expected counts in the logits of the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from logeval.arrays import Bools, Floats, Ints
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.models.model import ClickModel
+from logeval.clicks.quality.features import (
+    Layout,
+    add_features,
+    add_sensitivity,
+    most_features,
+    observed,
+)
+from logeval.clicks.quality.scores import local_items
+from logeval.clicks.quality.sensitivity import score
+from logeval.log.queries import Query
+
+BLOCK = 100_000  # simulated SERPs in memory at a time
+SENSITIVITY_USERS = 20  # per SERP
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Lists of one query and of equal length, as local items of its model."""
+
+    A: Ints  # (n, length)
+    clicks: Bools  # (n, length)
+    count: Floats  # (n,)
+    top: Ints  # (n, length) place among the items shown most, or -1
+
+    def serps(self) -> tuple[Ints, Ints]:
+        """One row per SERP: lists, and places among the items shown most."""
+        each = np.repeat(np.arange(len(self.count)), self.count.astype(np.int64))
+        return self.A[each], self.top[each]
+
+
+class QueryRows:
+    """The patterns of each query of a log."""
+
+    def __init__(self, data: Patterns, top: Ints | None = None) -> None:
+        self.data = data
+        self.top = np.full(data.I, -1, dtype=np.int64) if top is None else top
+        self._order = np.lexsort((data.length, data.query))
+        self._bounds = np.searchsorted(data.query[self._order], np.arange(data.Q + 1))
+        self._place = {query: q for q, query in enumerate(data.queries)}
+
+    def batches(self, query: Query, model: ClickModel) -> Iterator[Batch]:
+        """The lists of a query, by their length; items the model does not know are its last."""
+        q = self._place.get(query)
+        if q is None:
+            return
+        data = self.data
+        mine = self._order[self._bounds[q] : self._bounds[q + 1]]
+        for rows in np.split(mine, np.flatnonzero(np.diff(data.length[mine])) + 1):
+            if len(rows):
+                K = int(data.length[rows[0]])
+                items = data.items[rows, :K]
+                yield Batch(
+                    local_items(model.items, data.item_ids[items]),
+                    data.clicks[rows, :K],
+                    data.count[rows],
+                    self.top[items],
+                )
+
+
+def observed_features(model: ClickModel, batches: list[Batch], layout: Layout) -> Floats:
+    """The features of the log's clicks, (features,); the model only predicts the probabilities."""
+    out = np.zeros(layout.size)
+    for b in batches:
+        q = model.conditional_click_probs(b.A, b.clicks)
+        out += observed(b.clicks, q, b.top, b.count, layout)
+    return out
+
+
+def replicates(
+    model: ClickModel, batches: list[Batch], layout: Layout, n: int, rng: np.random.Generator
+) -> Floats:
+    """The features of n simulations of all SERPs of a query, (n, features)."""
+    out = np.zeros((n, layout.size))
+    size = most_features(layout.K)
+    index, value = np.empty(size, dtype=np.int64), np.empty(size)
+    for b in batches:
+        A, top = b.serps()
+        at_once = max(1, BLOCK // len(A))
+        for start in range(0, n, at_once):
+            m = min(at_once, n - start)
+            lists = np.tile(A, (m, 1))
+            clicks = model.sample(lists, rng.random(lists.shape))
+            q = model.conditional_click_probs(lists, clicks)
+            row = np.repeat(np.arange(start, start + m), len(A))
+            one = np.ones(len(lists))
+            add_features(clicks, q, top, one, row, layout.at, layout.K, index, value, out)
+    return out
+
+
+def sensitivity(
+    model: ClickModel, batches: list[Batch], layout: Layout, P: int, rng: np.random.Generator
+) -> Floats:
+    """d E[feature] / d logit of each of the P parameters of a query, (features, P)."""
+    out = np.zeros((layout.size, P))
+    size = most_features(layout.K)
+    index, value = np.empty(size, dtype=np.int64), np.empty(size)
+    for b in batches:
+        each = np.repeat(np.arange(len(b.count)), b.count.astype(np.int64) * SENSITIVITY_USERS)
+        for start in range(0, len(each), BLOCK):
+            rows = each[start : start + BLOCK]
+            A = b.A[rows]
+            clicks = model.sample(A, rng.random(A.shape))
+            q = model.conditional_click_probs(A, clicks)
+            s, parameter = score(model, A, clicks, layout.K)
+            weight = np.full(len(A), 1.0 / SENSITIVITY_USERS)
+            add_sensitivity(
+                clicks, q, b.top[rows], weight, layout.at, layout.K, index, value, s, parameter, out
+            )
+    out[layout.constant] = 0.0  # the lists fix them; what is there is noise
+    return out

@@ -1,0 +1,164 @@
+"""Fitted models beside the true ones of a generated log.
+
+For the model that is the true one, each of its parameters: bias and root mean squared error, and
+how often the 95% interval holds the truth. For every model, what it costs to trust it: the regret,
+under the true model, of the list that it takes for the best.
+
+w and e of PBM and UBM have a free scale; the truth is brought to the fit's, at the position whose
+examination the fit keeps fixed. Parameters that nothing was observed of, and the DCM's v at the
+last position, which no click speaks of, are left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from logeval.arrays import Floats
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.models.model import ClickModel
+from logeval.errors import LogevalError
+from logeval.log.queries import Query
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUERIES = 50  # the most frequent ones, whose best lists are compared
+LOGGED = "the log's list"
+
+
+def against_truth(models: FittedModels, truth: FittedModels) -> pd.DataFrame:
+    """One row per model and parameter, and one per model with the regret of its best list."""
+    import pandas as pd
+
+    true = next(iter(truth.fitted.values()))
+    queries = [query for query in models.queries if query in true.index]
+    if not queries:
+        raise LogevalError("the truth has none of the queries that the models were fitted to")
+    rows: list[dict[str, Any]] = []
+    for name, fitted in models.fitted.items():
+        if name == true.model:
+            rows += _parameters(fitted, true, [q for q in queries if q in fitted.index])
+        rows.append(_regret(fitted, true, queries[:QUERIES]))
+    rows.append(_regret_of_log(next(iter(models.fitted.values())), true, queries[:QUERIES]))
+    columns = ["model", "parameter", "values", "bias", "rmse", "coverage"]
+    columns += ["queries", "regret", "relative_regret"]
+    return pd.DataFrame(rows).reindex(columns=columns)
+
+
+def _parameters(
+    fitted: FittedModel, true: FittedModel, queries: list[Query]
+) -> list[dict[str, Any]]:
+    parts: dict[str, list[Floats]] = {p.field: [] for p in fitted.kind.PARAMETERS}
+    for query in queries:
+        model, known = true.of(query), fitted.of(query)
+        q, scale = fitted.index[query], _scale(known, model)
+        span = slice(fitted.offsets[q], fitted.offsets[q + 1])
+        place = {int(i): at for at, i in enumerate(model.items)}
+        at = np.array([place.get(int(i), -1) for i in known.items])
+        for p in fitted.kind.PARAMETERS:
+            estimate = fitted.estimates[p.field]
+            value = np.asarray(getattr(model, p.field), dtype=np.float64)
+            if p.kind == "item":
+                mine = [x[span] for x in _four(estimate)]
+                truth = np.where(at >= 0, value[np.maximum(at, 0)] * scale, np.nan)
+            else:
+                g = fitted.group(q)
+                truth = value.reshape(-1) if p.field != "e" else (value / scale).reshape(-1)
+                shape = value.shape
+                mine = [_cut(np.asarray(x[g]), shape).reshape(-1) for x in _four(estimate)]
+                if estimate.raw is not None:  # replaced: not identified
+                    raw = _cut(np.asarray(estimate.raw[g]), shape).reshape(-1)
+                    mine[3] = np.where(np.isnan(raw), mine[3], 0.0)
+            parts[p.field].append(np.stack([*mine, truth]))
+    rows = []
+    for p in fitted.kind.PARAMETERS:
+        value, low, high, observations, truth = np.concatenate(parts[p.field], axis=1)
+        use = (observations > 0) & np.isfinite(truth)
+        error = (value - truth)[use]
+        known = use & np.isfinite(low) & np.isfinite(high)
+        inside = (low <= truth) & (truth <= high)
+        rows.append(
+            {
+                "model": fitted.model,
+                "parameter": p.name,
+                "values": int(use.sum()),
+                "bias": float(error.mean()) if use.any() else None,
+                "rmse": float(np.sqrt((error**2).mean())) if use.any() else None,
+                "coverage": float(inside[known].mean()) if known.any() else None,
+            }
+        )
+    return rows
+
+
+def _four(estimate: Any) -> list[Floats]:
+    return [estimate.value, estimate.low, estimate.high, estimate.observations]
+
+
+def _cut(fitted: Floats, shape: tuple[int, ...]) -> Floats:
+    """A shared parameter in the shape of the truth's; nan beyond the fit's positions."""
+    if not shape:
+        return fitted
+    wide = np.full(shape, np.nan)
+    common = tuple(slice(0, min(a, b)) for a, b in zip(fitted.shape, shape, strict=True))
+    wide[common] = fitted[common]
+    return wide
+
+
+def _scale(fitted: ClickModel, true: ClickModel) -> float:
+    """What the true attraction is multiplied by, and examination divided by."""
+    e = getattr(fitted, "e", None)
+    if e is None:
+        return 1.0
+    at = (int(e.argmax()),) if e.ndim == 1 else (0, 0)
+    return float(getattr(true, "e")[at] / e[at])  # noqa: B009 - only some models have one
+
+
+def _best(model: ClickModel, K: int, reward: str) -> np.ndarray:
+    own = reward if reward in model.rewards else "clicks"
+    return model.items[model.optimum(K, own).A]
+
+
+def _regret(fitted: FittedModel, true: FittedModel, queries: list[Query]) -> dict[str, Any]:
+    lists = {}
+    for query in queries:
+        if query in fitted.index:
+            known, model = fitted.of(query), true.of(query)
+            K = min(known.K, model.K, known.L, model.L)
+            lists[query] = _best(known, K, model.rewards[0])
+    return {"model": fitted.model, "parameter": "best list", **_cost(lists, true)}
+
+
+def _regret_of_log(fitted: FittedModel, true: FittedModel, queries: list[Query]) -> dict[str, Any]:
+    """The same for the list that the log shows most often."""
+    lists = {}
+    if fitted.base is not None:
+        for query in queries:
+            if query in fitted.index:
+                base = fitted.base[fitted.index[query]]
+                lists[query] = base[base >= 0]
+    return {"model": LOGGED, "parameter": "best list", **_cost(lists, true)}
+
+
+def _cost(lists: dict[Query, np.ndarray], true: FittedModel) -> dict[str, Any]:
+    """The mean regret of lists of item ids under the true model, and as a share of the best."""
+    regret, best = [], []
+    for query, ids in lists.items():
+        model = true.of(query)
+        place = {int(i): at for at, i in enumerate(model.items)}
+        if not all(int(i) in place for i in ids) or not len(ids):
+            continue
+        A = np.array([[place[int(i)] for i in ids]])
+        optimum = model.optimum(len(ids)).value
+        regret.append(max(optimum - float(model.expected_reward(A)[0]), 0.0))
+        best.append(optimum)
+    if not regret:
+        return {"queries": 0}
+    mean = float(np.mean(regret))
+    return {
+        "queries": len(regret),
+        "regret": mean,
+        "relative_regret": mean / max(float(np.mean(best)), 1e-12),
+    }

@@ -1,0 +1,114 @@
+"""Would the verdict be the same with other runs, queries, parameters, or another click model?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from logeval.arrays import Floats
+from logeval.evaluation.paired import by_policy
+from logeval.evaluation.variance import decompose
+
+LEVELS = ("model", "query", "draw", "run")
+MEANING = {"run": "runs", "query": "queries", "draw": "parameters", "model": "choice of model"}
+ORACLE = "Oracle"
+
+
+def variance(rows: pd.DataFrame) -> pd.DataFrame:
+    """Where the variance of each policy's mean regret comes from, at one step; one track.
+
+    One row per policy and source, with its variance ``component`` (nested analysis of variance,
+    ``evaluation.variance``), what that is in the variance of the mean regret (``of_mean``) and the
+    ``share`` of it. The truth is one model and one draw of the parameters of each query, however
+    many were simulated: with Q queries, D draws and N runs these are the component of the model
+    itself, those of queries and parameters over Q, and that of runs over Q D N. With several models
+    the regret is taken relative to the optimal reward, since their rewards need not be the same.
+    """
+    if rows["simulator"].nunique() > 1:  # of models that earn differently, shares of the optimum
+        rows = rows.assign(regret=rows["regret"] / rows["optimal_reward"])
+    samples = [_samples(part) for _, part in rows.groupby("simulator")]
+    policies = [p for p in samples[0][0] if all(p in names for names, _ in samples)]
+    found = []
+    for policy in policies:
+        x = _aligned([x[..., names.index(policy)] for names, x in samples])
+        components = decompose(x, LEVELS).components
+        _, Q, D, N = x.shape
+        of_mean = {
+            "run": components["run"] / (Q * D * N),
+            "query": components["query"] / Q,
+            "draw": components["draw"] / Q,
+            "model": components["model"],
+        }
+        total = sum(of_mean.values())
+        for level, value in of_mean.items():
+            share = value / total if total > 0.0 else 0.0
+            found.append((policy, MEANING[level], components[level], value, share))
+    columns = ["policy", "source", "component", "of_mean", "share"]
+    return pd.DataFrame(found, columns=columns)
+
+
+def _samples(rows: pd.DataFrame) -> tuple[list[str], Floats]:
+    """Policies, and their regret (Q, D, N, policies) on one simulator."""
+    policies, x = by_policy(rows, "regret")
+    return policies, x if x.ndim == 4 else x[:, None]
+
+
+def _aligned(samples: list[Floats]) -> Floats:
+    """(models, Q, D, N): the queries, draws and runs that all have; queries with gaps left out."""
+    Q, D, N = (min(x.shape[axis] for x in samples) for axis in range(3))
+    x = np.stack([x[:Q, :D, :N] for x in samples])
+    return x[:, np.isfinite(x).all(axis=(0, 2, 3))]
+
+
+def best(rows: pd.DataFrame) -> pd.DataFrame:
+    """How often each policy is best, at one step and in one track; the Oracle does not compete.
+
+    ``simulators`` is on how many of the click models (``of``) its mean regret is the smallest, and
+    ``on`` names them. ``probability`` is the share of queries and draws on which its mean over runs
+    is the smallest, as the mean over the click models, with ``lowest`` that of the model where it
+    is least. Ties are shared.
+    """
+    wins: dict[str, list[str]] = {}
+    shares: dict[str, list[float]] = {}
+    simulators = []
+    for simulator, part in rows[rows["policy"] != ORACLE].groupby("simulator"):
+        policies, x = _samples(part)
+        simulators.append(str(simulator))
+        by_draw = np.nanmean(x, axis=2)
+        mean = np.nanmean(by_draw, axis=1).mean(axis=0)
+        units = by_draw.reshape(-1, len(policies))
+        units = units[np.isfinite(units).all(axis=1)]
+        smallest = units <= units.min(axis=1, keepdims=True) + 1e-9
+        share = (smallest / smallest.sum(axis=1, keepdims=True)).mean(axis=0)
+        wins.setdefault(policies[int(np.argmin(mean))], []).append(str(simulator))
+        for policy, value in zip(policies, share, strict=True):
+            shares.setdefault(policy, []).append(float(value))
+    table = [
+        {
+            "policy": policy,
+            "simulators": len(wins.get(policy, [])),
+            "of": len(simulators),
+            "on": ", ".join(wins.get(policy, [])),
+            "probability": float(np.mean(values)),
+            "lowest": min(values),
+        }
+        for policy, values in shares.items()
+    ]
+    order = ["simulators", "probability"]
+    return pd.DataFrame(table).sort_values(order, ascending=False, ignore_index=True)
+
+
+def best_text(found: pd.DataFrame) -> list[str]:
+    """The same in sentences; a conclusion that holds under one model only is marked."""
+    said = []
+    for row in found.to_dict(orient="records"):
+        if not row["simulators"]:
+            continue
+        models = "click model" if row["of"] == 1 else "click models"
+        only = row["of"] > 1 and row["simulators"] == 1
+        said.append(
+            f"{row['policy']} has the smallest mean regret on {row['simulators']} of {row['of']} "
+            f"{models} ({row['on']}) and is best on {row['probability']:.0%} of queries and draws"
+            + (f"; that it is best HOLDS UNDER {row['on']} ONLY" if only else "")
+        )
+    return said

@@ -1,0 +1,70 @@
+"""check-models on a generated log, from raw lines to figures."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from logeval import generate, ingest
+from logeval.clicks.fit import fit_models
+from logeval.clicks.quality.features import CHECKS
+from logeval.commands import checks as commands
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A generated log, its truth, and models fitted to a part of it."""
+    folder = tmp_path_factory.mktemp("generated")
+    raw = folder / "log.tsv.gz"
+    truth = generate(raw, sessions=1200, queries=4, model="PBM", seed=3, quiet=True)
+    ingest(raw, out=folder / "log", quiet=True)
+    fit_models(
+        folder / "log", ["PBM", "CM"], holdout=0.3, out=folder / "models", seed=3, quiet=True
+    )
+    return folder, truth
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.callback()(lambda: None)  # so that the only command keeps its name
+    commands.register(app)
+
+    def invoke(*arguments):
+        result = CliRunner().invoke(app, ["check-models", *(str(a) for a in arguments)])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return invoke
+
+
+def test_json_has_a_row_per_model_check_and_query_and_the_truth(run, folders, tmp_path):
+    folder, truth = folders
+    given = [folder / "models", folder / "log", "--simulations", 80, "--truth", truth, "-q"]
+    told = json.loads(run(*given, "--json", "--out", tmp_path / "out").stdout)
+    overall = [row for row in told["checks"] if row["query"] is None]
+    assert [row["check"] for row in overall] == [*CHECKS, *CHECKS]
+    assert "CM: " in told["verdicts"]["CM"]
+    assert {row["model"] for row in told["ranker_change"]} == {"PBM", "CM"}
+    beside = {(row["model"], row["parameter"]): row for row in told["truth"]}
+    assert 0 < beside["PBM", "attraction"]["coverage"] <= 1
+    assert beside["CM", "best list"]["regret"] >= 0
+    assert (tmp_path / "out" / "checks.parquet").exists()
+
+
+def test_people_get_tables_words_and_figures(run, folders, tmp_path):
+    folder, _ = folders
+    figures = tmp_path / "figures"
+    result = run(
+        folder / "models", folder / "log", "--simulations", 80, "--no-ranker-change",
+        "--figures", figures, "-q",
+    )  # fmt: skip
+    assert "How far off" in result.stdout
+    assert "CM: too " in result.stdout or "CM: click probabilities" in result.stdout
+    assert (figures / "verdicts.png").read_bytes().startswith(b"\x89PNG")
+    assert (figures / "ctr-by-rank.png").exists()
+    assert not (figures / "ranker-change.png").exists()
