@@ -1,5 +1,7 @@
 """Bias and coverage of replay estimates: python -m benchmarks.replay_coverage [repetitions]
 
+python -m benchmarks.replay_coverage 100 20     DM and DR, which fit their model again in 20 rounds
+
 Worlds with a known logger and known users, sessions of one to three SERPs that tend to show one
 list. In each repetition a log is drawn, and the 95% interval either holds the true value of the
 target or does not. The estimator whose assumption the users break is there to be seen failing.
@@ -35,6 +37,9 @@ ESTIMATORS = (
 )  # fmt: skip
 
 
+MODELLED = ("DM", "DM(dcm)", "DR", "DR(dcm)", "Cascade-DR(dcm)")
+
+
 def draw(users: Any, repetition: int) -> tuple[Any, Any, float]:
     """A log, the target, and its true value."""
     rng = seeds.generator(11, "coverage", users.name, repetition)
@@ -52,16 +57,18 @@ def draw(users: Any, repetition: int) -> tuple[Any, Any, float]:
     return logged, target_of(logged, lists, wanted), truth
 
 
-def rows(repetitions: int = 300, rounds: int = 200) -> list[dict[str, Any]]:
+def rows(repetitions: int = 300, refits: int = 0, rounds: int = 200) -> list[dict[str, Any]]:
     """One row per kind of users and estimator."""
     out = []
-    chosen = parse_estimators(ESTIMATORS)
+    chosen = parse_estimators(MODELLED if refits else ESTIMATORS)
+    if refits:
+        rounds = 2  # the intervals come from the refits
     for name, users in USERS.items():
         errors = {e: np.empty(repetitions) for e in chosen}
         halves = {e: np.empty(repetitions) for e in chosen}
         for r in range(repetitions):
             logged, target, truth = draw(users, r)
-            found = point_and_interval(logged, target, chosen, Settings(), rounds, seed=r)
+            found = point_and_interval(logged, target, chosen, Settings(), rounds, r, refits)
             for e, (value, half) in found.items():
                 errors[e][r], halves[e][r] = value - truth, half
         for e in chosen:
@@ -83,5 +90,5 @@ def rows(repetitions: int = 300, rounds: int = 200) -> list[dict[str, Any]]:
 if __name__ == "__main__":
     import pandas as pd
 
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    print(pd.DataFrame(rows(repetitions)).to_string(index=False, float_format="%.4f"))
+    found = rows(*(int(x) for x in sys.argv[1:3]))
+    print(pd.DataFrame(found).to_string(index=False, float_format="%.4f"))

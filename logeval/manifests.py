@@ -36,6 +36,7 @@ COMMANDS = {
     "replay": "logeval replay estimate LOG --target TARGET --out {folder}",
     "replay validate": "logeval replay validate LOG --out {folder}",
     "replay policy": "logeval replay policy LOG --policy POLICY --out {folder}",
+    "replay cross-check": "logeval replay cross-check LOG --policy POLICY --out {folder}",
     "report": "logeval report RUNS --out {folder}",
 }
 

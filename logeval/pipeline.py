@@ -31,6 +31,8 @@ from logeval.features import table as features
 from logeval.log import ingest
 from logeval.log.log import load
 from logeval.recipe_checks import check_types, check_values, fits
+from logeval.replay import estimate
+from logeval.replay.plan import EstimatePlan
 from logeval.reports import report
 from logeval.synthetic import generate
 
@@ -41,6 +43,7 @@ STAGES: dict[str, Callable[..., Any]] = {
     "fit-models": fit.fit_models,
     "features": features.make_features,
     "evaluate": api.evaluate,
+    "replay": estimate.replay_estimate,
     "report": report.report,
 }
 NEEDED = ("ingest", "fit-models", "evaluate", "report")
@@ -51,6 +54,7 @@ GIVEN = {
     "fit-models": {"log", "out", "quiet", "overwrite"},
     "features": {"log", "out", "quiet", "overwrite"},
     "evaluate": {"models", "problem", "features", "out", "quiet"},
+    "replay": {"log", "out", "quiet"},
     "report": {"runs", "out", "models", "log", "recipe", "policies", "n_runs", "quiet"},
 }
 # arguments of evaluate that add to a runs table instead of asking for another one
@@ -218,6 +222,13 @@ def _call(recipe: Recipe, stage: str) -> _Call:
             runs,
             lambda: api.missing_runs(runs, models, **chosen),
             lambda quiet: function(models, **arguments, out=runs, quiet=quiet),
+        )
+    replay = home / "replay"
+    if stage == "replay":
+        return _Call(
+            replay,
+            lambda: tables.why(replay, EstimatePlan.of(**arguments).manifest(log)),
+            lambda quiet: function(log, **arguments, out=replay, quiet=quiet),
         )
     given = {
         "log": log,

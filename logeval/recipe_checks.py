@@ -23,6 +23,7 @@ from logeval.features import table as features
 from logeval.log import ingest
 from logeval.log.queries import among, given_queries
 from logeval.policies.registry import parse_policies
+from logeval.replay.plan import EstimatePlan
 from logeval.reports.style import STYLES
 from logeval.synthetic import world
 from logeval.synthetic.generate import wanted_manifest
@@ -143,6 +144,10 @@ def _evaluate(calls: Any, **arguments: Any) -> None:
         raise unknown_names("query among those that are fitted", unknown, map(str, fitted or []))
 
 
+def _replay(calls: Any, **arguments: Any) -> None:
+    EstimatePlan.of(**arguments)
+
+
 def _example(name: str) -> ClickModel:
     """A small model of that kind: what the tracks say to it, they will say to the fitted one."""
     shapes = {"item": (2,), "position": (2,), "transition": (2, 3), "scalar": ()}
@@ -162,5 +167,6 @@ CHECKS: dict[str, Callable[..., None]] = {
     "fit-models": _fit_models,
     "features": _features,
     "evaluate": _evaluate,
+    "replay": _replay,
     "report": _report,
 }

@@ -418,6 +418,17 @@ REPLAYS = pa.schema(
     metadata={"doc": "One row per policy, query, shuffle and checkpoint of `replay policy`."},
 )
 
+CROSS_CHECK = pa.schema(
+    [
+        _field("method", pa.string(), "a simulator, replay, or the estimated value of last lists"),
+        _field("policy", pa.string(), "policy with its parameters"),
+        _field("value", pa.float64(), "clicks per SERP"),
+        _field("low", pa.float64(), "lower end of the 95% interval", nullable=True),
+        _field("high", pa.float64(), "upper end of the 95% interval", nullable=True),
+    ],
+    metadata={"doc": "One row per method and policy of `replay cross-check`."},
+)
+
 TABLES: dict[str, pa.Schema] = {
     "serps": SERPS,
     "click_statistics": CLICK_STATISTICS,
@@ -434,6 +445,7 @@ TABLES: dict[str, pa.Schema] = {
     "estimates": ESTIMATES,
     "validation": VALIDATION,
     "replays": REPLAYS,
+    "cross_check": CROSS_CHECK,
 }
 
 

@@ -68,6 +68,7 @@ def test_the_notebooks_are_there():
         "03-compare-bandits",
         "04-write-your-own-policy",
         "05-what-if-the-model-is-wrong",
+        "06-what-would-it-have-earned",
         "07-new-items-and-users",
     ]
 

@@ -7,6 +7,7 @@ import pytest
 
 import logeval
 from logeval.pipeline import read_recipe, run
+from logeval.replay.estimate import read_estimates
 
 ROOT = Path(__file__).parent.parent
 SMALL = """
@@ -22,6 +23,16 @@ top_queries = 2
 policies = ["dcmKL-UCB", "Rank1ElimKL"]
 horizon = 100
 runs = 2
+"""
+
+
+REPLAY = """
+[replay]
+target = ["by-ctr", "random"]
+estimators = ["IP", "PBM"]
+positions = 1
+rounds = 10
+force = true
 """
 
 
@@ -144,6 +155,43 @@ def test_a_log_that_is_not_there_is_found_before_the_first_stage(recipe, tmp_pat
 def test_a_name_given_where_a_list_is_expected_is_a_list_of_one(recipe):
     recipe.write_text(SMALL.replace('["dcmKL-UCB", "Rank1ElimKL"]', '"dcmKL-UCB"'))
     assert read_recipe(recipe).stages["evaluate"]["policies"] == ["dcmKL-UCB"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("positions", "position", r"unknown key in \[replay\].*did you mean positions"),
+        ('target = ["by-ctr", "random"]', "", r"\[replay\]: target is missing"),
+        ('"IP"', '"IPP"', r"\[replay\] unknown estimator.*did you mean IP"),
+        ('"by-ctr"', '"mine.csv"', r"\[replay\] target mine.csv: there is no such file"),
+        ('"by-ctr"', '"log:nowhere"', r"\[replay\] nowhere: there is no manifest.json"),
+        ('"by-ctr"', '"best:none"', r"\[replay\] unknown click model"),
+        ("positions = 1", 'positions = "all"', r"\[replay\]: positions is 'all' and"),
+        ("rounds = 10", "rounds = 1", "must be 0 .* or at least 2"),
+        ("rounds = 10", "clip = 0", "the largest weight must be above 0"),
+    ],
+)
+def test_a_wrong_replay_is_found_before_the_first_stage(recipe, old, new, message):
+    recipe.write_text(SMALL + REPLAY.replace(old, new))
+    with pytest.raises(logeval.LogevalError, match=message):
+        run(read_recipe(recipe), dry_run=True)
+
+
+def test_replay_is_a_stage_that_is_skipped_while_up_to_date(recipe, tmp_path):
+    run(read_recipe(recipe), quiet=True)
+    recipe.write_text(SMALL + REPLAY)
+    with_replay = read_recipe(recipe)
+    assert reasons(run(with_replay, dry_run=True))["replay"] == "there is no output yet"
+    steps = run(with_replay, quiet=True)
+    assert [s.stage for s in steps][-2:] == ["replay", "report"]
+    assert [s.stage for s in steps if s.reason] == ["replay", "report"], "the rest is kept"
+    found = read_estimates(tmp_path / "out" / "replay")
+    assert set(found.table["target"]) == {"by-ctr", "random"}
+    assert found.manifest["arguments"]["seed"] == 1, "the recipe's"
+    assert set(reasons(run(with_replay, quiet=True)).values()) == {None}
+    deeper = reasons(run(read_recipe(recipe, ["replay.rounds=12"]), dry_run=True))
+    assert deeper["replay"] == "rounds was 10, and is 12"
+    assert deeper["evaluate"] is None
 
 
 def test_a_wrong_override_is_an_error(recipe):

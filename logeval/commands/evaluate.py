@@ -113,6 +113,7 @@ def evaluate(
     from logeval.evaluation.api import evaluate as evaluate_
     from logeval.reports.regret_figures import save_regret
     from logeval.reports.track_figures import save_relative
+    from logeval.reports.verdict import verdict
 
     done = evaluate_(
         models,
@@ -136,16 +137,16 @@ def evaluate(
         reference=reference,
         quiet=quiet,
     )
-    if print_for_programs(done.summary(), as_json, as_csv, notes=[*done.notes, *done.cautions()]):
+    judged = verdict(done)
+    if print_for_programs(done.summary(), as_json, as_csv, verdict=judged.text(), notes=done.notes):
         return
-    for note in done.notes:
-        typer.echo(f"note: {note}", err=True)
     typer.echo(summary_text(done))
     if draws or done.table()["simulator"].nunique() > 1:
         typer.echo(robustness_text(done))
     tracks = done.table()["track"].nunique() > 1
     if tracks:
         typer.echo(relative_text(done))
+    typer.echo(f"\n{judged.text()}\n")
     if out is not None:
         typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, out / 'regret.pdf')}")
         if draws:
@@ -185,7 +186,7 @@ def reproduce(
     """
     if experiment not in EXPERIMENTS:
         raise unknown_names("experiment", [experiment], EXPERIMENTS)
-    done, saved = None, ""
+    done, judged, saved = None, "", ""
     if experiment == "rank1-synthetic":
         from logeval.papers import rank1
 
@@ -216,17 +217,21 @@ def reproduce(
             saved = f"figure {gl_cdcm.save_figure(figure, done, out)}"
     else:
         from logeval.papers import dcm
+        from logeval.reports.verdict import verdict
 
         figure = experiment.removeprefix("dcm-")
         steps = dcm.HORIZON if horizon is None else horizon
         done = dcm.reproduce(figure, steps, runs, workers, seed, out, quiet)
         table, claim = done.summary(), dcm.FIGURES[figure].claim
+        judged = verdict(done).text()
     if print_for_programs(table, as_json, as_csv, experiment=experiment, claim=claim):
         return
     if done is None:
         print_frame(f"{experiment}, {steps:,} steps, {runs} runs", _beside_the_paper(table))
     else:
         typer.echo(summary_text(done))
+    if judged:
+        typer.echo(f"{judged}\n")
     for line in filter(None, (f"the paper: {claim}" if claim else "", saved)):
         typer.echo(wrapped(line))
 
@@ -362,21 +367,7 @@ def summary_text(runs: Runs) -> str:
             for _, row in part.iterrows()
         ]
         texts.append(f"{title}\n{table_text(columns, rows)}\n")
-    notes = [f"note: {caution}" for caution in runs.cautions()]
-    return "\n".join([*texts, *map(wrapped, [*_conclusions(summary), *notes])])
-
-
-def _conclusions(summary: pd.DataFrame) -> list[str]:
-    """Who cannot be told apart from the best, per simulator and track with several policies."""
-    found = []
-    panels = summary.groupby(["simulator", "track"])
-    for (simulator, track), part in panels:
-        best = part[part["in_best_set"]]["policy"].tolist()
-        where = f" on {simulator} ({track})" if len(panels) > 1 else ""
-        if part["p"].notna().any():
-            kind = "cannot be told apart" if len(best) > 1 else "differs from all others"
-            found.append(f"best{where}: {', '.join(best)} ({kind}, familywise level 5%)")
-    return found
+    return "\n".join(texts)
 
 
 def robustness_text(runs: Runs) -> str:
@@ -387,7 +378,8 @@ def robustness_text(runs: Runs) -> str:
     for track, part in runs.best().groupby("track"):
         lines += [f"  {track}: {line}" for line in best_text(part)]
     shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
-    shown = shares.map("{:.0%}".format).reset_index().to_string(index=False)
+    found = shares.map("{:.0%}".format).reset_index()
+    shown = table_text(list(found.columns), found.to_numpy().tolist())
     return "\n".join([*lines, "\nShares in the variance of mean regret", shown])
 
 

@@ -27,7 +27,7 @@ Queries = Annotated[
     str | None, typer.Option(help="Only these queries, as 9982,98435@1 (with its region).")
 ]
 TopQueries = Annotated[int | None, typer.Option(help="Only the most frequent queries.", min=1)]
-Scope = Annotated[str, typer.Option(help="Click models per-query, or pooled.")]
+Scope = Annotated[str, typer.Option(help="Click models per-query, partial or pooled.")]
 Smoothing = Annotated[float, typer.Option(help="SERPs added to every cell of the propensities.")]
 Policy = Annotated[
     list[str], typer.Option("--policy", help="A policy that shows lists, or module:Class.")
@@ -237,7 +237,7 @@ def cross_check(
     items: Items = None,
     horizon: Annotated[int | None, typer.Option(help="Steps at most.", min=1)] = None,
     runs: Annotated[int, typer.Option(help="Runs, and shuffles of the log.", min=2)] = 10,
-    out: Annotated[Path | None, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = None,
+    out: Out = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -257,10 +257,11 @@ def cross_check(
         items=items,
         horizon=horizon,
         runs=runs,
+        out=out,
         seed=seed,
         quiet=quiet,
     )
-    for note in found.replay.notes:
+    for note in found.notes:
         print(note, file=sys.stderr)
     if as_json:
         rows = json.loads(found.table.to_json(orient="records"))
@@ -269,7 +270,7 @@ def cross_check(
         _show(found.table, "Clicks per SERP by method", False)
         print("\n".join(found.verdict))
     if out is not None:
-        _save(found.plot(), out)
+        _save(found.plot(), out / "cross_check.png")
 
 
 def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:

@@ -79,7 +79,7 @@ def evaluate(
     experiment = _experiment(users, parsed, track, horizon, runs, checkpoints, seed)
     problems, specs = experiment.problems, experiment.policies
     _check_makeable(experiment, horizon)
-    notes = [*users.notes(), *order_notes(specs, problems)]
+    notes = [*users.notes(problems), *order_notes(specs, problems)]
     store = Store(out) if out is not None else None
     if store is not None:
         settings = {

@@ -28,7 +28,7 @@ class Users:
     synthetic: tuple[Problem, ...] = ()
     fitted: tuple[FittedQuery, ...] = ()
     reward: str | None = None
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # on what they were made from
 
     @property
     def track(self) -> str:
@@ -47,10 +47,23 @@ class Users:
             )
         return found
 
-    def notes(self) -> list[str]:
-        """What the user should know about them."""
+    def notes(self, problems: Sequence[Problem] = ()) -> list[str]:
+        """What the user should know about them, and about the problems that they make."""
         note = shortened(self.fitted)
-        return [*([note] if note else []), *self.remarks]
+        return [*([note] if note else []), *self.remarks, *unproven(problems)]
+
+
+def unproven(problems: Sequence[Problem]) -> list[str]:
+    """What to tell the user where the best list was searched for, and not proven to be best."""
+    found = []
+    for simulator in dict.fromkeys(problem.simulator for problem in problems):
+        proven = [getattr(p, "proven", True) for p in problems if p.simulator == simulator]
+        if not all(proven):
+            found.append(
+                f"{simulator}: the best list was searched for and is not proven to be best for "
+                f"{proven.count(False)} of {len(proven)} queries; regret there may be too small"
+            )
+    return found
 
 
 def users_of(
@@ -95,16 +108,23 @@ def users_of(
         models = read_models(models)
     chosen = [queries] if isinstance(queries, str | int | tuple) else queries
     fitted = fitted_queries(models, positions, reward, None if chosen is None else list(chosen))
+    not_identified = _not_identified(models)
     if features is None:
         if draws:
             fitted = drawn_queries(fitted, models, draws, seed)
-        return Users(fitted=tuple(fitted), reward=reward)
+        return Users(fitted=tuple(fitted), reward=reward, remarks=not_identified)
     if reward not in (None, "satisfaction"):
         raise LogevalError(f"reward={reward}: the contextual track counts satisfaction")
     found = features if isinstance(features, Features) else read_features(features)
     remark = refuse_leaks(found, getattr(models, "manifest", {}), same_log)
     in_turn = fitted_problems(fitted, found, BLOCK if block is None else block, folder)
-    return Users(synthetic=tuple(in_turn), remarks=(remark,) if remark else ())
+    return Users(synthetic=tuple(in_turn), remarks=(*([remark] if remark else []), *not_identified))
+
+
+def _not_identified(models: Any) -> tuple[str, ...]:
+    reports = [fitted.report for fitted in getattr(models, "fitted", {}).values()]
+    notes = [note for report in reports for note in report.get("notes", [])]
+    return tuple(note for note in notes if "not identified" in note)
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:

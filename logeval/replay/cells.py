@@ -84,11 +84,11 @@ def _item_positions(
     wanted = np.flatnonzero(h.sum(axis=1) > 0)
     place = np.full(len(h), -1, dtype=np.int64)
     place[wanted] = np.arange(len(wanted))
-    p, k = np.nonzero(items >= 0)
+    p, k = _where(items)
     i = place[items[p, k]]
     used = i >= 0
-    p, k, i = p[used], k[used], i[used]
-    cell = i * K + k
+    p, k = p[used], k[used]
+    cell = i[used] * K + k
     owner = np.repeat(target.item_query[wanted], K)
     position = np.tile(np.arange(K), len(wanted))
     mass = h[wanted].ravel()
@@ -109,7 +109,7 @@ def _prefixes(
 ) -> Cells:
     K = items.shape[1]
     node, h, owner, depth = target.prefixes(items, query)
-    p, k = np.nonzero(node >= 0)
+    p, k = _where(node)
     return _kept("prefix", target, K, owner, depth, h, p, k, node[p, k], clicks)
 
 
@@ -118,7 +118,7 @@ def _lists(
 ) -> Cells:
     K = items.shape[1]
     whole, h, owner, length = target.whole_lists(items, query)
-    p, k = np.nonzero(items >= 0)
+    p, k = _where(items)
     position = np.tile(np.arange(K), len(h))
     h = np.repeat(h, K) * (position < np.repeat(length, K))
     cell = whole[p] * K + k
@@ -129,10 +129,16 @@ def _positions(
     items: Ints, clicks: Ints, query: Ints, target: Target, propensity: Floats | None
 ) -> Cells:
     K, Q = items.shape[1], target.Q
-    p, k = np.nonzero(items >= 0)
+    p, k = _where(items)
     owner, position = np.repeat(np.arange(Q), K), np.tile(np.arange(K), Q)
     cell = query[p] * K + k
     return _cells("position", target, K, owner, position, target.mass().ravel(), p, k, cell, clicks)
+
+
+def _where(items: Ints) -> tuple[Ints, Ints]:
+    """Row and column of everything that is there; half as wide as NumPy's, a log has many."""
+    p, k = np.nonzero(items >= 0)
+    return p.astype(np.int32), k.astype(np.int32)
 
 
 def _kept(

@@ -9,12 +9,14 @@ lists only; where the three agree there is little reason to doubt.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from logeval import tables
 from logeval.arrays import Ints
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError
@@ -27,6 +29,7 @@ from logeval.replay.policy import PolicyReplay, curve, replay_policy
 from logeval.replay.predictions import fit
 from logeval.replay.read_target import lists_target
 from logeval.replay.stream import streams_of
+from logeval.schemas import CROSS_CHECK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,15 +43,30 @@ CANDIDATES = ("dcm", "pbm", "ubm", "sdbn", "ccm")  # for the best-scoring model
 class CrossCheck:
     """One row per method and policy: clicks per SERP with interval; and the verdict."""
 
-    table: pd.DataFrame
+    table: pd.DataFrame  # in the schema ``schemas.CROSS_CHECK``
     verdict: list[str]
-    replay: PolicyReplay
+    notes: list[str] = field(default_factory=list)
+    manifest: tables.Manifest = field(default_factory=dict)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """All methods side by side."""
         from logeval.reports.replay_figures import plot_cross_check
 
         return plot_cross_check(self.table, ax)
+
+    def write(self, out: Path | str) -> None:
+        """Write ``cross_check.parquet`` and its manifest."""
+        rows = pa.Table.from_pandas(self.table, schema=CROSS_CHECK, preserve_index=False)
+        with tables.staged(out) as folder:
+            tables.write_parquet(rows, folder / "cross_check.parquet")
+            tables.write_manifest(folder, self.manifest)
+
+
+def read_cross_check(folder: Path | str) -> CrossCheck:
+    """The cross-check of a folder that ``replay cross-check`` wrote."""
+    manifest = tables.read_manifest(folder)
+    table = tables.read_table(folder, "cross_check").to_pandas()
+    return CrossCheck(table, list(manifest["verdict"]), list(manifest["notes"]), manifest)
 
 
 def replay_cross_check(
@@ -62,6 +80,7 @@ def replay_cross_check(
     horizon: int | None = None,
     runs: int = 10,
     rounds: int = 200,
+    out: Path | str | None = None,
     seed: int = 0,
     quiet: bool = False,
 ) -> CrossCheck:
@@ -71,8 +90,23 @@ def replay_cross_check(
     from logeval.evaluation.api import evaluate
 
     path = Path(getattr(log, "path", log))
+    wanted = None if queries is None else [str(q) for q in queries]
+    arguments = {
+        "policies": list(policies),
+        "positions": positions,
+        "queries": wanted,
+        "top_queries": top_queries,
+        "items": items,
+        "horizon": horizon,
+        "runs": runs,
+        "rounds": rounds,
+        "seed": seed,
+    }
+    manifest = tables.manifest_of("replay cross-check", arguments, [{"log": tables.identity(path)}])
+    if out is not None and tables.same_work(Path(out), manifest):
+        return read_cross_check(out)
     replayed = replay_policy(
-        path, policies, positions=positions, queries=queries, top_queries=top_queries,
+        path, policies, positions=positions, queries=wanted, top_queries=top_queries,
         items=items, horizon=horizon, shuffles=runs, seed=seed, quiet=quiet,
     )  # fmt: skip
     summary = replayed.summary()
@@ -112,7 +146,13 @@ def replay_cross_check(
     import pandas as pd
 
     table = pd.DataFrame(rows)
-    return CrossCheck(table, _verdict(table, names, steps), replayed)
+    manifest["verdict"] = verdict = _verdict(table, names, steps)
+    manifest["notes"] = replayed.notes
+    manifest["log_folder"] = str(path)
+    found = CrossCheck(table, verdict, replayed.notes, manifest)
+    if out is not None:
+        found.write(out)
+    return found
 
 
 def _row(method: str, policy: str, value: float, half: float) -> dict[str, Any]:

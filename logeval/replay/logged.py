@@ -24,7 +24,7 @@ from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.replay.prefixes import prefix_numbers
 
-FOLD_MEMORY = "450MB"  # of DuckDB; it goes to disk beyond
+FOLD_MEMORY = "350MB"  # of DuckDB; it goes to disk beyond
 
 
 @dataclass(frozen=True)

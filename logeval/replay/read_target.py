@@ -18,6 +18,7 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
+from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.replay.logged import Logged, read_logged
 from logeval.replay.predictions import fit
@@ -42,31 +43,41 @@ class TargetSource:
 
 def read_source(text: str, log: Path) -> TargetSource:
     """The target of that name."""
+    check_target(text)
     kind, _, rest = text.partition(":")
     if kind == "log" and rest:
         logged = read_logged(rest)
         return TargetSource(text, logged.patterns.queries, logged=logged)
     if kind == "day" and rest:
-        if not rest.isdigit():
-            raise LogevalError(f"target {text}: write a day of the log, as day:27")
         logged = read_logged(log, where=f"day = {rest}")
         queries = logged.patterns.queries
         return TargetSource(text, queries, logged=logged, excluded=f"day = {rest}")
     if kind == "best" and rest:
-        model_names([rest])
         return TargetSource(f"best:{rest.lower()}")
     if text in ("logged", "random", "by-ctr"):
         return TargetSource(text)
     path = Path(text)
-    if not path.is_file():
-        raise LogevalError(
-            f"target {text}: there is no such file; a target is a table (Parquet or CSV), "
-            f"log:FOLDER, day:NUMBER, {', '.join(BUILT_IN)}"
-        )
     table = read_target_table(path)
     positions = int(table.groupby(["query", "list"])["rank"].max().min())
     queries = [Query(*q) for q in dict.fromkeys(table["query"])]
     return TargetSource(text, queries, positions, table=table)
+
+
+def check_target(text: str) -> None:
+    """Raise unless there is a target of that name, as far as that is known without the log."""
+    kind, _, rest = text.partition(":")
+    if kind == "log" and rest:
+        load(rest)
+    elif kind == "day" and rest:
+        if not rest.isdigit():
+            raise LogevalError(f"target {text}: write a day of the log, as day:27")
+    elif kind == "best" and rest:
+        model_names([rest])
+    elif text not in ("logged", "random", "by-ctr") and not Path(text).is_file():
+        raise LogevalError(
+            f"target {text}: there is no such file; a target is a table (Parquet or CSV), "
+            f"log:FOLDER, day:NUMBER, {', '.join(BUILT_IN)}"
+        )
 
 
 def bind(source: TargetSource, logged: Logged, K: int, scope: str, seed: int) -> Target:

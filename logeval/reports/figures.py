@@ -32,6 +32,14 @@ def new_panels(panels: int) -> tuple[Figure, list[Axes]]:
     return figure, list(axes.flat[:panels])
 
 
+def legend_below(ax: Axes, ncols: int = 2) -> None:
+    """The legend below the axes, where it covers no curve."""
+    ax.legend(
+        frameon=False, fontsize="small", ncols=ncols, loc="upper center",
+        bbox_to_anchor=(0.5, -0.2),
+    )  # fmt: skip
+
+
 def check_kind(out: Path | str) -> None:
     """Raise unless the ending of ``out`` is that of a kind of figure."""
     known = Figure().canvas.get_supported_filetypes()

@@ -11,7 +11,7 @@ import numpy as np
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
-from logeval.reports.figures import new_axes
+from logeval.reports.figures import legend_below, new_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ def plot_termination(
         ax.plot(k[-1:], value[-1:], MARKERS[i % 8], mfc="white", mec=COLOURS[i % 8], ms=5, zorder=3)
     ax.set(xlabel="position", ylabel="termination probability", ylim=(0, 1))
     ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
-    ax.legend(frameon=False, fontsize="small")
+    legend_below(ax)
     return ax
 
 
@@ -56,7 +56,7 @@ def plot_examination(
     ax.set(
         xlabel="positions, most examined first", ylabel="examination probability", ylim=(0, 1.02)
     )
-    ax.legend(frameon=False, fontsize="small")
+    legend_below(ax)
     return ax
 
 
@@ -76,7 +76,7 @@ def plot_attraction(
         ax.fill_between(rank, low[order], high[order], color=COLOURS[i % 8], alpha=0.15, lw=0)
         ax.plot(rank, value[order], color=COLOURS[i % 8], label=f"query {query} (L = {len(value)})")
     ax.set(xlabel="items, most attractive first", ylabel="attraction probability", ylim=(0, 1))
-    ax.legend(frameon=False, fontsize="small")
+    legend_below(ax)
     return ax
 
 
@@ -110,7 +110,7 @@ def plot_perplexity(
         _curve(ax, rank + shift, value, low, high, i, str(name))
     ax.set(xlabel="rank", ylabel=measure.replace("-", " "))
     ax.set_xticks(sorted(rows["rank"].unique()))
-    ax.legend(frameon=False, fontsize="small", ncols=2)
+    legend_below(ax)
     return ax
 
 

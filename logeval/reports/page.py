@@ -1,20 +1,26 @@
 """A self-contained page: sections of text, figures and tables, and all of them as files beside it.
 
-Figures are written as PDF and PNG and embedded as PNG; tables are written as CSV with full
-precision and shown rounded. Text is escaped by the template, wherever it comes from.
+Charts are inline SVG; tables are shown rounded, with at most ``WIDEST`` columns, and the rest in a
+fold-out. Every figure and table can be saved from the page itself (as a data: URI), so one file is
+complete; the same files are beside it. Text is escaped by the template, wherever it comes from.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from logeval.reports.charts import side_by_side
 from logeval.reports.figures import save_figure
+from logeval.reports.inline import inline_svg
+
+WIDEST = 7  # columns that fit a page of 1280 pixels
+KINDS = {".csv": "text/csv", ".pdf": "application/pdf", ".svg": "image/svg+xml"}
 
 
 @dataclass
@@ -38,14 +44,22 @@ class Page:
         """Start a section."""
         self.sections.append(Section(title))
 
+    def heading(self, text: str) -> None:
+        """A heading within a section."""
+        self._add(kind="heading", text=text)
+
     def text(self, text: str) -> None:
         """A paragraph."""
         self._add(kind="text", text=text)
 
-    def notes(self, notes: list[str]) -> None:
+    def verdict(self, answer: str, findings: Sequence[str], limits: Sequence[str]) -> None:
+        """The answer, what it rests on, and what limits it."""
+        self._add(kind="verdict", answer=answer, findings=findings, limits=limits)
+
+    def notes(self, notes: Sequence[str]) -> None:
         """Things to know before believing a number."""
         if notes:
-            self._add(kind="notes", notes=notes)
+            self._add(kind="notes", notes=list(notes))
 
     def code(self, caption: str, text: str) -> None:
         """A listing that is folded away at first."""
@@ -56,29 +70,77 @@ class Page:
         self._add(kind="facts", facts={k: cell(v) for k, v in facts.items()})
 
     def figure(self, name: str, figure: Any, how_to_read: str) -> None:
-        """A figure, with two sentences on how to read it."""
-        save_figure(figure, self.folder / "figures" / f"{name}.pdf")
-        png = save_figure(figure, self.folder / "figures" / f"{name}.png", dpi=160)
-        data = base64.b64encode(png.read_bytes()).decode()
-        self._add(kind="figure", name=name, data=data, text=how_to_read)
+        """A figure of matplotlib, with two sentences on how to read it."""
+        files = [self.folder / "figures" / f"{name}{kind}" for kind in (".svg", ".pdf")]
+        for file in files:
+            save_figure(figure, file)
+        svg = inline_svg(figure, name)
+        panels = [{"svg": svg, "query": ""}]
+        self._add(kind="figure", name=name, panels=panels, text=how_to_read, files=_links(files))
 
-    def table(self, name: str, frame: pd.DataFrame, caption: str, **formats: str) -> None:
-        """A table; ``formats`` say how the numbers of a column are shown, as ``p=".3f"``."""
-        frame.to_csv(self.folder / "tables" / f"{name}.csv", index=False)
-        numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
-        specs = [
-            formats.get(str(column), "d" if str(column).endswith("_id") else "") for column in frame
-        ]
-        rows = [
-            [cell(value, spec) for value, spec in zip(row, specs, strict=True)]
-            for row in frame.astype(object).to_numpy().tolist()
-        ]
-        columns = [str(column).replace("_", " ") for column in frame]
+    def charts(
+        self,
+        name: str,
+        charts: Sequence[str] | Mapping[str, str],
+        how_to_read: str,
+        *,
+        pdf: Any = None,
+        legend: str = "",
+    ) -> None:
+        """Charts of ``reports.charts`` beside each other; by query, the reader can choose one.
+
+        ``pdf`` is the same drawn by matplotlib, for papers.
+        """
+        by_query = isinstance(charts, Mapping)
+        queries = list(charts) if isinstance(charts, Mapping) else [""] * len(charts)
+        drawn = list(charts.values()) if isinstance(charts, Mapping) else list(charts)
+        panels = [{"svg": svg, "query": q} for q, svg in zip(queries, drawn, strict=True)]
+        files = [self.folder / "figures" / f"{name}.svg"]
+        columns = 1 if len(panels) == 1 else 2 if not by_query else 4
+        files[0].write_text(side_by_side(drawn, columns, legend), encoding="utf-8")
+        if pdf is not None:
+            files.append(save_figure(pdf, self.folder / "figures" / f"{name}.pdf"))
         self._add(
-            kind="table", name=name, caption=caption, columns=columns, rows=rows, numeric=numeric
-        )
+            kind="figure", name=name, panels=panels, legend=legend, text=how_to_read,
+            files=_links(files), queries=queries if by_query else [],
+        )  # fmt: skip
 
-    def write(self, title: str, subtitle: str) -> None:
+    def table(
+        self,
+        name: str,
+        frame: pd.DataFrame,
+        caption: str,
+        *,
+        shown: Mapping[str, Sequence[tuple[str, Any]]] | None = None,
+        query: str = "",
+        folded: bool = False,
+        rows: int | None = None,
+        **formats: str,
+    ) -> None:
+        """A table; ``formats`` say how the numbers of a column are shown, as ``p=".3f"``.
+
+        ``shown`` are columns to show instead, by title: for each row its text, and the value by
+        which it is sorted. The whole frame is in the CSV, and folded away below. With more than
+        ``WIDEST`` columns the first are shown. ``query`` is the column that the picker looks at,
+        ``folded`` hides all of it at first, and only the first ``rows`` are shown.
+        """
+        file = self.folder / "tables" / f"{name}.csv"
+        frame.to_csv(file, index=False)
+        frame = frame if rows is None else frame.head(rows)
+        columns = {str(c).replace("_", " "): _cells(frame[c], formats) for c in frame}
+        first = dict(shown) if shown is not None else dict(list(columns.items())[:WIDEST])
+        fold = []
+        if shown is not None or len(columns) > WIDEST:
+            key, *rest = columns
+            pieces = [rest[i : i + WIDEST - 1] for i in range(0, len(rest), WIDEST - 1)]
+            fold = [_grid({c: columns[c] for c in (key, *piece)}) for piece in pieces]
+        queries = [str(q) for q in frame[query]] if query else []
+        self._add(
+            kind="table", name=name, caption=caption, grid=_grid(first, queries), fold=fold,
+            folded=folded, files=_links([file]),
+        )  # fmt: skip
+
+    def write(self, title: str, subtitle: str, footer: str = "") -> None:
         """Render the page."""
         import jinja2
 
@@ -86,11 +148,49 @@ class Page:
             loader=jinja2.PackageLoader("logeval.reports"), autoescape=True, trim_blocks=True
         )
         template = environment.get_template("report.html")
-        html = template.render(title=title, subtitle=subtitle, sections=self.sections)
+        html = template.render(
+            title=title, subtitle=subtitle, sections=self.sections, footer=footer
+        )
         (self.folder / "index.html").write_text(html, encoding="utf-8")
 
     def _add(self, **block: Any) -> None:
         self.sections[-1].blocks.append(block)
+
+
+def _links(files: Sequence[Path]) -> list[dict[str, str]]:
+    """What to save from the page: the files themselves, as data: URIs."""
+    return [
+        {
+            "name": file.name,
+            "kind": file.suffix.lstrip(".").upper(),
+            "data": f"data:{KINDS[file.suffix]};base64,"
+            + base64.b64encode(file.read_bytes()).decode(),
+        }
+        for file in files
+    ]
+
+
+def _cells(column: pd.Series, formats: Mapping[str, str]) -> list[tuple[str, Any]]:
+    name = str(column.name)
+    spec = formats.get(name, "d" if name.endswith("_id") else "")
+    numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    values = column.astype(object).tolist()
+    return [(cell(v, spec), v if numeric and cell(v) else None) for v in values]
+
+
+def _grid(
+    columns: Mapping[str, Sequence[tuple[str, Any]]], queries: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Columns as the template wants them: rows of cells, and which columns are numbers."""
+    rows = list(zip(*columns.values(), strict=True))
+    numeric = [any(key is not None for _, key in cells) for cells in columns.values()]
+    return {
+        "columns": list(columns),
+        "numeric": numeric,
+        "rows": [
+            {"cells": row, "query": queries[i] if queries else ""} for i, row in enumerate(rows)
+        ],
+    }
 
 
 def cell(value: object, spec: str = "") -> str:

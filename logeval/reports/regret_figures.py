@@ -12,8 +12,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from logeval.errors import LogevalError
-from logeval.reports.figures import check_kind, new_axes, new_panels, save_figure
+from logeval.reports.figures import check_kind, legend_below, new_axes, new_panels, save_figure
 from logeval.reports.style import look
+from logeval.reports.words import query_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,9 +54,10 @@ def plot_regret(
         _draw(ax, curves, log_x)
         _draw_bounds(ax, curves, bounds or {})
         ax.set(xlabel="step t", ylabel="cumulative regret", title=name)
-        ax.legend(frameon=False, fontsize="small")
+        legend_below(ax)
         return ax
-    queries = list(dict.fromkeys(runs.table()["query"]))
+    names = query_names(list(runs.table()["query"].unique()))
+    queries = list(names)
     n_columns = min(5, math.ceil(math.sqrt(len(queries))))
     n_rows = math.ceil(len(queries) / n_columns)
     size = (2.4 * n_columns, 2.0 * n_rows + 0.6)
@@ -63,7 +65,7 @@ def plot_regret(
     axes: np.ndarray = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
     for one, query in zip(axes.flat, queries, strict=False):
         _draw(one, runs.curves(panel.simulator, query, panel.track), log_x)
-        one.set_title(query, fontsize="small")
+        one.set_title(names[query], fontsize="small")
     for one in axes.flat[len(queries) :]:
         one.set_visible(False)
     figure.supxlabel("step t")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import shlex
+import sys
+import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from logeval import __version__, tables
-from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.log.log import Log, load
 from logeval.progress import Progress
-from logeval.reports import sections
+from logeval.reports.content import content_of
 from logeval.reports.page import Page
-from logeval.reports.sensitivity_section import the_simulators
+from logeval.reports.sections import SECTIONS
 from logeval.reports.style import styled
 
 
@@ -35,8 +38,8 @@ def report(
 
     ``models`` and ``log`` are the folders that the runs were made from; by default those that
     their manifests name, as far as they are still there. ``policies`` and ``n_runs`` choose among
-    the runs that are there. Every figure is beside the page as PDF
-    and PNG, every table as CSV.
+    the runs that are there. The page is complete in itself: figures and tables can be saved from
+    it, and are beside it as SVG (most also as PDF) and CSV.
     """
     wanted = wanted_manifest(
         runs,
@@ -50,29 +53,17 @@ def report(
     )
     folders = _folders(runs)
     found = [Runs.load(folder).only(policies, n_runs) for folder in folders]
-    used_models = _models(models, folders[0])
-    used_log = _log(log, used_models)
+    content = content_of(folders, found, models, log, recipe)
     with (
         tables.staged(out) as folder,
         styled(style),
-        Progress("report", total=3 + len(found), unit="parts", quiet=quiet) as progress,
+        Progress("report", total=len(SECTIONS), unit="sections", quiet=quiet) as progress,
     ):
         page = Page(folder)
-        sections.what_was_run(page, found, used_log, Path(recipe) if recipe else None)
-        progress.advance(1)
-        if used_log:
-            sections.the_log(page, used_log)
-        progress.advance(1)
-        if used_models:
-            sections.the_models(page, used_models)
-        progress.advance(1)
-        for i, one in enumerate(found):
-            suffix = "" if len(found) == 1 else f"-{i + 1}"
-            sections.the_runs(page, one, suffix)
-            the_simulators(page, one, suffix)
+        for section in SECTIONS:
+            section(page, content)
             progress.advance(1)
-        subtitle = f"logeval {__version__}, Python {platform.python_version()}"
-        page.write(title, subtitle)
+        page.write(title, _subtitle(found), _footer(folders, out))
         tables.write_manifest(folder, wanted)
     return Path(out) / "index.html"
 
@@ -116,15 +107,26 @@ def _folders(runs: Runs | Path | str | Sequence[Runs | Path | str]) -> list[Path
     return folders
 
 
-def _models(given: Path | str | None, runs: Path) -> FittedModels | None:
-    if given is not None:
-        return read_models(given)
-    named = tables.read_manifest(runs).get("models_folder")
-    return read_models(named) if named and (Path(named) / tables.MANIFEST).exists() else None
+def _subtitle(runs: Sequence[Runs]) -> str:
+    """What was compared on what, in a line."""
+    tables_ = [one.table() for one in runs]
+    policies = {policy for table in tables_ for policy in table["policy"]}
+    simulators = sorted({simulator for table in tables_ for simulator in table["simulator"]})
+    queries = {query for table in tables_ for query in table["query"]}
+    many = f"{len(queries)} queries, " if len(queries) > 1 else ""
+    return (
+        f"{len(policies)} policies on {', '.join(simulators)}; {many}"
+        f"{max(one.horizon for one in runs):,} steps"
+    )
 
 
-def _log(given: Path | str | None, models: FittedModels | None) -> Log | None:
-    if given is not None:
-        return load(given)
-    named = models.manifest.get("log_folder") if models else None
-    return load(named) if named and (Path(named) / tables.MANIFEST).exists() else None
+def _footer(folders: Sequence[Path], out: Path | str) -> str:
+    """Date, version and command; SOURCE_DATE_EPOCH sets the date, to make the same page again."""
+    now = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    date = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    here = Path(sys.argv[0])
+    if here.name == "logeval" or here.match("logeval/cli.py"):
+        command = shlex.join(["logeval", *sys.argv[1:]])
+    else:  # from Python: the command that does the same
+        command = shlex.join(["logeval", "report", *map(str, folders), "--out", str(out)])
+    return f"{date}, logeval {__version__}, Python {platform.python_version()}. Made by: {command}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from logeval.errors import LogevalError
 from logeval.evaluation.relative import relative_curves
-from logeval.reports.figures import check_kind, new_axes, new_panels, save_figure
+from logeval.reports.figures import check_kind, legend_below, new_axes, new_panels, save_figure
 from logeval.reports.style import look
 from logeval.tracks.registry import TRACKS
 
@@ -26,7 +26,7 @@ def plot_relative(
 
     The line and the label say what is counted: one of the rewards of the track.
     """
-    ax = ax if ax is not None else new_axes(6.4, 3.6)
+    ax = ax if ax is not None else new_axes(5.4, 4.0)
     rows = runs.table()
     rows = rows[rows["simulator"] == simulator]
     for (policy, reward), curve in relative_curves(rows).items():
@@ -116,5 +116,5 @@ def _finish(ax: Axes, log_x: bool) -> Axes:
     if log_x:
         ax.set_xscale("log")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
+    legend_below(ax)
     return ax

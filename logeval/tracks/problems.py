@@ -36,6 +36,7 @@ class RankingProblem:
     reward: str  # what is counted: satisfaction, clicks, or any-click
     track: str = "ranking"
     base: Ints | None = None  # (K,) the list that the log shows most often
+    proven: bool = True  # whether it is proven that no list is better than ``best``
 
     @property
     def L(self) -> int:
@@ -107,11 +108,21 @@ def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[
     found = []
     for query, model, K, base in fitted:
         chosen = reward or model.rewards[0]
-        best = np.asarray(model.best_rows(K, chosen), dtype=np.int64)
+        best, proven = _best(model, K, chosen)
         users = cast(Chain | Browsing, model.users)
         base = None if base is None else base[:K]
-        found.append(RankingProblem(model.name, query, users, best, chosen, base=base))
+        found.append(
+            RankingProblem(model.name, query, users, best, chosen, base=base, proven=proven)
+        )
     return found
+
+
+def _best(model: Any, K: int, reward: str) -> tuple[Ints, bool]:
+    """The best list, and whether that is proven; a user's own model is taken at its word."""
+    if not hasattr(model, "optimum"):
+        return np.asarray(model.best_rows(K, reward), dtype=np.int64), True
+    optimum = model.optimum(K, reward)
+    return np.asarray(optimum.A, dtype=np.int64), bool(optimum.proven)
 
 
 def numbers(text: str, kinds: dict[str, type], optional: Sequence[str] = ()) -> dict[str, Any]:

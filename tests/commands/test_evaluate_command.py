@@ -67,7 +67,9 @@ def test_several_simulators_get_a_panel_each(app, tmp_path):
     result = run(app, "evaluate", "--problem", PROBLEM, "--problem", other, "--policy", "Random",
                  "--horizon", 50, "--runs", 2, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("Random") == 2
+    table, _, verdict = result.stdout.partition("\n\n")
+    assert table.count("Random") == 2
+    assert verdict.startswith("Only Random was run on B_LB(L=8,")
 
 
 def test_tracks_share_an_axis(app, tmp_path):

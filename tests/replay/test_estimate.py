@@ -11,6 +11,8 @@ from logeval import LogevalError, seeds
 from logeval.cli import app
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimate import replay_estimate
+from logeval.reports.page import Page
+from logeval.reports.replay_section import cautions, the_replay
 from tests.replay.worlds import all_lists
 from tests.serps import Serp, write_serps
 
@@ -239,3 +241,32 @@ def test_the_command_prints_rows_as_json_and_writes_a_folder(log, tmp_path):
     assert again.exit_code == 0
     assert "95% interval" in again.stdout
     assert (out / "estimates.parquet").stat().st_mtime_ns == before
+
+
+def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
+    page = Page(tmp_path)
+    found = replay_estimate(
+        log, ["by-ctr", "random"], estimators=["IP", "DM"], clip=1.2, rounds=0, quiet=True
+    )
+    the_replay(page, found)
+    page.write("Replay", "")
+    html = (tmp_path / "index.html").read_text()
+    assert "What the log itself says" in html
+    assert "by-ctr by IP" in html
+    assert "of the weights are clipped" in html
+    assert (tmp_path / "figures" / "replay.pdf").exists()
+    overall = pd.read_csv(tmp_path / "tables" / "replay.csv")
+    assert overall["value"].to_numpy() == pytest.approx(found.overall()["value"].to_numpy())
+    assert len(pd.read_csv(tmp_path / "tables" / "replay-queries.csv")) == 2 * len(overall)
+
+
+def test_little_support_is_a_caution():
+    rows = pd.DataFrame(
+        [
+            {"target": "a", "estimator": "List", "support": 0.25, "clipped": 0.0},
+            {"target": "a", "estimator": "IP", "support": 1.0, "clipped": 0.0},
+            {"target": "a", "estimator": "DM", "support": np.nan, "clipped": np.nan},
+        ]
+    )
+    (note,) = cautions(rows)
+    assert note.startswith("a by List: the log has shown 25% of the target only")

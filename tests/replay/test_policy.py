@@ -8,6 +8,7 @@ from logeval import LogevalError, evaluate, seeds
 from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
+from logeval.replay.cross_check import read_cross_check
 from logeval.replay.policy import curve, replay_policy
 from logeval.replay.stream import ReplayEnvironment, streams_of
 from tests.replay.worlds import all_lists, logged_of
@@ -145,7 +146,14 @@ def test_the_commands(log, tmp_path, monkeypatch):
     assert (out / "replays.parquet").exists()
     assert (out / "replays.png").exists()
     arguments = ["replay", "cross-check", str(log), *common, "--runs", "3", "--horizon", "300"]
-    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "check.png")])
+    arguments += ["--out", str(tmp_path / "check")]
+    done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "all methods agree: dcmKL-UCB(init=rounds) is best" in done.stdout
-    assert (tmp_path / "check.png").exists()
+    assert (tmp_path / "check" / "cross_check.png").exists()
+    stored = read_cross_check(tmp_path / "check")
+    assert set(stored.table["policy"]) == {"dcmKL-UCB(init=rounds)", "Random"}
+    assert stored.verdict[-1] in done.stdout
+    assert stored.manifest["arguments"]["horizon"] == 300
+    monkeypatch.setattr("logeval.replay.cross_check.replay_policy", None)  # not made again
+    assert CliRunner().invoke(app, arguments).stdout == done.stdout

@@ -173,6 +173,14 @@ class Rank1Elimination:
         state[:, PARTNER] = [generator.integers(K) for generator in setting.generators]
         self._A = np.empty((R, 2), dtype=np.int64)
 
+    @classmethod
+    def first_stage(cls, rows: int, columns: int, n: int) -> int:
+        """The steps before anything can be eliminated: n_0 with every row, n_0 with every column.
+
+        Until the end of stage l it takes 4^l times as many, as long as nothing is eliminated.
+        """
+        return int(stage_length.py_func(cls.KIND, 0, math.log(max(n, 3)))) * (rows + columns)
+
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
         recommend_all(self._start, self._state[0], self._A)

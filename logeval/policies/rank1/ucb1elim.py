@@ -99,6 +99,11 @@ class UCB1Elim:
         (self._state,) = plain(self._stages)
         self._A = np.empty((setting.R, 2), dtype=np.int64)
 
+    @classmethod
+    def first_stage(cls, rows: int, columns: int, n: int) -> int:
+        """The steps before anything can be eliminated: n_0 with every pair."""
+        return int(stage_end.py_func(0, max(n, 3))) * rows * columns
+
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
         pair = self._stages.left[self._start[:-1] + self._stages.state[:, CURSOR]]

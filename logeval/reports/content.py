@@ -1,0 +1,112 @@
+"""What a report is about: runs, and the models and logs that they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from logeval import tables
+from logeval.clicks.collection import FittedModels, read_models
+from logeval.errors import LogevalError
+from logeval.evaluation.results import Runs
+from logeval.log.log import Log, load
+from logeval.tracks.fitted import drawn_queries, fitted_queries, query_and_draw
+from logeval.tracks.registry import TRACKS
+
+FROM_MODELS = ("ranking", "rank1")  # tracks whose problems are click models and nothing else
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that the sections of a report may look at."""
+
+    runs: list[Runs]
+    models: dict[str, FittedModels] = field(default_factory=dict)  # by folder
+    logs: dict[str, Log] = field(default_factory=dict)  # by folder
+    recipe: Path | None = None
+    notes: list[str] = field(default_factory=list)  # what could not be found any more
+
+    def suffix(self, i: int) -> str:
+        """What tells the files of the i-th runs from those of others."""
+        return "" if len(self.runs) == 1 else f"-{i + 1}"
+
+    def where(self, i: int) -> str:
+        """What tells the headings of the i-th runs from those of others."""
+        return "" if len(self.runs) == 1 else f": {self.runs[i].folder}"
+
+
+def content_of(
+    folders: Sequence[Path],
+    runs: list[Runs],
+    models: Path | str | None,
+    log: Path | str | None,
+    recipe: Path | str | None,
+) -> Content:
+    """The runs with their models and logs: those given, or those that the manifests name.
+
+    A folder that the manifests name and that is gone is left out, with a note. Models that are
+    not those of the runs are refused.
+    """
+    found = Content(runs, recipe=Path(recipe) if recipe else None)
+    for folder in folders:
+        manifest = tables.read_manifest(folder)
+        named = models if models is not None else manifest.get("models_folder")
+        if named is None:
+            continue
+        if models is None and not (Path(named) / tables.MANIFEST).exists():
+            found.notes.append(f"the models of {folder} are no longer in {named}")
+            continue
+        if str(named) not in found.models:
+            found.models[str(named)] = read_models(named)
+        refuse_other_models(folder, manifest, str(named), found.models[str(named)])
+    logs = [str(log)] if log is not None else []
+    if log is None:
+        logs = [str(m.manifest.get("log_folder") or "") for m in found.models.values()]
+    for named in dict.fromkeys(filter(None, logs)):
+        if log is not None or (Path(named) / tables.MANIFEST).exists():
+            found.logs[named] = load(named)
+        else:
+            found.notes.append(f"the log is no longer in {named}")
+    return found
+
+
+def refuse_other_models(
+    folder: Path, manifest: tables.Manifest, named: str, models: FittedModels
+) -> None:
+    """Raise if the runs of ``folder`` were made with other models than those in ``named``.
+
+    The manifest of the runs has a checksum of every problem; they are computed again. A track
+    that makes its problems from more than click models (features) is not checked.
+    """
+    made_with, arguments = manifest.get("problems", {}), manifest["arguments"]
+    for panel, K in arguments.get("positions", {}).items():
+        simulator, _, track = panel.rpartition(" ")
+        track = track.strip("()")
+        mine = [m for m in models if m[0] == simulator]
+        prefix, suffix = f"{simulator} ", f" ({track})"
+        wanted = {
+            name[len(prefix) : -len(suffix)]: checksum
+            for name, checksum in made_with.items()
+            if name.startswith(prefix) and name.endswith(suffix)
+        }
+        if not wanted or track not in FROM_MODELS:
+            continue
+        asked = [query_and_draw(name) for name in wanted]
+        queries, draws = {query for query, _ in asked}, max(draw for _, draw in asked)
+        present = [m for m in mine if str(m[1]) in queries]
+        problems = []
+        if present:
+            reward = arguments["rewards"][panel]
+            fitted = fitted_queries(present, K)
+            if draws:
+                fitted = drawn_queries(fitted, models, draws, arguments["seed"])
+            problems = list(TRACKS[track].problems(fitted, reward))
+        now = {problem.query: problem.checksum() for problem in problems}
+        changed = [query for query, checksum in wanted.items() if now.get(query) != checksum]
+        if changed:
+            raise LogevalError(
+                f"{named}: is not the models folder that {folder} was made with ({simulator} of "
+                f"query {changed[0]} is {'another' if changed[0] in now else 'missing'}); fit the "
+                f"same models again, run evaluate again, or name their folder with --models"
+            )

@@ -1,0 +1,103 @@
+"""What limits the answer: curves that still rise, elimination that has not begun, few queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from logeval.evaluation.results import Runs
+from logeval.evaluation.summary import ORACLE
+from logeval.names import parse_call
+from logeval.policies.registry import POLICIES
+
+FLAT = 0.5  # a curve is flat when the last half of the steps costs less than this of the average
+NAMED = 4  # policies of a simulator, the flattest first
+MOSTLY = 0.5  # of the runs
+BASELINES = (ORACLE, "Random")  # they do not learn
+
+
+def limits_of(runs: Runs) -> list[str]:
+    """One sentence for each thing that limits the conclusions."""
+    return [*runs.cautions(), *not_flat(runs), *nothing_eliminated(runs), *runs.notes]
+
+
+def late_slope(curve: pd.DataFrame) -> float:
+    """Regret per step in the last half of the steps, over that of all steps.
+
+    1 for a straight line, 0.59 for a square root, and log 4 / log n for a logarithm (0.16 at
+    n = 5,000). nan without regret, or without a checkpoint near the middle.
+    """
+    t, regret = curve["t"].to_numpy(dtype=float), curve["regret"].to_numpy()
+    n = t[-1]
+    half = int(np.abs(t - n / 2).argmin())
+    if not 0.25 * n <= t[half] <= 0.75 * n or regret[-1] <= 1e-9:
+        return math.nan
+    return float((regret[-1] - regret[half]) / (n - t[half]) / (regret[-1] / n))
+
+
+def flattens(curves: Mapping[str, pd.DataFrame]) -> bool:
+    """Whether the curve of some policy flattens."""
+    return any(late_slope(curve) < FLAT for name, curve in curves.items() if name != ORACLE)
+
+
+def not_flat(runs: Runs) -> list[str]:
+    """The policies that have not learned to the end at the horizon."""
+    found = []
+    for panel in runs.panels():
+        curves = runs.curves(panel.simulator, track=panel.track)
+        slopes = {p: late_slope(c) for p, c in curves.items() if p not in BASELINES}
+        rising = {p: s for p, s in slopes.items() if s >= FLAT}
+        if not rising:
+            continue
+        policies = [f"{p} {s:.0%}" for p, s in sorted(rising.items(), key=lambda x: x[1])]
+        more = [f"and {len(policies) - NAMED} more"] if len(policies) > NAMED else []
+        found.append(f"{runs.title(panel)} ({', '.join([*policies[:NAMED], *more])})")
+    if not found:
+        return []
+    return [
+        f"curves still rise at {runs.horizon:,} steps, and with more the order may change. Regret "
+        f"per step in the last half, of the average: {'; '.join(found)}"
+    ]
+
+
+def nothing_eliminated(runs: Runs) -> list[str]:
+    """Policies that work by elimination and mostly have eliminated nothing, and why."""
+    rows = runs.table()
+    rows = rows[(rows["t"] == runs.horizon) & rows["rows_left"].notna()]
+    sizes = runs.hardness()
+    found = []
+    for (simulator, policy), part in rows.groupby(["simulator", "policy"]):
+        mine = sizes[sizes["simulator"] == simulator]
+        part = part.merge(mine[["query", "rows", "columns"]], on="query")
+        all_left = (part["rows_left"] == part["rows"]) & (part["columns_left"] == part["columns"])
+        if len(part) and all_left.mean() >= MOSTLY:
+            where = f" on {simulator}" if len(runs.panels()) > 1 else ""
+            often = "" if all_left.all() else f" in {all_left.sum()} of {len(part)} runs"
+            found.append(
+                f"{policy} eliminated nothing{where}{often}{_why(str(policy), part, runs)}"
+            )
+    return found
+
+
+def _why(policy: str, part: pd.DataFrame, runs: Runs) -> str:
+    """How many steps its first stage takes, if the policy says that."""
+    budget = getattr(POLICIES.get(parse_call(policy)[0]), "first_stage", None)
+    if budget is None:
+        return f" in {runs.horizon:,} steps"
+    n = runs.horizon
+    queries = part.drop_duplicates("query")
+    needed = [budget(*sizes, n) for sizes in queries[["rows", "columns"]].to_numpy().tolist()]
+    ended = sum(steps <= n for steps in needed)
+    low, high = min(needed), max(needed)
+    steps = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    text = f": its first stage, until whose end nothing can be, takes {steps} steps"
+    if len(needed) > 1:
+        text += f" and ends within {n:,} on {ended} of {len(needed)} queries"
+    else:
+        text += f", and there were {n:,}"
+    if ended:
+        text += "; where its bounds are too wide the next stage takes four times as many"
+    return text + "; its regret is that of exploring, and says nothing about what it learns later"
