@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from logeval.reports.page import Page
 
@@ -31,7 +31,7 @@ def the_replay(page: Page, estimates: Estimates) -> None:
         "dashed line is what the log earned. Estimators with different assumptions that agree are "
         "a good sign; where they do not, docs/replay.md says which users each is right for.",
     )
-    figures = {
+    figures: dict[str, Any] = {
         **dict.fromkeys(("value", "low", "high", "truth", "logged"), ".4f"),
         **dict.fromkeys(("difference", "difference_low", "difference_high"), "+.4f"),
         **dict.fromkeys(("support", "clipped"), ".1%"),

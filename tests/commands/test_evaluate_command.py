@@ -69,7 +69,7 @@ def test_several_simulators_get_a_panel_each(app, tmp_path):
     assert result.exit_code == 0, result.output
     table, _, verdict = result.stdout.partition("\n\n")
     assert table.count("Random") == 2
-    assert verdict.startswith("Only Random was run on B_LB(L=8,")
+    assert "\nOnly Random was run on B_LB(L=8," in verdict
 
 
 def test_tracks_share_an_axis(app, tmp_path):
