@@ -46,7 +46,7 @@ def check_types(
                 raise LogevalError(f"{where}: {name} is missing")
             continue
         value, hint = arguments[name], hints[name]
-        if isinstance(value, str) and not fits(value, hint) and fits([value], hint):
+        if isinstance(value, str) and hint is not Any and fits([value], hint):
             arguments[name] = [value]
         elif not fits(value, hint):
             raise LogevalError(f"{where}: {name} is {value!r} and must be {in_words(hint)}")

@@ -74,7 +74,7 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
     assert logeval.Runs.load(steps[3].out).horizon == 100
 
     fewer = read_recipe(recipe, ["evaluate.policies=['dcmKL-UCB']", "evaluate.runs=1"])
-    shown = (run(fewer, quiet=True)[-1].out / "tables" / "summary.csv").read_text()
+    shown = (run(fewer, quiet=True)[-1].out / "tables" / "summary-1.csv").read_text()
     assert "Rank1ElimKL" not in shown
     titled = run(read_recipe(recipe, ["title=Another 😀"]), quiet=True)
     assert reasons(titled)["report"]

@@ -353,7 +353,7 @@ def summary_text(runs: Runs) -> str:
             (summary["simulator"] == panel.simulator) & (summary["track"] == panel.track)
         ]
         title = f"{runs.title(panel)}, regret after {runs.horizon:,} steps [95% intervals]"
-        columns = ["policy", "regret", "to the best", "p", "of optimum"]
+        columns = ["policy", "regret", "to the best", "p", "optimum"]
         rows = [
             (
                 row["policy"],
@@ -376,7 +376,7 @@ def robustness_text(runs: Runs) -> str:
 
     lines = ["\nWould another click model, or other parameters, change the verdict?"]
     for track, part in runs.best().groupby("track"):
-        lines += [f"  {track}: {line}" for line in best_text(part)]
+        lines += [wrapped(f"{track}: {line}") for line in best_text(part)]
     shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
     found = shares.map("{:.0%}".format).reset_index()
     shown = table_text(list(found.columns), found.to_numpy().tolist())
