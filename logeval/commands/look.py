@@ -138,7 +138,7 @@ def compare(
 def list_models(as_json: Json = False, as_csv: Csv = False) -> None:
     """List the click models: estimators (the default first), options, rewards, source.
 
-    Example: logeval models list
+    Example: logeval models list --json
     """
     import inspect as python
 
