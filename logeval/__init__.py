@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from logeval.evaluation.results import Runs as Runs
     from logeval.features.table import make_features as make_features
     from logeval.features.table import read_features as read_features
+    from logeval.loading import load as load
     from logeval.log.ingest import ingest as ingest
-    from logeval.log.log import load as load
     from logeval.replay.cross_check import replay_cross_check as replay_cross_check
     from logeval.replay.estimate import replay_estimate as replay_estimate
     from logeval.replay.policy import replay_policy as replay_policy
@@ -40,7 +40,7 @@ _HOME = {
     "fit_models": "logeval.clicks.fit",
     "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",
-    "load": "logeval.log.log",
+    "load": "logeval.loading",
     "make_features": "logeval.features.table",
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from logeval.commands import (
     evaluate,
     features,
     log,
+    look,
     models,
     pipeline,
     policies,
@@ -32,12 +34,16 @@ class Stages(TyperGroup):
         try:
             return super().invoke(ctx)
         except LogevalError as error:
+            if ctx.params.get("debug"):
+                traceback.print_exc()
             print(f"logeval: {error}", file=sys.stderr)
             sys.exit(2)
         except OSError as error:
             if isinstance(error, BrokenPipeError):  # the reader of stdout went away, as `| head`
                 sys.stderr.close()
                 sys.exit(141)
+            if ctx.params.get("debug"):
+                traceback.print_exc()
             print(f"logeval: {error}; check the path and the space on it", file=sys.stderr)
             sys.exit(2)
         except KeyboardInterrupt:
@@ -65,6 +71,10 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")
     ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", "--verbose", help="Before the command: errors with a traceback."),
+    ] = False,
 ) -> None:
     pass
 
@@ -72,6 +82,7 @@ def _root(
 log.register(app)
 models.register(app)
 checks.register(app)
+look.register(app, models.models_app)
 features.register(app)
 policies.register(app)
 evaluate.register(app)

@@ -28,8 +28,8 @@ Manifest = dict[str, Any]
 COMMANDS = {
     "ingest": "logeval ingest LOG --out {folder} --overwrite",
     "generate": "logeval generate LOG --overwrite",
-    "fit-models": "logeval fit-models LOG --out {folder}",
-    "models": "logeval models import FILE --out {folder}",
+    "fit-models": "logeval fit-models LOG --out {folder} --overwrite",
+    "models": "logeval models import FILE --out {folder} --overwrite",
     "quality": "logeval compare-models LOG --out {folder}",
     "click statistics": "logeval fit-models LOG",
     "evaluate": "logeval evaluate MODELS --out {folder}",

@@ -30,6 +30,7 @@ from logeval.evaluation import api
 from logeval.features import table as features
 from logeval.log import ingest
 from logeval.log.log import load
+from logeval.recipe_checks import check_types, check_values, fits
 from logeval.replay import estimate
 from logeval.replay.plan import EstimatePlan
 from logeval.reports import report
@@ -50,7 +51,7 @@ NEEDED = ("ingest", "fit-models", "evaluate", "report")
 GIVEN = {
     "generate": {"out", "quiet", "overwrite"},
     "ingest": {"sources", "out", "quiet", "overwrite"},
-    "fit-models": {"log", "out", "quiet"},
+    "fit-models": {"log", "out", "quiet", "overwrite"},
     "features": {"log", "out", "quiet", "overwrite"},
     "evaluate": {"models", "problem", "features", "out", "quiet"},
     "replay": {"log", "out", "quiet"},
@@ -58,8 +59,6 @@ GIVEN = {
 }
 # arguments of evaluate that add to a runs table instead of asking for another one
 ADDING = ("policies", "runs", "workers", "scheduler")
-# types whose values are checked before the first stage, by their names in signatures
-PLAIN: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "pandas")
 
 
@@ -116,36 +115,26 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     _check_types(path, data, stages)
     if ("generate" in stages) == ("logs" in stages["ingest"]):
         raise LogevalError(f"{path}: names no log, or two; give logs in [ingest] or a [generate]")
-    if "replay" in stages:
-        try:
-            EstimatePlan.of(**stages["replay"])
-        except LogevalError as error:
-            raise LogevalError(f"{path}: [replay]: {error}") from None
     return Recipe(Path(data["out"]), data.get("seed", 0), data.get("title", path.stem), stages)
 
 
 def _check_types(path: Path, data: dict[str, Any], stages: dict[str, dict[str, Any]]) -> None:
     """Plain types of what would otherwise fail deep inside a stage."""
     for key, kind in (("out", str), ("seed", int), ("title", str)):
-        if key in data and not isinstance(data[key], kind):
+        if key in data and not fits(data[key], kind):
             raise LogevalError(f"{path}: {key} = {data[key]!r} must be {kind.__name__}")
-    if isinstance(stages["ingest"].get("logs"), str):
-        stages["ingest"]["logs"] = [stages["ingest"]["logs"]]
+    logs = stages["ingest"].get("logs", [])
+    if isinstance(logs, str):
+        logs = stages["ingest"]["logs"] = [logs]
+    if not fits(logs, list[str]):
+        raise LogevalError(f"{path}: [ingest]: logs is {logs!r} and must be a list of str")
     for stage, arguments in stages.items():
-        parameters = inspect.signature(STAGES[stage]).parameters
-        for name in set(_keys(stage)) & set(parameters):
-            parameter = parameters[name]
-            given = arguments.get(name)
-            where = f"{path}: {name} in [{stage}]"
-            if parameter.default is parameter.empty and given is None:
-                raise LogevalError(f"{where} is missing")
-            named = str(parameter.annotation).removesuffix(" | None")
-            if given is not None and not isinstance(given, PLAIN.get(named, object)):
-                raise LogevalError(f"{where} is {given!r} and must be {named}")
+        check_types(f"{path}: [{stage}]", STAGES[stage], _keys(stage), arguments)
 
 
 def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[Step]:
     """Run what is not up to date; with ``dry_run`` only say what that is."""
+    check_values({stage: _arguments(recipe, stage) for stage in recipe.stages})
     steps: list[Step] = []
     if not dry_run:
         recipe.out.mkdir(parents=True, exist_ok=True)
@@ -216,7 +205,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
         return _Call(
             models,
             lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(log)),
-            lambda quiet: function(log, **arguments, out=models, quiet=quiet),
+            lambda quiet: function(log, **arguments, out=models, overwrite=True, quiet=quiet),
         )
     made = home / "features"
     if stage == "features":
@@ -225,7 +214,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
             lambda: tables.why(made, features.wanted_manifest(load(log), **arguments)),
             lambda quiet: function(log, **arguments, out=made, overwrite=True, quiet=quiet),
         )
-    runs, asked = _runs_folder(recipe), recipe.stages["evaluate"]
+    runs, asked = _runs_folder(recipe), _arguments(recipe, "evaluate")
     if stage == "evaluate":
         arguments["features"] = made if "features" in recipe.stages else None
         chosen = {k: v for k, v in arguments.items() if k not in ("workers", "scheduler")}

@@ -155,7 +155,7 @@ def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool) -> list
     in_the_way = [name for name in new if (out / name).exists()]
     if in_the_way and not overwrite:
         raise LogevalError(
-            f"{out / in_the_way[0]}: is there already; choose another folder, or --overwrite"
+            f"{out / in_the_way[0]}: is there already; choose another folder, or overwrite"
         )
     ours = written_here(out)
     if made := _stage_of(out):

@@ -104,7 +104,7 @@ def _on_cluster(
     try:
         from distributed import Client
     except ImportError:
-        raise LogevalError("--scheduler needs Dask: pip install 'logeval[cluster]'") from None
+        raise LogevalError("a scheduler needs Dask: pip install 'logeval[cluster]'") from None
     try:
         client = Client(scheduler, timeout=CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError):

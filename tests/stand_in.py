@@ -31,7 +31,7 @@ class StandIn:
         others = ("satisfaction",) if isinstance(self.users, Chain) else ()
         return tuple(dict.fromkeys((own, *others, "clicks", "any-click")))
 
-    def best_list(self, K, reward):
+    def best_rows(self, K, reward):
         lists = np.array(list(itertools.permutations(range(len(self.items)), K)))
         return lists[np.argmax(self.users.expected_reward(lists, reward))]
 

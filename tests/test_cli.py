@@ -55,7 +55,7 @@ def test_the_shell_completes_commands():
 
 def test_ingest_prints_counts_that_add_up(folder):
     text = run("ingest", folder / "log.tsv.gz", "--out", folder / "again").stdout
-    rows = re.findall(r"^ +(\S.*?) {2,}([\d,]+) *$", text, re.MULTILINE)
+    rows = re.findall(r"^ *(\S.*?) {2,}([\d,]+) *$", text, re.MULTILINE)
     numbers = {name: int(count.replace(",", "")) for name, count in rows}
     assert numbers.pop("test SERPs among the queries") > 0
     assert numbers.pop("lines read") == sum(numbers.values()) > 0

@@ -13,7 +13,7 @@ import pytest
 from logeval import schemas
 from logeval.cli import app
 from logeval.clicks.models.registry import MODELS
-from logeval.commands import document
+from logeval.commands import document, document_output
 from logeval.policies.reference import REFERENCES
 from logeval.policies.registry import POLICIES
 
@@ -111,6 +111,19 @@ def test_the_commands_page_is_made_from_the_commands():
     assert (ROOT / "docs" / "commands.md").read_text() == document.markdown(app), (
         "run: python -m logeval.commands.document > docs/commands.md"
     )
+
+
+def test_the_output_page_shows_its_commands_in_80_columns():
+    text = (ROOT / "docs" / "output.md").read_text()
+    shown = blocks("docs/output.md", "text")
+    remedy = "run: python -m logeval.commands.document_output > docs/output.md"
+    assert [b.splitlines()[0] for b in shown] == [
+        f"$ {command}" for command in document_output.COMMANDS.splitlines()
+    ], remedy
+    printed = [line for block in shown for line in block.splitlines()[1:]]
+    assert max(map(len, printed)) <= 80
+    assert all(len(block.splitlines()) > 1 for block in shown), remedy
+    assert document_output.INTRODUCTION in text
 
 
 @pytest.mark.parametrize("command", document.commands_of(app), ids=lambda command: command.name)

@@ -97,10 +97,20 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
         ("[generate]\nsessions = 3000\nqueries = 20", "", "names no log"),
         ("seed = 1", "seed = ", "not a recipe"),
         ("seed = 1", 'seed = "one"', "seed = 'one' must be int"),
-        ("horizon = 100", 'horizon = "abc"', r"horizon in \[evaluate\] is 'abc' and must be int"),
-        ('models = ["pbm"]', "", r"models in \[fit-models\] is missing"),
+        ("horizon = 100", 'horizon = "abc"', r"\[evaluate\]: horizon is 'abc' and must be int"),
+        ('models = ["pbm"]', "", r"\[fit-models\]: models is missing"),
         ("[generate]", '[ingest]\nlogs = "a.tsv"\n[generate]', "names no log, or two"),
         ("[evaluate]", "[evaluate]\nproblem = 3", "unknown key"),
+        (
+            'models = ["pbm"]',
+            "models = 5",
+            r"\[fit-models\]: models is 5 and must be str or a list",
+        ),
+        ("runs = 2", "runs = true", r"\[evaluate\]: runs is True and must be int"),
+        ('["dcmKL-UCB", "Rank1ElimKL"]', "[3]", r"policies is \[3\] and must be .*a list of str"),
+        ("seed = 1", "seed = true", "seed = True must be int"),
+        ("[evaluate]", '[evaluate]\nqueries = "7"\ncheckpoints = 1.5', "checkpoints is 1.5"),
+        ("[generate]\nsessions = 3000\nqueries = 20", "[ingest]\nlogs = [1]", "logs is"),
     ],
 )
 def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, message):
@@ -110,15 +120,53 @@ def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, messa
 
 
 @pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("generate.model=xyz", r"\[generate\] unknown model: 'xyz'"),
+        ("generate.sessions=0", r"\[generate\] a log needs"),
+        ("ingest.format=csv", r"\[ingest\] unknown format"),
+        ("ingest.workers=99", r"\[ingest\] workers=99"),
+        ("fit-models.models=dmc", r"\[fit-models\] unknown click model: 'dmc' \(did you mean"),
+        ("fit-models.holdout=2", r"\[fit-models\] .*holdout"),
+        ("fit-models.min_impressions=-1", r"\[fit-models\] min_impressions=-1"),
+        ("evaluate.policies=dcmKLUCB", r"\[evaluate\] unknown policy: 'dcmKLUCB'"),
+        ("evaluate.horizon=0", r"\[evaluate\] horizon=0"),
+        ("evaluate.runs=0", r"\[evaluate\] runs=0"),
+        ("evaluate.track=rank2", r"\[evaluate\] unknown track: 'rank2'"),
+        ("evaluate.reward=money", r"\[evaluate\] unknown reward"),
+        ("fit-models.models=dcm", r"\[evaluate\] DCM: the rank-1 track needs a PBM"),
+        ("report.style=cubist", r"\[report\] unknown style: 'cubist'"),
+    ],
+)
+def test_wrong_values_are_found_before_the_first_stage(recipe, tmp_path, override, message):
+    for dry_run in (True, False):
+        with pytest.raises(logeval.LogevalError, match=message):
+            run(read_recipe(recipe, [override]), dry_run=dry_run, quiet=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_log_that_is_not_there_is_found_before_the_first_stage(recipe, tmp_path):
+    generated = "[generate]\nsessions = 3000\nqueries = 20"
+    recipe.write_text(SMALL.replace(generated, '[ingest]\nlogs = "no.gz"'))
+    with pytest.raises(logeval.LogevalError, match=r"\[ingest\] no.gz: no such file"):
+        run(read_recipe(recipe), dry_run=True)
+
+
+def test_a_name_given_where_a_list_is_expected_is_a_list_of_one(recipe):
+    recipe.write_text(SMALL.replace('["dcmKL-UCB", "Rank1ElimKL"]', '"dcmKL-UCB"'))
+    assert read_recipe(recipe).stages["evaluate"]["policies"] == ["dcmKL-UCB"]
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("positions", "position", r"unknown key in \[replay\].*did you mean positions"),
-        ('target = ["by-ctr", "random"]', "", r"target in \[replay\] is missing"),
-        ('"IP"', '"IPP"', r"\[replay\]: unknown estimator.*did you mean IP"),
-        ('"by-ctr"', '"mine.csv"', r"\[replay\]: target mine.csv: there is no such file"),
-        ('"by-ctr"', '"log:nowhere"', r"\[replay\]: nowhere: there is no manifest.json"),
-        ('"by-ctr"', '"best:none"', r"\[replay\]: unknown click model"),
-        ("positions = 1", 'positions = "all"', r"positions in \[replay\] is 'all' and must be int"),
+        ('target = ["by-ctr", "random"]', "", r"\[replay\]: target is missing"),
+        ('"IP"', '"IPP"', r"\[replay\] unknown estimator.*did you mean IP"),
+        ('"by-ctr"', '"mine.csv"', r"\[replay\] target mine.csv: there is no such file"),
+        ('"by-ctr"', '"log:nowhere"', r"\[replay\] nowhere: there is no manifest.json"),
+        ('"by-ctr"', '"best:none"', r"\[replay\] unknown click model"),
+        ("positions = 1", 'positions = "all"', r"\[replay\]: positions is 'all' and"),
         ("rounds = 10", "rounds = 1", "must be 0 .* or at least 2"),
         ("rounds = 10", "clip = 0", "the largest weight must be above 0"),
     ],
@@ -126,7 +174,7 @@ def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, messa
 def test_a_wrong_replay_is_found_before_the_first_stage(recipe, old, new, message):
     recipe.write_text(SMALL + REPLAY.replace(old, new))
     with pytest.raises(logeval.LogevalError, match=message):
-        read_recipe(recipe)
+        run(read_recipe(recipe), dry_run=True)
 
 
 def test_replay_is_a_stage_that_is_skipped_while_up_to_date(recipe, tmp_path):
@@ -180,7 +228,8 @@ def test_the_demo_shows_the_four_headline_algorithms():
 
 def test_run_notices_what_was_done_to_its_output_by_hand(recipe, tmp_path):
     first = run(read_recipe(recipe), quiet=True)
-    logeval.fit_models("out/log", "pbm", top_queries=1, seed=1, out="out/models", quiet=True)
+    logeval.fit_models("out/log", "pbm", top_queries=1, seed=1, out="out/models", overwrite=True,
+                       quiet=True)  # fmt: skip
     found = reasons(run(read_recipe(recipe), dry_run=True))
     assert found["fit-models"] == "top_queries was 1, and is 2"
     again = run(read_recipe(recipe), quiet=True)

@@ -8,10 +8,10 @@ so that parameters from elsewhere can be used. Nothing is ever pickled.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +24,29 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError
-from logeval.log.queries import Query
+from logeval.log.queries import GivenQueries, GivenQuery, Query, among, given_queries
 from logeval.schemas import MODELS, QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+SUMMARY = (
+    "model",
+    "method",
+    "queries",
+    "items",
+    "dropped_items",
+    "serps",
+    "log_likelihood",
+    "perplexity",
+    "conditional_perplexity",
+    "iterations",
+    "converged",
+    "seconds",
+    "cpu_seconds",
+    "patterns",
+)
 
 
 @dataclass(frozen=True)
@@ -47,14 +64,20 @@ class FittedModels:
     def __len__(self) -> int:
         return sum(len(fitted.queries) for fitted in self.fitted.values())
 
-    def __getitem__(self, key: tuple[str, Query | str]) -> ClickModel:
-        name, query = key
-        fitted = self.named(name)
-        query = Query.of(query)
-        if query not in fitted.index:
-            known = ", ".join(str(q) for q in fitted.queries[:5])
-            raise LogevalError(f"{name} was not fitted for query {query}; it was for {known}, ...")
-        return fitted.of(query)
+    @overload
+    def __getitem__(self, key: str) -> FittedModel: ...
+
+    @overload
+    def __getitem__(self, key: tuple[str, GivenQuery]) -> ClickModel: ...
+
+    def __getitem__(self, key: Any) -> FittedModel | ClickModel:
+        """``models["DCM"]``, fitted to all queries, or ``models["DCM", 9982]``, that of a query."""
+        if isinstance(key, str):
+            return self.named(key)
+        if not isinstance(key, tuple) or len(key) != 2 or not isinstance(key[0], str):
+            raise LogevalError(f'[{key!r}]: write ["DCM"], or ["DCM", 9982] for one query')
+        fitted = self.named(key[0])
+        return fitted.of(the_query(fitted, key[1]))
 
     def named(self, name: str | None = None) -> FittedModel:
         """The fitted model of that name; without one, the first."""
@@ -100,13 +123,17 @@ class FittedModels:
         """One row per model: queries, items, SERPs, iterations, convergence, quality."""
         import pandas as pd
 
-        return pd.DataFrame([{"model": name, **f.report} for name, f in self.fitted.items()])
+        rows = [{"model": name, **f.report} for name, f in self.fitted.items()]
+        given = list(dict.fromkeys(key for row in rows for key in row))
+        # in one order, whether just fitted or read from a manifest
+        first = [key for key in SUMMARY if key in given]
+        return pd.DataFrame(rows, columns=[*first, *sorted(set(given) - set(first))])
 
     def plot(
         self,
         what: str,
         model: str | None = None,
-        queries: Iterable[Query | str] | None = None,
+        queries: GivenQueries = None,
         ax: Axes | None = None,
     ) -> Axes:
         """The termination, attraction or examination of a model, with intervals.
@@ -115,13 +142,28 @@ class FittedModels:
         """
         from logeval.reports.model_figures import plot_parameters
 
-        chosen = None
-        if queries is not None:
-            chosen = [Query.of(q) for q in queries]
-        return plot_parameters(self.named(model), what, chosen, ax)
+        fitted = self.named(model)
+        given = given_queries(queries)
+        chosen = None if given is None else [the_query(fitted, q) for q in given]
+        return plot_parameters(fitted, what, chosen, ax)
 
-    def write(self, out: Path | str) -> None:
-        """Write the folder."""
+    def __repr__(self) -> str:
+        parts = [
+            f"{name} ({f.method}, {len(f.queries)} queries)" for name, f in self.fitted.items()
+        ]
+        return f"FittedModels: {', '.join(parts)}"
+
+    def _repr_html_(self) -> str:
+        shown = self.summary().drop(columns=["notes", "priors"], errors="ignore")
+        table: str = shown.dropna(axis=1, how="all").to_html(
+            index=False, float_format="{:.4g}".format
+        )
+        return f"<p>Fitted click models</p>{table}"
+
+    def write(self, out: Path | str, overwrite: bool = False) -> None:
+        """Write the folder; models that are there stay, and it is an error, unless overwritten."""
+        if not overwrite:
+            refuse_to_replace(out)
         with tables.staged(out) as folder:
             self.write_tables(folder)
             tables.write_manifest(folder, self.manifest or _manifest_of(self))
@@ -135,6 +177,23 @@ class FittedModels:
         """The rows of both tables as JSON; nulls are left out."""
         found = {"table": "models", "rows": self.arrow(), "queries": self.query_table()}
         return json.dumps({k: v if isinstance(v, str) else _pylist(v) for k, v in found.items()})
+
+
+def the_query(fitted: FittedModel, query: GivenQuery) -> Query:
+    """The query that is meant; its region may be left out where there is only one."""
+    found = among(query, fitted.queries)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise LogevalError(f"query {query} has several regions: {_few(found)}; name one")
+    known = _few(fitted.queries)
+    raise LogevalError(f"{fitted.model} was not fitted for query {query}; it was for {known}")
+
+
+def refuse_to_replace(out: Path | str) -> None:
+    """Raise if there are models in a folder already, or whatever else logeval wrote."""
+    if (Path(out) / tables.MANIFEST).exists():
+        raise LogevalError(f"{out}: holds other models already; choose another out, or overwrite")
 
 
 def read_models(folder: Path | str) -> FittedModels:
@@ -195,6 +254,11 @@ def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
 
 def _pylist(table: pa.Table) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if v is not None} for row in table.to_pylist()]
+
+
+def _few(queries: Sequence[Query]) -> str:
+    more = f", ... ({len(queries)} in all)" if len(queries) > 5 else ""
+    return ", ".join(map(str, queries[:5])) + more
 
 
 def _manifest_of(models: FittedModels) -> tables.Manifest:

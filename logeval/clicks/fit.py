@@ -12,8 +12,13 @@ import numpy as np
 
 from logeval import tables
 from logeval.arrays import Bools
-from logeval.clicks.collection import FittedModels, read_models
-from logeval.clicks.estimation.click_statistics import fold, held_out_rows, training_rows
+from logeval.clicks.collection import FittedModels, read_models, refuse_to_replace
+from logeval.clicks.estimation.click_statistics import (
+    Holdout,
+    fold,
+    held_out_rows,
+    training_rows,
+)
 from logeval.clicks.estimation.estimates import EstimationResult, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.priors import check
@@ -22,7 +27,7 @@ from logeval.clicks.models.registry import MODELS, check_options, model_names
 from logeval.clicks.quality.scores import score_model
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.log import Log, load
-from logeval.log.queries import Query
+from logeval.log.queries import GivenQueries, Query, given_queries
 from logeval.progress import Progress
 
 METHODS = {method for m in MODELS.values() for method in (*m.methods, *m.ALIASES)}
@@ -46,12 +51,10 @@ class FitPlan:
     options: Mapping[str, str] = field(default_factory=dict)  # of single models
 
     @classmethod
-    def of(
-        cls, models: str | Iterable[str], *, queries: Iterable[Query | str] | None, **more: Any
-    ) -> FitPlan:
+    def of(cls, models: str | Iterable[str], *, queries: GivenQueries, **more: Any) -> FitPlan:
         """A plan from what users give, with its names checked."""
         names = model_names([models] if isinstance(models, str) else models)
-        chosen = None if queries is None else [Query.of(q) for q in queries]
+        chosen = given_queries(queries)
         own = {name: more.pop(name) for name in list(more) if name not in cls.__annotations__}
         if more.get("scope") is None:
             priors = more.get("smoothing", cls.smoothing) == "empirical-bayes"
@@ -61,12 +64,26 @@ class FitPlan:
             raise unknown_names("method", [plan.method], METHODS)
         if plan.scope not in SCOPES:
             raise unknown_names("scope", [plan.scope], SCOPES)
-        if plan.scope == "partial" and check(plan.smoothing) != "empirical-bayes":
+        check(plan.smoothing)
+        if plan.scope == "partial" and plan.smoothing != "empirical-bayes":
             raise LogevalError(
-                f"--scope partial is a prior fitted over queries, --smoothing {plan.smoothing} is "
-                "another one; use --scope per-query"
+                f"scope=partial is a prior fitted over queries, smoothing={plan.smoothing} is "
+                "another one; use scope=per-query"
             )
+        Holdout.parse(plan.holdout)
+        plan.check_numbers()
         return plan
+
+    def check_numbers(self) -> None:
+        """Raise for numbers with which nothing can be fitted."""
+        for name, least in (("top_queries", 1), ("min_impressions", 0), ("iterations", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise LogevalError(f"{name}={value}: must be at least {least}")
+        if not 0.0 <= self.tolerance < 1.0:
+            raise LogevalError(f"tolerance={self.tolerance}: must be between 0 and 1")
+        if self.queries is not None and not self.queries:
+            raise LogevalError("queries is empty; leave it out to fit all queries")
 
     def arguments(self) -> dict[str, Any]:
         """The plan as a manifest records it."""
@@ -89,14 +106,18 @@ class FitPlan:
         )
         train, rest = training_rows(table), held_out_rows(table)
         if not train.num_rows:
+            raise LogevalError(f"{log.path}: there are no SERPs to fit; check queries and holdout")
+        data = patterns_of(train)
+        if (most := int(data.impressions.max())) < self.min_impressions:
             raise LogevalError(
-                f"{log.path}: there are no SERPs to fit; check --queries and --holdout"
+                f"{log.path}: min_impressions={self.min_impressions} leaves no item; the one shown "
+                f"most was shown {most:,} times"
             )
         if self.holdout is None:
-            return patterns_of(train), None
+            return data, None
         if not rest.num_rows:
-            raise LogevalError(f"{log.path}: --holdout {self.holdout} leaves no SERPs to score")
-        return patterns_of(train), patterns_of(rest)
+            raise LogevalError(f"{log.path}: holdout={self.holdout} leaves no SERPs to score")
+        return data, patterns_of(rest)
 
     def fit(self, name: str, data: Patterns) -> FittedModel:
         """One of the models, fitted to patterns."""
@@ -119,12 +140,13 @@ def fit_models(
     scope: str | None = None,
     smoothing: str = "empirical-bayes",
     top_queries: int | None = None,
-    queries: Iterable[Query | str] | None = None,
+    queries: GivenQueries = None,
     min_impressions: int = 0,
     holdout: str | float | None = None,
     iterations: int = Options.iterations,
     tolerance: float = Options.tolerance,
     out: Path | str | None = None,
+    overwrite: bool = False,
     seed: int = 0,
     quiet: bool = False,
     **options: str,
@@ -137,7 +159,8 @@ def fit_models(
     (``clicks.fitted.SCOPES``); by default they are shrunk towards each other (``partial``) where
     the smoothing is empirical Bayes, and apart (``per-query``) elsewhere. With ``holdout`` (a share
     of the sessions such as 0.1, or ``"days:25-27"``) the rest is fitted and the held-out part
-    scored. With ``out`` the models are written there, unless they are there already.
+    scored. With ``out`` the models are written there, unless they are there already;
+    other models that are there stay, and it is an error, without ``overwrite``.
     """
     plan = FitPlan.of(
         models,
@@ -157,6 +180,8 @@ def fit_models(
     manifest = plan.manifest(log.path)
     if out is not None and tables.same_work(Path(out), manifest):
         return read_models(out)
+    if out is not None and not overwrite:
+        refuse_to_replace(out)
 
     data, held_out = plan.patterns(log)
     fitted = {}
@@ -170,7 +195,7 @@ def fit_models(
     manifest["log_folder"] = str(log.path)
     result = FittedModels(fitted, manifest)
     if out is not None:
-        result.write(out)
+        result.write(out, overwrite)
     return result
 
 
@@ -207,7 +232,7 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
         **_progress(fit),
         "seconds": round(time.perf_counter() - start, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
-        "notes": fit.notes,
+        "notes": [*fit.notes, *(f"{name}: {note}" for note in _notes(data, keep))],
         "priors": {p.name: _prior(fit, p.field, data) for p in kind.PARAMETERS if p.kind == "item"},
     }
     return FittedModel(
@@ -224,6 +249,18 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
         unseen_query,
         report=report,
     )
+
+
+def _notes(data: Patterns, keep: Bools) -> list[str]:
+    """What the user should know about the data."""
+    notes = []
+    if not data.clicks.any():
+        notes.append("there is no click in these SERPs: all that is fitted is the prior")
+    left = np.bincount(data.item_query[keep], minlength=data.Q)
+    if without := [q for q, n in zip(data.queries, left, strict=True) if not n]:
+        names = ", ".join(map(str, without[:5]))
+        notes.append(f"{len(without)} queries have no item that was shown often enough ({names})")
+    return notes
 
 
 def _progress(fit: EstimationResult) -> dict[str, Any]:

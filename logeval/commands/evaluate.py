@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from logeval.commands.options import Csv, Json, Quiet, policy_names, split, track_names
 from logeval.commands.plot import plot_app
+from logeval.commands.show import (
+    interval,
+    p_value,
+    print_for_programs,
+    print_frame,
+    table_text,
+    wrapped,
+)
 from logeval.errors import LogevalError, unknown_names
 
 if TYPE_CHECKING:
@@ -25,7 +34,6 @@ EXPERIMENTS = (
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 
 def evaluate(
@@ -34,7 +42,10 @@ def evaluate(
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="A policy, RankedExp3(gamma=0.05), or module:Class; may be repeated."),
+        typer.Option(
+            help="A policy, RankedExp3(gamma=0.05), or module:Class; may be repeated.",
+            autocompletion=policy_names,
+        ),
     ] = None,
     problem: Annotated[
         list[str] | None,
@@ -44,7 +55,10 @@ def evaluate(
     runs: Annotated[int, typer.Option(help="Runs of each query.")] = 5,
     track: Annotated[
         str | None,
-        typer.Option(help="One track only, as rank1; default: the policies' own."),
+        typer.Option(
+            help="One track only, as rank1; default: the policies' own.",
+            autocompletion=track_names,
+        ),
     ] = None,
     positions: Annotated[
         int | None, typer.Option(help="Length of the lists; default: the shortest model's.")
@@ -87,6 +101,8 @@ def evaluate(
             help="Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.",
         ),
     ] = False,
+    as_json: Json = False,
+    as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
     """Run bandit policies on simulated users and compare their regret.
@@ -107,7 +123,7 @@ def evaluate(
         runs=runs,
         track=track,
         positions=positions,
-        queries=[q.strip() for q in queries.split(",")] if queries else None,
+        queries=split(queries),
         reward=reward,
         features=features,
         block=block,
@@ -121,13 +137,16 @@ def evaluate(
         reference=reference,
         quiet=quiet,
     )
+    judged = verdict(done)
+    if print_for_programs(done.summary(), as_json, as_csv, verdict=judged.text(), notes=done.notes):
+        return
     typer.echo(summary_text(done))
     if draws or done.table()["simulator"].nunique() > 1:
         typer.echo(robustness_text(done))
     tracks = done.table()["track"].nunique() > 1
     if tracks:
         typer.echo(relative_text(done))
-    typer.echo(f"\n{verdict(done).text()}\n")
+    typer.echo(f"\n{judged.text()}\n")
     if out is not None:
         typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, out / 'regret.pdf')}")
         if draws:
@@ -138,6 +157,11 @@ def evaluate(
             typer.echo(f"figure of the variance {out / 'variance.pdf'}")
         if tracks:
             typer.echo(f"figure across tracks {save_relative(done, out / 'relative.pdf')}")
+        typer.echo(f"more: logeval report {out} --out report", err=True)
+    else:
+        typer.echo(
+            "nothing is kept; --out FOLDER keeps the runs for plot, report, compare", err=True
+        )
 
 
 def reproduce(
@@ -152,6 +176,8 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the runs table (gl-cdcm: and the figure).")
     ] = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a published experiment again, the published numbers beside ours.
@@ -160,48 +186,71 @@ def reproduce(
     """
     if experiment not in EXPERIMENTS:
         raise unknown_names("experiment", [experiment], EXPERIMENTS)
+    done, judged, saved = None, "", ""
     if experiment == "rank1-synthetic":
         from logeval.papers import rank1
 
-        found = rank1.reproduce(horizon or rank1.HORIZON, runs, workers, seed, out, quiet)
-        typer.echo(rank1.growth(found).to_string(index=False, float_format="%.4g", na_rep=""))
-        typer.echo(f"the paper: {rank1.CLAIM}")
-        return
-    if experiment == "cascading-tables":
+        steps = rank1.HORIZON if horizon is None else horizon
+        table = rank1.growth(rank1.reproduce(steps, runs, workers, seed, out, quiet))
+        claim = rank1.CLAIM
+    elif experiment == "cascading-tables":
         from logeval.papers import cascading
 
-        cells = cascading.reproduce(horizon or cascading.HORIZON, runs, workers, seed, out, quiet)
-        typer.echo(
-            cells.to_string(
-                index=False, formatters={"difference": "{:+.1%}".format}, float_format="%.4g"
-            )
-        )
-        return
-    if experiment.startswith("modern-"):
+        steps = cascading.HORIZON if horizon is None else horizon
+        table = cascading.reproduce(steps, runs, workers, seed, out, quiet)
+        claim = ""
+    elif experiment.startswith("modern-"):
         from logeval.papers import modern
 
         setting = experiment.removeprefix("modern-")
-        table = modern.reproduce(setting, horizon, runs, workers, seed, out, quiet)
-        typer.echo(table.to_string(index=False, float_format="%.4g", na_rep=""))
-        return
-    if experiment.startswith("gl-cdcm-"):
+        steps = modern.SETTINGS[setting].horizon if horizon is None else horizon
+        table = modern.reproduce(setting, steps, runs, workers, seed, out, quiet)
+        claim = ""
+    elif experiment.startswith("gl-cdcm-"):
         from logeval.papers import gl_cdcm
 
         figure = experiment.removeprefix("gl-cdcm-")
-        steps = horizon or gl_cdcm.HORIZON[figure]
+        steps = gl_cdcm.HORIZON[figure] if horizon is None else horizon
         done = gl_cdcm.reproduce(figure, steps, runs, workers, seed, log, out, quiet)
-        typer.echo(summary_text(done))
-        typer.echo(f"the paper: {gl_cdcm.CLAIM[figure]}")
+        table, claim = done.summary(), gl_cdcm.CLAIM[figure]
         if out is not None:
-            typer.echo(f"figure {gl_cdcm.save_figure(figure, done, out)}")
-        return
-    from logeval.papers import dcm
-    from logeval.reports.verdict import verdict
+            saved = f"figure {gl_cdcm.save_figure(figure, done, out)}"
+    else:
+        from logeval.papers import dcm
+        from logeval.reports.verdict import verdict
 
-    figure = experiment.removeprefix("dcm-")
-    done = dcm.reproduce(figure, horizon or dcm.HORIZON, runs, workers, seed, out, quiet)
-    typer.echo(f"{summary_text(done)}\n\n{verdict(done).text()}\n")
-    typer.echo(f"the paper: {dcm.FIGURES[figure].claim}")
+        figure = experiment.removeprefix("dcm-")
+        steps = dcm.HORIZON if horizon is None else horizon
+        done = dcm.reproduce(figure, steps, runs, workers, seed, out, quiet)
+        table, claim = done.summary(), dcm.FIGURES[figure].claim
+        judged = verdict(done).text()
+    if print_for_programs(table, as_json, as_csv, experiment=experiment, claim=claim):
+        return
+    if done is None:
+        print_frame(f"{experiment}, {steps:,} steps, {runs} runs", _beside_the_paper(table))
+    else:
+        typer.echo(summary_text(done))
+    if judged:
+        typer.echo(f"{judged}\n")
+    for line in filter(None, (f"the paper: {claim}" if claim else "", saved)):
+        typer.echo(wrapped(line))
+
+
+def _beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
+    """Our numbers with their standard errors beside the published ones, in few columns."""
+    shown = table.astype(object)
+    shown["regret"] = _with_errors(table["regret"], table["stderr"])
+    if "published" in table:
+        shown["published"] = _with_errors(table["published"], table["published_stderr"])
+        shown["difference"] = table["difference"].map("{:+.1%}".format)
+        doubtful = table["doubtful"]
+        shown["difference"] += doubtful.map({True: " (print?)", False: ""})
+    hidden = ["stderr", "published_stderr", "doubtful"]
+    return shown.drop(columns=[name for name in hidden if name in shown])
+
+
+def _with_errors(values: pd.Series, errors: pd.Series) -> list[str]:
+    return [f"{v:,.1f} ± {e:,.1f}" for v, e in zip(values, errors, strict=True)]
 
 
 def plot_regret(
@@ -296,25 +345,29 @@ def register(app: typer.Typer) -> None:
 
 
 def summary_text(runs: Runs) -> str:
-    """The summary as a table for people."""
+    """The summary as tables for people, one per simulator and track."""
     summary: pd.DataFrame = runs.summary()
-    several = summary["simulator"].nunique() > 1
-    tracks = summary["track"].nunique() > 1
-    shown = {
-        **({"simulator": summary["simulator"]} if several else {}),
-        **({"track": summary["track"]} if tracks else {}),
-        "policy": summary["policy"],
-        "regret": summary["regret"].map("{:.1f}".format),
-        "95% interval": _intervals(summary, "low", "high"),
-        "stderr": summary["stderr"].map("{:.1f}".format),
-        "relative": summary["relative_regret"].map("{:.2%}".format),
-        "of optimum": summary["share_of_optimum"].map("{:.2%}".format),
-        "to the best": summary["difference"].map("{:+.1f}".format),
-        "its 95% interval": _intervals(summary, "difference_low", "difference_high"),
-        "p": summary["p"].map(lambda p: "" if p != p else f"{p:.4f}"),
-    }
-    text: str = type(summary)(shown).to_string(index=False)
-    return text
+    texts = []
+    for panel in runs.panels():
+        part = summary[
+            (summary["simulator"] == panel.simulator) & (summary["track"] == panel.track)
+        ]
+        title = f"{runs.title(panel)}, regret after {runs.horizon:,} steps [95% intervals]"
+        columns = ["policy", "regret", "to the best", "p", "optimum"]
+        rows = [
+            (
+                row["policy"],
+                interval(row["regret"], row["low"], row["high"]),
+                interval(row["difference"], row["difference_low"], row["difference_high"], "+")
+                if row["difference"]
+                else "",
+                p_value(row["p"]),
+                f"{row['share_of_optimum']:.2%}",
+            )
+            for _, row in part.iterrows()
+        ]
+        texts.append(f"{title}\n{table_text(columns, rows)}\n")
+    return "\n".join(texts)
 
 
 def robustness_text(runs: Runs) -> str:
@@ -323,9 +376,10 @@ def robustness_text(runs: Runs) -> str:
 
     lines = ["\nWould another click model, or other parameters, change the verdict?"]
     for track, part in runs.best().groupby("track"):
-        lines += [f"  {track}: {line}" for line in best_text(part)]
+        lines += [wrapped(f"{track}: {line}") for line in best_text(part)]
     shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
-    shown = shares.map("{:.0%}".format).reset_index().to_string(index=False)
+    found = shares.map("{:.0%}".format).reset_index()
+    shown = table_text(list(found.columns), found.to_numpy().tolist())
     return "\n".join([*lines, "\nShares in the variance of mean regret", shown])
 
 
@@ -335,29 +389,29 @@ def relative_text(runs: Runs) -> str:
 
     found = runs.relative()
     several = found["simulator"].nunique() > 1
-    shown = {
-        **({"simulator": found["simulator"]} if several else {}),
-        "policy": found["policy"],
-        "track": found["track"],
-        "reward": found["reward"],
-        "relative": found["relative_regret"].map("{:.2%}".format),
-        "95% interval": [
-            f"{a:.2%} .. {b:.2%}" for a, b in zip(found["low"], found["high"], strict=True)
-        ],
-    }
+    columns = ["policy", "track", "reward", "relative", "95% interval"]
+    rows: list[tuple[str, ...]] = [
+        (
+            row["policy"],
+            row["track"],
+            row["reward"],
+            f"{row['relative_regret']:.2%}",
+            f"[{row['low']:.2%}, {row['high']:.2%}]",
+        )
+        for _, row in found.iterrows()
+    ]
+    if several:
+        columns = ["simulator", *columns]
+        rows = [(name, *row) for name, row in zip(found["simulator"], rows, strict=True)]
     meanings = {r.name: r.meaning for track in TRACKS.values() for r in track.rewards}
     legend = [f"  {name}: of {meanings[name]}" for name in sorted(set(found["reward"]))]
     return "\n".join(
         [
             "\nAll tracks on one axis: regret / optimal reward",
             *legend,
-            type(found)(shown).to_string(index=False),
+            table_text(columns, rows),
         ]
     )
-
-
-def _intervals(summary: pd.DataFrame, low: str, high: str) -> list[str]:
-    return [f"{a:.1f} .. {b:.1f}" for a, b in zip(summary[low], summary[high], strict=True)]
 
 
 def _checkpoints(text: str | None) -> int | list[int] | None:

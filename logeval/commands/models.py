@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from logeval.commands.options import Csv, Json, Overwrite, Quiet, model_names
+from logeval.commands.options import split as _split
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from logeval.clicks.quality.compare import Comparison
 
 models_app = typer.Typer(help="Fitted models as JSON, and back.", no_args_is_help=True)
@@ -21,7 +25,12 @@ Log = Annotated[Path, typer.Argument(help="Folder of an ingested log.")]
 Folder = Annotated[Path, typer.Argument(help="Folder of fitted models.")]
 Model = Annotated[
     list[str],
-    typer.Option("--model", "-m", help="Click model, or all; may be given several times."),
+    typer.Option(
+        "--model",
+        "-m",
+        help="Click model, or all; may be given several times.",
+        autocompletion=model_names,
+    ),
 ]
 Method = Annotated[
     str | None, typer.Option(help="em, mle, guo or counting, for the models that offer it.")
@@ -42,12 +51,10 @@ ModelOption = Annotated[
     list[str] | None,
     typer.Option(help="Option of a model: last_termination=raw (DCM); several times for more."),
 ]
-MinImpressions = Annotated[int, typer.Option(help="Drop items shown less often than this.")]
+MinImpressions = Annotated[int, typer.Option(help="Drop items shown less often than this.", min=0)]
 Iterations = Annotated[int, typer.Option(help="EM stops after this many.", min=1)]
 Tolerance = Annotated[float, typer.Option(help="EM stops at this relative change of likelihood.")]
 Seed = Annotated[int, typer.Option(help="Root of all random numbers.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -86,7 +93,9 @@ def fit_models(
         ),
     ] = True,
     seed: Seed = 0,
+    overwrite: Overwrite = False,
     as_json: Json = False,
+    as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit click models to a log.
@@ -108,28 +117,43 @@ def fit_models(
         iterations=iterations,
         tolerance=tolerance,
         out=out,
+        overwrite=overwrite,
         seed=seed,
         quiet=quiet,
         **_options(option, last_termination),
     )
+    from logeval.commands.show import print_for_programs, print_frame, wrapped
+
     summary = models.summary()
+    notes = [note for own in summary["notes"] for note in own]
+    plain = summary.drop(columns=["notes", "priors"])
     verdicts: dict[str, str] = {}
     if verdict and holdout is not None:
         from logeval.clicks.quality.checks import quick_verdicts
 
         verdicts = quick_verdicts(models, log, seed, quiet)
-    if as_json:
-        rows = json.loads(summary.to_json(orient="records"))
-        print(json.dumps({"out": str(out), "models": rows, "verdicts": verdicts}))
+    more = {"out": str(out), "notes": notes, "verdicts": verdicts}
+    if print_for_programs(plain, as_json, as_csv, **more):
         return
-    from logeval.commands.show import print_frame
+    print_frame(f"Models in {out}", _model_rows(summary))
+    for line in verdicts.values():
+        print(line)
+    for note in notes:
+        print(wrapped(f"note: {note}"), file=sys.stderr)
+    print(f"more: logeval inspect {out} --query {models.queries[0]}", file=sys.stderr)
 
-    notes = [note for notes in summary["notes"] for note in notes]
-    hidden = ["notes", "priors", "patterns", "cpu_seconds", "conditional_perplexity"]
-    shown = summary.drop(columns=[c for c in hidden if c in summary])
-    print_frame(f"Models in {out}", shown.astype(object).where(shown.notna(), None))
-    for note in [*notes, *verdicts.values()]:
-        print(note)
+
+def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:
+    """The summary as people read it, without what is the same for all or of no use to them."""
+    shown = summary[["model", "method", "queries", "items", "serps"]].astype(object)
+    if summary["dropped_items"].any():
+        shown["dropped"] = summary["dropped_items"]
+    steps = zip(summary["converged"], summary["iterations"], strict=True)
+    shown["converged"] = [f"{c} ({i:.0f})" if isinstance(c, str) else "" for c, i in steps]
+    for name in ("log_likelihood", "perplexity"):
+        if name in summary:
+            shown[name.replace("_", "\n")] = summary[name].astype(object)
+    return shown
 
 
 def compare_models(
@@ -224,6 +248,7 @@ def export(
 def import_(
     source: Annotated[Path, typer.Argument(help="JSON file with rows of the models table.")],
     out: Annotated[Path, typer.Option(help="Folder for the models.")],
+    overwrite: Overwrite = False,
 ) -> None:
     """Make a models folder from parameters found elsewhere.
 
@@ -234,7 +259,7 @@ def import_(
     if not source.exists():
         raise LogevalError(f"{source}: there is no such file")
     models = models_of_json(source.read_text(), str(source))
-    models.write(out)
+    models.write(out, overwrite)
     names = ", ".join(f"{name} ({len(f.queries)} queries)" for name, f in models.fitted.items())
     print(f"{out}: {names}")
 
@@ -274,8 +299,8 @@ def _show(comparison: Comparison, as_json: bool) -> None:
     overall = comparison.overall()
     measures = list(dict.fromkeys(overall.columns.get_level_values(1)))
     print_table(
-        "Held-out quality, with 95% bootstrap intervals over SERPs",
-        ["model", *measures],
+        f"Quality on {comparison.scored_on}, with 95% bootstrap intervals over SERPs",
+        ["model", *(measure.replace("-", "\n") for measure in measures)],
         [[m, *(_interval(overall.loc[m], measure) for measure in measures)] for m in overall.index],
     )
     table = comparison.table
@@ -290,7 +315,7 @@ def _show(comparison: Comparison, as_json: bool) -> None:
 
 def _interval(row: Any, measure: str) -> str:
     value, low, high = (row[v, measure] for v in ("value", "low", "high"))
-    return f"{value:.4f} [{low:.4f}, {high:.4f}]"
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"  # three of them fit 80 columns
 
 
 def _names(model: list[str]) -> list[str]:
@@ -299,7 +324,7 @@ def _names(model: list[str]) -> list[str]:
     return list(MODELS) if [m.lower() for m in model] == ["all"] else model
 
 
-def _options(given: list[str] | None, last_termination: str | None) -> dict[str, str]:
+def _options(given: list[str] | None, last_termination: str | None) -> dict[str, Any]:
     """``name=value``s; ``--last-termination raw`` is the former way to write one of them."""
     options = {} if last_termination is None else {"last_termination": last_termination}
     for text in given or []:
@@ -308,7 +333,3 @@ def _options(given: list[str] | None, last_termination: str | None) -> dict[str,
             raise LogevalError(f"--option {text}: write name=value, as last_termination=raw")
         options[name.strip().replace("-", "_")] = value.strip()
     return options
-
-
-def _split(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
+from logeval.commands.options import track_names
 from logeval.commands.show import print_table
 from logeval.errors import unknown_names
 
 
 def policies(
-    track: Annotated[str | None, typer.Option(help="Only those of this track.")] = None,
+    track: Annotated[
+        str | None,
+        typer.Option(help="Only those of this track.", autocompletion=track_names),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
 ) -> None:
     """The policies: options (the default first), what each must know and reads, cost, paper.
@@ -28,7 +32,7 @@ def policies(
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
-    columns = list(rows[0])
+    columns = ["policy", "track", "options", "must know", "paper"]  # the rest is in --json
     print_table("policies", columns, [[row[c] for c in columns] for row in rows])
 
 

@@ -17,6 +17,7 @@ from logeval.evaluation.matching import Users, in_tracks, users_of
 from logeval.evaluation.position_order import order_notes
 from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, keys_of, select
+from logeval.log.queries import GivenQueries
 from logeval.policies.registry import PolicySpec, parse_policies
 from logeval.policies.setting import Setting
 from logeval.seeds import generator
@@ -29,12 +30,12 @@ def evaluate(
     models: Any = None,
     *,
     problem: str | Sequence[str] | None = None,
-    policies: Sequence[str | type],
-    horizon: int,
-    runs: int,
+    policies: str | type | Sequence[str | type],
+    horizon: int = 10_000,
+    runs: int = 5,
     track: str | None = None,
     positions: int | None = None,
-    queries: Sequence[str] | None = None,
+    queries: GivenQueries = None,
     reward: str | None = None,
     features: Any = None,
     block: int | None = None,
@@ -132,7 +133,7 @@ def missing_runs(
     runs: int,
     track: str | None,
     positions: int | None,
-    queries: Sequence[str] | None,
+    queries: GivenQueries,
     reward: str | None,
     seed: int,
     checkpoints: int | Sequence[int] | None,
@@ -172,7 +173,7 @@ def _experiment(
         raise LogevalError(f"runs={runs}: there must be at least one")
     specs = in_tracks(policies, track, users.track)
     if not specs:
-        raise LogevalError("there is no policy to evaluate; name one with --policy")
+        raise LogevalError("there is no policy to evaluate; name at least one")
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
     return Experiment(
         problems=tuple(p for name in tracks for p in users.problems(name)),

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from logeval import seeds
 from logeval.errors import LogevalError
-from logeval.evaluation.loop import CheckedPolicy, run
+from logeval.evaluation.loop import CheckedPolicy, naming, run
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Setting
 from logeval.tables import RUNS
@@ -27,6 +27,7 @@ from logeval.work import Task, Tick
 
 LARGEST_UNIT = 32  # replicas: enough that calls of kernels cost little, few enough to share out
 SMALLEST_UNIT = 8
+LONGEST = 10**12  # steps; beyond it a run would take years
 Key = tuple[str, str, str, str, int, int]  # simulator, track, policy, query, draw, run
 
 
@@ -102,10 +103,15 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
         for p, run in replicas
     ]
     setting = Setting.of(environment, unit.checkpoints[-1], generators)
-    policy = unit.policy.make(setting)
+    if unit.policy.built_in:
+        policy = unit.policy.make(setting)
+    else:
+        places = [f"query {p.query} run {run}" for p, run in replicas]
+        with naming(unit.policy.name, "cannot be made", places):
+            policy = unit.policy.make(setting)
     meters = Meters(track.meters, environment, policy, unit.checkpoints)
     if not unit.policy.built_in:
-        policy = CheckedPolicy(policy, unit.policy.name, setting)
+        policy = CheckedPolicy(policy, unit.policy.name, setting, places)
     R, n = len(replicas), len(unit.checkpoints)
     run(environment, policy, meters, unit.checkpoints, lambda steps: tick(steps * R))
     columns: dict[str, Any] = {
@@ -133,6 +139,8 @@ def checkpoints_of(horizon: int, checkpoints: int | Sequence[int] | None = None)
     """
     if horizon < 1:
         raise LogevalError(f"horizon={horizon}: there must be at least one step")
+    if horizon > LONGEST:
+        raise LogevalError(f"horizon={horizon}: is too long; the longest is {LONGEST:,} steps")
     if checkpoints is None or isinstance(checkpoints, int):
         n = 20 if checkpoints is None else checkpoints
         if n < 1:

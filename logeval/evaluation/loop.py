@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import itertools
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
+import logeval
 from logeval.arrays import Ints
 from logeval.errors import LogevalError
 from logeval.policies.setting import Policy, Setting
 from logeval.tracks.meters import Meters
 from logeval.tracks.track import Environment
 
+OURS = str(Path(logeval.__file__).parent)
 TICK = 256  # steps between two reports of progress
 
 
@@ -42,13 +48,17 @@ class CheckedPolicy:
     The places of a list have the same items, which must differ; those of a pair do not.
     """
 
-    def __init__(self, policy: Policy, name: str, setting: Setting) -> None:
-        self.policy, self.name = policy, name
+    def __init__(
+        self, policy: Policy, name: str, setting: Setting, replicas: Sequence[str] = ()
+    ) -> None:
+        self.policy, self.name, self.replicas = policy, name, replicas
         self.limits, self.distinct = setting.limits, setting.distinct
 
     def recommend(self, t: int) -> Ints:
         """The policy's lists, as int64."""
-        A = np.asarray(self.policy.recommend(t))
+        with naming(self.name, f"recommend fails at step {t}", self.replicas):
+            returned = self.policy.recommend(t)
+        A = np.asarray(returned)
         if A.shape != self.limits.shape or A.dtype.kind not in "iu":
             raise LogevalError(
                 f"policy {self.name}: recommend must return integers of shape "
@@ -69,4 +79,26 @@ class CheckedPolicy:
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Pass the clicks on."""
-        self.policy.update(t, A.copy(), clicks.copy())
+        with naming(self.name, f"update fails at step {t}", self.replicas):
+            self.policy.update(t, A.copy(), clicks.copy())
+
+
+@contextlib.contextmanager
+def naming(policy: str, what: str, replicas: Sequence[str] = ()) -> Iterator[None]:
+    """An exception of a user's policy, said with its place and its own part of the traceback.
+
+    A policy works on all replicas of a unit at once, so these are named from the first to the last.
+    """
+    try:
+        yield
+    except LogevalError:
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = itertools.dropwhile(lambda frame: frame.filename.startswith(OURS), frames)
+        among = f", among the replicas {' to '.join(replicas[:: len(replicas) - 1 or 1])}"
+        raise LogevalError(
+            f"policy {policy}: {what}{among if replicas else ''}\n"
+            + "".join(traceback.format_list(list(own)))
+            + "".join(traceback.format_exception_only(error)).rstrip()
+        ) from None

@@ -9,6 +9,7 @@ from typing import Any
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.features.table import Features, read_features
+from logeval.log.queries import GivenQueries
 from logeval.policies.registry import IN_TRACK, PolicySpec
 from logeval.tracks.contextual_problems import BLOCK, fitted_problems, refuse_leaks
 from logeval.tracks.fitted import FittedQuery, drawn_queries, fitted_queries, shortened
@@ -70,7 +71,7 @@ def users_of(
     problem: str | Sequence[str] | None,
     positions: int | None,
     reward: str | None,
-    queries: Sequence[str] | None,
+    queries: GivenQueries,
     features: Path | str | Features | None = None,
     block: int | None = None,
     same_log: bool = False,
@@ -79,13 +80,13 @@ def users_of(
 ) -> Users:
     """The users that ``evaluate`` was asked for."""
     if features is None and (block is not None or same_log):
-        raise LogevalError("--block and --same-log are about --features, and there are none")
+        raise LogevalError("block and same_log are about features, and there are none")
     if draws < 0:
         raise LogevalError(f"draws={draws}: there cannot be fewer than none")
     if draws and (problem is not None or features is not None):
-        raise LogevalError("--draws are of fitted models, without features")
+        raise LogevalError("draws are of fitted models, without features")
     if (models is None) == (problem is None):
-        raise LogevalError("give either fitted models or --problem")
+        raise LogevalError("give either fitted models or a problem")
     if problem is not None:
         if positions is not None or queries is not None:
             raise LogevalError("a synthetic problem has its own K and no queries")
@@ -105,14 +106,15 @@ def users_of(
         from logeval.clicks.collection import read_models
 
         models = read_models(models)
-    fitted = fitted_queries(models, positions, reward, queries)
+    chosen = [queries] if isinstance(queries, str | int | tuple) else queries
+    fitted = fitted_queries(models, positions, reward, None if chosen is None else list(chosen))
     not_identified = _not_identified(models)
     if features is None:
         if draws:
             fitted = drawn_queries(fitted, models, draws, seed)
         return Users(fitted=tuple(fitted), reward=reward, remarks=not_identified)
     if reward not in (None, "satisfaction"):
-        raise LogevalError(f"--reward {reward}: the contextual track counts satisfaction")
+        raise LogevalError(f"reward={reward}: the contextual track counts satisfaction")
     found = features if isinstance(features, Features) else read_features(features)
     remark = refuse_leaks(found, getattr(models, "manifest", {}), same_log)
     in_turn = fitted_problems(fitted, found, BLOCK if block is None else block, folder)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation import relative, robustness, statistics
 from logeval.evaluation.paired import by_step
 from logeval.evaluation.store import horizon_of, sorted_rows
@@ -22,6 +23,9 @@ from logeval.tables import HARDNESS, read_manifest, read_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# what a notebook shows of the summary
+HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
 
 
 class Panel(NamedTuple):
@@ -154,6 +158,8 @@ class Runs:
     def _at(self, t: int | None) -> list[tuple[Panel, pd.DataFrame]]:
         """The rows of each panel at step t."""
         t = self.horizon if t is None else t
+        if isinstance(t, bool) or not isinstance(t, int | np.integer):
+            raise LogevalError(f"t={t!r}: is a step, a whole number")
         rows = self._table[self._table["t"] == t]
         if rows.empty:
             known = np.unique(self._table["t"])
@@ -213,11 +219,78 @@ class Runs:
             raise LogevalError(f"{simulator} was run in the tracks {', '.join(tracks)}; name one")
         return {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
 
-    def plot_regret(self, **options: Any) -> Axes | np.ndarray:
-        """Cumulative regret over time; options of ``reports.regret_figures.plot_regret``."""
+    def plot_regret(
+        self,
+        *,
+        ax: Axes | None = None,
+        simulator: str | None = None,
+        track: str | None = None,
+        log_x: bool = False,
+        per_query: bool = False,
+    ) -> Axes | np.ndarray:
+        """Cumulative regret over time, with bands of 95% intervals; ``per_query``: a panel each."""
         from logeval.reports.regret_figures import plot_regret
 
-        return plot_regret(self, **options)
+        return plot_regret(
+            self, ax=ax, simulator=simulator, track=track, log_x=log_x, per_query=per_query
+        )
+
+    def plot_relative(
+        self, simulator: str | None = None, *, ax: Axes | None = None, log_x: bool = False
+    ) -> Axes:
+        """Regret as a share of the optimal reward over time, all tracks on one axis."""
+        from logeval.reports.track_figures import plot_relative
+
+        known = sorted({panel.simulator for panel in self.panels()})
+        if simulator is None and len(known) > 1:
+            raise LogevalError(f"name the simulator: {', '.join(known)}")
+        if simulator is not None and simulator not in known:
+            raise unknown_names("simulator", [simulator], known)
+        return plot_relative(self, simulator or known[0], ax=ax, log_x=log_x)
+
+    def report(
+        self,
+        out: Path | str = "report",
+        *,
+        models: Path | str | None = None,
+        log: Path | str | None = None,
+        title: str = "logeval",
+        style: str = "paper",
+        quiet: bool = False,
+    ) -> Path:
+        """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
+        from logeval.reports.report import report
+
+        return report(
+            self,
+            out,
+            models=models,
+            log=log,
+            policies=sorted(set(self._table["policy"])),
+            n_runs=int(self._table["run"].max()) + 1,
+            title=title,
+            style=style,
+            quiet=quiet,
+        )
+
+    def saved_in(self) -> Path:
+        """The folder of these runs."""
+        if self.folder is None:
+            raise LogevalError("these runs are in memory only; evaluate them with out=FOLDER first")
+        return self.folder
+
+    def __repr__(self) -> str:
+        table = self._table
+        simulators = ", ".join(sorted(set(table["simulator"])))
+        numbers = [len(set(table[column])) for column in ("policy", "query", "run")]
+        return (
+            f"Runs: {numbers[0]} policies, {numbers[1]} queries, {numbers[2]} runs of "
+            f"{self.horizon:,} steps on {simulators}" + (f" ({self.folder})" if self.folder else "")
+        )
+
+    def _repr_html_(self) -> str:
+        shown = self.summary()[HEADLINE].to_html(index=False, float_format="{:,.4g}".format)
+        return f"<p>{html.escape(repr(self))}</p>{shown}"
 
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:

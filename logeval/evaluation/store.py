@@ -134,7 +134,7 @@ class Store:
             else f"{key} is {have.get(key)} there and {want[key]} here"
             for have, want in ((found, asked), (found["arguments"], asked["arguments"]))
             for key in want
-            if key not in NOT_COMPARED and not _agree(have.get(key), want[key])
+            if key not in NOT_COMPARED and not agree(have.get(key), want[key])
         ]
         differences += [
             f"the model of {name} is not the same"
@@ -247,7 +247,7 @@ def _united(parts: Sequence[pa.Table]) -> pa.Table:
     return sorted_rows(pa.concat_tables(kept))
 
 
-def _agree(have: Any, want: Any) -> bool:
+def agree(have: Any, want: Any) -> bool:
     """Equal; settings by simulator agree when they do on the simulators that both have."""
     if isinstance(have, dict) and isinstance(want, dict):
         return all(have[key] == want[key] for key in have.keys() & want.keys())

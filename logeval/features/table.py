@@ -149,13 +149,7 @@ def wanted_manifest(
     seed: int,
 ) -> tables.Manifest:
     """The manifest of the features that these arguments ask for."""
-    if context not in CONTEXTS:
-        raise unknown_names("context", [context], CONTEXTS)
-    for name, value in (("dim", dim), ("items", items), ("users", users)):
-        if value < 1:
-            raise LogevalError(f"--{name} {value}: there must be at least one")
-    if product_dim < 1:
-        raise LogevalError(f"--product-dim {product_dim}: there must be at least one")
+    check(context, items=items, dim=dim, product_dim=product_dim, users=users)
     arguments = {
         "queries": _queries(log, top_queries, queries),
         "items": items,
@@ -167,6 +161,15 @@ def wanted_manifest(
         "seed": seed,
     }
     return tables.manifest_of("features", arguments, [{"log": tables.identity(log.path)}])
+
+
+def check(context: str, **sizes: int) -> None:
+    """Raise for arguments with which no features can be made."""
+    if context not in CONTEXTS:
+        raise unknown_names("context", [context], CONTEXTS)
+    for name, value in sizes.items():
+        if value < 1:
+            raise LogevalError(f"{name}={value}: there must be at least one")
 
 
 def read_features(folder: Path | str) -> Features:

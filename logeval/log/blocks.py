@@ -44,7 +44,7 @@ def session_blocks(
         elif n > MAX_SESSION:
             raise LogevalError(
                 f"{source.name}: a session of over {MAX_SESSION >> 20} MiB; sessions are runs of "
-                "lines with the same SessionID; check the file and --format"
+                "lines with the same SessionID; check the file and the format"
             )
     if len(rest) and rest[-1] != NEWLINE:
         rest = np.append(rest, np.uint8(NEWLINE))

@@ -37,5 +37,5 @@ def recognise(head: bytes, name: str) -> str:
         return TABLE
     raise LogevalError(
         f"{name}: the format is not recognised from its first lines ({first[:80]!r}); "
-        f"name it with --format {'|'.join((*FORMATS, TABLE))}"
+        f"name the format: {', '.join((*FORMATS, TABLE))}"
     )

@@ -86,19 +86,14 @@ def ingest(
     """
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     out = Path(out)
+    arguments = check(paths, format=format, max_bad=max_bad, column_map=column_map, workers=workers)
     n_workers = workers or min(os.cpu_count() or 1, MAX_WORKERS)
-    if not 1 <= n_workers <= MAX_WORKERS:
-        raise LogevalError(f"{n_workers} workers: choose 1 to {MAX_WORKERS}")
-    _check_readable(paths)
-    arguments = _arguments(format, max_bad, column_map)
     format = arguments["format"]
     if (out / tables.MANIFEST).exists() and not overwrite:
         if not any(map(_is_stream, paths)) and why(paths, out, **arguments) is None:
             _say(f"{out}: up to date, made from the same input; nothing to do", quiet)
             return load(out)
-        raise LogevalError(
-            f"{out}: holds another table already; choose another --out, or --overwrite"
-        )
+        raise LogevalError(f"{out}: holds another table already; choose another out, or overwrite")
     with tables.staged(out, overwrite) as staging:
         (staging / "serps").mkdir()
         with (
@@ -112,7 +107,28 @@ def ingest(
         manifest = tables.manifest_of("ingest", arguments, run.inputs)
         manifest |= {"formats": run.formats, "counts": dict(run.counts)}
         tables.write_manifest(staging, manifest)
-    return load(out)
+    log = load(out)
+    for caution in log.cautions():
+        print(f"warning: {out}: {caution}", file=sys.stderr)
+    return log
+
+
+def check(
+    sources: Sequence[str | Path] | None,
+    *,
+    format: str,
+    max_bad: float,
+    column_map: dict[str, str] | None,
+    workers: int | None,
+) -> tables.Manifest:
+    """Raise for arguments with which nothing can be ingested; else as a manifest records them."""
+    if workers is not None and not 1 <= workers <= MAX_WORKERS:
+        raise LogevalError(f"workers={workers}: choose 1 to {MAX_WORKERS}")
+    if not 0.0 <= max_bad <= 1.0:
+        raise LogevalError(f"max_bad={max_bad}: is a share, from 0 to 1")
+    if sources is not None:
+        _check_readable(sources)
+    return _arguments(format, max_bad, column_map)
 
 
 def _ingest_file(
@@ -208,8 +224,8 @@ def _check_bad(run: _Run, name: str, counts: Counter[str], first: Iterable[str])
     if bad > run.max_bad * lines:
         raise LogevalError(
             f"{name}: {bad:,} of {lines:,} lines ({bad / lines:.1%}) are not records, over "
-            f"--max-bad {run.max_bad:g} ({'; '.join(first)}); check --format, or allow more with "
-            "--max-bad; no table was written"
+            f"max_bad = {run.max_bad:g} ({'; '.join(first)}); check the format, or allow more with "
+            "max_bad; no table was written"
         )
 
 
@@ -251,7 +267,7 @@ def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -
     if column_map and format == "auto":
         format = TABLE
     if column_map and format != TABLE:
-        raise LogevalError(f"--map is for tables; a log in format {format} has no columns")
+        raise LogevalError(f"a column map is for tables; a log in format {format} has no columns")
     return {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
 
 

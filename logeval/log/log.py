@@ -6,6 +6,7 @@ spilled to a temporary folder.
 
 from __future__ import annotations
 
+import html
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,27 @@ class Log:
         """What was read, kept and dropped when the log was ingested."""
         counts: dict[str, int] = self.manifest["counts"]
         return counts
+
+    def cautions(self) -> list[str]:
+        """What would make models of this log worthless."""
+        counts = self.counts
+        if not counts.get("queries"):
+            return ["the log holds no result pages; there is nothing to fit"]
+        if counts["queries"] == counts.get("test_queries", 0):
+            return ["all result pages are test records, whose clicks are withheld"]
+        if not counts.get("clicks_matched"):
+            return ["the log holds no clicks; a click model of it says nothing"]
+        return []
+
+    def __repr__(self) -> str:
+        counts = self.manifest.get("counts", {})
+        pages, clicks = (counts.get(name, 0) for name in ("queries", "clicks_matched"))
+        return f"Log {self.path}: {pages:,} result pages, {clicks:,} clicked results"
+
+    def _repr_html_(self) -> str:
+        counts = self.manifest.get("counts", {})
+        rows = "".join(f"<tr><td>{k}</td><td>{v:,}</td></tr>" for k, v in counts.items())
+        return f"<p>Log {html.escape(str(self.path))}</p><table>{rows}</table>"
 
     @cached_property
     def files(self) -> list[Path]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from logeval.errors import LogevalError
 
 QueryKey = tuple[int, int | None]  # (query_id, region_id)
+T = TypeVar("T")
 
 
 class Query(NamedTuple):
@@ -25,9 +28,31 @@ class Query(NamedTuple):
         return cls(*query_key(text))
 
     @classmethod
-    def of(cls, query: Query | str) -> Query:
-        """A query as users give it: itself, or its name."""
-        return cls.parse(query) if isinstance(query, str) else query
+    def of(cls, query: GivenQuery) -> Query:
+        """A query as users give it: itself, its name, its number, or (query_id, region_id)."""
+        return query if isinstance(query, cls) else cls(*query_key(query))
+
+
+GivenQuery = Query | str | int | QueryKey
+GivenQueries = GivenQuery | Iterable[GivenQuery] | None
+
+
+def given_queries(queries: GivenQueries) -> list[Query] | None:
+    """Queries as users give them: one or several; None for all."""
+    if queries is None:
+        return None
+    if isinstance(queries, str | int | np.integer | tuple):
+        return [Query.of(queries)]  # type: ignore[arg-type]
+    return [Query.of(q) for q in queries]
+
+
+def among(query: GivenQuery, known: Sequence[T]) -> list[T]:
+    """Those of the known queries, or of their names, that are meant; none if there is no such.
+
+    Without a region all regions are meant.
+    """
+    name = query_name(*query) if isinstance(query, tuple) else str(query)
+    return [k for k in known if name in (str(k), str(k).partition("@")[0])]
 
 
 def query_name(query_id: int, region_id: int | None) -> str:

@@ -37,7 +37,7 @@ def read_batches(
     """
     unknown = [name for name in columns if name not in SERPS.names]
     if unknown:
-        raise unknown_names("column in --map", unknown, SERPS.names)
+        raise unknown_names("column in the column map", unknown, SERPS.names)
     row = 0
     for batch, share in _raw_batches(path):
         table = _Batch(path, batch, row, columns, first_session).table()
@@ -121,7 +121,7 @@ class _Batch:
             if field.name in NEEDED or field.name in self.columns:
                 raise LogevalError(
                     f"{self.path}: there is no column {source!r} (it has "
-                    f"{', '.join(self.batch.schema.names)}); name it with --map {field.name}=YOURS"
+                    f"{', '.join(self.batch.schema.names)}); map yours to {field.name}"
                 )
             return self._filled(field, n)
         values = self.batch.column(source)

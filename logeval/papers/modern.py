@@ -143,7 +143,7 @@ def reproduce(
     done = evaluate(
         problem=this.problem,
         policies=list(this.independent),
-        horizon=horizon or this.horizon,
+        horizon=this.horizon if horizon is None else horizon,
         runs=runs,
         workers=workers,
         seed=seed,

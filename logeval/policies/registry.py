@@ -106,12 +106,7 @@ class PolicySpec:
         told = setting.tell(self.cls, self.name)
         if self.reference is not None:
             return one_by_one(told, self.reference, **self.parameters)
-        try:
-            policy: Policy = self.cls(told, **self.parameters)
-        except TypeError as error:
-            if self.built_in:
-                raise
-            raise LogevalError(f"policy {self.name}: cannot be made ({error})") from error
+        policy: Policy = self.cls(told, **self.parameters)
         return policy
 
     def source(self) -> str:
@@ -124,13 +119,21 @@ class PolicySpec:
 
 
 def parse_policies(
-    policies: Sequence[str | type], reference: bool = False, track: str | None = None
+    policies: str | type | Sequence[str | type],
+    reference: bool = False,
+    track: str | None = None,
 ) -> list[PolicySpec]:
     """Names (or classes) of policies; all unknown names are reported at once.
 
     ``reference`` stands for the parameter reference=yes in every name. In a ``track`` that has its
     own class for a name, that is meant.
     """
+    policies = [policies] if isinstance(policies, str | type) else list(policies)
+    if strange := [p for p in policies if not isinstance(p, str | type)]:
+        raise LogevalError(
+            f"policy {strange[0]!r}: is neither a name nor a class; give the class itself, it is "
+            "made anew for every run"
+        )
     parsed = [(p, *parse_call(p)) if isinstance(p, str) else (p, "", {}) for p in policies]
     by_lower = {name.lower(): name for name in POLICIES}
     unknown = [n for p, n, _ in parsed if n and ":" not in n and n.lower() not in by_lower]
@@ -142,6 +145,7 @@ def parse_policies(
             raise LogevalError(f"policy {policy}: only a built-in policy has a reference")
         if isinstance(policy, type):
             name = _class_name(policy)
+            _check_methods(name, policy)
             if name.lower() in by_lower:
                 raise LogevalError(f"{name} is a built-in policy; give your class another name")
             specs.append(PolicySpec(name, policy, {}, False, _track(policy)))
@@ -218,7 +222,11 @@ def _imported(name: str) -> type:
         raise LogevalError(f"policy {name}: there is no {attribute} in {module}") from None
     except Exception as error:  # whatever the user's module raises
         raise LogevalError(f"policy {name}: cannot import {module} ({error})") from None
+    _check_methods(name, cls)
+    return cls  # type: ignore[no-any-return]
+
+
+def _check_methods(name: str, cls: type) -> None:
     missing = [m for m in ("recommend", "update") if not callable(getattr(cls, m, None))]
     if missing:
         raise LogevalError(f"policy {name}: it has no method {missing[0]}")
-    return cls  # type: ignore[no-any-return]

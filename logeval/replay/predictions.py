@@ -71,7 +71,8 @@ def click_probabilities(
             continue
         model = fitted.of(queries[query[rows[0]]], unseen=True, K=K)
         A = _places(model.items, np.where(items[rows] >= 0, item_ids[items[rows]], -1))
-        out[rows] = model.click_probs(A)  # a click never depends on what stands below it
+        # a click never depends on what stands below it
+        out[rows] = model.click_probs_of_rows(A)
     out[items < 0] = 0.0
     return out
 

@@ -226,10 +226,9 @@ def _best(name: str, logged: Logged, K: int, scope: str) -> Target:
     items = np.empty((patterns.Q, K), dtype=np.int64)
     for q, query in enumerate(patterns.queries):
         of_query = fitted.of(query, K=max(K, int(patterns.positions[q])))
-        best = of_query.best_list(K)
         ids = patterns.item_ids[patterns.offsets[q] : patterns.offsets[q + 1]]
         order = np.argsort(ids)
-        items[q] = patterns.offsets[q] + order[np.searchsorted(ids[order], of_query.items[best])]
+        items[q] = patterns.offsets[q] + order[np.searchsorted(ids[order], of_query.best_list(K))]
     return _list_target(name, patterns, K, np.arange(patterns.Q), items, np.ones(patterns.Q))
 
 

@@ -22,7 +22,7 @@ from logeval.reports.style import styled
 
 
 def report(
-    runs: Sequence[Path | str] | Path | str,
+    runs: Runs | Path | str | Sequence[Runs | Path | str],
     out: Path | str,
     *,
     models: Path | str | None = None,
@@ -72,7 +72,7 @@ def report(
 
 
 def wanted_manifest(
-    runs: Sequence[Path | str] | Path | str,
+    runs: Runs | Path | str | Sequence[Runs | Path | str],
     *,
     models: Path | str | None,
     log: Path | str | None,
@@ -103,8 +103,9 @@ def wanted_manifest(
     return tables.manifest_of("report", arguments, inputs)
 
 
-def _folders(runs: Sequence[Path | str] | Path | str) -> list[Path]:
-    folders = [Path(runs)] if isinstance(runs, str | Path) else [Path(r) for r in runs]
+def _folders(runs: Runs | Path | str | Sequence[Runs | Path | str]) -> list[Path]:
+    several = [runs] if isinstance(runs, Runs | str | Path) else runs
+    folders = [r.saved_in() if isinstance(r, Runs) else Path(r) for r in several]
     if not folders:
         raise LogevalError("there is nothing to report; name the folder of some runs")
     return folders

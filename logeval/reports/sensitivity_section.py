@@ -76,6 +76,8 @@ def _comparable(runs: Runs, track: str) -> bool:
     """Whether two policies, the ends of the scale aside, were run on all simulators."""
     rows = runs.table()
     rows = rows[(rows["track"] == track) & ~rows["policy"].isin(("Random", "Oracle"))]
+    if rows.empty:
+        return False
     queries = rows.groupby("simulator")["query"].unique()
     policies = rows.groupby("simulator")["policy"].unique()
     shared = set.intersection(*(set(p) for p in policies))

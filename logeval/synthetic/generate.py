@@ -67,7 +67,7 @@ def generate(
         if why(out, wanted) is None:
             return truth
         there = out if out.exists() else truth
-        raise LogevalError(f"{there}: exists already; choose another name, or --overwrite")
+        raise LogevalError(f"{there}: exists already; choose another name, or overwrite")
     replaced = _replaceable(out, truth)
     fmt = FORMATS.index(format)
     world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
@@ -118,7 +118,7 @@ def wanted_manifest(
     if taste and factors < 1:
         raise LogevalError(f"--factors {factors}: tastes need at least one")
     if not 0.0 <= explore <= 1.0:
-        raise LogevalError(f"--explore {explore}: it is a share of the SERPs, between 0 and 1")
+        raise LogevalError(f"explore={explore}: it is a share of the SERPs, between 0 and 1")
     arguments = {
         "out": Path(out).name,
         "format": format,

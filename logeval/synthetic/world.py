@@ -105,12 +105,17 @@ class World:
         return FittedModels({self.model: fitted})
 
 
-def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
-    """A world with ``queries`` queries, whose clicks come from ``model``."""
+def model_name(model: str) -> str:
+    """The model of that name that a log can be drawn from; case does not matter."""
     names = {name.lower(): name for name in MODELS_OFFERED}
     if model.lower() not in names:
         raise unknown_names("model", [model], MODELS_OFFERED)
-    name = names[model.lower()]
+    return names[model.lower()]
+
+
+def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
+    """A world with ``queries`` queries, whose clicks come from ``model``."""
+    name = model_name(model)
     rng = seeds.generator(seed, "world")
     weights = 1.0 / np.arange(1, queries + 1) ** ZIPF_EXPONENT
     effects = _query_effects(queries)

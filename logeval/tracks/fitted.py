@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from logeval.arrays import Ints
 from logeval.clicks.collection import FittedModels
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import GivenQuery, among
 
 
 class FittedQuery(NamedTuple):
@@ -55,19 +56,29 @@ def fitted_queries(
     models: Iterable[tuple[str, object, Any]],
     positions: int | None = None,
     reward: str | None = None,
-    queries: Sequence[str] | None = None,
+    queries: Sequence[GivenQuery] | None = None,
 ) -> list[FittedQuery]:
     """The queries of click models, given as (name, query, model), checked.
 
     ``positions`` shortens the lists (default: to those of the model with the fewest), ``reward``
     must be one that every model has, ``queries`` selects.
     """
-    by_query = [(str(query), model) for _, query, model in models]
+    try:
+        by_query = [(str(query), model) for _, query, model in models]
+    except (TypeError, ValueError):
+        raise LogevalError(
+            f"a {type(models).__name__} cannot be simulated; give fitted models, as fit_models "
+            "returns them, or their folder"
+        ) from None
     if queries is not None:
-        unknown = [q for q in queries if q not in {query for query, _ in by_query}]
-        if unknown:
-            raise unknown_names("query", unknown, [query for query, _ in by_query])
-        by_query = [(query, model) for query, model in by_query if query in queries]
+        known = list(dict.fromkeys(query for query, _ in by_query))
+        found = {str(q): among(q, known) for q in queries}
+        if not found:
+            raise LogevalError("queries is empty; leave it out for all of them")
+        if unknown := [q for q, meant in found.items() if not meant]:
+            raise unknown_names("query", unknown, known)
+        wanted = {query for meant in found.values() for query in meant}
+        by_query = [(query, model) for query, model in by_query if query in wanted]
     if not by_query:
         raise LogevalError("there are no models to simulate; fit some with fit-models")
     keys = [(model.name, query) for query, model in by_query]
@@ -80,7 +91,7 @@ def fitted_queries(
     if short:
         raise LogevalError(
             f"{len(short)} queries have fewer than {K} items ({', '.join(short[:5])}); "
-            "lower --positions or select others with --queries"
+            "lower positions or select others with queries"
         )
     for query, model in by_query:
         if not 1 <= K <= model.K:

@@ -120,7 +120,7 @@ def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[
 def _best(model: Any, K: int, reward: str) -> tuple[Ints, bool]:
     """The best list, and whether that is proven; a user's own model is taken at its word."""
     if not hasattr(model, "optimum"):
-        return np.asarray(model.best_list(K, reward), dtype=np.int64), True
+        return np.asarray(model.best_rows(K, reward), dtype=np.int64), True
     optimum = model.optimum(K, reward)
     return np.asarray(optimum.A, dtype=np.int64), bool(optimum.proven)
 

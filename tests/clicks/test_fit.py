@@ -28,7 +28,7 @@ def test_fitted_models_are_not_fitted_again(log, tmp_path):
     again = fit_models(log, "PBM", out=out, quiet=True)
     assert (out / "models.parquet").stat().st_mtime_ns == stamp
     assert again.fitted["PBM"].report["converged"] == "3 of 3"
-    fit_models(log, "PBM", out=out, smoothing="none", quiet=True)
+    fit_models(log, "PBM", out=out, smoothing="none", overwrite=True, quiet=True)
     assert (out / "models.parquet").stat().st_mtime_ns != stamp
 
 
@@ -49,7 +49,7 @@ def test_partial_is_the_default_and_needs_the_prior_that_it_is(log):
     scopes = {s: fit_models(log, "DCM", smoothing=s, quiet=True).fitted["DCM"].scope
               for s in ("empirical-bayes", "none", "pyclick")}  # fmt: skip
     assert scopes == {"empirical-bayes": "partial", "none": "per-query", "pyclick": "per-query"}
-    with pytest.raises(LogevalError, match="use --scope per-query"):
+    with pytest.raises(LogevalError, match="use scope=per-query"):
         fit_models(log, "DCM", scope="partial", smoothing="none", quiet=True)
 
 

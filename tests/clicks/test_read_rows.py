@@ -37,7 +37,7 @@ def test_parameters_from_elsewhere_can_be_imported():
     model = models_of_json(json.dumps(rows))["DCM", Query(5)]
     assert model.items.tolist() == [7, 9, 8]
     assert model.v.tolist() == [0.75, 0.25]
-    assert model.items[model.best_list()].tolist() == [7, 8]
+    assert model.best_list().tolist() == [7, 8]
     with pytest.raises(LogevalError, match="lacks its parameter 'termination'"):
         models_of_json(json.dumps(rows[:3]))
     with pytest.raises(LogevalError, match=r"attraction = 1.5 of DCM is not a probability"):

@@ -194,7 +194,7 @@ def test_a_wrong_optimum_is_noticed():
         name, K, items, rewards = "CM", 2, np.arange(4), ("satisfaction",)
         users = b_lb(4, 2, 0.5, 0.3).users
 
-        def best_list(self, K, reward):
+        def best_rows(self, K, reward):
             return np.array([2, 3])
 
     with pytest.raises(LogevalError, match="more expected reward than"):

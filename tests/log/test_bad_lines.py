@@ -77,7 +77,7 @@ def test_the_largest_integer_is_read(tmp_path):
 def test_too_many_bad_lines_stop_the_run_and_leave_nothing(tmp_path):
     source = tmp_path / "log.tsv"
     source.write_bytes(GOOD_R + b"\n" + b"1\t3\tC\t11\n" * 97 + b"oops\n" + b"1\t3\tC\tx\n")
-    with pytest.raises(logeval.LogevalError, match=r"2 of 100 lines \(2.0%\).*line 99.*--max-bad"):
+    with pytest.raises(logeval.LogevalError, match=r"2 of 100 lines \(2.0%\).*line 99.*max_bad"):
         logeval.ingest(source, tmp_path / "out", quiet=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log.tsv"]
     log = logeval.ingest(source, tmp_path / "out", max_bad=0.02, quiet=True)

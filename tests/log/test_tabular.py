@@ -54,7 +54,7 @@ def test_columns_can_be_mapped(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("query_id,items\n5,11\n", "no column 'clicks'.*--map clicks=YOURS"),
+        ("query_id,items\n5,11\n", "no column 'clicks'.*map yours to clicks"),
         ("query_id,items,clicks\n5,11,0\n,12,0\n", "column 'query_id', row 2: is empty"),
         ("query_id,items,clicks\n5,11,0\nx,12,0\n", "column 'query_id', row 2: 'x' is not int64"),
         ("query_id,items,clicks\n5,11 y,0 0\n", "column 'items', row 1: not a list of numbers"),
@@ -139,7 +139,7 @@ def test_a_map_means_a_table_and_is_refused_for_logs(tmp_path):
     assert (
         logeval.ingest(path, tmp_path / "out", column_map=columns, quiet=True).counts["rows"] == 1
     )
-    with pytest.raises(logeval.LogevalError, match="--map is for tables"):
+    with pytest.raises(logeval.LogevalError, match="a column map is for tables"):
         logeval.ingest(path, tmp_path / "x", format="yandex-relpred", column_map=columns)
 
 

@@ -125,7 +125,7 @@ def test_an_existing_log_is_kept_unless_it_is_the_same(tmp_path):
     before = out.stat().st_mtime_ns
     generate(out, sessions=100, quiet=True)
     assert out.stat().st_mtime_ns == before
-    with pytest.raises(logeval.LogevalError, match="--overwrite"):
+    with pytest.raises(logeval.LogevalError, match="or overwrite"):
         generate(out, sessions=101, quiet=True)
     generate(out, sessions=101, overwrite=True, quiet=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log.truth", "log.tsv"]
@@ -162,9 +162,7 @@ def test_lists_are_clicked_as_often_as_the_true_model_says(tmp_path, model):
     serps = log.serps(queries="1").to_pandas()
     serps = serps[~serps["test"]]
     own = truth[model, "1"]
-    place = {item: i for i, item in enumerate(own.items.tolist())}
-    A = np.array([[place[i] for i in items] for items in serps["items"]])
-    p = own.click_probs(A)
+    p = own.click_probs(np.stack(serps["items"].to_numpy()))
     clicked = np.stack(serps["clicks"].to_numpy()) > 0
     z = (clicked.mean(axis=0) - p.mean(axis=0)) / np.sqrt((p * (1 - p)).mean(axis=0) / len(p))
     assert len(p) > 2000

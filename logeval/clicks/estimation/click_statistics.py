@@ -47,7 +47,7 @@ class Holdout:
         except ValueError:
             share = -1.0
         if not 0.0 <= share < 1.0:
-            raise LogevalError(f"--holdout {text}: write a share such as 0.1, or days:25-27")
+            raise LogevalError(f"holdout={text}: write a share such as 0.1, or days:25-27")
         return cls(share=share)
 
     def sql(self, seed: int) -> str:
@@ -71,7 +71,7 @@ def fold(
     """The click statistics of a log, in the schema ``CLICK_STATISTICS``."""
     split = Holdout.parse(holdout)
     arguments = {
-        "queries": sorted(map(str, queries)) if queries else None,
+        "queries": None if queries is None else sorted(map(str, queries)),
         "top_queries": top_queries,
         "holdout": None if holdout is None else str(holdout),
         "seed": seed if split.share else None,

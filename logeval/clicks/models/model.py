@@ -2,14 +2,16 @@
 
 A model is a frozen dataclass of the parameters of one query. It says, by ``users``, which
 users it describes (a chain or a browsing user), and everything else follows from them.
-Lists ``A`` are rows of local item indices, 0..L-1; ``items[i]`` is the id of item i.
+Users speak item ids: ``best_list`` and ``click_probs``. Everything else works on many lists at
+once, and there a list ``A`` holds the items' row numbers 0..L-1; ``items[i]`` is the id of row i,
+and ``rows_of`` turns ids into rows.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -70,8 +72,39 @@ class ClickModel(ABC):
         """The number of items."""
         return len(self.items)
 
-    def click_probs(self, A: Ints) -> Floats:
-        """P(c_k = 1) of each list, (n, K)."""
+    def rows_of(self, items: Any) -> Ints:
+        """The rows of item ids, in their shape; an error for an id that is not the query's."""
+        try:
+            given = np.asarray(items)
+        except ValueError:
+            given = np.array([], dtype=object)  # lists of different lengths
+        if given.dtype.kind not in "iu" or given.ndim not in (1, 2):
+            raise LogevalError(f"{self.name}: a list holds item ids, as [70, 71]; not {items!r}")
+        order = np.argsort(self.items)
+        place = np.searchsorted(self.items, given, sorter=order).clip(max=self.L - 1)
+        rows = order[place]
+        if (wrong := given[self.items[rows] != given]).size:
+            few = ", ".join(map(str, self.items[:5]))
+            more = f", ... ({self.L} in all)" if self.L > 5 else ""
+            raise LogevalError(f"{self.name}: there is no item {wrong.flat[0]}; it has {few}{more}")
+        return np.asarray(rows, dtype=np.int64)
+
+    def click_probs(self, items: Any) -> Floats:
+        """P(c_k = 1) at each position of a list of item ids, (K,), or of n lists, (n, K)."""
+        rows = self.rows_of(items)
+        A = np.atleast_2d(rows)
+        if not 1 <= A.shape[1] <= self.K:
+            raise LogevalError(
+                f"{self.name}: a list of {A.shape[1]} items; it has {self.K} positions"
+            )
+        ordered = np.sort(A, axis=1)
+        if (twice := ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]).size:
+            raise LogevalError(f"{self.name}: item {self.items[twice[0]]} is twice in a list")
+        p = self.click_probs_of_rows(A)
+        return p if rows.ndim == 2 else p[0]
+
+    def click_probs_of_rows(self, A: Ints) -> Floats:
+        """P(c_k = 1) of each list of rows, (n, K)."""
         return self.users.click_probs(A)
 
     def conditional_click_probs(self, A: Ints, c: Ints | Bools) -> Floats:
@@ -109,7 +142,11 @@ class ClickModel(ABC):
         return Optimum(A, float(users.expected_reward(A[None], reward)[0]), proven)
 
     def best_list(self, K: int | None = None, reward: str | None = None) -> Ints:
-        """The list of ``optimum``, (K,)."""
+        """The ids of the K items with the highest expected reward, in the best order, (K,)."""
+        return self.items[self.best_rows(K, reward)]
+
+    def best_rows(self, K: int | None = None, reward: str | None = None) -> Ints:
+        """The rows of ``best_list``: the list of ``optimum``, (K,)."""
         return self.optimum(K, reward).A
 
     def _reward(self, reward: str | None) -> str:

@@ -18,12 +18,14 @@ from logeval.clicks.quality.score_table import quality_table
 from logeval.clicks.quality.scores import MEASURES, Score, score_model
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
-from logeval.log.queries import Query
+from logeval.log.queries import GivenQueries
 from logeval.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+HELD_OUT = "held-out SERPs"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Comparison:
 
     table: pd.DataFrame
     coverage: pd.DataFrame
+    scored_on: str = HELD_OUT  # which SERPs
 
     def overall(self) -> pd.DataFrame:
         """One row per model: each measure over everything, the best log-likelihood first."""
@@ -70,10 +73,10 @@ class Comparison:
 
 def compare_models(
     log: Log | Path | str,
-    models: Iterable[str],
+    models: str | Iterable[str],
     *,
     holdout: str | float = 0.1,
-    queries: Iterable[Query | str] | None = None,
+    queries: GivenQueries = None,
     out: Path | str | None = None,
     seed: int = 0,
     quiet: bool = False,
@@ -117,13 +120,14 @@ def score(
         data = data.only(set(fitted.queries))
     if not len(data.count):
         raise LogevalError(f"{log.path}: there are no SERPs to score")
-    comparison = _comparison({n: score_model(f, data) for n, f in fitted.fitted.items()}, seed)
+    scores = {n: score_model(f, data) for n, f in fitted.fitted.items()}
+    comparison = _comparison(scores, seed, _scored_on(fitted, log))
     if out is not None:
         comparison.write(out, {"log": str(log.path), "known_queries": known_queries, "seed": seed})
     return comparison
 
 
-def _comparison(scores: dict[str, Score], seed: int) -> Comparison:
+def _comparison(scores: dict[str, Score], seed: int, scored_on: str = HELD_OUT) -> Comparison:
     import pandas as pd
 
     coverage = [
@@ -136,4 +140,12 @@ def _comparison(scores: dict[str, Score], seed: int) -> Comparison:
         }
         for name, s in scores.items()
     ]
-    return Comparison(quality_table(scores, seed), pd.DataFrame(coverage))
+    return Comparison(quality_table(scores, seed), pd.DataFrame(coverage), scored_on)
+
+
+def _scored_on(models: FittedModels, log: Log) -> str:
+    """Whether the models have seen the log before."""
+    if models.manifest.get("inputs") == [{"log": tables.identity(log.path)}]:
+        part = "partly " if models.manifest["arguments"].get("holdout") else ""
+        return f"the log that the models were {part}fitted to, not held out"
+    return f"all SERPs of {log.path}"

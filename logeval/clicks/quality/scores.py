@@ -91,7 +91,7 @@ def score_model(fitted: FittedModel, data: Patterns) -> Score:
             serps = np.nan_to_num(fitted.serps[fitted.index[query]], nan=1.0)
             frequency[rows] = np.searchsorted(BINS, serps, side="right") - 1
         c = data.clicks[rows, :K]
-        p, q = model.click_probs(A), model.conditional_click_probs(A, c)
+        p, q = model.click_probs_of_rows(A), model.conditional_click_probs(A, c)
         marginal[rows, :K] = np.where(c, p, 1 - p)
         conditional[rows, :K] = np.where(c, q, 1 - q)
     impossible = float(data.count @ (shown & (conditional < FLOOR)).sum(axis=1))

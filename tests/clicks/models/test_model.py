@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,7 @@ def test_marginal_and_conditional_probabilities_agree_with_the_patterns(name, rn
     A = random_lists(rng, 1, L, K)[0]
     lists = np.tile(A, (len(patterns), 1))
     p = np.exp(model.log_likelihood(lists, patterns))
-    assert model.click_probs(A[None])[0] == pytest.approx(p @ patterns, abs=1e-12)
+    assert model.click_probs(model.items[A]) == pytest.approx(p @ patterns, abs=1e-12)
     conditional = model.conditional_click_probs(lists, patterns)
     for row, c in enumerate(patterns):
         for k in range(K):
@@ -48,7 +50,7 @@ def test_sampled_frequencies_agree_with_click_probs(name, rng):
     model = random_model(name, rng)
     A = np.tile(random_lists(rng, 1, L, K), (40_000, 1))
     clicks = model.sample(A, rng.random(A.shape))
-    assert clicks.mean(axis=0) == pytest.approx(model.click_probs(A[:1])[0], abs=0.012)
+    assert clicks.mean(axis=0) == pytest.approx(model.click_probs(model.items[A[0]]), abs=0.012)
 
 
 @every_model
@@ -79,7 +81,7 @@ def test_pbm_is_a_ubm_whose_examination_ignores_clicks(rng):
     assert isinstance(pbm.users, Browsing)
     ubm = UBM(items=pbm.items, K=K, w=pbm.w, e=np.repeat(pbm.e[:, None], K + 1, axis=1))
     A = random_lists(rng, 20, L, K)
-    assert np.allclose(ubm.click_probs(A), pbm.click_probs(A))
+    assert np.allclose(ubm.click_probs_of_rows(A), pbm.click_probs_of_rows(A))
 
 
 def test_too_long_a_list_is_refused(rng):
@@ -87,3 +89,31 @@ def test_too_long_a_list_is_refused(rng):
         random_model("PBM", rng).best_list(5)
     with pytest.raises(LogevalError, match="unknown reward of PBM"):
         random_model("PBM", rng).best_list(2, "satisfaction")
+
+
+def test_lists_are_given_and_returned_as_item_ids(rng):
+    model = random_model("DCM", rng, L=6, K=4)
+    best = model.best_list()
+    assert set(best) <= set(model.items)
+    assert best.tolist() == model.items[model.best_rows()].tolist()
+    assert model.click_probs(best.tolist()).shape == (4,)
+    shuffled = replace(model, items=np.array([9, 3, 12, 5, 8, 1]))
+    A = np.array([[3, 0, 5], [2, 1, 4]])
+    assert np.array_equal(shuffled.click_probs(shuffled.items[A]), shuffled.click_probs_of_rows(A))
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([100, 7], "there is no item 7; it has 100, 101"),
+        ([100, 101, 100], "item 100 is twice in a list"),
+        ([100, 101, 102, 103, 104], "a list of 5 items; it has 4 positions"),
+        ([0.5], "a list holds item ids"),
+        ([[100], [100, 101]], "a list holds item ids"),
+        ([], "a list holds item ids"),
+        (100, "a list holds item ids"),
+    ],
+)
+def test_lists_that_cannot_be_shown_are_errors(rng, items, message):
+    with pytest.raises(LogevalError, match=message):
+        random_model("PBM", rng).click_probs(items)

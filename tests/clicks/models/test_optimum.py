@@ -59,7 +59,7 @@ def test_a_strong_tail_makes_a_weak_item_best_at_a_terminating_position():
     rng = np.random.default_rng(0)
     model = random_model("DCM", rng, low=0.6)
     dcm = type(model)(items=model.items, K=4, w=model.w, v=np.array([1.0, 0.0, 0.0, 0.0]))
-    best = dcm.best_list(4, "clicks")
+    best = dcm.best_rows(4, "clicks")
     assert best[0] == dcm.w.argmin()
 
 

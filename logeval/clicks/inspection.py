@@ -1,0 +1,140 @@
+"""One query of a fitted model, looked at: its items, its best list, and the lists of the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from logeval import tables
+from logeval.clicks.collection import FittedModels, the_query
+from logeval.clicks.estimation.click_statistics import fold
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.optimum import Optimum
+from logeval.log.log import Log, load
+from logeval.log.queries import GivenQuery, Query
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What ``inspect`` finds; without the log, ``lists`` is empty and nothing is counted."""
+
+    model: str
+    query: Query
+    serps: int | None  # of the log
+    items: pd.DataFrame  # item, shown, clicked, place in the best list, parameters with intervals
+    positions: pd.DataFrame  # position, and the parameters that depend on it with intervals
+    best: list[int]  # item ids
+    reward: str
+    value: float  # expected reward of the best list
+    proven: bool  # that no list is better; else it was found by a search
+    lists: pd.DataFrame  # the lists of the log, most shown first, and how far from the best
+
+
+def inspect(
+    models: FittedModels, query: GivenQuery, *, model: str | None = None, log: Log | None = None
+) -> Inspection:
+    """One query of one of the models, by default the first.
+
+    ``log`` is by default the one that the models were fitted to, where it is still there. A list
+    of the log is as good as its expected reward under the model, as a share of the best list's.
+    """
+    fitted = models.named(model)
+    meant = the_query(fitted, query)
+    own = fitted.of(meant)
+    best = own.optimum()
+    data = _patterns(models, meant, log)
+    items, positions = _parameters(fitted, meant, own)
+    items.insert(1, "best", _places(own, best))
+    lists = pd.DataFrame(columns=["shown", "share", "reward", "in_best", "list"])
+    if data is not None:
+        counts = _counts(data)
+        for at, name in ((1, "shown"), (2, "clicked")):
+            items.insert(at, name, [counts[name].get(int(i), 0) for i in own.items])
+        lists = _lists(own, best, data)
+    return Inspection(
+        fitted.model,
+        meant,
+        None if data is None else int(data.count.sum()),
+        items,
+        positions,
+        own.items[best.A].tolist(),
+        own.rewards[0],
+        best.value,
+        best.proven,
+        lists,
+    )
+
+
+def _patterns(models: FittedModels, query: Query, log: Log | None) -> Patterns | None:
+    named = models.manifest.get("log_folder")
+    if log is None and named and (Path(named) / tables.MANIFEST).exists():
+        log = load(named)
+    if log is None:
+        return None
+    return patterns_of(fold(log, queries=[query]))
+
+
+def _parameters(
+    fitted: FittedModel, query: Query, own: ClickModel
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The parameters by item, and those by position; three columns each."""
+    q = fitted.index[query]
+    span, g = slice(fitted.offsets[q], fitted.offsets[q + 1]), fitted.group(q)
+    items: dict[str, Any] = {"item": own.items}
+    positions: dict[str, Any] = {"position": np.arange(1, own.K + 1)}
+    for p in fitted.kind.PARAMETERS:
+        found = fitted.estimates[p.field]
+        where: Any = span if p.kind == "item" else (g, slice(0, own.K))
+        target = {"item": items, "position": positions}.get(p.kind)
+        if target is not None:
+            target[p.name] = np.asarray(found.value)[where]
+            target[f"{p.name}_low"] = np.asarray(found.low)[where]
+            target[f"{p.name}_high"] = np.asarray(found.high)[where]
+    return pd.DataFrame(items), pd.DataFrame(positions)
+
+
+def _places(own: ClickModel, best: Optimum) -> pd.Series:
+    """The position of each item in the best list; null for the others."""
+    places = pd.Series(pd.NA, index=range(own.L), dtype="Int64")
+    places.iloc[best.A] = np.arange(1, len(best.A) + 1)
+    return places
+
+
+def _counts(data: Patterns) -> dict[str, dict[int, int]]:
+    shown = data.shown
+    clicked = data.sum_items(shown.count * shown.clicked)
+    ids = data.item_ids.tolist()
+    return {
+        "shown": dict(zip(ids, data.impressions.astype(int).tolist(), strict=True)),
+        "clicked": dict(zip(ids, clicked.astype(int).tolist(), strict=True)),
+    }
+
+
+def _lists(own: ClickModel, best: Optimum, data: Patterns) -> pd.DataFrame:
+    """One row per list of the log; no reward where it holds an item that the model dropped."""
+    count: dict[tuple[int, ...], int] = {}
+    for items, length, n in zip(data.items, data.length, data.count, strict=True):
+        ids = tuple(data.item_ids[items[:length]].tolist())
+        count[ids] = count.get(ids, 0) + int(n)
+    known, top = set(own.items.tolist()), set(own.items[best.A].tolist())
+    rows = []
+    for ids, n in sorted(count.items(), key=lambda pair: (-pair[1], pair[0])):
+        reward = np.nan
+        if known.issuperset(ids) and len(ids) <= own.K and len(set(ids)) == len(ids):
+            reward = float(own.expected_reward(own.rows_of(list(ids))[None])[0])
+        rows.append(
+            {
+                "shown": n,
+                "share": reward / best.value if best.value > 0 else np.nan,
+                "reward": reward,
+                "in_best": len(top.intersection(ids)),
+                "list": list(ids),
+            }
+        )
+    return pd.DataFrame(rows)
