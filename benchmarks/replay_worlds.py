@@ -75,7 +75,9 @@ def errors(users: str, sessions: int, targets: int, seed: int) -> list[dict[str,
         short = cut(whole, K).logged
         for t in range(targets):
             lists = [order[t] for order in orders]
-            value = [m.click_probs(A[None, :K]).sum() for m, A in zip(models, lists, strict=True)]
+            value = [
+                m.click_probs_of_rows(A[None, :K]).sum() for m, A in zip(models, lists, strict=True)
+            ]
             ids = [m.items[A] for m, A in zip(models, lists, strict=True)]
             target = lists_target(f"ranker {t}", patterns, patterns.queries, ids, K)
             estimation = Estimation(short, target, chosen, Settings())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd  # not before a command runs: --help stays quick
 
 WIDTH = 80
+FOLDED = 18  # a column of texts may be folded down to this, and is not below
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -26,29 +28,50 @@ def wrapped(text: str) -> str:
 
 
 def table_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table: numbers to the right and never broken, long texts folded where it is too wide."""
+    """A table: numbers to the right and never broken, long texts folded where it is too wide.
+
+    Where that is not enough, it is continued below, with the first column again.
+    """
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [
+        max(map(len, [*name.split("\n"), *(row[i] for row in cells)])) + 2
+        for i, name in enumerate(columns)
+    ]
+    numeric = [_is_numeric([row[i] for row in cells]) for i in range(len(columns))]
+    needed = [w if n else min(w, FOLDED) for w, n in zip(widths, numeric, strict=True)]
+    limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    blocks: list[list[int]] = [[0]]
+    for i in range(1, len(columns)):
+        if sum(needed[j] for j in blocks[-1]) + needed[i] > limit + 2:
+            blocks.append([0])
+        blocks[-1].append(i)
+    return "\n\n".join(
+        _block([columns[i] for i in block], [[row[i] for i in block] for row in cells],
+               [numeric[i] for i in block], limit)
+        for block in blocks
+    )  # fmt: skip
+
+
+def _is_numeric(texts: Sequence[str]) -> bool:
+    return all(text[:1] in "+-0123456789.<[" for text in texts)
+
+
+def _block(
+    columns: Sequence[str], rows: list[list[str]], numeric: Sequence[bool], limit: int
+) -> str:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = [list(row) for row in rows]
     table = Table(box=None, padding=(0, 1), pad_edge=False)
-    numeric, widths = [], []
-    for i, name in enumerate(columns):
-        texts = [text for row in rows if isinstance(text := row[i], str)]
-        numeric.append(all(text[:1] in "+-0123456789.<[" for text in texts))
-        cells = [*name.split("\n"), *(_cell(row[i]) for row in rows)]
-        widths.append(max(map(len, cells)) + 2)
-    kept = [n or w <= 20 for n, w in zip(numeric, widths, strict=True)]
-    fit = sum(w for w, k in zip(widths, kept, strict=True) if k) <= WIDTH
-    for name, right, whole in zip(columns, numeric, kept, strict=True):
+    for i, (name, right) in enumerate(zip(columns, numeric, strict=True)):
+        short = all(len(row[i]) + 2 <= FOLDED for row in rows)
         justify: Literal["right", "left"] = "right" if right else "left"
-        table.add_column(Text(name), justify=justify, overflow="fold", no_wrap=whole and fit)
+        table.add_column(Text(name), justify=justify, overflow="fold", no_wrap=right or short)
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*map(Text, row))
     text = io.StringIO()
-    width = None if sys.stdout.isatty() else WIDTH
-    Console(file=text, width=width or Console().width, color_system=None).print(table)
+    Console(file=text, width=limit, color_system=None).print(table)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
