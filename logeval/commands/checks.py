@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -109,7 +109,7 @@ def _show(checks: Checks) -> None:
         print(f"Note: {note}")
 
 
-def _cell(row) -> str:  # type: ignore[no-untyped-def]
+def _cell(row: Any) -> str:
     if not row["components"]:
         return "-"
     return f"{row['error']:.3f}{'*' if row['faulted'] else ''}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -81,7 +81,7 @@ def inspect(
         )
 
 
-def _with_intervals(frame) -> tuple[list[str], list[list[object]]]:  # type: ignore[no-untyped-def]
+def _with_intervals(frame: Any) -> tuple[list[str], list[list[object]]]:
     """Columns and rows, a parameter and its interval in one cell."""
     names = [n for n in frame.columns if not n.endswith(("_low", "_high"))]
     rows = [

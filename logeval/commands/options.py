@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -45,5 +46,5 @@ def track_names(incomplete: str) -> list[str]:
     return _starting(incomplete, TRACKS)
 
 
-def _starting(incomplete: str, names) -> list[str]:  # type: ignore[no-untyped-def]
+def _starting(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.lower().startswith(incomplete.lower())]

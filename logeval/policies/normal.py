@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """The standard normal distribution for kernels: P(Z <= x) and its inverse."""
 
 from __future__ import annotations

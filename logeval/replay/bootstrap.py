@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Resampled logs: every session gets a Poisson(1) weight, drawn in the space of counts.
 
 m sessions of the same type have together a Poisson(m) weight, so one number per type is drawn

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """The contextual track: lists for items that have features (gl-cdcm).
 
 A problem is a set of queries that take turns in blocks of rounds, or a synthetic one. Users are

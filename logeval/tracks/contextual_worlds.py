@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Where the contexts of the contextual track come from, for all replicas in step.
 
 - ``Items``: fitted queries take turns in blocks of rounds; the context of an item is its own, so

@@ -56,8 +56,10 @@ def test_a_policy_given_twice_is_refused():
 
 
 def test_a_class_of_a_notebook_has_its_plain_name():
-    mine = type("Mine", (), {"__module__": "__main__"})
+    methods = {"recommend": lambda self, t: None, "update": lambda self, t, A, clicks: None}
+    mine = type("Mine", (), {"__module__": "__main__", **methods})
     assert parse_policies([mine])[0].name == "Mine"
-    assert parse_policies([type("Mine", (), {"__module__": "a.b"})])[0].name == "a.b:Mine"
+    other = type("Mine", (), {"__module__": "a.b", **methods})
+    assert parse_policies([other])[0].name == "a.b:Mine"
     with pytest.raises(LogevalError, match="Random is a built-in policy"):
-        parse_policies([type("Random", (), {"__module__": "__main__"})])
+        parse_policies([type("Random", (), {"__module__": "__main__", **methods})])

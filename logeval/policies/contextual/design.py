@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """V = lambda I + sum of x x' over the observed rows: widths ||x||_{V^-1}, least squares, log det.
 
 Two forms, which agree (tests compare both with the direct inverse over a whole run):

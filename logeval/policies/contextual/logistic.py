@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Logistic regression that follows the clicks: three ways to keep theta up to date.
 
 The objective is sum over observed rows of y log mu + (1 - y) log(1 - mu) - ridge / 2 |theta|^2

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """What a policy of the contextual track is shown each round, and what all of them do with it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Policies of the contextual track that see items, not their features.
 
 dcmKL-UCB: each query has its own bandit, so a query that comes back is remembered. With

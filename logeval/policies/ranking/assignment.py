@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """The list with the largest sum of values: the best assignment of items to positions.
 
 Given values M[i, k] of item i at position k, the K x L assignment problem is solved by shortest

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """BatchRank: batches of items with their positions, split and thinned out stage by stage.
 
 A batch b has len(b) neighbouring positions and at least as many items. In a round its len(b) least

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Ordered blocks of items from a relation "i beats j": again and again those that nobody beats.
 
 The first block holds the items that no item beats, the second those that only items of the first

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """BubbleRank: neighbours of a base list change places when that is surely better.
 
 s_ij sums c(i) - c(j) and m_ij counts the rounds in which i and j stood next to each other, might

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """CTS and TS-Cascade: Thompson sampling in the cascade model.
 
 S_i clicks on item i in N_i examinations, where a list is examined up to its first click, or to the

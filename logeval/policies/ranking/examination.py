@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """Clicks and views of items at positions, and the examination kappa: known, or estimated.
 
 With S_il clicks in N_il views of item i at position l, N~_i = sum_l kappa_l N_il is the number of

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """GRAB, S-GRAB and KL-CombUCB1: indices of items at positions, nothing known of either.
 
 rho_ik is the mean click on item i at position k and T_ik how often it was shown there.

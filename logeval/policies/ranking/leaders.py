@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """How often each leader has led, in a table of fixed size.
 
 UniRank and GRAB count the rounds of every leader (a partition of the items, or a list). A

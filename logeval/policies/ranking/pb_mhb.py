@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """PB-MHB: Thompson sampling in the position-based model with theta and kappa both unknown.
 
 One particle (theta, kappa), kappa = 1 at the best position, is kept and moved by one sweep of the

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """PBM-UCB, PBM-PIE and BC-MPTS: bandits for the position-based model with examination kappa.
 
 S_i clicks on item i in N_i views, N~_i = sum_l kappa_l N_il (``examination.py``), and

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """PBM-TS: Thompson sampling from the posterior of the position-based model, kappa known.
 
 With a uniform prior, theta_i has density proportional to

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """From labels at places to items at positions, for policies that fill a list place by place.
 
 A policy works with the labels that the environment has given the items at random, so that ties by

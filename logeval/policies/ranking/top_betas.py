@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """The K largest of L independent draws theta_i ~ Beta(a_i, b_i), without making all of them.
 
 theta_i = F_i^{-1}(u_i) for a uniform u_i, with F_i the distribution function. At a level x, the

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """TopRank: blocks of items that are split when one item is surely better than another.
 
 S_ij sums C_i - C_j over the rounds in which i and j were in one block, where C is the click on an

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """UniRank: a leading partition of the items, and its neighbours that may be better.
 
 S_ij and T_ij are as in TopRank: sums of C_i - C_j and of |C_i - C_j| over the rounds in which i and

@@ -1,12 +1,15 @@
-# mypy: allow-untyped-defs
 """The best assignment of items to positions by shortest augmenting paths."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from logeval.arrays import Ints
 
-def best_assignment(M):
+
+def best_assignment(M: Any) -> Any:
     """The item of each position, for the largest sum of M[item, position]."""
     L, K = M.shape
     cost = np.zeros((L + 1, K + 1))
@@ -42,10 +45,10 @@ def best_assignment(M):
 class Leader:
     """The best list, which stays as long as it is one of the best."""
 
-    def __init__(self, A):
+    def __init__(self, A: Ints) -> None:
         self.A = np.array(A)
 
-    def update(self, M):
+    def update(self, M: Any) -> Ints:
         """The best list of the values M."""
         k = np.arange(len(self.A))
         A = best_assignment(M)

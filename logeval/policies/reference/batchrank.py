@@ -1,26 +1,29 @@
-# mypy: allow-untyped-defs
 """BatchRank (Zoghi et al., ICML 2017), Algorithms 1 to 4."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
+from logeval.arrays import Floats, Ints
 from logeval.policies.reference.blocks import shuffle_first
 from logeval.policies.reference.kl import budget, kl_ucb
 from logeval.policies.reference.places import Places
+from logeval.policies.reference.replica import Replica
 
 
 class Batch:
     """Neighbouring positions and items; ``waiting`` have one observation less than ``rest``."""
 
-    def __init__(self, positions, items, stage=0):
+    def __init__(self, positions: Any, items: Any, stage: int = 0) -> None:
         self.positions, self.stage = positions, stage
-        self.waiting, self.rest = list(items), []
+        self.waiting: list[Any] = list(items)
+        self.rest: list[Any] = []
         self.n, self.clicks = 0, dict.fromkeys(items, 0)  # observations of those that wait
 
-    def display(self, u, v):
+    def display(self, u: Floats, v: Any) -> Any:
         """The least shown items in random order."""
         picked, old = [], self.rest
         for x in u:
@@ -36,7 +39,7 @@ class Batch:
         shuffle_first(shown, v)
         return shown
 
-    def collect(self, shown, clicks):
+    def collect(self, shown: Any, clicks: Ints) -> Any:
         """Count the clicks on the least shown; when none waits, all do again."""
         for item, click in zip(shown, clicks, strict=True):
             if item in self.counted:
@@ -45,7 +48,7 @@ class Batch:
             self.waiting, self.rest = self.rest, []
             self.n += 1
 
-    def end_stage(self, b):
+    def end_stage(self, b: Any) -> Any:
         """This batch at its next stage, or two."""
         items, length = sorted(self.waiting), len(self.positions)
         p = np.array([self.clicks[i] / self.n for i in items])
@@ -63,12 +66,12 @@ class Batch:
 class BatchRank(Places):
     """``u`` are 2 K uniforms."""
 
-    def __init__(self, replica, *, order="descending"):
+    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
         super().__init__(replica, order)
         self.uniforms = replica.uniforms(2 * self.K)
         self.batches = [Batch(list(range(self.K)), list(range(self.L)))]
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """Every batch shows its least shown items."""
         A = np.empty(self.K, dtype=int)
         for batch in self.batches:
@@ -76,9 +79,9 @@ class BatchRank(Places):
             A[k] = batch.display(u[k], u[self.K + np.array(k)])
         return A
 
-    def learn(self, t, A, clicks):
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count, and end the stages that are complete."""
-        after = []
+        after: list[Any] = []
         for batch in self.batches:
             k, n = batch.positions, batch.n
             batch.collect(A[k].tolist(), np.asarray(clicks)[k])

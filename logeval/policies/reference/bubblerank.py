@@ -1,32 +1,35 @@
-# mypy: allow-untyped-defs
 """BubbleRank (Li et al., UAI 2019), Algorithm 1."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from logeval.arrays import Ints
 from logeval.policies.ranking.cascade import positions
+from logeval.policies.reference.replica import Replica
 
 
 class BubbleRank:
     """A base list; of K uniforms, that of a pair is the one at its upper place."""
 
-    def __init__(self, replica, *, items="all", order="descending"):
+    def __init__(self, replica: Replica, *, items: str = "all", order: str = "descending") -> None:
         L, self.positions = replica.L, positions(order, replica.K)
         self.base = replica.base_list()[self.positions].tolist()
         self.log_delta = 4 * np.log(replica.n)  # log(1 / delta)
         self.uniforms = replica.uniforms(replica.K)
         self.s, self.m = np.zeros((L, L)), np.zeros((L, L))
 
-    def sure(self, i, j):
+    def sure(self, i: Any, j: Any) -> Any:
         """Whether i is surely better than j."""
         return self.s[i, j] > 2 * np.sqrt(self.m[i, j] * self.log_delta)
 
-    def pairs(self, t):
+    def pairs(self, t: int) -> Any:
         """The upper places of the pairs of this round."""
         return range(t % 2, len(self.base) - 1, 2)
 
-    def recommend(self, t):
+    def recommend(self, t: int) -> Ints:
         """The base list with doubtful neighbours in random order."""
         A, u = list(self.base), self.uniforms.at(t)[0]
         for k in self.pairs(t):
@@ -36,7 +39,7 @@ class BubbleRank:
         shown[self.positions] = A
         return shown
 
-    def update(self, t, A, clicks):
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Count the pairs, and let the better ones rise for good."""
         A, clicks = A[self.positions], np.asarray(clicks)[self.positions]
         for k in self.pairs(t):

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs
 """GRAB and S-GRAB (Gauthier, Gaudel, Fromont, Lompo: Parametric graph for unimodal ranking bandit,
 ICML 2021), and KL-CombUCB1 (Combes et al. 2015, as they use it)."""
 
@@ -6,12 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
+from logeval.arrays import Floats, Ints
 from logeval.policies.reference.assignment import Leader
 from logeval.policies.reference.kl import index, kl_ucb
 from logeval.policies.reference.places import Places
+from logeval.policies.reference.replica import Replica
 
 
 class GRAB(Places):
@@ -19,27 +21,27 @@ class GRAB(Places):
 
     neighbours = "chain"
 
-    def __init__(self, replica):
+    def __init__(self, replica: Replica) -> None:
         super().__init__(replica)
         K, L = self.K, self.L
         self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
         self.leader = Leader(np.arange(K))
-        self.tau = Counter()
+        self.tau: Counter[Any] = Counter()
         self.gamma = L - 1 if self.neighbours == "chain" else K * (2 * L - K - 1) // 2
 
-    def rho(self):
+    def rho(self) -> Any:
         """Mean clicks; 0 where unseen."""
         return np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
 
-    def candidates(self, A, rho):
+    def candidates(self, A: Ints, rho: Any) -> Any:
         """The leader, then its neighbours: exchanges, then replacements."""
         k = np.arange(self.K)
         yield A
         pi = np.argsort(-rho[A, k], kind="stable")
         if self.neighbours == "chain":
-            exchanges, replaced = pairwise(pi), pi[-1:]
+            exchanges, replaced = list(pairwise(pi)), pi[-1:]
         else:
-            exchanges, replaced = combinations(range(self.K), 2), k
+            exchanges, replaced = list(combinations(range(self.K), 2)), k
         for a, b in exchanges:
             other = A.copy()
             other[a], other[b] = A[b], A[a]
@@ -50,7 +52,7 @@ class GRAB(Places):
                 other[a] = item
                 yield other
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
         A, rho, k = self.leader.A, self.rho(), np.arange(self.K)
         tau = self.tau[tuple(A)]
@@ -66,7 +68,7 @@ class GRAB(Places):
                 played, best = other, gain
         return played.copy()
 
-    def learn(self, t, A, clicks):
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count, and find the best assignment."""
         k = np.arange(self.K)
         self.S[A, k] += clicks
@@ -83,17 +85,17 @@ class SGRAB(GRAB):
 class KLCombUCB1(Places):
     """The best assignment of KL-UCB indices at budget log n."""
 
-    def __init__(self, replica):
+    def __init__(self, replica: Replica) -> None:
         super().__init__(replica)
         K, L, self.budget = self.K, self.L, np.log(self.n)
         self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
         self.list = Leader(np.arange(K))
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
         return self.list.A.copy()
 
-    def learn(self, t, A, clicks):
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count, and find the best assignment."""
         k = np.arange(self.K)
         self.S[A, k] += clicks

@@ -1,18 +1,23 @@
-# mypy: allow-untyped-defs
 """PB-MHB (Gauthier, Gaudel, Fromont, IDA 2021)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from logeval.arrays import Floats, Ints
 from logeval.policies.reference.places import Places
+from logeval.policies.reference.replica import Replica
 
 
 class PBMHB(Places):
     """A particle; ``u`` are 2 (K - 1) uniforms for kappa, then 2 L for theta."""
 
-    def __init__(self, replica, *, c=1000.0, prior="flat", first=1):
+    def __init__(
+        self, replica: Replica, *, c: float = 1000.0, prior: str = "flat", first: int = 1
+    ) -> None:
         others = [k for k in range(1, replica.K + 1) if k != first]
         super().__init__(replica, ">".join(str(k) for k in [first, *others]))
         K, L, self.c = self.K, self.L, c
@@ -22,7 +27,7 @@ class PBMHB(Places):
         self.uniforms = replica.uniforms(2 * (L + K - 1))
         self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
 
-    def move(self, x, sd, u, other, S, N):
+    def move(self, x: Any, sd: Any, u: Floats, other: Any, S: Any, N: Any) -> Any:
         """One step of Metropolis-Hastings."""
         low, high = ndtr(-x / sd), ndtr((1 - x) / sd)
         y = np.clip(x + sd * ndtri(low + u[0] * (high - low)), 1e-12, 1 - 1e-12)
@@ -32,7 +37,7 @@ class PBMHB(Places):
         log_ratio += b @ np.log(np.where(b > 0, (1 - y * other) / (1 - x * other), 1.0))
         return y if np.log(u[1]) < log_ratio else x
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """A sweep; the largest theta onto the largest kappa."""
         sd = self.c / np.sqrt(t)
         for i in range(self.L):
@@ -46,7 +51,7 @@ class PBMHB(Places):
         A[np.argsort(-self.kappa, kind="stable")] = largest
         return A
 
-    def learn(self, t, A, clicks):
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count."""
         k = np.arange(self.K)
         self.S[A, k] += clicks

@@ -1,41 +1,44 @@
-# mypy: allow-untyped-defs
 """PBM-UCB and PBM-PIE (Lagree, Vernade, Cappe, NeurIPS 2016), BC-MPTS (Komiyama et al., 2015)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import betaincinv
 
+from logeval.arrays import Floats, Ints
 from logeval.policies.reference.kl import kl
 from logeval.policies.reference.places import Places
+from logeval.policies.reference.replica import Replica
 
 
 class PBM(Places):
     """Clicks S and views N of items at positions."""
 
-    def __init__(self, replica, *, kappa="known", lag=1):
+    def __init__(self, replica: Replica, *, kappa: str = "known", lag: int = 1) -> None:
         super().__init__(replica)
         K, L, self.lag, self.estimated = self.K, self.L, lag, kappa == "estimated"
         self.kappa = np.ones(K) if self.estimated else replica.examination()
         self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
 
-    def sums(self):
+    def sums(self) -> Any:
         """S_i, N_i and N~_i."""
         looked = sum(self.kappa[k] * self.N[:, k] for k in range(self.K))
         return self.S.sum(axis=1), self.N.sum(axis=1), looked
 
-    def theta(self):
+    def theta(self) -> Any:
         """S / N~; 0 where unseen."""
         S, _, looked = self.sums()
         return np.divide(S, looked, out=np.zeros(self.L), where=looked > 0)
 
-    def onto_positions(self, items):
+    def onto_positions(self, items: Any) -> Any:
         """The first item at the most examined position, and so on."""
         A = np.empty(self.K, dtype=int)
         A[np.argsort(-self.kappa, kind="stable")] = items
         return A
 
-    def learn(self, t, A, clicks):
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count, and estimate kappa where it is not known."""
         k = np.arange(self.K)
         self.S[A, k] += clicks
@@ -48,11 +51,13 @@ class PBM(Places):
 class PBMUCB(PBM):
     """The largest upper confidence bounds."""
 
-    def __init__(self, replica, *, kappa="known", lag=1, eps=0.0):
+    def __init__(
+        self, replica: Replica, *, kappa: str = "known", lag: int = 1, eps: float = 0.0
+    ) -> None:
         super().__init__(replica, kappa=kappa, lag=lag)
         self.eps = eps
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
         _, N, looked = self.sums()
         delta = (1 + self.eps) * np.log(t)
@@ -66,12 +71,14 @@ class PBMUCB(PBM):
 class PBMPIE(PBM):
     """``u`` are two uniforms: whether to explore, and what."""
 
-    def __init__(self, replica, *, kappa="known", lag=1, eps=0.0):
+    def __init__(
+        self, replica: Replica, *, kappa: str = "known", lag: int = 1, eps: float = 0.0
+    ) -> None:
         super().__init__(replica, kappa=kappa, lag=lag)
         self.uniforms = replica.uniforms(2)
         self.budget = (1 + eps) * np.log(self.n)
 
-    def better(self, x):
+    def better(self, x: Any) -> Any:
         """Whether U_i >= x, for every item."""
         if x <= 0:
             return np.ones(self.L, dtype=bool)
@@ -83,7 +90,7 @@ class PBMPIE(PBM):
             slope = np.where(seen, rise - S / x, 0.0).sum(axis=1)
         return (slope <= 0) | (phi <= self.budget)
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
         if t <= self.L:
             return self.onto_positions((t - 1 + np.arange(self.K)) % self.L)
@@ -100,11 +107,11 @@ class PBMPIE(PBM):
 class BCMPTS(PBM):
     """Beta draws; ``u`` are L uniforms."""
 
-    def __init__(self, replica, *, kappa="known", lag=1):
+    def __init__(self, replica: Replica, *, kappa: str = "known", lag: int = 1) -> None:
         super().__init__(replica, kappa=kappa, lag=lag)
         self.uniforms = replica.uniforms(self.L)
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
         failures = sum(
             np.maximum(0, self.kappa[k] * self.N[:, k] - self.S[:, k]) for k in range(self.K)

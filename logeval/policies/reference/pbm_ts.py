@@ -1,11 +1,14 @@
-# mypy: allow-untyped-defs
 """PBM-TS (Lagree, Vernade, Cappe, NeurIPS 2016), with tabulated posteriors."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from logeval.arrays import Floats, Ints
 from logeval.policies.reference.pbm_bandits import PBM
+from logeval.policies.reference.replica import Replica
 
 CELLS, DROP, RISEN = 128, 32.0, 18.0
 
@@ -13,12 +16,12 @@ CELLS, DROP, RISEN = 128, 32.0, 18.0
 class PBMTS(PBM):
     """Posterior draws; ``u`` are L uniforms."""
 
-    def __init__(self, replica, *, kappa="known", lag=1):
+    def __init__(self, replica: Replica, *, kappa: str = "known", lag: int = 1) -> None:
         super().__init__(replica, kappa=kappa, lag=lag)
         self.uniforms = replica.uniforms(self.L)
         self.cells = [(0.0, 1.0)] * self.L
 
-    def log_density(self, i, x):
+    def log_density(self, i: Any, x: Any) -> Any:
         """Of theta_i, up to a constant."""
         S, missed = self.S[i].sum(), self.N[i] - self.S[i]
         x = np.atleast_1d(x)
@@ -28,7 +31,7 @@ class PBMTS(PBM):
                 value = value + missed[k] * np.log(np.maximum(1 - self.kappa[k] * x, 0.0))
         return value
 
-    def lay(self, i):
+    def lay(self, i: Any) -> Any:
         """Between the points where the density is e^-32 of that at its mode, or 0 and 1."""
         S, missed = self.S[i].sum(), self.N[i] - self.S[i]
         low, high = 0.0, 1.0
@@ -53,14 +56,14 @@ class PBMTS(PBM):
                 else:
                     outside = x
             ends.append(outside)
-        self.cells[i] = tuple(ends)
+        self.cells[i] = (ends[0], ends[1])
 
-    def tabulated(self, i):
+    def tabulated(self, i: Any) -> Any:
         """The log density in the middle of each cell."""
         low, high = self.cells[i]
         return self.log_density(i, low + (np.arange(CELLS) + 0.5) * (high - low) / CELLS)
 
-    def fits(self, i):
+    def fits(self, i: Any) -> Any:
         """Whether the cells cover the density, and not much more."""
         low, high = self.cells[i]
         below = self.tabulated(i) - self.tabulated(i).max()
@@ -68,7 +71,7 @@ class PBMTS(PBM):
             return False
         return (below > -RISEN).sum() >= CELLS // 2
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """The K largest draws."""
         theta = np.empty(self.L)
         for i in range(self.L):
@@ -80,7 +83,7 @@ class PBMTS(PBM):
             )
         return self.onto_positions(np.argsort(-theta, kind="stable")[: self.K])
 
-    def learn(self, t, A, clicks):
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count; new cells where they no longer fit."""
         before = self.kappa
         super().learn(t, A, clicks)

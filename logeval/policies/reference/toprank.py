@@ -1,14 +1,16 @@
-# mypy: allow-untyped-defs
 """TopRank (Lattimore et al., NeurIPS 2018), Algorithm 1."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
+from logeval.arrays import Floats, Ints
 from logeval.policies.reference.blocks import displayed, peel, shuffle_first
 from logeval.policies.reference.places import Places
+from logeval.policies.reference.replica import Replica
 
 
 class TopRank(Places):
@@ -16,20 +18,20 @@ class TopRank(Places):
 
     c = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))
 
-    def __init__(self, replica, *, order="descending"):
+    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
         super().__init__(replica, order)
         L, self.uniforms = self.L, replica.uniforms(self.K)
         self.S, self.N = np.zeros((L, L)), np.zeros((L, L))
         self.beats = np.zeros((L, L), dtype=bool)
         self.blocks = [np.arange(L)]
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """Blocks one after another, each in random order."""
         for start, block in displayed(self.blocks, self.K):
             shuffle_first(block, u[start:])
         return np.concatenate(self.blocks)[: self.K]
 
-    def learn(self, t, A, clicks):
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count differing clicks within blocks; split where an order is sure."""
         C = np.zeros(self.L)
         C[A] = clicks

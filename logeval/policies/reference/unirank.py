@@ -1,35 +1,39 @@
-# mypy: allow-untyped-defs
 """UniRank (Gauthier, Gaudel, Fromont: UniRank, ICML 2022)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
+from logeval.arrays import Floats, Ints
 from logeval.policies.reference.blocks import displayed, peel, shuffle_first
 from logeval.policies.reference.kl import index
 from logeval.policies.reference.places import Places
+from logeval.policies.reference.replica import Replica
 
 
 class UniRank(Places):
     """A leading partition and its neighbours; ``u`` are K uniforms."""
 
-    def __init__(self, replica, *, order="descending", optimism="none"):
+    def __init__(
+        self, replica: Replica, *, order: str = "descending", optimism: str = "none"
+    ) -> None:
         super().__init__(replica, order)
         self.uniforms, self.optimism = replica.uniforms(self.K), optimism
         L = self.L
         self.S, self.T = np.zeros((L, L)), np.zeros((L, L))
-        self.tau = Counter()  # how often each partition was the leader
+        self.tau: Counter[Any] = Counter()  # how often each partition was the leader
 
-    def leader(self, t):
+    def leader(self, t: int) -> Any:
         """The partition that the estimates say, S_ij < 0 if j is better than i."""
         beats = self.S > 0
         if self.optimism == "loglog":
             beats &= self.S**2 > self.T * np.log(np.log(t + 3))
         return peel(beats)
 
-    def choose(self, t, u):
+    def choose(self, t: int, u: Floats) -> Any:
         """The most promising neighbour of the leader, or the leader."""
         leader = self.leader(t)
         block_of = np.empty(self.L, dtype=int)
@@ -56,7 +60,7 @@ class UniRank(Places):
             shuffle_first(block, u[start:])
         return np.concatenate(self.played)[: self.K]
 
-    def learn(self, t, A, clicks):
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count differing clicks within the blocks played."""
         C = np.zeros(self.L)
         C[A] = clicks
