@@ -43,7 +43,7 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list
             names = ", ".join(name for name, count in wrong.items() if count)
             notes.append(
                 f"{simulator}: in {max(wrong.values())} of {len(known)} queries the positions do "
-                f"not count in the assumed order of {names}, so their regret has a linear part; "
+                f"not count in the order that {names} assume, so their regret has a linear part; "
                 "order=2>1>3 tells them another one"
             )
     return notes
