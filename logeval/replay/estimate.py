@@ -108,8 +108,13 @@ def replay_estimate(
     chosen = plan.estimators
     sources = [read_source(name, path) for name in plan.targets]
     with_models = any(e.model is not None or e.EXAMINATION for e in chosen)
-    best = any(s.name.startswith("best:") or s.name == "by-ctr" for s in sources)
-    whole, K, notes = _read(path, sources, plan, whole=with_models or best)
+    learned = [s.name for s in sources if s.name.startswith("best:") or s.name == "by-ctr"]
+    whole, K, notes = _read(path, sources, plan, whole=with_models or bool(learned))
+    notes += [
+        f"{name}: chosen on the clicks by which it is judged here, so its value is too high; make "
+        "the ranker from one part of the log and estimate it on another"
+        for name in learned
+    ]
     settings = Settings(math.inf if clip is None else clip, smoothing, cross_fit, scope)
     targets = [bind(source, whole, K, scope, seed) for source in sources]
     short = cut(whole, K)

@@ -122,9 +122,12 @@ def test_the_day_that_is_the_target_is_not_used(log):
 
 @pytest.mark.parametrize("target", ["logged", "random", "by-ctr", "best:pbm"])
 def test_built_in_targets(log, target):
-    found = replay_estimate(
+    estimates = replay_estimate(
         log, target, estimators=["List", "Prefix", "IP"], rounds=0, quiet=True
-    ).overall()
+    )
+    warned = any("chosen on the clicks by which it is judged" in n for n in estimates.notes)
+    assert warned == (target in ("by-ctr", "best:pbm"))
+    found = estimates.overall()
     assert (found["support"] == 1).all()
     lists = {"by-ctr": truth([0, 1]), "best:pbm": truth([0, 1])}
     uniform = W.mean() * 1.5
