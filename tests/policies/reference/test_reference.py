@@ -37,6 +37,8 @@ VARIANTS = {
     "PBM-TS": ["kappa=estimated,lag=50"],
     "BC-MPTS": ["kappa=estimated,lag=50"],
     "BubbleRank": ["items=base"],
+    "Rank1ElimKL": ["budget=authors,partner=fresh", "budget=authors", "partner=fresh"],
+    "Rank1Elim": ["budget=authors,partner=fresh"],
 }
 
 IN_DISTRIBUTION = ["TS"]  # their kernels draw other random numbers
@@ -178,7 +180,14 @@ def test_pairs(name, odd):
 
 
 @pytest.mark.parametrize(
-    ("name", "horizon"), [("Rank1ElimKL", 20_000), ("Rank1Elim", 25_000), ("UCB1Elim", 20_000)]
+    ("name", "horizon"),
+    [
+        ("Rank1ElimKL", 20_000),
+        ("Rank1ElimKL(budget=authors,partner=fresh)", 20_000),
+        ("Rank1Elim", 25_000),
+        ("Rank1Elim(budget=authors,partner=fresh)", 25_000),
+        ("UCB1Elim", 20_000),
+    ],
 )
 def test_elimination_until_one_pair_is_left(name, horizon):
     users = Rank1Environment([needle(5, 4, 0.05, 0.95)], [(0, 0)], seed=5)
