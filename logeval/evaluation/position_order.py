@@ -41,7 +41,7 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list
             notes.append(
                 f"{simulator}: in {max(wrong.values())} of {len(known)} queries the positions do "
                 f"not count in the order that {names} assume, so their regret has a linear part; "
-                "order=2>1>3 tells them another one, and the policy Oracle(order=assumed) shows the "
-                "linear part"
+                "order=2>1>3 tells them another one, and the policy Oracle(order=assumed) "
+                "shows the linear part"
             )
     return notes

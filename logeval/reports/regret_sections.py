@@ -74,9 +74,7 @@ def curves(page: Page, content: Content) -> None:
             if flattens(found):
                 flat = True
                 title = f"{name}, log steps"
-                charts.append(
-                    line_chart(every, title, dotted=dotted, bands=bands, log_x=True)
-                )
+                charts.append(line_chart(every, title, dotted=dotted, bands=bands, log_x=True))
         text = (
             f"Cumulative regret on {joined([runs.title(p) for p in runs.panels()])}: expected "
             "reward lost so far against always showing the best list or pair; lower is better, and "

@@ -102,8 +102,9 @@ class Cascade:
 
     ``order`` puts the items onto positions by decreasing bound ("descending", the k-th largest
     at position k), by increasing bound ("ascending"), onto given positions ("2>1>3" gives the
-    largest to position 2), or by the order that each simulated query has ("known"). ``init`` is "sample", one free observation of every item, or
-    "rounds", L real rounds in which each item is once at the first position.
+    largest to position 2), or by the order that each simulated query has ("known"). ``init``
+    is "sample", one free observation of every item, or "rounds", L real rounds in which each item
+    is once at the first position.
     """
 
     PARAMETERS: ClassVar = {"order": str, "init": ("sample", "rounds")}

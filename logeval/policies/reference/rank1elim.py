@@ -23,9 +23,7 @@ Pairs = Generator[tuple[int, int], int, None]  # yields pairs, and is sent their
 class Rank1ElimKL:
     """rank1elimkl, Algorithm 1."""
 
-    def __init__(
-        self, replica: Replica, budget: str = "printed", partner: str = "sweep"
-    ) -> None:
+    def __init__(self, replica: Replica, budget: str = "printed", partner: str = "sweep") -> None:
         self.K, self.L = replica.rows, replica.columns
         self.authors, self.fresh, self.t = budget == "authors", partner == "fresh", 0
         self.log_n = math.log(max(replica.n, 3))
