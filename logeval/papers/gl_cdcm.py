@@ -2,8 +2,9 @@
 
 Figures 1 (synthetic) and 2 (Yandex). The paper does not say L, K, d, the distributions or the
 constants of Figure 1; here L = 100, K = 5, d = 20, theta of norm 1 and contexts on the sphere.
-Figure 2 takes the three most frequent queries of a log, L = 100, K = 10, d = 200. What is known
-about the differences is in docs/contextual.md.
+Figure 2 takes the three most frequent queries of a log, L = 100, K = 10, d = 200; DCMs are
+fitted by counting, as PyClick does, which the paper used. What is known about the differences is in
+docs/contextual.md.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _web(figure: str, context: str, claims: tuple[Claim, ...]) -> Experiment:
         (
             Part(
                 f"gl-cdcm-{figure}",
-                OnLog("DCM", 3, {"holdout": HALF}, features={"context": context}),
+                OnLog("DCM", 3, {"method": "guo", "holdout": HALF}, features={"context": context}),
                 WEB,
             ),
         ),
