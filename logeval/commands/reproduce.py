@@ -20,14 +20,15 @@ def experiment_names(incomplete: str) -> list[str]:
     """The experiments whose names start so."""
     from logeval.papers.registry import EXPERIMENTS
 
-    return [name for name in (*EXPERIMENTS, "list", "all") if name.startswith(incomplete)]
+    return [name for name in (*EXPERIMENTS, "list", "all", "page") if name.startswith(incomplete)]
 
 
 def reproduce(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="An experiment as dcm-3c, list for all their names, or all.",
+            help="An experiment as dcm-3c; list: all their names; all: all of them; page: nothing "
+            "is run, the page of what --out has.",
             autocompletion=experiment_names,
         ),
     ],
@@ -69,6 +70,8 @@ def reproduce(
     how = How(out, scale, horizon, runs, workers, seed, quiet)
     if experiment == "all":
         told = _all(log or [], how)
+    elif experiment == "page":
+        told = _finished(how)
     else:
         if log is not None and len(log) > 1:
             raise LogevalError("one experiment runs on one log; give several with all")
@@ -99,7 +102,7 @@ def _one(name: str, log: Path | None, how: How) -> list[Told]:
 def _all(logs: list[Path], how: How) -> list[Told]:
     from logeval.log.log import load
     from logeval.papers.page import tell
-    from logeval.papers.registry import EXPERIMENTS
+    from logeval.papers.registry import EXPERIMENTS, in_order
     from logeval.papers.runner import reproduce_all
 
     if how.out is None:
@@ -116,9 +119,17 @@ def _all(logs: list[Path], how: How) -> list[Told]:
         outcomes.append(outcome)
         if not how.quiet:
             typer.echo(f"{outcome.name}: {outcome.refused or 'done'}", err=True)
-    place = list(EXPERIMENTS)
-    outcomes.sort(key=lambda outcome: place.index(outcome.experiment.name))
-    return tell(outcomes)
+    return tell(in_order(outcomes))
+
+
+def _finished(how: How) -> list[Told]:
+    from logeval.papers.page import tell
+    from logeval.papers.registry import in_order
+    from logeval.papers.runner import finished
+
+    if how.out is None or not (outcomes := list(finished(how.out, how.quiet))):
+        raise LogevalError("there is nothing to show: give --out, a folder that reproduce wrote")
+    return tell(in_order(outcomes))
 
 
 def _print(told: list[Told], as_json: bool, as_csv: bool) -> None:

@@ -21,7 +21,7 @@ KNOWN = "known"  # an order that is the simulator's own
 def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list[str]:
     """One note per simulator whose positions are in another order than policies assume."""
     lists = [p for p in problems if isinstance(p, RankingProblem)]
-    assuming = [s for s in specs if "order" in getattr(s.cls, "PARAMETERS", {})]
+    assuming = [s for s in specs if getattr(s.cls, "PARAMETERS", {}).get("order") is str]
     notes = []
     for simulator in dict.fromkeys(p.simulator for p in lists):
         known = [

@@ -21,8 +21,8 @@ INTRODUCTION = (
     "Every experiment of the papers again: what we measured beside what is published. Values "
     "after ± are standard errors over runs. A published number is reproduced when ours differs "
     "by at most three standard errors of both; what a text says in words, when ours lies between "
-    "the ends given. Undecided: outside, by less than two standard errors. Otherwise the difference is "
-    "given where it is at most 10%, and the known reason where it is more."
+    "the ends given. Undecided: outside, by less than two standard errors. Otherwise the "
+    "difference is given where it is at most 10%, and the known reason where it is more."
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from logeval.errors import unknown_names
 from logeval.papers import cascading, dcm, gl_cdcm, modern, rank1
 from logeval.papers.experiment import Experiment
+from logeval.papers.outcome import Outcome
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -21,8 +22,14 @@ def seconds(experiments: Iterable[Experiment]) -> float:
     return sum(shared.values())
 
 
+def in_order(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Paper by paper, and log by log."""
+    place = {name: i for i, name in enumerate(EXPERIMENTS)}
+    return sorted(outcomes, key=lambda outcome: place[outcome.experiment.name])
+
+
 def named(name: str) -> Experiment:
     """The experiment of that name."""
     if name not in EXPERIMENTS:
-        raise unknown_names("experiment", [name], [*EXPERIMENTS, "list", "all"])
+        raise unknown_names("experiment", [name], [*EXPERIMENTS, "list", "all", "page"])
     return EXPERIMENTS[name]

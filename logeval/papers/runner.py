@@ -1,8 +1,8 @@
 """Runs any experiment of any paper, and all of them.
 
 With a folder the runs are kept as they grow: the same call goes on where an earlier one stopped.
-The folder has ``runs/PART`` (or ``runs/PART@LOG``), ``models/PART@LOG``, and ``times.json``, what
-each experiment has cost so far.
+The folder has ``runs/PART`` (or ``runs/PART@LOG``), ``models/PART@LOG``, and ``experiments.json``:
+what was run, at what size, and what it has cost so far.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from logeval.evaluation import evaluate
 from logeval.features.table import make_features
 from logeval.papers.experiment import Experiment, OnLog, Part
 from logeval.papers.outcome import Fitted, Outcome
+from logeval.papers.registry import named
 
+RECORDS = "experiments.json"
 FURTHER = 0.4  # of the runs, on the second log and those after it
 
 
@@ -63,7 +65,7 @@ def reproduce(
         )
     log = Path(log) if experiment.needs_log and log is not None else None
     outcome = Outcome(experiment, horizon, runs, log.resolve().name if log else "")
-    with _timed(outcome, how.out):
+    with _recorded(outcome, log, how):
         for part in experiment.parts:
             _run_part(outcome, part, log, how)
     return outcome
@@ -135,34 +137,55 @@ def _runs_of(outcome: Outcome, part: Part) -> int:
 
 
 @contextmanager
-def _timed(outcome: Outcome, out: Path | None) -> Iterator[None]:
+def _recorded(outcome: Outcome, log: Path | None, how: How) -> Iterator[None]:
     """Measure the time, by the clock and of all processes, and add it to what was spent before."""
     start, cpu = time.perf_counter(), _cpu()
+    done = False
     try:
         yield
+        done = True
     finally:
-        file = None if out is None else out / "times.json"
-        known: dict[str, Any] = {}
-        if file is not None and file.exists():
-            known = json.loads(file.read_text(encoding="utf-8"))
+        known = records(how.out) if how.out is not None else {}
         before = known.get(outcome.name, {"seconds": 0.0, "cpu_seconds": 0.0, "finished": False})
         if before["finished"]:  # nothing was left to do but to read
             outcome.seconds, outcome.cpu_seconds = before["seconds"], before["cpu_seconds"]
         else:
             outcome.seconds = before["seconds"] + time.perf_counter() - start
             outcome.cpu_seconds = before["cpu_seconds"] + _cpu() - cpu
-        done = all(
-            part.name in {*outcome.runs, *outcome.models} for part in outcome.experiment.parts
-        )
         known[outcome.name] = {
+            "experiment": outcome.experiment.name,
+            "log": None if log is None else str(log.resolve()),
+            "horizon": outcome.horizon,
+            "runs": outcome.n_runs,
+            "seed": how.seed,
             "seconds": outcome.seconds,
             "cpu_seconds": outcome.cpu_seconds,
-            "finished": done,
+            "finished": done or before["finished"],
         }
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with files.replacing(file) as partial:
+        if how.out is not None:
+            how.out.mkdir(parents=True, exist_ok=True)
+            with files.replacing(how.out / RECORDS) as partial:
                 partial.write_text(json.dumps(known, indent=1), encoding="utf-8")
+
+
+def records(out: Path) -> dict[str, Any]:
+    """What was run into a folder: experiment, log, size, seed, time, and whether it is finished."""
+    file = out / RECORDS
+    known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return known
+
+
+def finished(out: Path, quiet: bool = False) -> Iterator[Outcome]:
+    """The outcomes that a folder has, whatever their sizes; what is not finished says so."""
+    for record in records(out).values():
+        experiment, log = named(record["experiment"]), record["log"]
+        size = record["horizon"], record["runs"]
+        if record["finished"]:
+            how = How(out, 1.0, *size, seed=record["seed"], quiet=quiet)
+            yield reproduce(experiment, log, how)
+        else:
+            name = Path(log).name if log else ""
+            yield Outcome(experiment, *size, name, refused="it is not finished")
 
 
 def _cpu() -> float:

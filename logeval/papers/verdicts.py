@@ -69,7 +69,7 @@ def _verdict(
     if not claim.is_number and abs(away) <= WORDS * error:
         return UNDECIDED
     if relative <= NEAR:
-        return f"within {max(1, math.ceil(100 * relative))}%"
+        return f"within {max(1, math.ceil(100 * relative - 1e-9))}%"
     return NOT
 
 

@@ -12,7 +12,7 @@ from logeval.papers.experiment import OnLog
 from logeval.papers.outcome import Cell
 from logeval.papers.page import tell, write_markdown, write_page
 from logeval.papers.registry import EXPERIMENTS, named
-from logeval.papers.runner import How, reproduce, reproduce_all
+from logeval.papers.runner import How, finished, reproduce, reproduce_all
 from logeval.policies.registry import parse_policies
 from logeval.synthetic.generate import generate
 from logeval.tracks.registry import synthetic_problem
@@ -75,7 +75,10 @@ def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
     assert set(other.part().table()["policy"]) == {"dcmKL-UCB", "RankedKL-UCB"}
     shared = Cell("dcmKL-UCB")
     assert other.regret(shared).tolist() == first.regret(shared).tolist()
-    assert json.loads((tmp_path / "times.json").read_text())["dcm-3a"]["finished"]
+    assert json.loads((tmp_path / "experiments.json").read_text())["dcm-3a"]["finished"]
+    assert [o.regret(shared).tolist() for o in finished(tmp_path, quiet=True)] == [
+        first.regret(shared).tolist()
+    ] * 2
 
 
 def test_experiments_of_a_log_need_one():
@@ -116,7 +119,7 @@ def test_the_two_queries_are_chosen_by_hardness_alone(log):
     from logeval.clicks.models.pbm import PBM
 
     def model(w, e):
-        return PBM(np.arange(len(w)), np.array(w), np.array(e))
+        return PBM(items=np.arange(len(w)), K=len(e), w=np.array(w), e=np.array(e))
 
     outcome.models["rank1-3-raw"] = [
         f._replace(query=q, model=model(w, e))
