@@ -59,7 +59,8 @@ def reproduce(
 ) -> None:
     """Run published experiments again: ours beside the published, and a verdict.
 
-    Example: logeval reproduce dcm-3b --scale 0.1
+    `list` names them, `dcm-3b --scale 0.1` is a quick look at one of them.
+
     Example: logeval reproduce all --log data/yandex --workers 2 --out reproduction
     """
     from logeval.papers.runner import How
