@@ -46,7 +46,9 @@ def judge(claim: Claim, ours: Measured, *, same_horizon: bool = True) -> Judged:
     error = math.hypot(0.0 if ours.stderr != ours.stderr else ours.stderr, claim.stderr)
     centre = claim.published if claim.published is not None else None
     z = math.nan
-    if error > 0.0 and centre is not None:
+    if not same_horizon and claim.judged:
+        pass  # the two do not compare
+    elif error > 0.0 and centre is not None:
         z = (ours.value - centre) / error
     elif error > 0.0 and away:
         z = away / error

@@ -47,6 +47,7 @@ def test_verdict(claim, ours, verdict):
 def test_at_another_horizon_nothing_is_judged():
     found = judge(number(100.0, 3.0), Measured(100.0, 1.0), same_horizon=False)
     assert found.verdict == SHORTER
+    assert math.isnan(found.distance)
     assert verdict_of([found]) == SHORTER
 
 
