@@ -103,7 +103,7 @@ SETTINGS = {
         {"BubbleRank": (2053, 5), "TopRank": (455, 9)},
     ),
     "cascade": Setting(
-        "B_LB(L=16,K=2,p=0.2,gap=0.15)",
+        "B_LB(L=16,K=2,p=0.2,gap=0.15,gamma=1)",
         HORIZON,
         {
             "CascadeKL-UCB": (349, 6),

@@ -122,4 +122,5 @@ def test_gl_cdcm_figure_1_learns_from_contexts():
     policies = ("GL-CDCM(ridge=0.001)", "LR(ridge=0.001)", "dcmKL-UCB")
     outcome = small("gl-cdcm-1a", 200, 2, policies=policies)
     for policy in policies[:2]:
-        assert Ratio(Cell(policy), Cell("dcmKL-UCB"))(outcome).value < 0.9
+        found = Ratio(Cell(policy), Cell("dcmKL-UCB"))(outcome)
+        assert found.value + 3 * found.stderr < 1.0
