@@ -39,6 +39,8 @@ def _charts(page: Page, runs: Runs, names: dict[str, str], suffix: str) -> None:
     rows = runs.table()
     for k, panel in enumerate(runs.panels()):
         mine = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
+        if mine["policy"].nunique() < 2:  # nothing to compare; its numbers are in the table
+            continue
         present = set(mine["query"])
         charts = {
             title: line_chart(

@@ -63,6 +63,7 @@ def verdict(runs: Runs) -> Verdict:
     if not parts:
         return Verdict("Only the Oracle was run: there is nothing to compare.", [], [])
     answers, findings = [], []
+    contested = any(len(_competing(summary)) > 1 for summary, _ in parts.values())
     for track in dict.fromkeys(panel.track for panel in parts):
         mine = {panel: part for panel, part in parts.items() if panel.track == track}
         if len(mine) > 1:
@@ -70,7 +71,7 @@ def verdict(runs: Runs) -> Verdict:
         for panel, (s, p) in mine.items():
             answer = _answer(runs.title(panel), s, runs.horizon)
             more = _comparisons(s, p)
-            if len(mine) == 1:
+            if len(mine) == 1 and (len(_competing(s)) > 1 or not contested):
                 answers.append(answer)
                 findings += [more] if more else []
             else:
@@ -179,9 +180,12 @@ def _across_simulators(parts: dict[Panel, tuple[pd.DataFrame, pd.DataFrame]]) ->
     if all(len(one) == 1 for one in sets):
         return f"{shared[0]} lost less than every other policy on {every}."
     if len(set(first)) == 1 and len(shared) == 1:
-        return (
-            f"{first[0]} lost least on {every}, and nowhere can the data tell it is not the best."
-        )
+        tied = [
+            f"on {name} it cannot be told apart from {joined(sorted(one - {first[0]}))}"
+            for name, one in zip(names, sets, strict=True)
+            if len(one) > 1
+        ]
+        return f"{first[0]} lost least on {every}; {'; '.join(tied)}."
     text = f"{every} do not contradict each other: {joined(shared)} may be best on "
     text += "both" if len(names) == 2 else "all"
     if len(set(first)) > 1:

@@ -125,7 +125,7 @@ def test_few_queries_rising_curves_and_notes_are_limits():
     limits = verdict(runs).limits
     assert any("3 queries are few" in text for text in limits)
     (rising,) = [text for text in limits if "still rise" in text]
-    assert rising.endswith("of the average: DCM (A 100%, B 100%)")  # Random never learns
+    assert rising.endswith("compared with the average: DCM (A 100%, B 100%)")  # Random never learns
     assert "DCM: v_K is not identified" in limits
 
 
@@ -143,6 +143,25 @@ def test_lists_and_pairs_meet_at_the_best_position():
     pairs["pair_regret"] = pairs["regret"]
     found = verdict(runs_of(lists, pairs)).findings[-1]
     assert "there A lost least, 10.0% of the optimum; Rank1ElimKL lost 60.0 points more" in found
+
+
+def test_the_share_in_words_is_that_of_the_table():
+    # queries whose best pairs earn very different rewards: a mean of shares is not the share
+    optimal = [10.0 if q % 2 else 1000.0 for q in range(12)]
+    frames = []
+    for policy, track, by in (("A", "ranking", 0.0), ("Rank1ElimKL", "rank1", 4.0)):
+        frame = rows({policy: [b + by for b in BASE]}, simulator="PBM", track=track)
+        best = [optimal[int(query.partition("@")[0])] for query in frame["query"]]
+        pair = {"pair_regret": frame["regret"], "pair_optimal_reward": best}
+        frames.append(frame.assign(optimal_reward=best, **pair))
+    runs = runs_of(*frames)
+    table = runs.relative().set_index(["policy", "reward"])["relative_regret"]
+    share = table["A", "top pair"]
+    assert share == pytest.approx(sum(BASE) / sum(optimal))
+    text = verdict(runs).findings[-1]
+    assert f"there A lost least, {share:.1%} of the optimum" in text
+    points = 100 * (table["Rank1ElimKL", "pair"] - share)
+    assert f"Rank1ElimKL lost {points:.1f} points more" in text
 
 
 def size(query, rows, columns):
