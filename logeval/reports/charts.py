@@ -180,7 +180,7 @@ def legend_entries(
     return found
 
 
-def legend_chart(names: Sequence[str], width: int = 480) -> str:
+def legend_chart(names: Sequence[str], width: int = 380) -> str:
     """A legend of its own, for several charts."""
     entries = legend_entries(dict.fromkeys(names), width)
     height = 8 + 18 * (1 + entries[-1].row)

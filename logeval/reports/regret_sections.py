@@ -30,6 +30,7 @@ FORMATS: dict[str, Any] = {
     "p": ".4f",
 }
 BANDS = 5  # policies whose bands can be told apart in one chart
+CURVES = 12  # that can be told apart
 SHARES: dict[str, Any] = dict.fromkeys(("relative_regret", "low", "high"), ".2%")
 
 
@@ -202,6 +203,8 @@ def _relative_chart(runs: Runs, simulator: str) -> str:
     rows = runs.table()
     found = relative_curves(rows[rows["simulator"] == simulator])
     found = dict(sorted(found.items(), key=lambda c: -float(c[1]["relative_regret"].iloc[-1])))
+    if len(found) > CURVES:  # those that earn the same: the pair at the most examined position
+        found = {key: curve for key, curve in found.items() if key[1] != "list"}
     curves = {f"{policy}: {reward}": curve for (policy, reward), curve in found.items()}
     return line_chart(
         curves, simulator, value="relative_regret", y_label="regret / optimal reward", width=560,
