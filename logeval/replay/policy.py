@@ -15,6 +15,7 @@ from logeval.arrays import Ints
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.loop import CheckedPolicy, run
+from logeval.evaluation.statistics import t_quantile, units
 from logeval.log.queries import Query
 from logeval.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec, parse_policies
@@ -92,12 +93,34 @@ class PolicyReplay:
             tables.write_manifest(folder, self.manifest)
 
 
-def curve(rows: pd.DataFrame, t: int, column: str = "clicks") -> tuple[float, float]:
-    """Clicks per step up to t: the mean over replicas that got there, and 1.96 standard errors."""
-    x = rows.loc[rows["t"] == t, column].dropna().to_numpy(dtype=np.float64) / t
-    if len(x) < 2:
-        return (float(x[0]) if len(x) else np.nan), np.nan
-    return float(x.mean()), float(1.96 * x.std(ddof=1) / np.sqrt(len(x)))
+def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
+    """Clicks per step up to t, over the replicas that got there, and half of its 95% interval.
+
+    As everywhere (``evaluation.statistics``) the units are the queries, or the runs of a single
+    one, with Student's quantile. Shuffles of one log share its SERPs: if each passes the share f
+    of them, two are correlated by at most f. With a correlation of f their own variance s^2 is
+    1 - f of that between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)).
+    """
+    at = rows[(rows["t"] == t) & rows["clicks"].notna()]
+    x = at["clicks"] / t
+    if x.empty:
+        return np.nan, np.nan
+    by_query = x.groupby(at["query"]).mean()
+    if len(by_query) > 1:
+        u, f = units(by_query.to_numpy(dtype=np.float64)[:, None]), 0.0
+    else:
+        u, f = units(x.to_numpy(dtype=np.float64)[None]), _passed(at, t)
+    half = np.nan
+    if u.size > 1 and f < 1.0:
+        half = t_quantile(u.size) * float(u.error()) * np.sqrt(1.0 + u.n * f / (1.0 - f))
+    return float(u.values.mean()), half
+
+
+def _passed(at: pd.DataFrame, t: int) -> float:
+    """The share of the log that a replica had passed at its step t; 0 for a simulator."""
+    if "passed" not in at:
+        return 0.0
+    return float((at["passed"] / at["serps"] * t / at["steps"]).mean())
 
 
 def replay_policy(

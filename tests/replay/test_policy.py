@@ -1,14 +1,17 @@
 """Replay of policies: against a plain reading of the log, and against the simulator."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from logeval import LogevalError, evaluate, seeds
+from logeval import LogevalError, evaluate, generate, ingest, load, read_models, seeds
 from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
+from logeval.evaluation.statistics import t_quantile
 from logeval.log.queries import Query
 from logeval.replay.cross_check import read_cross_check
+from logeval.replay.logged import read_logged
 from logeval.replay.policy import curve, replay_policy
 from logeval.replay.stream import ReplayEnvironment, streams_of
 from tests.replay.worlds import all_lists, logged_of
@@ -103,23 +106,60 @@ def test_a_fixed_list_earns_its_logged_clicks(log):
     assert len(found.lists) == 2
 
 
-@pytest.mark.parametrize("name", ["dcmKL-UCB", "RankedKL-UCB"])
-def test_the_replayed_curve_is_the_simulated_one(log, name):
-    """A logger that shows all lists alike, and the simulator with the true parameters."""
-    steps = (100, 400)
-    replayed = replay_policy(
-        log, [name], positions=K, horizon=400, shuffles=20, checkpoints=steps, quiet=True
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    """A generated log whose lists are all in random order, and its true models."""
+    folder = tmp_path_factory.mktemp("generated")
+    truth = generate(
+        folder / "log.tsv", sessions=30_000, queries=2, model="DCM", explore=1.0, seed=4, quiet=True
     )
+    ingest(folder / "log.tsv", out=folder / "log", quiet=True)
+    return folder / "log", read_models(truth)
+
+
+@pytest.mark.parametrize("name", ["dcmKL-UCB", "RankedKL-UCB"])
+def test_the_simulated_curve_lies_in_the_interval_of_the_replayed_one(generated, name):
+    """Against the simulator with the true parameters; the truth has hardly any noise of its own."""
+    log, truth = generated
+    steps = (30, 100)
+    query = str(load(log).top_queries(1)["query_id"].iloc[0])
+    replayed = replay_policy(
+        log, [name], positions=K, items=L, queries=[query], shuffles=20, checkpoints=steps,
+        horizon=100, quiet=True,
+    )  # fmt: skip
     assert not replayed.table["exhausted"].any()
     assert replayed.notes[0] == f"{name}(init=rounds): init=rounds, a log gives no free samples"
+    (stream,) = streams_of(read_logged(log, K, queries=[Query.parse(query)]).patterns, L)
+    whole = truth["DCM", query]
+    keep = [whole.items.tolist().index(item) for item in stream.item_ids.tolist()]
+    model = DCM(items=whole.items[keep], K=K, w=whole.w[keep], v=whole.v[:K])
     simulated = evaluate(
-        [("DCM", Query(5), MODEL)], policies=[f"{name}(init=rounds)"], horizon=400, runs=60,
-        reward="clicks", checkpoints=steps, quiet=True,
+        [("DCM", Query.parse(query), model)], policies=[f"{name}(init=rounds)"], horizon=100,
+        runs=400, reward="clicks", checkpoints=steps, quiet=True,
     ).table()  # fmt: skip
     for t in steps:
-        a, half_a = curve(replayed.table, t)
-        b, half_b = curve(simulated, t)
-        assert abs(a - b) < 1.5 * np.hypot(half_a, half_b)
+        value, half = curve(replayed.table, t)
+        assert half < 0.15 * value
+        assert abs(value - curve(simulated, t)[0]) < half
+
+
+def test_the_interval_widens_as_shuffles_share_the_log():
+    """Where all runs pass the whole log there is none; of several queries each is a unit."""
+    rows = pd.DataFrame(
+        {"query": "1", "run": range(20), "t": 10, "clicks": np.arange(20.0), "steps": 10,
+         "serps": 100}
+    )  # fmt: skip
+    x = np.arange(20) / 10
+    alone = t_quantile(20) * x.std(ddof=1) / np.sqrt(20)
+    assert curve(rows, 10) == pytest.approx((x.mean(), alone))
+    assert curve(rows.assign(passed=0), 10)[1] == pytest.approx(alone)
+    shared = t_quantile(20) * x.std(ddof=1) * np.sqrt(1 / 20 + 1)
+    assert curve(rows.assign(passed=50), 10)[1] == pytest.approx(shared)
+    assert np.isnan(curve(rows.assign(passed=100), 10)[1])
+    rows["query"] = np.repeat(["1", "2"], 10)
+    means = np.array([0.45, 1.45])
+    half = t_quantile(2) * means.std(ddof=1) / np.sqrt(2)
+    assert curve(rows.assign(passed=100), 10) == pytest.approx((means.mean(), half))
 
 
 def test_what_only_a_simulator_has_is_refused(log):
