@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import stdtrit
 
 from logeval import seeds, tables
 from logeval.arrays import Ints
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.loop import CheckedPolicy, run
-from logeval.evaluation.statistics import t_quantile, units
 from logeval.log.queries import Query
 from logeval.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec, parse_policies
@@ -94,33 +94,27 @@ class PolicyReplay:
 
 
 def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
-    """Clicks per step up to t, over the replicas that got there, and half of its 95% interval.
+    """Clicks per step up to t: mean over queries of the runs that got there, half of its interval.
 
-    As everywhere (``evaluation.statistics``) the units are the queries, or the runs of a single
-    one, with Student's quantile. Shuffles of one log share its SERPs: if each passes the share f
-    of them, two are correlated by at most f. With a correlation of f their own variance s^2 is
-    1 - f of that between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)).
+    The queries are taken as given, as in ``replay_estimate``; what varies is the n runs of each,
+    with variance s^2. Shuffles of one log share its SERPs: if each passes the share f of them,
+    two are correlated by at most f. With a correlation of f their own variance is 1 - f of that
+    between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)).
     """
     at = rows[(rows["t"] == t) & rows["clicks"].notna()]
-    x = at["clicks"] / t
-    if x.empty:
+    if at.empty:
         return np.nan, np.nan
-    by_query = x.groupby(at["query"]).mean()
-    if len(by_query) > 1:
-        u, f = units(by_query.to_numpy(dtype=np.float64)[:, None]), 0.0
-    else:
-        u, f = units(x.to_numpy(dtype=np.float64)[None]), _passed(at, t)
-    half = np.nan
-    if u.size > 1 and f < 1.0:
-        half = t_quantile(u.size) * float(u.error()) * np.sqrt(1.0 + u.n * f / (1.0 - f))
-    return float(u.values.mean()), half
-
-
-def _passed(at: pd.DataFrame, t: int) -> float:
-    """The share of the log that a replica had passed at its step t; 0 for a simulator."""
-    if "passed" not in at:
-        return 0.0
-    return float((at["passed"] / at["serps"] * t / at["steps"]).mean())
+    passed = 0.0 * at["clicks"]  # a simulator has no log to share
+    if "passed" in at:
+        passed = at["passed"] / at["serps"] * t / at["steps"]
+    f = passed.groupby(at["query"]).mean()
+    x = (at["clicks"] / t).groupby(at["query"])
+    n = x.size()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = x.var(ddof=1) * (1.0 / n + f / (1.0 - f))
+    variance = variance.where(np.isfinite(variance))  # one run, or all of the log passed: unknown
+    error = np.sqrt(variance.sum(skipna=False)) / len(n)
+    return float(x.mean().mean()), float(error * stdtrit((n - 1).sum(), 0.975))
 
 
 def replay_policy(

@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import stdtrit
 from typer.testing import CliRunner
 
 from logeval import LogevalError, evaluate, generate, ingest, load, read_models, seeds
 from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
-from logeval.evaluation.statistics import t_quantile
 from logeval.log.queries import Query
-from logeval.replay.cross_check import read_cross_check
+from logeval.replay.cross_check import _levels, read_cross_check
 from logeval.replay.logged import read_logged
 from logeval.replay.policy import curve, replay_policy
 from logeval.replay.stream import ReplayEnvironment, streams_of
@@ -144,22 +144,28 @@ def test_the_simulated_curve_lies_in_the_interval_of_the_replayed_one(generated,
 
 
 def test_the_interval_widens_as_shuffles_share_the_log():
-    """Where all runs pass the whole log there is none; of several queries each is a unit."""
     rows = pd.DataFrame(
         {"query": "1", "run": range(20), "t": 10, "clicks": np.arange(20.0), "steps": 10,
          "serps": 100}
     )  # fmt: skip
     x = np.arange(20) / 10
-    alone = t_quantile(20) * x.std(ddof=1) / np.sqrt(20)
-    assert curve(rows, 10) == pytest.approx((x.mean(), alone))
-    assert curve(rows.assign(passed=0), 10)[1] == pytest.approx(alone)
-    shared = t_quantile(20) * x.std(ddof=1) * np.sqrt(1 / 20 + 1)
+    t = stdtrit(19, 0.975)
+    assert curve(rows, 10) == pytest.approx((x.mean(), t * x.std(ddof=1) / np.sqrt(20)))
+    assert curve(rows.assign(passed=0), 10) == pytest.approx(curve(rows, 10))
+    shared = t * x.std(ddof=1) * np.sqrt(1 / 20 + 1)
     assert curve(rows.assign(passed=50), 10)[1] == pytest.approx(shared)
     assert np.isnan(curve(rows.assign(passed=100), 10)[1])
-    rows["query"] = np.repeat(["1", "2"], 10)
-    means = np.array([0.45, 1.45])
-    half = t_quantile(2) * means.std(ddof=1) / np.sqrt(2)
-    assert curve(rows.assign(passed=100), 10) == pytest.approx((means.mean(), half))
+    assert np.isnan(curve(rows[:1], 10)[1])
+
+
+def test_the_interval_is_that_of_the_given_queries():
+    """Between two queries that differ much the runs alone vary."""
+    rng = np.random.default_rng(0)
+    clicks = np.concatenate([rng.normal(5, 1, 30), rng.normal(50, 1, 30)])
+    rows = pd.DataFrame({"query": np.repeat(["1", "2"], 30), "t": 1, "clicks": clicks})
+    s2 = [clicks[:30].var(ddof=1), clicks[30:].var(ddof=1)]
+    half = stdtrit(58, 0.975) * np.sqrt(sum(s2) / 30) / 2
+    assert curve(rows, 1) == pytest.approx((clicks.mean(), half))
 
 
 def test_what_only_a_simulator_has_is_refused(log):
@@ -197,3 +203,15 @@ def test_the_commands(log, tmp_path, monkeypatch):
     assert stored.manifest["arguments"]["horizon"] == 300
     monkeypatch.setattr("logeval.replay.cross_check.replay_policy", None)  # not made again
     assert CliRunner().invoke(app, arguments).stdout == done.stdout
+
+
+def test_a_simulator_whose_clicks_are_not_those_of_the_replay_is_named():
+    rows = [
+        ("simulated DCM", "a", 0.4, 0.38, 0.42), ("simulated DCM", "b", 0.5, 0.45, 0.55),
+        ("simulated PBM", "a", 0.55, 0.5, 0.6), ("simulated PBM", "b", 0.5, 0.45, 0.55),
+        ("replay", "a", 0.6, 0.5, 0.7), ("replay", "b", 0.5, 0.4, 0.6),
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["method", "policy", "value", "low", "high"])
+    (line,) = _levels(table)
+    assert line.startswith("simulated DCM: the clicks of 1 of 2 policies lie outside")
+    assert "-33%" in line
