@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from logeval.clicks.fit import NO_CLICK
 from logeval.evaluation.results import Panel, Runs
 from logeval.evaluation.summary import ORACLE
 from logeval.evaluation.top_pairs import compare_top_pairs
@@ -62,6 +63,12 @@ def verdict(runs: Runs) -> Verdict:
     }
     if not parts:
         return Verdict("Only the Oracle was run: there is nothing to compare.", [], [])
+    if any(NO_CLICK in note for note in runs.notes):
+        return Verdict(
+            "There is no click in the log that the simulators were fitted to. They consist of "
+            "their priors, so it means nothing which policy loses least on them.",
+            limits=limits_of(runs),
+        )
     answers, findings = [], []
     contested = any(_rivals(summary) > 1 for summary, _ in parts.values())
     for track in dict.fromkeys(panel.track for panel in parts):

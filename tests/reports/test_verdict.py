@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from logeval.clicks.fit import NO_CLICK
 from logeval.policies.rank1.rank1elim import Rank1ElimKL
 from logeval.policies.rank1.ucb1elim import UCB1Elim
 from logeval.reports.limits import late_slope
@@ -134,6 +135,14 @@ def test_few_queries_rising_curves_and_notes_are_limits():
     assert "DCM: v_K is not identified" in limits
 
 
+def test_a_log_without_clicks_has_no_verdict():
+    runs = runs_of(rows({"A": BASE, "B": shifted(5.0)}), notes=[f"DCM: {NO_CLICK}: prior"])
+    found = verdict(runs)
+    assert found.answer.startswith("There is no click in the log")
+    assert found.findings == []
+    assert found.limits[-1].startswith("DCM")
+
+
 def test_the_late_slope_of_known_curves():
     runs = runs_of(rows({"A": [4.0]}, shape=(0.1, 0.5, 1.0)), rows({"B": [4.0]}, shape=(0, 0.9, 1)))
     slopes = {p: late_slope(c) for p, c in runs.curves("DCM").items()}
@@ -208,5 +217,7 @@ def test_numbers_in_words():
     assert [p_value(p) for p in (float("nan"), 1e-5, 0.00034, 0.0496, 0.5)] == [
         "", "p < 0.0001", "p = 0.0003", "p = 0.050", "p = 0.500"
     ]  # fmt: skip
+    assert number(-0.000123) == "-1.2e-04"
+    assert interval(0.0, 0.000345) == "0.0e+00 to 3.5e-04"
     assert interval(-1.23, 45.6) == "-1.2 to 45.6"
     assert joined(["a", "b", "c"]) == "a, b and c"
