@@ -218,6 +218,6 @@ def test_numbers_in_words():
         "", "p < 0.0001", "p = 0.0003", "p = 0.050", "p = 0.500"
     ]  # fmt: skip
     assert number(-0.000123) == "-1.2e-04"
-    assert interval(0.0, 0.000345) == "0.0e+00 to 3.5e-04"
+    assert interval(0.0, 0.00034) == "0.0e+00 to 3.4e-04"
     assert interval(-1.23, 45.6) == "-1.2 to 45.6"
     assert joined(["a", "b", "c"]) == "a, b and c"
