@@ -33,7 +33,8 @@ Policy = Annotated[
     list[str], typer.Option("--policy", help="A policy that shows lists, or module:Class.")
 ]
 Items = Annotated[
-    int | None, typer.Option(help="Keep this many candidates per query, those shown most.", min=1)
+    int | None,
+    typer.Option(help="Keep only this many candidates per query, the most shown.", min=1),
 ]
 Seed = Annotated[int, typer.Option(help="Root of all random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
@@ -67,7 +68,8 @@ def estimate(
     cross_fit: Annotated[
         int,
         typer.Option(
-            help="Number of parts: each takes propensities and models from the others.", min=1
+            help="Parts of the sessions; each gets the propensities and models of the others.",
+            min=1,
         ),
     ] = 1,
     propensities: Annotated[
