@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.evaluation.theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
+from logeval.tracks.ranking_theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
 from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
 from logeval.papers.figures import curves
 from logeval.papers.measures import Between, Largest, LastHalf, Ratio, Regret

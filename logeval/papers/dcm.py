@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from logeval.clicks.models.dcm import DCM
-from logeval.evaluation.theory import dcm_lower_slope, dcm_upper
+from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
 from logeval.papers.cascading import P, attractions
 from logeval.papers.experiment import Claim, Experiment, OnLog, Part, Synthetic
 from logeval.papers.figures import curves, lines

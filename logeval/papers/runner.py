@@ -44,7 +44,7 @@ class How:
     def size(self, experiment: Experiment) -> tuple[int, int]:
         """Horizon and runs."""
         if not 0.0 < self.scale <= 1.0:
-            raise LogevalError(f"--scale {self.scale:g}: must be above 0 and at most 1")
+            raise LogevalError(f"scale={self.scale:g}: must be above 0 and at most 1")
         horizon, runs = experiment.scaled(self.scale)
         return (
             horizon if self.horizon is None else self.horizon,
@@ -60,7 +60,7 @@ def reproduce(
     horizon, runs = how.size(experiment)
     if experiment.needs_log and log is None:
         raise LogevalError(
-            f"{experiment.name} needs an ingested log: give --log; `logeval generate` and "
+            f"{experiment.name} needs an ingested log; `logeval generate` and "
             "`logeval ingest` make one"
         )
     log = Path(log) if experiment.needs_log and log is not None else None

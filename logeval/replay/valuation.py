@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Z = 1.959963984540054
+ROUNDING = 1e-6  # of clicks per SERP; the draws are summed in single precision
 
 
 class Moments:
@@ -88,7 +89,8 @@ class Valuation:
         raise LogevalError(
             f"{log}: too little of the target {self.estimation.target.name} was ever shown: "
             f"support {figures}, below {enough:.0%}; queries without it, and up to which K they "
-            f"have it: {where}{more}; use fewer --positions, another --estimator, or --force"
+            f"have it: {where}{more}; ask for fewer "
+            "positions, take another estimator, or use force"
         )
 
     def all_and_overall(self, values: Floats, n: Floats) -> Floats:
@@ -121,7 +123,11 @@ class Valuation:
         return self.all_and_overall(self.logged[:, None], self.n[:, None])[:, 0]
 
     def half_widths(self) -> tuple[Floats, Floats]:
-        """Half of the 95% intervals of the values, and of their differences to the log."""
+        """Half of the 95% intervals of the values, and of their differences to the log.
+
+        nan where all draws agree: a query without a click on what the target shows is worth 0 in
+        every resampled log, which does not tell how far off that is.
+        """
         half, paired = self.moments.half_width(True), self.paired.half_width(True)
         modelled = [i for i, e in enumerate(self.value) if e.model is not None]
         if self.refit.n.any():
@@ -130,7 +136,8 @@ class Valuation:
         else:  # a direct method without a refit has no interval
             fixed = [i for i, e in enumerate(self.value) if e.LEVEL is None]
             half[fixed] = paired[fixed] = np.nan
-        return half, paired
+        unknown = ~(half > ROUNDING)
+        return np.where(unknown, np.nan, half), np.where(unknown, np.nan, paired)
 
     def table(self) -> pd.DataFrame:
         """The rows: overall first, then the queries, the most frequent first."""

@@ -36,7 +36,7 @@ def plot_regret(
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: a value per checkpoint, or a slope in log t (a lower
-    bound of ``logeval.evaluation.theory``).
+    bound of ``logeval.tracks.ranking_theory``).
     """
     panels = [
         panel

@@ -61,7 +61,7 @@ def test_a_smaller_size_has_fewer_runs_and_then_fewer_steps():
     assert experiment.scaled(1.0) == (100_000, 20)
     assert experiment.scaled(0.5) == (100_000, 10)
     assert experiment.scaled(0.01) == (10_000, 2)
-    with pytest.raises(LogevalError, match="--scale 0"):
+    with pytest.raises(LogevalError, match="scale=0"):
         reproduce(experiment, how=How(scale=0.0))
 
 
@@ -82,7 +82,7 @@ def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
 
 
 def test_experiments_of_a_log_need_one():
-    with pytest.raises(LogevalError, match=r"dcm-3c needs an ingested log: give --log"):
+    with pytest.raises(LogevalError, match=r"dcm-3c needs an ingested log"):
         reproduce(named("dcm-3c"))
 
 
