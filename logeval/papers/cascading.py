@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.tracks.ranking_theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
 from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
 from logeval.papers.figures import curves
 from logeval.papers.measures import Between, Largest, LastHalf, Ratio, Regret
 from logeval.papers.outcome import Cell
+from logeval.tracks.ranking_theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
 
 HORIZON, RUNS = 100_000, 20
 P = 0.2

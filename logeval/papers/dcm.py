@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from logeval.clicks.models.dcm import DCM
-from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
 from logeval.papers.cascading import P, attractions
 from logeval.papers.experiment import Claim, Experiment, OnLog, Part, Synthetic
 from logeval.papers.figures import curves, lines
 from logeval.papers.measures import Between, Largest, Measured, Ratio, Regret
 from logeval.papers.outcome import Cell, Outcome
 from logeval.reports.figures import legend_below, new_axes
+from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
 
 HORIZON, RUNS = 100_000, 20
 DCM_KL, RANKED, EXP3 = "dcmKL-UCB", "RankedKL-UCB", "RankedExp3"

@@ -49,10 +49,10 @@ def test_programs_get_all_columns(tmp_path):
     ("arguments", "message"),
     [
         (["dcm-9"], "dcm-9"),
-        (["dcm-3c"], "give --log"),
+        (["dcm-3c"], "needs an ingested log"),
         (["all"], "give --out"),
         (["all", "--out", "x"], "give --log"),
-        (["dcm-3b", "--scale", "2"], "--scale 2"),
+        (["dcm-3b", "--scale", "2"], "scale=2"),
         (["dcm-3c", "--log", "a", "--log", "b"], "one log"),
     ],
 )
