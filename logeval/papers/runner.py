@@ -90,7 +90,7 @@ def reproduce_all(
                     raise
                 horizon, runs = how.size(experiment)
                 name = Path(log).resolve().name
-                yield Outcome(experiment, horizon, runs, name, refused=str(error))
+                yield Outcome(experiment, horizon, runs, name, refused=_without_path(error, log))
 
 
 def _run_part(outcome: Outcome, part: Part, log: Path | None, how: How) -> None:
@@ -140,10 +140,13 @@ def _runs_of(outcome: Outcome, part: Part) -> int:
 def _recorded(outcome: Outcome, log: Path | None, how: How) -> Iterator[None]:
     """Measure the time, by the clock and of all processes, and add it to what was spent before."""
     start, cpu = time.perf_counter(), _cpu()
-    done = False
+    done, refused = False, ""
     try:
         yield
         done = True
+    except LogevalError as error:
+        refused = _without_path(error, log)
+        raise
     finally:
         known = records(how.out) if how.out is not None else {}
         before = known.get(outcome.name, {"seconds": 0.0, "cpu_seconds": 0.0, "finished": False})
@@ -161,6 +164,7 @@ def _recorded(outcome: Outcome, log: Path | None, how: How) -> Iterator[None]:
             "seconds": outcome.seconds,
             "cpu_seconds": outcome.cpu_seconds,
             "finished": done or before["finished"],
+            "refused": refused,
         }
         if how.out is not None:
             how.out.mkdir(parents=True, exist_ok=True)
@@ -185,7 +189,13 @@ def finished(out: Path, quiet: bool = False) -> Iterator[Outcome]:
             yield reproduce(experiment, log, how)
         else:
             name = Path(log).name if log else ""
-            yield Outcome(experiment, *size, name, refused="it is not finished")
+            yield Outcome(experiment, *size, name, refused=record["refused"] or "not finished")
+
+
+def _without_path(error: LogevalError, log: Path | str | None) -> str:
+    """The message, with the name of the log instead of its path."""
+    text = str(error)
+    return text if log is None else text.replace(str(log), Path(log).resolve().name)
 
 
 def _cpu() -> float:
