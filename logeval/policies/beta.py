@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from logeval.kernels import njit_views
 
 LARGEST = 700.0  # of the hazards: e^-700 is as good as 0
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def continued_fraction(a, b, x):
     """The continued fraction of the incomplete beta function (Lentz's method)."""
     tiny = 1e-300
@@ -32,14 +32,14 @@ def continued_fraction(a, b, x):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def log_density(a, b, x):
     """log of x^a (1-x)^b / B(a, b)."""
     log_b = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     return a * math.log(x) + b * math.log1p(-x) + log_b
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def survival(a, b, x):
     """(F(x), 1 - F(x)) of Beta(a, b), the smaller one to full relative precision."""
     if x <= 0.0:
@@ -54,7 +54,7 @@ def survival(a, b, x):
     return 1.0 - Q, Q
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def hazard(F, Q):
     """-log F, at most ``LARGEST``."""
     if F > 0.5:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from logeval.kernels import njit_views
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def cdf(x):
     """P(Z <= x)."""
     return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def quantile(p):
     """The x with P(Z <= x) = p, 0 < p < 1.
 

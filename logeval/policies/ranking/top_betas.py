@@ -13,12 +13,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies import normal
 from logeval.policies.beta import continued_fraction
-from logeval.policies.ranking.places import insert_best
+from logeval.policies.ranking.places import insert_best, sort_descending
 
 NEAR = 1e-3  # standard deviations: a smaller step of Halley's method is the last one
 
@@ -32,31 +32,35 @@ class Betas(NamedTuple):
     F: Floats  # (L,) F_i(level)
     level: Floats  # (1,)
     above: Ints  # (L,) scratch: the items above the level
+    start: Floats  # (L,) scratch: nearly their draws
+    by_start: Ints  # (L,) scratch: their order
 
 
 def uniform_betas(R: int, L: int) -> Betas:
     """Beta(1, 1) for all items; at level 0 every item is drawn."""
     ones, zeros = np.ones((R, L)), np.zeros((R, L))
-    above = np.zeros((R, L), dtype=np.int64)
-    return Betas(ones, ones.copy(), zeros, zeros.copy(), np.zeros((R, 1)), above)
+    above, by_start = (np.zeros((R, L), dtype=np.int64) for _ in range(2))
+    return Betas(
+        ones, ones.copy(), zeros, zeros.copy(), np.zeros((R, 1)), above, np.zeros((R, L)), by_start
+    )
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def betas_of(r, L, betas):
     """Those of replica r, which has L items."""
     return Betas(
         betas.a[r, :L], betas.b[r, :L], betas.log_B[r, :L], betas.F[r, :L], betas.level[r],
-        betas.above[r, :L],
+        betas.above[r, :L], betas.start[r, :L], betas.by_start[r, :L],
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def log_beta(a, b):
     """log B(a, b)."""
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def distribution(a, b, log_B, x):
     """F(x), 1 - F(x), and x (1 - x) times the density, of Beta(a, b)."""
     if x <= 0.0:
@@ -71,7 +75,7 @@ def distribution(a, b, log_B, x):
     return 1.0 - Q, Q, density
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def near_quantile(a, b, u):
     """The quantile approximately: Abramowitz and Stegun, 26.5.22."""
     z = -normal.quantile(max(u, 1e-300))
@@ -82,7 +86,7 @@ def near_quantile(a, b, u):
     return min(max(x, 1e-15), 1.0 - 1e-15)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def quantile(a, b, log_B, u, x):
     """The quantile from a start x: P(Beta(a, b) <= quantile) = u, for a, b >= 1.
 
@@ -112,7 +116,7 @@ def quantile(a, b, log_B, u, x):
     return x
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def set_level(K, betas):
     """A level that about K + 4 sqrt(K) of the draws will be above."""
     L = betas.a.shape[0]
@@ -136,7 +140,7 @@ def set_level(K, betas):
             high = x
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def is_below(a, b, log_B, u, x):
     """Whether the draw is below x: surely by Cantelli's inequality, P(theta >= x) <= v / (v + d^2)
     with d = x - mean, else by its distribution function."""
@@ -147,7 +151,7 @@ def is_below(a, b, log_B, u, x):
     return u <= distribution(a, b, log_B, x)[0]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def top_draws(u, betas, held, theta):
     """The labels of the K largest draws, in decreasing order, and the draws."""
     L, K = betas.a.shape[0], held.shape[0]
@@ -159,23 +163,25 @@ def top_draws(u, betas, held, theta):
     few, many = n < K, betas.level[0] > 0.0 and n > 3 * K + 12
     if few:
         n = L
-        betas.above[:] = np.arange(L)
-    start = np.empty(n)
+        for i in range(L):
+            betas.above[i] = i
     for j in range(n):
         i = betas.above[j]
-        start[j] = near_quantile(betas.a[i], betas.b[i], u[i])
+        betas.start[j] = near_quantile(betas.a[i], betas.b[i], u[i])
+    sort_descending(betas.start, n, betas.by_start)
     size = 0
-    for j in np.argsort(-start):  # the likely winners first: they set a high bar
+    for m in range(n):  # the likely winners first: they set a high bar
+        j = betas.by_start[m]
         i = betas.above[j]
         a, b, log_B = betas.a[i], betas.b[i], betas.log_B[i]
         if size == K and is_below(a, b, log_B, u[i], theta[K - 1]):
             continue
-        size = insert_best(held, theta, size, i, quantile(a, b, log_B, u[i], start[j]))
+        size = insert_best(held, theta, size, i, quantile(a, b, log_B, u[i], betas.start[j]))
     if few or many:
         set_level(K, betas)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def set_beta(i, a, b, betas):
     """A new posterior of item i."""
     betas.a[i], betas.b[i], betas.log_B[i] = a, b, log_beta(a, b)
