@@ -18,9 +18,12 @@ from logeval.arrays import Floats, Ints
 from logeval.kernels import njit_inline, njit_views
 from logeval.policies import normal
 from logeval.policies.beta import continued_fraction
-from logeval.policies.ranking.places import insert_best, sort_descending
+from logeval.policies.ranking.places import sort_descending
 
-NEAR = 1e-3  # standard deviations: a smaller step of Halley's method is the last one
+# Halley's method: a step smaller than this many standard deviations is the last one
+NEAR = 1e-3  # leaves about 1e-9 of them
+CLOSE = 0.1  # mostly the first step; leaves what ``CUBE`` bounds
+CUBE = 5.0  # times the cube of the last step is above the error
 
 
 class Betas(NamedTuple):
@@ -34,6 +37,7 @@ class Betas(NamedTuple):
     above: Ints  # (L,) scratch: the items above the level
     start: Floats  # (L,) scratch: nearly their draws
     by_start: Ints  # (L,) scratch: their order
+    error: Floats  # (L,) scratch: bounds on the errors of the draws on the list
 
 
 def uniform_betas(R: int, L: int) -> Betas:
@@ -41,8 +45,9 @@ def uniform_betas(R: int, L: int) -> Betas:
     ones, zeros = np.ones((R, L)), np.zeros((R, L))
     above, by_start = (np.zeros((R, L), dtype=np.int64) for _ in range(2))
     return Betas(
-        ones, ones.copy(), zeros, zeros.copy(), np.zeros((R, 1)), above, np.zeros((R, L)), by_start
-    )
+        ones, ones.copy(), zeros, zeros.copy(), np.zeros((R, 1)), above, np.zeros((R, L)), by_start,
+        np.zeros((R, L)),
+    )  # fmt: skip
 
 
 @njit_inline
@@ -51,6 +56,7 @@ def betas_of(r, L, betas):
     return Betas(
         betas.a[r, :L], betas.b[r, :L], betas.log_B[r, :L], betas.F[r, :L], betas.level[r],
         betas.above[r, :L], betas.start[r, :L], betas.by_start[r, :L],
+        betas.error[r, :L],
     )  # fmt: skip
 
 
@@ -78,7 +84,7 @@ def distribution(a, b, log_B, x):
 @njit_views
 def near_quantile(a, b, u):
     """The quantile approximately: Abramowitz and Stegun, 26.5.22."""
-    z = -normal.quantile(max(u, 1e-300))
+    z = -normal.near_quantile(max(u, 1e-300))
     s, t = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
     h, m = 2.0 / (s + t), (z * z - 3.0) / 6.0
     w = z * math.sqrt(max(h + m, 0.0)) / h - (t - s) * (m + 5.0 / 6.0 - 2.0 / (3.0 * h))
@@ -87,13 +93,14 @@ def near_quantile(a, b, u):
 
 
 @njit_views
-def quantile(a, b, log_B, u, x):
-    """The quantile from a start x: P(Beta(a, b) <= quantile) = u, for a, b >= 1.
+def solve(a, b, log_B, u, x, near):
+    """The quantile by Halley's method from x, until a step is below ``near``; and a bound on its
+    error. Both in units of the standard deviation, or of the distance from 0 or 1 if that is less.
 
-    A step of Halley's method cubes the error; the last leaves about 1e-9 standard deviations.
+    A step cubes the error: for the normal distribution e becomes (1/6 + z^2/12) e^3.
     """
     if u <= 0.0:
-        return 0.0
+        return 0.0, 0.0
     sd = math.sqrt(a * b / (a + b + 1.0)) / (a + b)
     low, high = 0.0, 1.0
     for _ in range(200):
@@ -107,13 +114,20 @@ def quantile(a, b, log_B, u, x):
             step = error / density * x * (1.0 - x)
             bend = (a - 1.0) / x - (b - 1.0) / (1.0 - x)
             step /= max(1.0 - 0.5 * step * bend, 0.5)
-            new = x - step
-            if abs(step) < NEAR * min(sd, x, 1.0 - x):
-                return new
+            new, unit = x - step, min(sd, x, 1.0 - x)
+            size = abs(step) / unit
+            if size < near:
+                return new, CUBE * size * size * size * unit
             x = new if low < new < high else 0.5 * (low + high)
         else:
             x = 0.5 * (low + high)
-    return x
+    return x, 0.0
+
+
+@njit_views
+def quantile(a, b, log_B, u, x):
+    """The quantile from a start x: P(Beta(a, b) <= quantile) = u, for a, b >= 1."""
+    return solve(a, b, log_B, u, x, NEAR)[0]
 
 
 @njit_views
@@ -152,8 +166,39 @@ def is_below(a, b, log_B, u, x):
 
 
 @njit_views
+def refine(k, u, betas, held, theta):
+    """The draw of the item at place k exactly."""
+    i = held[k]
+    theta[k] = quantile(betas.a[i], betas.b[i], betas.log_B[i], u[i], theta[k])
+    betas.error[k] = 0.0
+
+
+@njit_views
+def insert_draw(i, start, u, size, betas, held, theta):
+    """Insert item i where its draw belongs; draws too close to tell apart are made exact.
+
+    Returns the new size of the list.
+    """
+    a, b, log_B, K = betas.a[i], betas.b[i], betas.log_B[i], held.shape[0]
+    x, error = solve(a, b, log_B, u[i], start, CLOSE)
+    j = size
+    while j > 0:
+        if abs(x - theta[j - 1]) <= error + betas.error[j - 1]:
+            refine(j - 1, u, betas, held, theta)
+            x, error = quantile(a, b, log_B, u[i], x), 0.0
+        if x < theta[j - 1] or (x == theta[j - 1] and i > held[j - 1]):
+            break
+        j -= 1
+    for k in range(min(size, K - 1), j, -1):
+        held[k], theta[k], betas.error[k] = held[k - 1], theta[k - 1], betas.error[k - 1]
+    if j < K:
+        held[j], theta[j], betas.error[j] = i, x, error
+    return min(size + 1, K)
+
+
+@njit_views
 def top_draws(u, betas, held, theta):
-    """The labels of the K largest draws, in decreasing order, and the draws."""
+    """The labels of the K largest draws, in decreasing order, and nearly the draws."""
     L, K = betas.a.shape[0], held.shape[0]
     n = 0
     for i in range(L):
@@ -171,12 +216,12 @@ def top_draws(u, betas, held, theta):
     sort_descending(betas.start, n, betas.by_start)
     size = 0
     for m in range(n):  # the likely winners first: they set a high bar
-        j = betas.by_start[m]
-        i = betas.above[j]
-        a, b, log_B = betas.a[i], betas.b[i], betas.log_B[i]
-        if size == K and is_below(a, b, log_B, u[i], theta[K - 1]):
-            continue
-        size = insert_best(held, theta, size, i, quantile(a, b, log_B, u[i], betas.start[j]))
+        i, start = betas.above[betas.by_start[m]], betas.start[betas.by_start[m]]
+        if size == K:
+            bar = theta[K - 1] - betas.error[K - 1]
+            if is_below(betas.a[i], betas.b[i], betas.log_B[i], u[i], bar):
+                continue
+        size = insert_draw(i, start, u, size, betas, held, theta)
     if few or many:
         set_level(K, betas)
 

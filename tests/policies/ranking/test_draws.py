@@ -24,8 +24,16 @@ def test_quantiles_of_the_beta_distribution():
         log_B = special.betaln(a, b)
         start = [top_betas.near_quantile(*given) for given in zip(a, b, u, strict=True)]
         ours = [top_betas.quantile(*given) for given in zip(a, b, log_B, u, start, strict=True)]
-        error = np.abs(ours - special.betaincinv(a, b, u))
+        exact = special.betaincinv(a, b, u)
+        error = np.abs(ours - exact)
         assert (error < 1e-8 * stats.beta(a, b).std()).all()
+        near = [
+            top_betas.solve(*given, top_betas.CLOSE)
+            for given in zip(a, b, log_B, u, start, strict=True)
+        ]
+        x, bound = np.array(near).T
+        assert (np.abs(x - exact) <= bound + 1e-12).all()
+        assert (bound < 0.01 * stats.beta(a, b).std()).all()
 
 
 @pytest.mark.parametrize("level", [0.0, 0.1, 0.45, 0.9])
