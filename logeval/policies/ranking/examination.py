@@ -42,7 +42,7 @@ class Views(NamedTuple):
 
 
 def views(setting: Setting, kappa: str) -> Views:
-    """Nothing seen yet; the examination is asked for if it is to be known."""
+    """Nothing seen yet; the examination is asked for if the policy must know it."""
     R, K, L = setting.R, setting.K, int(max(setting.L))
     e = np.ones((R, K))
     if kappa == "known":
@@ -50,7 +50,7 @@ def views(setting: Setting, kappa: str) -> Views:
         if not ((e > 0.0).all() and (e <= 1.0).all()):
             raise LogevalError(
                 f"policy {setting.policy}: examination must be above 0 and at most 1 at every "
-                "position; lower --positions"
+                "position; ask for fewer positions"
             )
     cells = (R, L, K)
     gram = np.repeat(np.asarray(setting.L, dtype=float), K * K).reshape(R, K, K)
