@@ -1,9 +1,9 @@
 """Scaled-down versions of what the papers claim; they fail when a policy or the users are broken.
 
-Each of these was broken on purpose once, and failed: the budget without log log (tables, values of
-Figure 3), ties by index (first lists), collisions at random (factor and values of Figure 3, Figure
-1), feedback beyond the last click (readings of clicks), one uniform for all positions (tables, values
-of Figure 3, trends of Figure 2, Figure 1).
+Each of these was broken on purpose once, and tests failed: the budget without log log (tables,
+values of Figure 3), ties by index (first lists), collisions at random (factor and values of Figure
+3, Figure 1), feedback beyond the last click (readings of clicks), one uniform for all positions
+(tables, values of Figure 3, trends of Figure 2, Figure 1).
 """
 
 from dataclasses import replace
