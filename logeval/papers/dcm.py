@@ -369,8 +369,8 @@ def _facts_3c(outcome: Outcome) -> list[str]:
         constant = Ratio(Cell(CONSTANT, None, part), Cell(DCM_KL, None, part))(outcome)
         found.append(
             f"{'PyClick-like fits' if 'pyclick' in part else 'Default fits'}: the first position "
-            f"terminates most in {first} of {len(fitted)} queries, and the best list in the assumed "
-            f"order ({CONSTANT}) has {constant.value:.0%} of the regret of dcmKL-UCB: no policy "
+            f"terminates most in {first} of {len(fitted)} queries, and the best list in the "
+            f"assumed order ({CONSTANT}) has {constant.value:.0%} of the regret of dcmKL-UCB: no policy "
             "that assumes this order avoids it."
         )
     with np.errstate(divide="ignore"):

@@ -41,10 +41,9 @@ class Told(NamedTuple):
 
     @property
     def facts(self) -> list[str]:
-        """What else was found; and where numbers come from that are not of the paper."""
+        """What else was found."""
         facts = self.outcome.experiment.facts
-        told = facts(self.outcome) if facts is not None else []
-        return [*told, *(f"Not of a paper: {source}." for source in words.sources(self.found))]
+        return [] if facts is None or self.outcome.refused else facts(self.outcome)
 
 
 def tell(outcomes: Sequence[Outcome]) -> list[Told]:
@@ -105,7 +104,7 @@ def write_markdown(told: Sequence[Told], out: Path) -> Path:
     lines = [
         "# The papers, reproduced",
         "",
-        "Written by `logeval reproduce all`; do not edit.",
+        "Written by `logeval reproduce all` (or `page`); do not edit.",
         "",
         INTRODUCTION,
         "",

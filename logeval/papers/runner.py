@@ -189,7 +189,7 @@ def finished(out: Path, quiet: bool = False) -> Iterator[Outcome]:
             yield reproduce(experiment, log, how)
         else:
             name = Path(log).name if log else ""
-            yield Outcome(experiment, *size, name, refused=record["refused"] or "not finished")
+            yield Outcome(experiment, *size, name, refused=record.get("refused") or "not finished")
 
 
 def _without_path(error: LogevalError, log: Path | str | None) -> str:

@@ -49,7 +49,7 @@ def row(one: Judged) -> list[str]:
     distance = "" if one.distance != one.distance else f"{one.distance:+.1f}"
     reason = f" ({one.claim.reason})" if one.claim.reason and not one.holds else ""
     return [
-        f"{one.claim.text} [{one.claim.place}]",
+        f"{one.claim.text} [{place(one)}]",
         with_error(*one.ours),
         published(one),
         distance,
@@ -85,11 +85,10 @@ def minutes(seconds: float) -> str:
     return f"{seconds / 60:.1f}" if seconds < 600 else f"{seconds / 60:.0f}"
 
 
-def sources(found: list[Judged]) -> list[str]:
-    """Where numbers come from that are not of the paper."""
-    return sorted(
-        {one.claim.source for one in found if one.claim.source not in ("paper", "theory")}
-    )
+def place(one: Judged) -> str:
+    """Where it is said; of numbers that are not of the paper, by whom."""
+    claim = one.claim
+    return claim.place if claim.source in ("paper", "theory") else f"{claim.place}, {claim.source}"
 
 
 def listing() -> tuple[list[str], list[list[object]]]:

@@ -93,7 +93,7 @@ def test_figure_3c_has_its_variants(log, tmp_path):
         assert (np.diff(f.model.v) <= 0).all()
     assert (outcome.regret(Cell(dcm.CONSTANT, None, "dcm-3c")) > 0).all()
     (told,) = tell([outcome])
-    assert "The first position terminates most in" in told.facts[0]
+    assert "the first position terminates most in" in told.facts[0]
     page, text = write_page([told], tmp_path / "page"), write_markdown([told], tmp_path / "x.md")
     assert "best list in the assumed order" in page.read_text()
     assert "dcm-3c@log" not in text.read_text()
