@@ -370,8 +370,8 @@ def _facts_3c(outcome: Outcome) -> list[str]:
         found.append(
             f"{'PyClick-like fits' if 'pyclick' in part else 'Default fits'}: the first position "
             f"terminates most in {first} of {len(fitted)} queries, and the best list in the "
-            f"assumed order ({CONSTANT}) has {constant.value:.0%} of the regret of dcmKL-UCB: no policy "
-            "that assumes this order avoids it."
+            f"assumed order ({CONSTANT}) has {constant.value:.0%} of the regret of dcmKL-UCB: no "
+            "policy that assumes this order avoids it."
         )
     with np.errstate(divide="ignore"):
         bounds = [_theorem_2(f.model, outcome.horizon) for f in outcome.models["dcm-3c"]]
