@@ -179,6 +179,12 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def stamp(path: Path) -> Manifest:
+    """Size and time of last change: whether a file is still the same, as make and rsync decide."""
+    stat = path.stat()
+    return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+
+
 def written_here(folder: Path) -> set[str]:
     """The files of a folder that logeval wrote; none if nothing says so."""
     if not (folder / MANIFEST).exists():

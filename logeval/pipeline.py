@@ -93,7 +93,7 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     """Read a recipe and set values, as ``evaluate.horizon=1000``."""
     path = Path(path)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise LogevalError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     except ValueError as error:

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from logeval import tables
+from logeval import manifests, tables
 from logeval.arrays import Bytes, Ints
 from logeval.errors import LogevalError
 from logeval.log import rejects
@@ -48,6 +48,7 @@ class _Run:
     counts: Counter[str] = field(default_factory=Counter)
     parts: int = 0
     inputs: list[tables.Manifest] = field(default_factory=list)
+    stamps: list[tables.Manifest] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
 
     def next_part(self) -> Path:
@@ -103,9 +104,10 @@ def ingest(
             rejects_file.write(rejects.HEADER)
             run = _Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
             for path in paths:
+                run.stamps.append({} if _is_stream(path) else manifests.stamp(Path(path)))
                 _ingest_file(run, path, format, column_map or {}, quiet)
         manifest = tables.manifest_of("ingest", arguments, run.inputs)
-        manifest |= {"formats": run.formats, "counts": dict(run.counts)}
+        manifest |= {"formats": run.formats, "counts": dict(run.counts), "stamps": run.stamps}
         tables.write_manifest(staging, manifest)
     log = load(out)
     for caution in log.cautions():
@@ -241,6 +243,17 @@ def _check_readable(paths: Sequence[str | Path]) -> None:
     folders = [name for name in names if name != STDIN and Path(name).is_dir()]
     if folders:
         raise LogevalError(f"{', '.join(folders)}: is a folder; name the files in it")
+    seen: dict[tuple[int, int], str] = {}
+    for name in names:
+        if name == STDIN or not Path(name).is_file():
+            continue
+        stat = Path(name).stat()
+        if first := seen.get((stat.st_dev, stat.st_ino)):
+            raise LogevalError(
+                f"{name}: is the same file as {first}, and its sessions would count twice; "
+                "name it once"
+            )
+        seen[stat.st_dev, stat.st_ino] = name
 
 
 def why(
@@ -251,15 +264,30 @@ def why(
     max_bad: float,
     column_map: dict[str, str] | None,
 ) -> str | None:
-    """Why ``out`` is not what ``ingest`` makes of these files; None if it is."""
+    """Why ``out`` is not what ``ingest`` makes of these files; None if it is.
+
+    A file of the same name, size and time of last change is taken for the same, as make and rsync
+    do; of others the checksum decides.
+    """
     _check_readable(sources)
     arguments = _arguments(format, max_bad, column_map)
-    with contextlib.suppress(LogevalError):  # the size of a file is quicker than its checksum
-        found = tables.read_manifest(out)["inputs"]
-        if [i.get("bytes") for i in found] != [Path(s).stat().st_size for s in sources]:
+    inputs: list[tables.Manifest] = []
+    with contextlib.suppress(LogevalError):
+        found = tables.read_manifest(out)
+        known, stamps = found["inputs"], found.get("stamps", [])
+        if [i.get("bytes") for i in known] != [Path(s).stat().st_size for s in sources]:
             return "its input has changed"
-    inputs = [_identity(s) for s in sources] if (out / tables.MANIFEST).exists() else []
+        stamps = stamps if len(stamps) == len(known) else [{}] * len(known)
+        inputs = [_known(*each) for each in zip(sources, known, stamps, strict=True)]
     return tables.why(out, tables.manifest_of("ingest", arguments, inputs))
+
+
+def _known(
+    source: str | Path, identity: tables.Manifest, stamp: tables.Manifest
+) -> tables.Manifest:
+    path = Path(source)
+    same = identity.get("name") == path.name and manifests.stamp(path) == stamp
+    return identity if same else _identity(path)
 
 
 def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -> tables.Manifest:

@@ -84,6 +84,18 @@ class Log:
                 new = "" if "propensities" in there else ", NULL::DOUBLE[] AS propensities"
                 connection.execute(f"CREATE VIEW serps AS SELECT *{new} FROM {source}")
                 yield connection
+            except duckdb.OutOfMemoryException as error:
+                raise LogevalError(
+                    f"{self.path}: {MEMORY_LIMIT} of memory are not enough ({_line(error)}); "
+                    "ask for fewer queries"
+                ) from None
+            except duckdb.IOException as error:
+                raise LogevalError(
+                    f"{self.path}: cannot be read, or its results not written ({_line(error)}); "
+                    f"check the disk and the space on it and in {spill}"
+                ) from None
+            except duckdb.InterruptException:
+                raise KeyboardInterrupt from None
             finally:
                 connection.close()
 
@@ -127,6 +139,11 @@ class Log:
         names = [query_name(int(q), r) for q, r in zip(frame["query_id"], regions, strict=True)]
         frame.insert(0, "query", pd.Series(names, dtype=object))
         return frame
+
+
+def _line(error: Exception) -> str:
+    """The first line of what DuckDB says."""
+    return str(error).partition("\n")[0]
 
 
 def _quoted(path: Path) -> str:
