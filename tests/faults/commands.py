@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logeval import cli
+from logeval.errors import LogevalError
 
 TRACEBACK = 70  # exit code of a command that raised
 SECONDS = 120  # beyond it a command hangs
@@ -33,18 +34,21 @@ class Ended:
 
 
 class Command:
-    """A running command; ``before`` is called in its process before it starts."""
+    """A running command; ``before`` is called in its process before it starts.
 
-    def __init__(self, *arguments, before=lambda: None):
+    ``call`` is called instead of the command if it is given.
+    """
+
+    def __init__(self, *arguments, before=lambda: None, call=None):
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
         with warnings.catch_warnings():  # Python 3.12 warns of threads; those of Arrow survive
             warnings.simplefilter("ignore", DeprecationWarning)
             self.pid = os.fork()
         if self.pid == 0:
-            self._run([str(a) for a in arguments], before)
+            self._run([str(a) for a in arguments], before, call or cli.main)
         self._ended = None
 
-    def _run(self, arguments, before):
+    def _run(self, arguments, before, call):
         code = TRACEBACK
         try:
             os.setpgid(0, 0)  # Ctrl-C reaches a command and its workers, and nobody else
@@ -53,9 +57,13 @@ class Command:
             sys.stdout, sys.stderr = (open(n, "w", closefd=False) for n in (1, 2))  # noqa: SIM115
             sys.argv = ["logeval", *arguments]
             before()
-            cli.main()
+            call()
+            code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        except LogevalError as error:
+            print(f"logeval: {error}")
+            code = 2
         except BaseException:
             traceback.print_exc()
         finally:
@@ -95,9 +103,9 @@ class Command:
         return False
 
 
-def logeval(*arguments, before=lambda: None) -> Ended:
+def logeval(*arguments, before=lambda: None, call=None) -> Ended:
     """Run a command to its end."""
-    return Command(*arguments, before=before).wait()
+    return Command(*arguments, before=before, call=call).wait()
 
 
 def content(folder):

@@ -1,6 +1,7 @@
 """Input that is odd, damaged or hostile: a clear error or the right result."""
 
 import gzip
+import json
 import os
 import resource
 import signal
@@ -145,12 +146,13 @@ def test_a_module_in_the_current_folder_hides_no_installed_one(tmp_path, monkeyp
 
 
 def test_models_with_a_position_beyond_all_lists_are_refused(tmp_path):
-    (tmp_path / "m.csv").write_text(
-        "model,method,scope,parameter,query_id,item_id,position,value\n"
-        "PBM,x,per-query,attraction,1,1,,0.5\n"
-        "PBM,x,per-query,examination,1,,1000000000,0.5\n"
-    )
-    end = logeval("models", "import", tmp_path / "m.csv", "--out", tmp_path / "out")
+    common = {"model": "PBM", "method": "x", "scope": "per-query", "query_id": 1, "value": 0.5}
+    rows = [
+        common | {"parameter": "attraction", "item_id": 1},
+        common | {"parameter": "examination", "position": 10**9},
+    ]
+    (tmp_path / "m.json").write_text(json.dumps(rows))
+    end = logeval("models", "import", tmp_path / "m.json", "--out", tmp_path / "out")
     assert end.code == 2
     assert "lists have at most 1,000 positions" in end.said
 
