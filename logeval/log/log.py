@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval import tables
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError, one_line, unknown_names
 from logeval.log.queries import QueryKey, query_name, sql_condition
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ class Log:
                 yield connection
             except duckdb.OutOfMemoryException as error:
                 raise LogevalError(
-                    f"{self.path}: {MEMORY_LIMIT} of memory are not enough ({_line(error)}); "
+                    f"{self.path}: {MEMORY_LIMIT} of memory are not enough ({one_line(error)}); "
                     "ask for fewer queries"
                 ) from None
             except duckdb.IOException as error:
                 raise LogevalError(
-                    f"{self.path}: cannot be read, or its results not written ({_line(error)}); "
+                    f"{self.path}: cannot be read, or its results not written ({one_line(error)}); "
                     f"check the disk and the space on it and in {spill}"
                 ) from None
             except duckdb.InterruptException:
@@ -139,11 +139,6 @@ class Log:
         names = [query_name(int(q), r) for q, r in zip(frame["query_id"], regions, strict=True)]
         frame.insert(0, "query", pd.Series(names, dtype=object))
         return frame
-
-
-def _line(error: Exception) -> str:
-    """The first line of what DuckDB says."""
-    return str(error).partition("\n")[0]
 
 
 def _quoted(path: Path) -> str:

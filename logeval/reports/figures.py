@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,8 @@ def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
     kind = out.suffix.lstrip(".")
     literal_dollars(figure)
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    drawn = io.BytesIO()  # matplotlib fails in many ways on a full disk
+    figure.savefig(drawn, format=kind, dpi=dpi, metadata=metadata)
     with files.replacing(out) as partial:
-        figure.savefig(partial, format=kind, dpi=dpi, metadata=metadata)
+        partial.write_bytes(drawn.getbuffer())
     return out

@@ -87,15 +87,15 @@ def test_logs_are_read_as_the_slow_parser_reads_them(fmt, tmp_path):
             continue
         file.write_bytes(text)
         source = Source(file)
-        parts, lines, size = [], 0, rng.choice([100, 1000, 10**6])
+        serps, lines, size = [], 0, rng.choice([100, 1000, 10**6])
         for block in blocks.session_blocks(source, FORMATS.index(fmt), size):
             found = scanner.scan(block)
-            parts.append(serps_table(found, has_domains=FORMATS.index(fmt) == PERSONALIZED))
+            table = serps_table(found, has_domains=FORMATS.index(fmt) == PERSONALIZED)
+            serps += table.cast(SERPS).to_pylist()  # the scanner uses its memory again
             lines += int(found.counts[COUNTS.index("lines")])
         source.close()
         expected, expected_counts = parse(text.removeprefix(b"\xef\xbb\xbf"), fmt)
-        found = pa.concat_tables(parts).cast(SERPS).to_pylist() if parts else []
-        assert found == expected, f"case {case}: {text!r}"
+        assert serps == expected, f"case {case}: {text!r}"
         assert lines == expected_counts["lines"], f"case {case}: {text!r}"
 
 
@@ -215,7 +215,7 @@ def test_a_reader_raises_nothing_but_our_error(name, tmp_path):
     whole = content(tmp_path)
     read(_written(tmp_path, whole))
     rng = random.Random(name)
-    refused = 0
+    refused = []
     for case in range(cases(few, 100_000)):
         changed = damaged(whole, rng)
         file = _written(tmp_path, changed)
@@ -224,11 +224,11 @@ def test_a_reader_raises_nothing_but_our_error(name, tmp_path):
                 warnings.simplefilter("ignore")
                 read(file)
         except LogevalError as error:
-            refused += 1
-            assert "\n" not in str(error).strip(), f"case {case}: {error}"
+            refused.append(str(error).strip())
         except Exception as error:
             raise AssertionError(f"case {case}: {error!r} from {changed!r}") from error
     assert refused
+    assert not [text for text in refused if "\n" in text]
 
 
 def test_features_with_a_wrong_manifest_raise_nothing_but_our_error(tmp_path):

@@ -67,9 +67,9 @@ def test_xxh64_is_that_of_its_specification():
 def test_every_damage_to_a_generated_zst_is_noticed(tmp_path):
     """Without checksums 346 of 1,000 flipped bits were read as other data."""
     generate(tmp_path / "log.tsv.zst", sessions=2000, queries=5, quiet=True)
-    generate(tmp_path / "log.tsv", sessions=2000, queries=5, quiet=True)
+    generate(tmp_path / "plain.tsv", sessions=2000, queries=5, quiet=True)
     content = (tmp_path / "log.tsv.zst").read_bytes()
-    plain = (tmp_path / "log.tsv").read_bytes()
+    plain = (tmp_path / "plain.tsv").read_bytes()
     assert pa.CompressedInputStream(pa.BufferReader(content), "zstd").read() == plain
     rng = np.random.default_rng(16)
     for place in rng.integers(0, len(content), 1000):
@@ -88,7 +88,7 @@ def test_only_numbers_reach_sql(log):
         with pytest.raises(LogevalError, match="is not a query"):
             log.serps(queries=[query])
         with pytest.raises(LogevalError, match="is not a query"):
-            le.fit_models(log.path, queries=[query], quiet=True)
+            le.fit_models(log.path, ["DCM"], queries=[query], quiet=True)
     assert sql_condition([(np.int64(3), None), Query(4, 2)]) == (
         "(query_id = 3) OR (query_id = 4 AND region_id = 2)"
     )
@@ -162,7 +162,7 @@ def test_models_with_a_position_beyond_all_lists_are_refused(tmp_path):
     [
         ["generate", "OUT/log.tsv", "--sessions", "10"],
         ["ingest", "LOG", "--out", "OUT"],
-        ["fit-models", "MADE", "--out", "OUT"],
+        ["fit-models", "MADE", "-m", "dcm", "--out", "OUT"],
         [
             "evaluate",
             "--problem",
@@ -217,7 +217,16 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_half_written(tmp_path, log, 
     command = {
         "generate": ["generate", folder / "log.tsv", "--sessions", "2000"],
         "ingest": ["ingest", GOLDEN / "tiny.personalized.tsv", "--out", folder / "log"],
-        "fit-models": ["fit-models", log.path, "--top-queries", "5", "--out", folder / "models"],
+        "fit-models": [
+            "fit-models",
+            log.path,
+            "-m",
+            "dcm",
+            "--top-queries",
+            "5",
+            "--out",
+            folder / "models",
+        ],
         "evaluate": [*evaluate, "--out", folder / "runs"],
         "plot": ["plot", "regret", runs, "--out", folder / "a.pdf"],
         "report": ["report", runs, "--out", folder / "report"],
@@ -285,6 +294,7 @@ def test_the_checksum_of_an_unchanged_generated_log_is_not_taken_again(tmp_path,
 def test_a_recipe_may_begin_with_a_byte_order_mark(tmp_path):
     from logeval.pipeline import read_recipe
 
-    text = b'out = "x"\n[generate]\n[evaluate]\npolicies = ["Random"]\n'
+    text = b'out = "x"\n[generate]\n[fit-models]\nmodels = ["dcm"]\n'
+    text += b'[evaluate]\npolicies = ["Random"]\n'
     (tmp_path / "r.toml").write_bytes(MARK + text)
     assert str(read_recipe(tmp_path / "r.toml").out) == "x"
