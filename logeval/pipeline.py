@@ -50,8 +50,8 @@ NEEDED = ("ingest", "fit-models", "evaluate", "report")
 # what the pipeline itself gives to a stage, so that a recipe cannot
 GIVEN = {
     "generate": {"out", "quiet", "overwrite"},
-    "ingest": {"sources", "out", "quiet", "overwrite"},
-    "fit-models": {"log", "out", "quiet", "overwrite"},
+    "ingest": {"sources", "out", "scheduler", "quiet", "overwrite"},
+    "fit-models": {"log", "out", "scheduler", "quiet", "overwrite"},
     "features": {"log", "out", "quiet", "overwrite"},
     "evaluate": {"models", "problem", "features", "out", "quiet"},
     "replay": {"log", "out", "quiet"},

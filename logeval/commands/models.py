@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval import files
-from logeval.commands.options import Csv, Json, Overwrite, Quiet, model_names
+from logeval.commands.options import Csv, Json, Overwrite, Quiet, Scheduler, model_names
 from logeval.commands.options import split as _split
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
@@ -94,6 +94,7 @@ def fit_models(
         ),
     ] = True,
     seed: Seed = 0,
+    scheduler: Scheduler = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -120,6 +121,7 @@ def fit_models(
         out=out,
         overwrite=overwrite,
         seed=seed,
+        scheduler=scheduler,
         quiet=quiet,
         **_options(option, last_termination),
     )

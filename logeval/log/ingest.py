@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import threading
 from collections import Counter, deque
@@ -30,6 +31,7 @@ from logeval.log.serps import serps_table
 from logeval.log.source import STDIN, Source
 from logeval.log.tabular import read_batches
 from logeval.progress import Progress
+from logeval.work import Task, Tick, run_tasks
 
 MAX_WORKERS = 8  # each takes about 70 MB; all of it stays under 1 GiB
 CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
@@ -75,6 +77,7 @@ def ingest(
     workers: int | None = None,
     overwrite: bool = False,
     column_map: dict[str, str] | None = None,
+    scheduler: str | None = None,
     quiet: bool = False,
     block_size: int = BLOCK_SIZE,
 ) -> Log:
@@ -83,7 +86,8 @@ def ingest(
     ``sources`` are plain, .gz or .zst files ("-" is standard input). Lines that are no records
     go to ``out``/rejects.tsv; over ``max_bad`` of them is an error, and no table is left.
     ``column_map`` ({"query_id": "qid"}) names the columns of a file in format ``table``.
-    The same input and arguments again do nothing.
+    The same input and arguments again do nothing. With a ``scheduler`` the files are shared out to
+    the workers of that Dask cluster, which must see ``sources`` and ``out`` under the same paths.
     """
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     out = Path(out)
@@ -103,9 +107,12 @@ def ingest(
         ):
             rejects_file.write(rejects.HEADER)
             run = _Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
-            for path in paths:
-                run.stamps.append({} if _is_stream(path) else manifests.stamp(Path(path)))
-                _ingest_file(run, path, format, column_map or {}, quiet)
+            run.stamps = [{} if _is_stream(p) else manifests.stamp(Path(p)) for p in paths]
+            if scheduler is not None:
+                _ingest_on_cluster(run, paths, format, scheduler)
+            else:
+                for path in paths:
+                    _ingest_file(run, path, format, column_map or {}, quiet)
         manifest = tables.manifest_of("ingest", arguments, run.inputs)
         manifest |= {"formats": run.formats, "counts": dict(run.counts), "stamps": run.stamps}
         tables.write_manifest(staging, manifest)
@@ -155,6 +162,76 @@ def _ingest_file(
         else:
             _ingest_log(run, source, FORMATS.index(name))
             run.inputs.append(source.identity())
+    finally:
+        source.close()
+
+
+@dataclass(frozen=True)
+class _FileTask:
+    """A file of the log as a worker gets it, and the folder for what becomes of it."""
+
+    number: int
+    path: Path
+    format: str
+    folder: Path
+    max_bad: float
+    block_size: int
+
+
+@dataclass(frozen=True)
+class _FileDone:
+    number: int
+    parts: int
+    counts: Counter[str]
+    inputs: list[tables.Manifest]
+
+
+def _ingest_on_cluster(run: _Run, paths: Sequence[str | Path], format: str, scheduler: str) -> None:
+    """One file is one task; its parts are then numbered as if all had been read here."""
+    if streams := [str(p) for p in paths if _is_stream(p)]:
+        raise LogevalError(f"{streams[0]}: a cluster cannot read a stream; give its file")
+    tasks = []
+    for i, path in enumerate(map(Path, paths)):
+        name = format if format != "auto" else _format_of(path)
+        if name == TABLE:
+            raise LogevalError(f"{path}: tables are ingested here, not on a cluster; no scheduler")
+        run.formats.append(name)
+        folder = run.staging.resolve() / f"file-{i}"
+        task = _FileTask(i, path.resolve(), name, folder, run.max_bad, run.block_size)
+        tasks.append(Task("ingest", path.stat().st_size, task))
+    quiet = run.progress.quiet
+    done = run_tasks(_ingest_task, tasks, scheduler=scheduler, unit="bytes", quiet=quiet)
+    for file in sorted(done, key=lambda file: file.number):
+        folder = tasks[file.number].argument.folder
+        for part in sorted((folder / "serps").iterdir()):
+            part.rename(run.next_part())
+        with open(folder / rejects.FILE, errors="backslashreplace") as rejected:
+            shutil.copyfileobj(rejected, run.rejects_file)
+        shutil.rmtree(folder)
+        run.counts.update(file.counts)
+        run.inputs += file.inputs
+
+
+def _ingest_task(task: _FileTask, tick: Tick) -> _FileDone:
+    """On a worker; a task that was begun by a worker that died begins anew."""
+    shutil.rmtree(task.folder, ignore_errors=True)
+    (task.folder / "serps").mkdir(parents=True)
+    with (
+        open(task.folder / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
+        Progress("ingest", quiet=True) as progress,
+    ):
+        run = _Run(task.folder, task.max_bad, 1, task.block_size, progress, rejects_file)
+        _ingest_file(run, task.path, task.format, {}, quiet=True)
+    return _FileDone(task.number, run.parts, run.counts, run.inputs)
+
+
+def _format_of(path: Path) -> str:
+    source = Source(path)
+    try:
+        head = source.peek(HEAD)
+        if not head:
+            raise LogevalError(f"{path}: is empty; there is nothing to ingest")
+        return recognise(head, str(path))
     finally:
         source.close()
 
