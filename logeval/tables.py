@@ -120,8 +120,7 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
     # inside an existing folder, which may be a file system of its own, else beside the new one
     home = out if existed else out.parent
     home.mkdir(parents=True, exist_ok=True)
-    with _alone_in(out):
-        files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
+    recover(out)
     staging = home / files.partial_name(out).name
     staging.mkdir()
     try:
@@ -135,6 +134,13 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
                 _replace_entries(staging, out, overwrite)
     finally:
         files.remove(staging)
+
+
+def recover(out: Path) -> None:
+    """Put back what was there before a writer of ``out`` was killed in the middle."""
+    home = out if out.exists() else out.parent
+    with _alone_in(out):
+        files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
 
 
 @contextlib.contextmanager

@@ -81,6 +81,8 @@ class Store:
             for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
         self.units.mkdir(parents=True, exist_ok=True)
+        for left in self.units.glob(f".*{files.PARTIAL}*"):  # of killed ones: the folder is ours
+            files.remove(left)
         self.manifest = manifest
         self._vouch(self._whole_tables(found))
 

@@ -21,6 +21,7 @@ from logeval.policies.registry import parse_policies
 from logeval.synthetic.generate import generate
 from logeval.synthetic.zstd import frame, xxh64
 from tests.faults.commands import logeval
+from tests.faults.stages import LONG
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 TEXT = (GOLDEN / "tiny.personalized.tsv").read_bytes()
@@ -204,7 +205,8 @@ def small_disk():
 
 
 @pytest.mark.parametrize(
-    "stage", ["generate", "ingest", "fit-models", "evaluate", "plot", "report"]
+    "stage",
+    ["generate", "ingest", "fit-models", "evaluate", "plot", *(["report"] if LONG else [])],
 )
 def test_a_full_disk_is_an_error_and_leaves_nothing_half_written(tmp_path, log, stage):
     runs = tmp_path / "runs"
