@@ -29,9 +29,7 @@ NEEDED_GB = 45  # of free disk at the full size: plain log, .gz, two tables
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--share", type=float, default=1.0, help="of the full size")
     parser.add_argument("--out", type=Path, help="a folder on a disk with room; default: temporary")
     asked = parser.parse_args()
@@ -39,8 +37,8 @@ def main():
         free = shutil.disk_usage(folder).free / 1e9
         if free < NEEDED_GB * asked.share:
             sys.exit(f"{folder}: {free:.0f} GB are free; {NEEDED_GB * asked.share:.0f} are needed")
-        measured = list(stages(Path(folder), asked.share))
-    print_frame(f"full size x {asked.share:g}", pd.DataFrame(measured))
+        rows = list(stages(Path(folder), asked.share))
+    print_frame(f"full size x {asked.share:g}", pd.DataFrame(rows))
 
 
 def stages(home, share):
@@ -49,9 +47,9 @@ def stages(home, share):
     sessions = round(made["sessions"] * share)
     plain, packed = home / "log.tsv", home / "log.tsv.gz"
     size = ["--sessions", sessions, "--queries", made["queries"], "--seed", 1]
-    yield measured(
-        "warm-up", ["generate", home / "warm.tsv", "--sessions", 1000], home / "warm.tsv"
-    )
+    warm = home / "warm.tsv"
+    measured("compile: generate", ["generate", warm, "--sessions", 1000])
+    measured("compile: ingest", ["ingest", warm, "--out", home / "warm"])
     yield measured("generate, plain", ["generate", plain, *size], plain)
     yield measured("ingest, plain", ["ingest", plain, "--out", home / "log"], home / "log")
     first = counts(home / "log")
