@@ -45,7 +45,7 @@ def stages(home, share):
     recipe = read_recipe(RECIPE).stages
     made, fit, run = recipe["generate"], recipe["fit-models"], recipe["evaluate"]
     sessions = round(made["sessions"] * share)
-    plain, packed = home / "log.tsv", home / "log.tsv.gz"
+    plain, packed = home / "plain.tsv", home / "packed.tsv.gz"
     size = ["--sessions", sessions, "--queries", made["queries"], "--seed", 1]
     warm = home / "warm.tsv"
     measured("compile: generate", ["generate", warm, "--sessions", 1000])
