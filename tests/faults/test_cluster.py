@@ -22,10 +22,11 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 PROBLEM = "B_LB(L=6,K=2,p=0.5,gap=0.4)"
 # a process of its own, to be killed; it prints the address of its scheduler
 SCHEDULER = """
-import sys, time
+import time
 from distributed import LocalCluster
-with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as c:
-    print(c.scheduler_address, flush=True)
+settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
+with LocalCluster(**settings, dashboard_address=None) as cluster:
+    print(cluster.scheduler_address, flush=True)
     time.sleep(600)
 """
 
@@ -78,7 +79,10 @@ def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path):
     tables_of = [tables.read_table(tmp_path / name, "models") for name in ("one", "two")]
     assert tables_of[0].equals(tables_of[1])
     statistics = [
-        [pq.read_table(p) for p in (log.path / "click_statistics").iterdir()]
+        [
+            pq.read_table(p).cast(tables.CLICK_STATISTICS)
+            for p in (log.path / "click_statistics").iterdir()
+        ]
         for log in (here, there)
     ]
     assert len(statistics[0]) == 1
