@@ -4,7 +4,7 @@ VENV ?= .venv
 SHARE ?= 1
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check faults bench full-size clean
+.PHONY: help setup demo test check faults bench full-size docs notebooks clean
 
 help:
 	@echo "make demo    set up .venv and run everything on a synthetic log"
@@ -12,6 +12,8 @@ help:
 	@echo "make faults  kills, damage and hostile input in their long form (hours)"
 	@echo "make full-size  every stage on a log of the Kaggle size, measured (45 GB of disk)"
 	@echo "make bench   speed against simple baselines"
+	@echo "make docs    build the documentation site into site/"
+	@echo "make notebooks   run the notebooks and store them with their outputs"
 	@echo "make clean   remove .venv, the demo's output and caches"
 
 setup: $(VENV)/.installed
@@ -42,6 +44,13 @@ full-size: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/mkdocs build --strict
+
+notebooks: setup
+	$(BIN)/python notebooks/store.py
+
 clean:
-	rm -rf $(VENV) demo .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -55,7 +55,7 @@ CAPABILITIES = {
     ),
     "contexts": Capability(
         "the features of the items of each round (policies.contextual.rounds.Contexts)",
-        'give --features, or --problem "contextual(L=100,K=5,d=20,norm=1,contexts=fixed)"',
+        'give features, or the problem "contextual(L=100,K=5,d=20,norm=1,contexts=fixed)"',
     ),
 }
 
@@ -72,7 +72,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Eliminating(Protocol):
-    """What a policy of the rank-1 track may offer besides."""
+    """What a policy of the rank-1 track may offer in addition."""
 
     def remaining(self) -> Ints:
         """(R, 2) the rows and columns that are not eliminated."""

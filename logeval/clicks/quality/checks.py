@@ -207,7 +207,7 @@ def sample_of(
         chosen = rng.choice(each, serps, replace=False)
         kept = np.bincount(chosen, minlength=len(known.count)).astype(np.float64)
         known = replace(known, count=kept).take(kept > 0)
-        notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked; --serps takes more")
+        notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked")
     return Sample(known, train, notes)
 
 
@@ -234,9 +234,7 @@ def check_patterns(
 
     models = list(models)
     if simulations < FEWEST:
-        raise LogevalError(
-            f"--simulations {simulations}: fewer than {FEWEST} cannot fault anything"
-        )
+        raise LogevalError(f"simulations={simulations}: fewer than {FEWEST} cannot fault anything")
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
     verdicts = {}

@@ -28,7 +28,7 @@ K_MU, C_MU, SIGMA = 0.25, 0.1, 0.5  # of the sigmoid for ||theta|| <= 1, and of 
 
 
 def rho(rows: float, d: int, lam: float, delta: float) -> float:
-    """rho of equation 5 after so many rounds, or rows."""
+    """rho of equation 5 after the given number of rounds, or rows."""
     inside = d / 2 * math.log(1 + rows / (lam * d)) + math.log(1 / delta)
     return K_MU * SIGMA / C_MU * math.sqrt(inside)
 

@@ -42,7 +42,7 @@ class Estimate(Protocol):
 
 
 class Posterior(Estimate, Protocol):
-    """What the exact ways offer besides: they know the Hessian."""
+    """What the exact ways also offer: they know the Hessian."""
 
     def sample(self, now: Round, scale: float, rngs: list[np.random.Generator]) -> Floats:
         """theta . x of the items, (R, L), for theta ~ N(theta, scale^2 H^-1)."""

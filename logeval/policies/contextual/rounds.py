@@ -34,7 +34,7 @@ class Round(NamedTuple):
 
 
 class Contexts(Protocol):
-    """The capability ``contexts``: what the environment tells besides the clicks."""
+    """The capability ``contexts``: what the environment tells in addition to the clicks."""
 
     d: int  # length of a context
     M: int  # rows of X
