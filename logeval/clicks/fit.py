@@ -233,7 +233,12 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
         "seconds": round(time.perf_counter() - start, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "notes": [*fit.notes, *(f"{name}: {note}" for note in _notes(data, keep))],
-        "priors": {p.name: _prior(fit, p.field, data) for p in kind.PARAMETERS if p.kind == "item"},
+        "priors": {
+            p.name: _prior(fit, p.field, data)
+            if p.kind == "item"
+            else {"strength": fit.shared_strength[p.field].round(6).tolist()}
+            for p in kind.PARAMETERS
+        },
     }
     return FittedModel(
         name,

@@ -106,6 +106,11 @@ class BrowsingFit:
     strength: Pair  # a + b of items, and of cells
     caution: Pair  # the share of it that intervals rely on
 
+    @property
+    def shared_strength(self) -> Floats:
+        """a + b of the cells of a group, as far as intervals rely on it, (J,)."""
+        return (self.strength[1] * self.caution[1])[: self.e.shape[1]]
+
     def variances(self, cells: Cells, w: Floats, e: Floats, fixed: Bools) -> tuple[Floats, Floats]:
         """Variances of the logits of w and e, which may have been scaled since."""
         found = variances(cells, w, e, *self.strength, fixed)

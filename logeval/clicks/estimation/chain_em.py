@@ -185,6 +185,7 @@ def fit_chain(
     return EstimationResult(
         {field: around(x[field], spread[field], counts[field].trials) for field in x},
         priors,
+        {field: caution[field] * (a + b) for field, (a, b) in shared.items()},
         result.iterations,
         int(result.converged.sum()),
         G,

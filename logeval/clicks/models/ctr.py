@@ -47,7 +47,8 @@ class GCTR(ClickModel):
         g = group[data.shown.query]
         clicks = sum_by(g, data.shown.clicks, G)
         shown = sum_by(g, data.shown.count, G)
-        return EstimationResult({"ctr": options.counted_shared(clicks, shown)})
+        ctr, strength = options.counted_shared(clicks, shown)
+        return EstimationResult({"ctr": ctr}, shared_strength={"ctr": strength})
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class RCTR(ClickModel):
         cell = group[data.shown.query] * data.K + data.shown.position
         clicks = sum_by(cell, data.shown.clicks, G * data.K).reshape(G, -1)
         shown = sum_by(cell, data.shown.count, G * data.K).reshape(G, -1)
-        return EstimationResult({"ctr": options.counted_shared(clicks, shown)})
+        ctr, strength = options.counted_shared(clicks, shown)
+        return EstimationResult({"ctr": ctr}, shared_strength={"ctr": strength})
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,8 @@ def _count(data: Patterns, options: Options) -> EstimationResult:
     w = counted(clicks, examined, *prior.of(data.item_query))
 
     stops, clicked, _ = _terminations(data, options)
-    return EstimationResult({"w": w, "v": options.counted_shared(stops, clicked)}, {"w": prior})
+    v, strength = options.counted_shared(stops, clicked)
+    return EstimationResult({"w": w, "v": v}, {"w": prior}, {"v": strength})
 
 
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
@@ -107,7 +108,8 @@ def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> Est
     identified = clicked - forced
     best, replaced = v, np.zeros(v.value.shape, dtype=np.bool_)
     if options.method == "guo":
-        best, replaced = options.counted_shared(stops - forced, identified), forced > 0
+        best, _ = options.counted_shared(stops - forced, identified)
+        replaced = forced > 0
     k = np.arange(data.K)
     last = np.where(identified > 0, k, 0).max(axis=1)[:, None]
     source = np.minimum(k, last)

@@ -76,6 +76,7 @@ class PBM(ClickModel):
         return EstimationResult(
             estimates,
             {"w": prior},
+            {"e": fit.shared_strength},
             result.iterations,
             int(result.converged.sum()),
             G,

@@ -64,6 +64,7 @@ class UBM(ClickModel):
         return EstimationResult(
             estimates,
             {"w": prior},
+            {"e": fit.shared_strength.reshape(K, K + 1)},
             result.iterations,
             int(result.converged.sum()),
             G,
