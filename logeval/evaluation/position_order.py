@@ -15,6 +15,7 @@ from logeval.arrays import Floats
 from logeval.clicks.models.chain import Chain
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.registry import PolicySpec
+from logeval.tracks.fitted import query_and_draw
 from logeval.tracks.problems import RankingProblem, examination
 
 
@@ -23,6 +24,14 @@ def weights(problem: RankingProblem) -> Floats | None:
     if isinstance(problem.users, Chain):
         return np.asarray(problem.users.sat_position[: problem.K], dtype=float)
     return examination(problem.users, problem.K)
+
+
+def _counted(known: Sequence[tuple[RankingProblem, Floats]]) -> str:
+    """How many queries these are, or draws of the parameters of how many queries."""
+    queries = {query_and_draw(problem.query)[0] for problem, _ in known}
+    if len(queries) == len(known):
+        return f"{len(known)} queries"
+    return f"{len(known)} draws of {len(queries)} queries"
 
 
 def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list[str]:
@@ -42,8 +51,8 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list
         if any(wrong.values()):
             names = ", ".join(name for name, count in wrong.items() if count)
             notes.append(
-                f"{simulator}: in {max(wrong.values())} of {len(known)} queries the positions do "
-                f"not count in the order that {names} assume, so their regret has a linear part; "
+                f"{simulator}: in {max(wrong.values())} of {_counted(known)} the positions do not "
+                f"count in the order that {names} assume, so their regret has a linear part; "
                 "order=2>1>3 tells them another one"
             )
     return notes

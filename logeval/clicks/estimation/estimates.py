@@ -11,7 +11,7 @@ from scipy.special import betaincinv, expit, logit
 
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.em import CAP
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import Prior, Smoothing, flat_prior, prior_over_queries
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Options:
             prior, caution = prior_over_queries(successes, trials)
         return counted(successes, trials, *prior, caution), caution * (prior[0] + prior[1])
 
-    def groups(self, data: Patterns) -> tuple[int, Ints]:
+    def groups(self, data: FoldedClicks) -> tuple[int, Ints]:
         """How many sets of shared parameters there are, and the set of each query, (Q,)."""
         if self.scope == "pooled":
             return 1, np.zeros(data.Q, dtype=np.int64)
