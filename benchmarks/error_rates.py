@@ -111,7 +111,7 @@ METHODS = {
 
 @lru_cache
 def signs_of(n, flips):
-    """All sign flips of n values but for that of all at once, or so many random ones."""
+    """All sign flips of n values except that of all at once, or the given number of random ones."""
     if n > 10:
         random = generator(0, "flips").choice((-1.0, 1.0), size=(flips - 1, n))
         return np.vstack([np.ones(n), random])

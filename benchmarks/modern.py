@@ -50,7 +50,7 @@ def row(name: str, L: int, K: int) -> dict:
 def steps(
     name: str, L: int, K: int, replicas: int, reference: bool, most: int, seconds: float
 ) -> float:
-    """List-steps per second of processor time, over at most so many steps or seconds."""
+    """List-steps per second of processor time, over at most the given steps or seconds."""
     w = "/".join(f"{p:.6g}" for p in np.linspace(0.5, 0.05, L))
     e = "/".join(f"{p:.6g}" for p in np.linspace(1.0, 0.2, K))
     base = ">".join(str(i) for i in range(1, K + 1))

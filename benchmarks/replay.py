@@ -4,7 +4,7 @@ A log of 1 M SERPs (20 queries, sessions of one or two SERPs) is estimated by IP
 1,000 bootstrap rounds. The baseline goes through the SERPs one by one in plain Python; it does one
 round on a part of the SERPs, and its time is scaled to all rounds and SERPs. CPU seconds.
 
-python -m benchmarks.replay memory 10000000    peak memory of a whole estimate of so many SERPs
+python -m benchmarks.replay memory 10000000    peak memory of a whole estimate of that many SERPs
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ Policy = Annotated[
     list[str], typer.Option("--policy", help="A policy that shows lists, or module:Class.")
 ]
 Items = Annotated[
-    int | None, typer.Option(help="Only so many candidates per query, the most shown.", min=1)
+    int | None,
+    typer.Option(help="Keep only this many candidates per query, the most shown.", min=1),
 ]
 Seed = Annotated[int, typer.Option(help="Root of all random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
@@ -65,7 +66,11 @@ def estimate(
     clip: Annotated[float | None, typer.Option(help="Largest weight; default: none.")] = None,
     smoothing: Smoothing = 0.0,
     cross_fit: Annotated[
-        int, typer.Option(help="Propensities and models from the other of so many parts.", min=1)
+        int,
+        typer.Option(
+            help="Parts of the sessions; each gets the propensities and models of the others.",
+            min=1,
+        ),
     ] = 1,
     propensities: Annotated[
         str, typer.Option(help="estimated from the log, or logged (IP and DR).")

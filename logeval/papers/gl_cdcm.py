@@ -2,7 +2,8 @@
 
 Figures 1 (synthetic) and 2 (Yandex). The paper does not say L, K, d, the distributions or the
 constants of Figure 1; here L = 100, K = 5, d = 20, theta of norm 1 and contexts on the sphere.
-Figure 2 takes the three most frequent queries of a log, L = 100, K = 10, d = 200.
+Figure 2 takes the three most frequent queries of a log, L = 100, K = 10, d = 200; DCMs are
+fitted by counting, as PyClick does, which the paper used.
 """
 
 from __future__ import annotations
@@ -71,7 +72,10 @@ def reproduce(
     context = ITEM if figure == "2a" else USER_AND_ITEM
     with TemporaryDirectory(prefix="logeval-") as folder:
         models = Path(folder) / "models"
-        fit_models(log, "DCM", top_queries=3, holdout=HALF, seed=seed, out=models, quiet=quiet)
+        fit_models(
+            log, "DCM", method="guo", top_queries=3, holdout=HALF, seed=seed, out=models,
+            quiet=quiet,
+        )  # fmt: skip
         features = make_features(log, top_queries=3, context=context, seed=seed, quiet=quiet)
         return evaluate(models, features=features, policies=WEB, horizon=horizon, runs=runs, **more)  # type: ignore[arg-type]
 

@@ -53,7 +53,7 @@ class Arms(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What selecting needs besides: of one bandit, or of several."""
+    """What else selecting needs, for one bandit or for several."""
 
     taken: Bools  # arms that are left out
     held: Ints  # the list of the last call
@@ -199,7 +199,7 @@ def plain(*named: NamedTuple) -> Any:
 
 
 def starts_of(sizes: Ints, block: int = BLOCK) -> Starts:
-    """The starts of bandits with so many arms each, in blocks of ``block``."""
+    """The starts of bandits with the given numbers of arms, in blocks of ``block``."""
     sizes = np.asarray(sizes)
     ends = np.cumsum(sizes), np.cumsum(-(-sizes // block))
     return Starts(*(np.concatenate([[0], end]).astype(np.int64) for end in ends))

@@ -72,7 +72,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Eliminating(Protocol):
-    """What a policy of the rank-1 track may offer besides."""
+    """What a policy of the rank-1 track may offer in addition."""
 
     def remaining(self) -> Ints:
         """(R, 2) the rows and columns that are not eliminated."""

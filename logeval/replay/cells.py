@@ -40,7 +40,7 @@ class Cells:
     h: Floats  # (c,) probability that the target shows the cell
     mass: Floats  # (Q, K) probability that the target shows anything at a position
     shown: sparse.csr_matrix  # (c, P) 1 where a SERP of the pattern falls into the cell
-    clicked: sparse.csr_matrix  # (c, P) 1 where it is clicked there besides
+    clicked: sparse.csr_matrix  # (c, P) 1 where it is also clicked there
     logged_p: Floats | None = None  # (c,) logged propensity, where those are used; a cell each
     first: Bools | None = None  # (c,) the first of the cells that differ by that alone
 

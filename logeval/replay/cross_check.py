@@ -209,6 +209,7 @@ def _verdict(table: pd.DataFrame, names: list[str], steps: int) -> list[str]:
         f"{method}: {policy} is best" + ("" if clear else ", within the intervals of another")
         for method, (policy, clear) in best.items()
     ]
+    lines += _levels(table)
     winners = {policy for policy, _ in best.values()}
     sure = {policy for policy, clear in best.values() if clear}
     if len(winners) == 1:
@@ -221,4 +222,22 @@ def _verdict(table: pd.DataFrame, names: list[str], steps: int) -> list[str]:
             f"After {steps} steps the methods disagree: {', '.join(sorted(sure))} are each clearly "
             "best by some of them. Trust the log before a simulator."
         )
+    return lines
+
+
+def _levels(table: pd.DataFrame) -> list[str]:
+    """Simulators whose clicks are not those of the replay, whoever they say is best."""
+    replayed = table[table["method"] == "replay"].set_index("policy")
+    lines = []
+    for method, rows in table.groupby("method", sort=False):
+        if not str(method).startswith("simulated"):
+            continue
+        mine = rows.set_index("policy").loc[replayed.index]
+        apart = (mine["high"] < replayed["low"]) | (mine["low"] > replayed["high"])
+        if apart.any():
+            off = (mine["value"] / replayed["value"] - 1.0)[apart]
+            lines.append(
+                f"{method}: the clicks of {int(apart.sum())} of {len(apart)} policies lie outside "
+                f"what the replay allows, by {off.min():+.0%} to {off.max():+.0%}"
+            )
     return lines

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import stdtrit
 
 from logeval import seeds, tables
 from logeval.arrays import Ints
@@ -92,12 +93,28 @@ class PolicyReplay:
             tables.write_manifest(folder, self.manifest)
 
 
-def curve(rows: pd.DataFrame, t: int, column: str = "clicks") -> tuple[float, float]:
-    """Clicks per step up to t: the mean over replicas that got there, and 1.96 standard errors."""
-    x = rows.loc[rows["t"] == t, column].dropna().to_numpy(dtype=np.float64) / t
-    if len(x) < 2:
-        return (float(x[0]) if len(x) else np.nan), np.nan
-    return float(x.mean()), float(1.96 * x.std(ddof=1) / np.sqrt(len(x)))
+def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
+    """Clicks per step up to t: mean over queries of the runs that got there, half of its interval.
+
+    The queries are taken as given, as in ``replay_estimate``; what varies is the n runs of each,
+    with variance s^2. Shuffles of one log share its SERPs: if each passes the share f of them,
+    two are correlated by at most f. With a correlation of f their own variance is 1 - f of that
+    between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)).
+    """
+    at = rows[(rows["t"] == t) & rows["clicks"].notna()]
+    if at.empty:
+        return np.nan, np.nan
+    passed = 0.0 * at["clicks"]  # a simulator has no log to share
+    if "passed" in at:
+        passed = at["passed"] / at["serps"] * t / at["steps"]
+    f = passed.groupby(at["query"]).mean()
+    x = (at["clicks"] / t).groupby(at["query"])
+    n = x.size()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = x.var(ddof=1) * (1.0 / n + f / (1.0 - f))
+    variance = variance.where(np.isfinite(variance))  # one run, or all of the log passed: unknown
+    error = np.sqrt(variance.sum(skipna=False)) / len(n)
+    return float(x.mean().mean()), float(error * stdtrit((n - 1).sum(), 0.975))
 
 
 def replay_policy(

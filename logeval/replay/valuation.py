@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Z = 1.959963984540054
+ROUNDING = 1e-6  # of clicks per SERP; the draws are summed in single precision
 
 
 class Moments:
@@ -121,7 +122,11 @@ class Valuation:
         return self.all_and_overall(self.logged[:, None], self.n[:, None])[:, 0]
 
     def half_widths(self) -> tuple[Floats, Floats]:
-        """Half of the 95% intervals of the values, and of their differences to the log."""
+        """Half of the 95% intervals of the values, and of their differences to the log.
+
+        nan where all draws agree: a query without a click on what the target shows is worth 0 in
+        every resampled log, which does not tell how far off that is.
+        """
         half, paired = self.moments.half_width(True), self.paired.half_width(True)
         modelled = [i for i, e in enumerate(self.value) if e.model is not None]
         if self.refit.n.any():
@@ -130,7 +135,8 @@ class Valuation:
         else:  # a direct method without a refit has no interval
             fixed = [i for i, e in enumerate(self.value) if e.LEVEL is None]
             half[fixed] = paired[fixed] = np.nan
-        return half, paired
+        unknown = ~(half > ROUNDING)
+        return np.where(unknown, np.nan, half), np.where(unknown, np.nan, paired)
 
     def table(self) -> pd.DataFrame:
         """The rows: overall first, then the queries, the most frequent first."""

@@ -135,7 +135,7 @@ def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
 def _other_parameters(
     model: str, effects: Floats, n_items: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """The parameters of a model besides its attraction."""
+    """The parameters of a model other than its attraction."""
     Q = len(effects)
     if model == "DCM":
         own = rng.normal(0, 0.2, (Q, K))

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numba import njit
 
 from logeval import seeds
 from logeval.arrays import Floats, Ints
 from logeval.clicks.models import chain
 from logeval.errors import LogevalError
+from logeval.kernels import njit_views
 from logeval.policies.contextual.rounds import Round, best_first_one
 from logeval.policies.setting import Policy
 from logeval.tracks.contextual_problems import ContextualProblem, parse_contextual
@@ -27,18 +27,16 @@ from logeval.tracks.track import Replicas, Reward, Track
 from logeval.uniforms import Uniforms
 
 
-@njit(cache=True, nogil=True)
-def step_rows(A, u, w, v, clicks):
+@njit_views
+def step_rows(A, u, w, v, w_k, stay_k, clicks):
     """Clicks of one user per replica."""
-    K = A.shape[1]
-    w_k, stay_k = np.empty(K), np.empty(K)
     for r in range(A.shape[0]):
-        for k in range(K):
+        for k in range(A.shape[1]):
             w_k[k], stay_k[k] = w[r, A[r, k]], 1.0 - v[r, k]
         chain.sample_one(w_k, stay_k, 1.0, u[r], clicks[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def reward_rows(A, w, v, out):
     """1 - prod_k (1 - v(k) w(a_k))."""
     for r in range(A.shape[0]):
@@ -48,11 +46,11 @@ def reward_rows(A, w, v, out):
         out[r] = 1.0 - none
 
 
-@njit(cache=True, nogil=True)
-def best_rows(w, order, taken, A):
+@njit_views
+def best_rows(w, order, top, A):
     """The best lists."""
     for r in range(A.shape[0]):
-        best_first_one(w[r], w[r], order[r], taken, A[r])
+        best_first_one(w[r], w[r], order[r], top, A[r])
 
 
 class ContextualEnvironment:
@@ -83,7 +81,8 @@ class ContextualEnvironment:
         self._uniforms = Uniforms([self._generator("environment", r) for r in range(R)], self.K)
         self._clicks = np.empty((R, self.K), dtype=np.int8)
         self._reward = np.empty(R)
-        self._taken = np.empty(self.world.widest, dtype=np.bool_)
+        self._top = np.empty(self.K, dtype=np.int64)
+        self._w_k, self._stay_k = np.empty(self.K), np.empty(self.K)
         self._t = self._shown = 0
         self.now: Round
         self.w: Floats
@@ -133,7 +132,7 @@ class ContextualEnvironment:
         self._t = t
         if new:
             self.limits[:] = self.w.shape[1]
-            best_rows(self.w, self.now.order, self._taken, self.best)
+            best_rows(self.w, self.now.order, self._top, self.best)
             reward_rows(self.best, self.w, self.v, self.best_reward)
         return self.now
 
@@ -145,7 +144,8 @@ class ContextualEnvironment:
         """Show the lists A (R, K) to the next users; their clicks (R, K), reused by the next."""
         self._shown += 1
         self.at(self._shown)
-        step_rows(A, self._uniforms.at(self._shown), self.w, self.v, self._clicks)
+        u = self._uniforms.at(self._shown)
+        step_rows(A, u, self.w, self.v, self._w_k, self._stay_k, self._clicks)
         return self._clicks
 
     def reward(self, A: Ints) -> Floats:

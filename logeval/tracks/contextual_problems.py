@@ -72,7 +72,7 @@ class Synthetic:
     contexts: str
 
     def __call__(self, rngs: Rngs, rows: np.random.Generator) -> World:
-        """The rounds of so many runs; contexts are random, and need no other order."""
+        """The rounds of the given number of runs; contexts are random and need no other order."""
         return WORLDS[self.contexts](self.L, self.K, self.d, self.norm, rngs)
 
 
@@ -85,7 +85,7 @@ class InTurn:
     block: int
 
     def __call__(self, rngs: Rngs, rows: np.random.Generator) -> World:
-        """The rounds of so many runs."""
+        """The rounds of the given number of runs."""
         queries = [relabelled(query, rows.permutation(len(query.w_bar))) for query in self.queries]
         if self.people is None:
             return Items(queries, self.block, rngs)

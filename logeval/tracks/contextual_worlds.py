@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 from scipy.special import expit, logit
 
 from logeval.arrays import Floats, Ints
 from logeval.features.contexts import ITEM, USER_TIMES_ITEM, dimension, item_contexts
 from logeval.features.factors import normalised
+from logeval.kernels import njit_views
 from logeval.policies.contextual.rounds import Round, dot, sigmoid
 
 Rngs = Sequence[np.random.Generator]
@@ -111,7 +111,7 @@ class Items:
         return (*self._now, True)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def fill_contexts(product, user, arm, v, u, q, p, X):
     """(1, v, u) / sqrt 3 or (1, v, p x q) / sqrt 3 of each replica's items."""
     D, r, scale = v.shape[1], q.shape[1], 1.0 / np.sqrt(3.0)
@@ -129,7 +129,7 @@ def fill_contexts(product, user, arm, v, u, q, p, X):
                         x[1 + D + j * r + k] = scale * q[e, j] * p[user[i], k]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def fill_attractions(beta, user, arm, base, of_user, of_item, w):
     """mu(logit w + beta user . item)."""
     for i in range(arm.shape[0]):

@@ -263,6 +263,20 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     assert len(pd.read_csv(tmp_path / "tables" / "replay-queries.csv")) == 2 * len(overall)
 
 
+def test_a_query_without_clicks_has_no_interval_rather_than_one_of_width_0(tmp_path):
+    rows = [Serp(1, [1, 2], [i % 2, 0], i) for i in range(40)]
+    rows += [Serp(2, [3, 4], [0, 0], 100 + i) for i in range(40)]
+    log = write_serps(tmp_path / "log", rows)
+    found = replay_estimate(log, "logged", estimators=["IP"], rounds=50, quiet=True)
+    table = found.table.set_index("query")
+    assert table.loc["2", "value"] == 0
+    assert table.loc["2", ["low", "high", "difference_low", "difference_high"]].isna().all()
+    assert table.loc["1", "low"] < 0.5 < table.loc["1", "high"]
+    # the logger against itself is exactly 0, whatever the draw
+    assert table.loc["1", ["difference_low", "difference_high"]].abs().max() < 1e-6
+    assert found.rows()[-1]["low"] is None
+
+
 def test_little_support_is_a_caution():
     rows = pd.DataFrame(
         [

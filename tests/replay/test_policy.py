@@ -1,14 +1,17 @@
 """Replay of policies: against a plain reading of the log, and against the simulator."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import stdtrit
 from typer.testing import CliRunner
 
-from logeval import LogevalError, evaluate, seeds
+from logeval import LogevalError, evaluate, generate, ingest, load, read_models, seeds
 from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
-from logeval.replay.cross_check import read_cross_check
+from logeval.replay.cross_check import _levels, read_cross_check
+from logeval.replay.logged import read_logged
 from logeval.replay.policy import curve, replay_policy
 from logeval.replay.stream import ReplayEnvironment, streams_of
 from tests.replay.worlds import all_lists, logged_of
@@ -103,23 +106,66 @@ def test_a_fixed_list_earns_its_logged_clicks(log):
     assert len(found.lists) == 2
 
 
-@pytest.mark.parametrize("name", ["dcmKL-UCB", "RankedKL-UCB"])
-def test_the_replayed_curve_is_the_simulated_one(log, name):
-    """A logger that shows all lists alike, and the simulator with the true parameters."""
-    steps = (100, 400)
-    replayed = replay_policy(
-        log, [name], positions=K, horizon=400, shuffles=20, checkpoints=steps, quiet=True
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    """A generated log whose lists are all in random order, and its true models."""
+    folder = tmp_path_factory.mktemp("generated")
+    truth = generate(
+        folder / "log.tsv", sessions=30_000, queries=2, model="DCM", explore=1.0, seed=4, quiet=True
     )
+    ingest(folder / "log.tsv", out=folder / "log", quiet=True)
+    return folder / "log", read_models(truth)
+
+
+@pytest.mark.parametrize("name", ["dcmKL-UCB", "RankedKL-UCB"])
+def test_the_simulated_curve_lies_in_the_interval_of_the_replayed_one(generated, name):
+    """Against the simulator with the true parameters; the truth has hardly any noise of its own."""
+    log, truth = generated
+    steps = (30, 100)
+    query = str(load(log).top_queries(1)["query_id"].iloc[0])
+    replayed = replay_policy(
+        log, [name], positions=K, items=L, queries=[query], shuffles=20, checkpoints=steps,
+        horizon=100, quiet=True,
+    )  # fmt: skip
     assert not replayed.table["exhausted"].any()
     assert replayed.notes[0] == f"{name}(init=rounds): init=rounds, a log gives no free samples"
+    (stream,) = streams_of(read_logged(log, K, queries=[Query.parse(query)]).patterns, L)
+    whole = truth["DCM", query]
+    keep = [whole.items.tolist().index(item) for item in stream.item_ids.tolist()]
+    model = DCM(items=whole.items[keep], K=K, w=whole.w[keep], v=whole.v[:K])
     simulated = evaluate(
-        [("DCM", Query(5), MODEL)], policies=[f"{name}(init=rounds)"], horizon=400, runs=60,
-        reward="clicks", checkpoints=steps, quiet=True,
+        [("DCM", Query.parse(query), model)], policies=[f"{name}(init=rounds)"], horizon=100,
+        runs=400, reward="clicks", checkpoints=steps, quiet=True,
     ).table()  # fmt: skip
     for t in steps:
-        a, half_a = curve(replayed.table, t)
-        b, half_b = curve(simulated, t)
-        assert abs(a - b) < 1.5 * np.hypot(half_a, half_b)
+        value, half = curve(replayed.table, t)
+        assert half < 0.15 * value
+        assert abs(value - curve(simulated, t)[0]) < half
+
+
+def test_the_interval_widens_as_shuffles_share_the_log():
+    rows = pd.DataFrame(
+        {"query": "1", "run": range(20), "t": 10, "clicks": np.arange(20.0), "steps": 10,
+         "serps": 100}
+    )  # fmt: skip
+    x = np.arange(20) / 10
+    t = stdtrit(19, 0.975)
+    assert curve(rows, 10) == pytest.approx((x.mean(), t * x.std(ddof=1) / np.sqrt(20)))
+    assert curve(rows.assign(passed=0), 10) == pytest.approx(curve(rows, 10))
+    shared = t * x.std(ddof=1) * np.sqrt(1 / 20 + 1)
+    assert curve(rows.assign(passed=50), 10)[1] == pytest.approx(shared)
+    assert np.isnan(curve(rows.assign(passed=100), 10)[1])
+    assert np.isnan(curve(rows[:1], 10)[1])
+
+
+def test_the_interval_is_that_of_the_given_queries():
+    """Between two queries that differ much the runs alone vary."""
+    rng = np.random.default_rng(0)
+    clicks = np.concatenate([rng.normal(5, 1, 30), rng.normal(50, 1, 30)])
+    rows = pd.DataFrame({"query": np.repeat(["1", "2"], 30), "t": 1, "clicks": clicks})
+    s2 = [clicks[:30].var(ddof=1), clicks[30:].var(ddof=1)]
+    half = stdtrit(58, 0.975) * np.sqrt(sum(s2) / 30) / 2
+    assert curve(rows, 1) == pytest.approx((clicks.mean(), half))
 
 
 def test_what_only_a_simulator_has_is_refused(log):
@@ -157,3 +203,15 @@ def test_the_commands(log, tmp_path, monkeypatch):
     assert stored.manifest["arguments"]["horizon"] == 300
     monkeypatch.setattr("logeval.replay.cross_check.replay_policy", None)  # not made again
     assert CliRunner().invoke(app, arguments).stdout == done.stdout
+
+
+def test_a_simulator_whose_clicks_are_not_those_of_the_replay_is_named():
+    rows = [
+        ("simulated DCM", "a", 0.4, 0.38, 0.42), ("simulated DCM", "b", 0.5, 0.45, 0.55),
+        ("simulated PBM", "a", 0.55, 0.5, 0.6), ("simulated PBM", "b", 0.5, 0.45, 0.55),
+        ("replay", "a", 0.6, 0.5, 0.7), ("replay", "b", 0.5, 0.4, 0.6),
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["method", "policy", "value", "low", "high"])
+    (line,) = _levels(table)
+    assert line.startswith("simulated DCM: the clicks of 1 of 2 policies lie outside")
+    assert "-33%" in line

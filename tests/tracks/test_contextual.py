@@ -90,8 +90,8 @@ def test_tastes_change_the_best_list_and_one_list_for_all_has_regret():
 
 def test_the_order_of_ties_is_random_and_positions_are_told():
     A = np.empty(2, dtype=np.int64)
-    taken = np.empty(3, dtype=np.bool_)
-    best_first_one(np.array([1.0, 1.0, 0.5]), np.array([0.1, 0.9, 0.5]), np.array([1, 0]), taken, A)
+    top = np.empty(2, dtype=np.int64)
+    best_first_one(np.array([1.0, 1.0, 0.5]), np.array([0.1, 0.9, 0.5]), np.array([1, 0]), top, A)
     assert A.tolist() == [0, 1]  # the larger u wins and stands at position 2
 
 

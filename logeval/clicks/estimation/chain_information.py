@@ -25,7 +25,7 @@ MAX_DENSE = 2500  # beyond this many item parameters of a query, their correlati
 
 @dataclass(frozen=True)
 class Slopes:
-    """How going on depends on the parameters, besides ``Formulas``.
+    """How going on depends on the parameters, in addition to ``Formulas``.
 
     ``stay`` gives d stay / dx for each parameter x that going on after a click depends on; it is
     linear in each of them. ``mixed`` holds the second derivatives of pairs, ``skip`` the name

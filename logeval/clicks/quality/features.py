@@ -26,7 +26,7 @@ EDGES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7])  # of predicted pr
 BINS = len(EDGES) + 1
 
 CHECKS = {
-    "clicks-per-serp": "share of SERPs with so many clicks",
+    "clicks-per-serp": "share of SERPs by number of clicks",
     "ctr-by-rank": "clicks per impression at a rank",
     "first-click": "rank of the first click, as shares of the SERPs with a click",
     "last-click": "rank of the last click, as shares of the SERPs with a click",

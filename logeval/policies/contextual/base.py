@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from logeval.arrays import Floats, Ints
 from logeval.policies.contextual.rounds import FEEDBACK, Contexts, Lists, Round, observed_rows
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
+
+# What every policy that learns may be told.
+LEARNING: dict[str, Any] = {"feedback": FEEDBACK, "order": ("told", "assumed")}
 
 
 class ContextualPolicy(ABC):
@@ -26,7 +29,7 @@ class ContextualPolicy(ABC):
     def __init__(self, setting: Setting, feedback: str, order: str) -> None:
         self._contexts: Contexts = setting.ask("contexts")
         uniforms = Uniforms(setting.generators, self._contexts.widest)
-        self._lists = Lists(setting.R, setting.K, self._contexts.widest, uniforms.at)
+        self._lists = Lists(setting.R, setting.K, uniforms.at)
         self._assumed = np.tile(np.arange(setting.K), (setting.R, 1)) if order != "told" else None
         self._feedback = FEEDBACK.index(feedback)
         self._C = np.empty(setting.R, dtype=np.int64)

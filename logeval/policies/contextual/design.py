@@ -8,6 +8,9 @@ Two forms, which agree (tests compare both with the direct inverse over a whole 
 - ``Gram`` keeps G = X V^-1 X', (M, M), where contexts repeat: a row a changes it by
   -g g' / (1 + G_aa), g = G[:, a]. The squared widths are its diagonal, whatever d is. The
   predictions m = X V^-1 sum y x of least squares follow by m += g (y - m_a) / (1 + G_aa).
+
+Where rows count with weights (the Hessian of logistic regression) the same holds with
+w x x' in place of x x'.
 """
 
 from __future__ import annotations
@@ -15,10 +18,17 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
-from logeval.policies.contextual.rounds import FAST, Contexts, Round, dot, inner_rows
+from logeval.kernels import njit_views
+from logeval.policies.contextual.rounds import (
+    Contexts,
+    Round,
+    dot,
+    inner_rows,
+    njit_sums,
+    take_rows,
+)
 
 
 class Design(Protocol):
@@ -39,38 +49,50 @@ class Design(Protocol):
         """Add the first C rows of the lists A with their clicks."""
 
 
+def few_rows(contexts: Contexts) -> bool:
+    """Whether matrices of rows by rows cost less than of d by d: contexts repeat, and are few."""
+    return contexts.repeat and contexts.M <= 2 * contexts.d
+
+
 def design(contexts: Contexts, R: int, lam: float) -> Design:
-    """The form that costs less: Gram where contexts repeat and the rows are few."""
-    if contexts.repeat and contexts.M <= 2 * contexts.d:
-        return Gram(contexts, R, lam)
-    return Inverse(contexts, R, lam)
+    """The form that costs less."""
+    return Gram(contexts, R, lam) if few_rows(contexts) else Inverse(contexts, R, lam)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def add_to_gram(G, m, a, y):
-    """One observation y of row a; returns its share of log det V."""
+@njit_sums
+def add_to_gram(G, a, weight, g):
+    """X (V + weight x_a x_a')^-1 X'; g becomes the row a before. Returns 1 + weight G_aa."""
     M = G.shape[0]
-    s = 1.0 / (1.0 + G[a, a])
-    g = G[a].copy()  # symmetric: row and column are equal
-    gain = (y - m[a]) * s
     for i in range(M):
-        c = g[i] * s
+        g[i] = G[a, i]  # symmetric: row and column are equal
+    growth = 1.0 + weight * g[a]
+    for i in range(M):
+        c = weight * g[i] / growth
         if c != 0.0:
             for j in range(M):
                 G[i, j] -= c * g[j]
+    return growth
+
+
+@njit_sums
+def observe_in_gram(G, m, a, y, g):
+    """One observation y of row a; returns the growth of log det V."""
+    growth = add_to_gram(G, a, 1.0, g)
+    gain = (y - m[a]) / growth
+    for i in range(m.shape[0]):
         m[i] += g[i] * gain
-    return -np.log(s)
+    return np.log(growth)
 
 
-@njit(cache=True, nogil=True)
-def add_rows_to_gram(G, m, row, A, clicks, C, log_det):
+@njit_views
+def add_rows_to_gram(G, m, row, A, clicks, C, log_det, g):
     """The observed rows of each replica."""
     for r in range(A.shape[0]):
         for k in range(C[r]):
-            log_det[r] += add_to_gram(G[r], m[r], row[r, A[r, k]], clicks[r, k])
+            log_det[r] += observe_in_gram(G[r], m[r], row[r, A[r, k]], clicks[r, k], g)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def gram_widths(G, row, out):
     """The square roots of the diagonal."""
     for r in range(row.shape[0]):
@@ -89,7 +111,8 @@ class Gram:
         self._m = np.zeros((R, contexts.M))
         self._n = np.zeros((R, contexts.M))
         self.log_det = np.zeros(R)
-        self._out = np.empty((R, contexts.widest))
+        self._out, self._means = np.empty((2, R, contexts.widest))
+        self._g = np.empty(contexts.M)
 
     def widths(self, now: Round) -> Floats:
         """||x||_{V^-1} of the items of the round, (R, L)."""
@@ -99,32 +122,40 @@ class Gram:
 
     def means(self, now: Round) -> Floats:
         """theta . x of the items, (R, L)."""
-        return np.take_along_axis(self._m, now.row, axis=1)
+        return take_rows(self._m, now.row, self._means)
 
     def sample(self, now: Round, sigma: float, rngs: list[np.random.Generator]) -> Floats:
-        """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1), without a factorisation.
-
-        f = X zeta / sqrt(lambda) is a draw from the prior of all rows; conditioned on n_e noisy
-        observations of each row it becomes m + sigma (f + G (sqrt(n) xi - n f)) (Matheron's
-        rule), with standard normal zeta and xi.
-        """
-        M, d = self._X.shape[1:]
+        """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1)."""
         out = self._out[:, : now.row.shape[1]]
         for r, rng in enumerate(rngs):
-            draw = rng.standard_normal(d + M)
-            f = self._X[self._table[r]] @ draw[:d] / np.sqrt(self.lam)
-            residual = np.sqrt(self._n[r]) * draw[d:] - self._n[r] * f
-            a = now.row[r]
-            out[r] = self._m[r, a] + sigma * (f[a] + self.G[r, a] @ residual)
+            X, rows = self._X[self._table[r]], now.row[r]
+            drawn = centred_draw(X, self.lam, self.G[r], self._n[r], rows, rng)
+            out[r] = self._m[r, rows] + sigma * drawn
         return out
 
     def add(self, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
         """Add the first C rows of the lists A with their clicks."""
         count_rows(self._n, now.row, A, C)
-        add_rows_to_gram(self.G, self._m, now.row, A, clicks, C, self.log_det)
+        add_rows_to_gram(self.G, self._m, now.row, A, clicks, C, self.log_det, self._g)
 
 
-@njit(cache=True, nogil=True)
+def centred_draw(
+    X: Floats, lam: float, G: Floats, weight: Floats, rows: Ints, rng: np.random.Generator
+) -> Floats:
+    """x . theta of some rows, theta ~ N(0, (lam I + sum w x x')^-1), without a factorisation.
+
+    f = X zeta / sqrt(lam) is a draw from the prior of all rows; given an observation of each
+    row with precision w it becomes f + G (sqrt(w) xi - w f) (Matheron's rule), with standard
+    normal zeta and xi.
+    """
+    M, d = X.shape
+    draw = rng.standard_normal(d + M)
+    f = X @ draw[:d] / np.sqrt(lam)
+    drawn: Floats = f[rows] + G[rows] @ (np.sqrt(weight) * draw[d:] - weight * f)
+    return drawn
+
+
+@njit_views
 def count_rows(n, row, A, C):
     """Count the observed rows."""
     for r in range(A.shape[0]):
@@ -132,11 +163,10 @@ def count_rows(n, row, A, C):
             n[r, row[r, A[r, k]]] += 1.0
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def add_to_inverse(V_inv, x, weight):
+@njit_sums
+def add_to_inverse(V_inv, x, weight, u):
     """(V + weight x x')^-1, by Sherman and Morrison; returns the growth of log det V."""
     d = x.shape[0]
-    u = np.empty(d)
     for i in range(d):
         u[i] = dot(V_inv[i], x)
     growth = 1.0 + weight * dot(u, x)
@@ -148,15 +178,16 @@ def add_to_inverse(V_inv, x, weight):
     return np.log(growth)
 
 
-@njit(cache=True, nogil=True)
-def add_rows_to_inverse(V_inv, b, theta, X, table, row, A, clicks, C, log_det):
+@njit_views
+def add_rows_to_inverse(V_inv, b, theta, X, table, row, A, clicks, C, log_det, u):
     """The observed rows of each replica, and theta = V^-1 b."""
     for r in range(A.shape[0]):
         for k in range(C[r]):
             x = X[table[r], row[r, A[r, k]]]
-            log_det[r] += add_to_inverse(V_inv[r], x, 1.0)
+            log_det[r] += add_to_inverse(V_inv[r], x, 1.0, u)
             if clicks[r, k]:
-                b[r] += x
+                for i in range(x.shape[0]):
+                    b[r, i] += x[i]
         for i in range(theta.shape[1]):
             theta[r, i] = dot(V_inv[r, i], b[r])
 
@@ -167,7 +198,7 @@ class Inverse:
     def __init__(self, contexts: Contexts, R: int, lam: float) -> None:
         d = contexts.d
         self.V_inv = np.tile(np.eye(d) / lam, (R, 1, 1))
-        self._b, self._theta = np.zeros((R, d)), np.zeros((R, d))
+        self._b, self._theta, self._u = np.zeros((R, d)), np.zeros((R, d)), np.empty(d)
         self.log_det = np.zeros(R)
         self._out = np.empty((R, contexts.widest))
 
@@ -192,8 +223,9 @@ class Inverse:
     def add(self, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
         """Add the first C rows of the lists A with their clicks."""
         add_rows_to_inverse(
-            self.V_inv, self._b, self._theta, now.X, now.table, now.row, A, clicks, C, self.log_det
-        )
+            self.V_inv, self._b, self._theta, now.X, now.table, now.row, A, clicks, C,
+            self.log_det, self._u,
+        )  # fmt: skip
 
     def _products(self, now: Round, theta: Floats) -> Floats:
         out = self._out[:, : now.row.shape[1]]

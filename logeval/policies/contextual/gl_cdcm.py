@@ -16,53 +16,56 @@ from typing import ClassVar
 import numpy as np
 
 from logeval.arrays import Floats, Ints
-from logeval.policies.contextual.base import ContextualPolicy
+from logeval.kernels import njit_views
+from logeval.policies.contextual.base import LEARNING, ContextualPolicy
 from logeval.policies.contextual.design import design
-from logeval.policies.contextual.logistic import estimate
-from logeval.policies.contextual.rounds import sigmoid_rows
+from logeval.policies.contextual.logistic import Estimate, exact, sgd
+from logeval.policies.contextual.rounds import Contexts, sigmoid
 from logeval.policies.setting import Setting
 
+UPDATE = ("exact", "sgd")
 K_MU, C_MU, SIGMA = 0.25, 0.1, 0.5  # of the sigmoid for ||theta|| <= 1, and of a click
 
 
 def rho(rows: float, d: int, lam: float, delta: float) -> float:
-    """rho of equation 5 after so many rounds, or rows."""
+    """rho of equation 5 after the given number of rounds, or rows."""
     inside = d / 2 * math.log(1 + rows / (lam * d)) + math.log(1 / delta)
     return K_MU * SIGMA / C_MU * math.sqrt(inside)
 
 
-class Logistic(ContextualPolicy):
-    """The mean of LR and GL-CDCM: theta by logistic regression."""
+@njit_views
+def bound_rows(z, factor, widths, bound):
+    """mu(z) + factor width."""
+    for r in range(z.shape[0]):
+        for a in range(z.shape[1]):
+            bound[r, a] = sigmoid(z[r, a]) + factor * widths[r, a]
 
-    def __init__(
-        self, setting: Setting, feedback: str, order: str, update: str, ridge: float, eta: float
-    ) -> None:
+
+def estimate(contexts: Contexts, R: int, update: str, ridge: float, eta: float) -> Estimate:
+    """theta by ``update``: exact fits with a ridge, or steps of length eta."""
+    return sgd(contexts, R, eta) if update == "sgd" else exact(contexts, R, ridge)
+
+
+class Logistic(ContextualPolicy):
+    """theta by logistic regression."""
+
+    def __init__(self, setting: Setting, feedback: str, order: str) -> None:
         super().__init__(setting, feedback, order)
-        self._estimate = estimate(self._contexts, setting.R, update, ridge, eta)
-        self._p = np.empty((setting.R, self._contexts.widest))
+        self._estimate: Estimate
 
     @property
     def theta(self) -> Floats:
         """The estimate of theta, (R, d)."""
         return self._estimate.theta
 
-    def _means(self) -> Floats:
-        z = self._estimate.scores(self._now)
-        p = self._p[:, : z.shape[1]]
-        sigmoid_rows(z, p)
-        return p
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        self._estimate.learn(t, self._now, A, clicks, C)
 
 
 class LR(Logistic):
     """Logistic regression that always shows what it thinks best."""
 
-    PARAMETERS: ClassVar = {
-        "update": ("exact", "sgd"),
-        "ridge": float,
-        "eta": float,
-        "feedback": ("dcm", "literal", "first"),
-        "order": ("told", "assumed"),
-    }
+    PARAMETERS: ClassVar = {"update": UPDATE, "ridge": float, "eta": float, **LEARNING}
 
     def __init__(
         self,
@@ -74,28 +77,37 @@ class LR(Logistic):
         feedback: str = "dcm",
         order: str = "told",
     ) -> None:
-        super().__init__(setting, feedback, order, update, ridge, eta)
+        super().__init__(setting, feedback, order)
+        self._estimate = estimate(self._contexts, setting.R, update, ridge, eta)
 
     def _scores(self, t: int) -> Floats:
         return self._estimate.scores(self._now)  # mu is increasing: the order is the same
 
+
+class LogisticUCB(Logistic):
+    """Logistic regression with the widths ||x||_{V^-1}, for upper confidence bounds."""
+
+    def __init__(self, setting: Setting, feedback: str, order: str, lam: float) -> None:
+        super().__init__(setting, feedback, order)
+        self._design = design(self._contexts, setting.R, lam)
+
     def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
-        self._estimate.learn(t, self._now, A, clicks, C)
+        super()._learn(t, A, clicks, C)
+        self._design.add(self._now, A, clicks, C)
 
 
-class GLCDCM(Logistic):
-    """Logistic regression with an upper confidence bound."""
+class GLCDCM(LogisticUCB):
+    """Logistic regression with an upper confidence bound on the scale of the attraction."""
 
     PARAMETERS: ClassVar = {
         "m": float,
-        "update": ("exact", "sgd"),
+        "update": UPDATE,
         "ridge": float,
         "eta": float,
         "lam": float,
         "count": ("rounds", "rows"),
         "cap": ("ties-by-value", "ties-at-random"),
-        "feedback": ("dcm", "literal", "first"),
-        "order": ("told", "assumed"),
+        **LEARNING,
     }
 
     def __init__(
@@ -112,18 +124,17 @@ class GLCDCM(Logistic):
         feedback: str = "dcm",
         order: str = "told",
     ) -> None:
-        super().__init__(setting, feedback, order, update, ridge, eta)
         self._m, self._lam = m, lam or float(setting.K)  # lambda >= K
+        super().__init__(setting, feedback, order, self._lam)
+        self._estimate = estimate(self._contexts, setting.R, update, ridge, eta)
         self._rows = setting.K if count == "rows" else 1
         self._delta = 1 / math.sqrt(setting.horizon)
         self._capped = cap == "ties-at-random"
-        self._design = design(self._contexts, setting.R, self._lam)
+        self._bound = np.empty((setting.R, self._contexts.widest))
 
     def _scores(self, t: int) -> Floats:
         factor = self._m * rho(self._rows * (t - 1), self._contexts.d, self._lam, self._delta)
-        bound = self._means() + factor * self._design.widths(self._now)
+        z, widths = self._estimate.scores(self._now), self._design.widths(self._now)
+        bound = self._bound[:, : z.shape[1]]
+        bound_rows(z, factor, widths, bound)
         return np.minimum(bound, 1.0) if self._capped else bound
-
-    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
-        self._estimate.learn(t, self._now, A, clicks, C)
-        self._design.add(self._now, A, clicks, C)

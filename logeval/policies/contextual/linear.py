@@ -12,9 +12,11 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.policies.contextual.base import ContextualPolicy
+from logeval.policies.contextual.base import LEARNING, ContextualPolicy
 from logeval.policies.contextual.design import design
 from logeval.policies.setting import Setting
+
+R = 0.5  # a click is 1/2-sub-Gaussian
 
 
 class Linear(ContextualPolicy):
@@ -35,12 +37,7 @@ class CascadeLinUCB(Linear):
     sqrt(d log(1 + n K / d) + 2 log(n K)) + 1. Ties at the cap are broken by the uncapped value.
     """
 
-    PARAMETERS: ClassVar = {
-        "c": str,
-        "lam": float,
-        "feedback": ("dcm", "literal", "first"),
-        "order": ("told", "assumed"),
-    }
+    PARAMETERS: ClassVar = {"c": str, "lam": float, **LEARNING}
 
     def __init__(
         self,
@@ -63,12 +60,7 @@ class CascadeLinUCB(Linear):
 class CascadeLinTS(Linear):
     """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
 
-    PARAMETERS: ClassVar = {
-        "sigma": float,
-        "lam": float,
-        "feedback": ("dcm", "literal", "first"),
-        "order": ("told", "assumed"),
-    }
+    PARAMETERS: ClassVar = {"sigma": float, "lam": float, **LEARNING}
 
     def __init__(
         self,
@@ -89,16 +81,12 @@ class CascadeLinTS(Linear):
 class C3UCB(Linear):
     """theta . x + beta ||x||_{V^-1} with a bonus that follows det V (Li et al. 2016).
 
-    beta = m (sqrt(log(det V / (lambda^d delta^2))) + sqrt(lambda)), delta = 1 / sqrt(n). Their
-    position discounts are all 1, as a DCM has none; they learn up to the first click.
+    beta = m (R sqrt(log(det V / (lambda^d delta^2))) + sqrt(lambda)), R = 1/2 for a click and
+    delta = 1 / sqrt(n). Their position discounts are all 1, as a DCM has none; they learn up to
+    the first click.
     """
 
-    PARAMETERS: ClassVar = {
-        "m": float,
-        "lam": float,
-        "feedback": ("dcm", "literal", "first"),
-        "order": ("told", "assumed"),
-    }
+    PARAMETERS: ClassVar = {"m": float, "lam": float, **LEARNING}
 
     def __init__(
         self,
@@ -114,7 +102,7 @@ class C3UCB(Linear):
         self._m, self._lam, self._log_n = m, lam, math.log(setting.horizon)
 
     def _scores(self, t: int) -> Floats:
-        beta = np.sqrt(self._design.log_det + self._log_n) + math.sqrt(self._lam)
+        beta = R * np.sqrt(self._design.log_det + self._log_n) + math.sqrt(self._lam)
         widths = self._design.widths(self._now)
         return self._design.means(self._now) + self._m * beta[:, None] * widths
 

@@ -7,21 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.policies.contextual.design import design
-from logeval.policies.contextual.gl_cdcm import SIGMA, Logistic
+from logeval.arrays import Floats
+from logeval.policies.contextual.base import LEARNING
+from logeval.policies.contextual.gl_cdcm import SIGMA, Logistic, LogisticUCB
+from logeval.policies.contextual.logistic import exact
 from logeval.policies.setting import Setting
+
+KAPPA = 0.25  # of the sigmoid at 0, as public implementations have it
 
 
 class LogisticTS(Logistic):
     """theta . x for theta ~ N(theta, scale^2 H^-1), H the Hessian: the Laplace approximation."""
 
-    PARAMETERS: ClassVar = {
-        "scale": float,
-        "ridge": float,
-        "feedback": ("dcm", "literal", "first"),
-        "order": ("told", "assumed"),
-    }
+    PARAMETERS: ClassVar = {"scale": float, "ridge": float, **LEARNING}
 
     def __init__(
         self,
@@ -32,17 +30,15 @@ class LogisticTS(Logistic):
         feedback: str = "dcm",
         order: str = "told",
     ) -> None:
-        super().__init__(setting, feedback, order, "exact", ridge, 0.0)
+        super().__init__(setting, feedback, order)
+        self._estimate = self._posterior = exact(self._contexts, setting.R, ridge)
         self._scale, self._rngs = scale, list(setting.generators)
 
     def _scores(self, t: int) -> Floats:
-        return self._estimate.sample(self._now, self._scale, self._rngs)  # type: ignore[attr-defined,no-any-return]
-
-    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
-        self._estimate.learn(t, self._now, A, clicks, C)
+        return self._posterior.sample(self._now, self._scale, self._rngs)
 
 
-class UCBGLM(Logistic):
+class UCBGLM(LogisticUCB):
     """theta . x + alpha ||x||_{V^-1} (Li, Lu and Zhou 2017, Algorithm 1), V_0 = lambda I.
 
     alpha = m (sigma / kappa) sqrt(d / 2 log(1 + 2 n / d) + log(1 / delta)) with sigma = 1/2,
@@ -51,14 +47,7 @@ class UCBGLM(Logistic):
     which is why V and the fit have a ridge here.
     """
 
-    PARAMETERS: ClassVar = {
-        "m": float,
-        "tau": int,
-        "ridge": float,
-        "lam": float,
-        "feedback": ("dcm", "literal", "first"),
-        "order": ("told", "assumed"),
-    }
+    PARAMETERS: ClassVar = {"m": float, "tau": int, "ridge": float, "lam": float, **LEARNING}
 
     def __init__(
         self,
@@ -71,18 +60,14 @@ class UCBGLM(Logistic):
         feedback: str = "dcm",
         order: str = "told",
     ) -> None:
-        super().__init__(setting, feedback, order, "exact", ridge, 0.0)
+        super().__init__(setting, feedback, order, lam)
+        self._estimate = exact(self._contexts, setting.R, ridge)
         d, n = self._contexts.d, setting.horizon
-        self._alpha = m * SIGMA / 0.25 * math.sqrt(d / 2 * math.log(1 + 2 * n / d) + math.log(n))
+        self._alpha = m * SIGMA / KAPPA * math.sqrt(d / 2 * math.log(1 + 2 * n / d) + math.log(n))
         self._tau = tau
-        self._design = design(self._contexts, setting.R, lam)
 
     def _scores(self, t: int) -> Floats:
         z = self._estimate.scores(self._now)
         if t <= self._tau:
             return np.zeros_like(z)  # ties: a random list
         return z + self._alpha * self._design.widths(self._now)
-
-    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
-        self._estimate.learn(t, self._now, A, clicks, C)
-        self._design.add(self._now, A, clicks, C)

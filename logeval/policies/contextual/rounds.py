@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import COMMON, njit_views
 
 FEEDBACK = ("dcm", "literal", "first")
 DCM, LITERAL, FIRST = range(3)
-FAST = {"reassoc", "contract"}  # sums may be reordered, so that they use vector instructions
+# Sums may be reordered, so that they use vector instructions.
+njit_sums: Any = njit(fastmath={"reassoc", "contract"}, **COMMON)
 
 
 class Round(NamedTuple):
@@ -32,7 +34,7 @@ class Round(NamedTuple):
 
 
 class Contexts(Protocol):
-    """The capability ``contexts``: what the environment tells besides the clicks."""
+    """The capability ``contexts``: what the environment tells in addition to the clicks."""
 
     d: int  # length of a context
     M: int  # rows of X
@@ -45,7 +47,7 @@ class Contexts(Protocol):
         """The round t."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit_sums
 def dot(x, y):
     """x . y."""
     total = 0.0
@@ -54,7 +56,7 @@ def dot(x, y):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def sigmoid(z):
     """mu(z) = 1 / (1 + exp(-z))."""
     if z >= 0.0:
@@ -63,7 +65,7 @@ def sigmoid(z):
     return e / (1.0 + e)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observed_one(feedback, clicks):
     """C, the number of positions to learn from.
 
@@ -81,40 +83,44 @@ def observed_one(feedback, clicks):
     return C
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observed_rows(feedback, clicks, C):
     """``observed_one`` for each replica."""
     for r in range(C.shape[0]):
         C[r] = observed_one(feedback, clicks[r])
 
 
-@njit(cache=True, nogil=True)
-def best_first_one(score, u, order, taken, A):
+@njit_views
+def best_first_one(score, u, order, top, A):
     """The K largest scores, the k-th largest at the k-th most terminating position.
 
-    Equal scores are ordered by the random numbers u.
+    Equal scores are ordered by the random numbers u. ``top`` holds the best so far, sorted.
     """
-    L, K = score.shape[0], A.shape[0]
-    taken[:L] = False
+    K, held = A.shape[0], 0
+    for a in range(score.shape[0]):
+        k = held
+        while k > 0:
+            b = top[k - 1]
+            if score[a] < score[b] or (score[a] == score[b] and u[a] <= u[b]):
+                break
+            if k < K:
+                top[k] = b
+            k -= 1
+        if k < K:
+            top[k] = a
+            held = min(held + 1, K)
     for k in range(K):
-        best = -1
-        for a in range(L):
-            if taken[a]:
-                continue
-            if best < 0 or score[a] > score[best] or (score[a] == score[best] and u[a] > u[best]):
-                best = a
-        taken[best] = True
-        A[order[k]] = best
+        A[order[k]] = top[k]
 
 
-@njit(cache=True, nogil=True)
-def best_first_rows(score, u, order, taken, A):
+@njit_views
+def best_first_rows(score, u, order, top, A):
     """``best_first_one`` for each replica."""
     for r in range(A.shape[0]):
-        best_first_one(score[r], u[r], order[r], taken, A[r])
+        best_first_one(score[r], u[r], order[r], top, A[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def inner_rows(X, table, row, theta, z):
     """z[r, a] = theta_r . x_a."""
     for r in range(z.shape[0]):
@@ -122,23 +128,30 @@ def inner_rows(X, table, row, theta, z):
             z[r, a] = dot(X[table[r], row[r, a]], theta[r])
 
 
-@njit(cache=True, nogil=True)
-def sigmoid_rows(z, p):
-    """p = mu(z)."""
-    for r in range(z.shape[0]):
-        for a in range(z.shape[1]):
-            p[r, a] = sigmoid(z[r, a])
+@njit_views
+def take_rows_into(values, row, out):
+    """out[r, a] = values[r, row[r, a]]."""
+    for r in range(row.shape[0]):
+        for a in range(row.shape[1]):
+            out[r, a] = values[r, row[r, a]]
+
+
+def take_rows(values: Floats, row: Ints, out: Floats) -> Floats:
+    """What the items of a round have among the values (R, M) of all rows; (R, L), in out."""
+    out = out[:, : row.shape[1]]
+    take_rows_into(values, row, out)
+    return out
 
 
 class Lists:
     """Turns scores into lists."""
 
-    def __init__(self, R: int, K: int, widest: int, uniforms: Callable[[int], Floats]) -> None:
+    def __init__(self, R: int, K: int, uniforms: Callable[[int], Floats]) -> None:
         self._uniforms = uniforms
-        self._taken = np.empty(widest, dtype=np.bool_)
+        self._top = np.empty(K, dtype=np.int64)
         self._A = np.empty((R, K), dtype=np.int64)
 
     def best_first(self, t: int, score: Floats, order: Ints) -> Ints:
         """The lists (R, K) of the items with the largest scores (R, L)."""
-        best_first_rows(score, self._uniforms(t), order, self._taken, self._A)
+        best_first_rows(score, self._uniforms(t), order, self._top, self._A)
         return self._A

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_views
 from logeval.policies import bounds
-from logeval.policies.contextual.base import ContextualPolicy
+from logeval.policies.contextual.base import LEARNING, ContextualPolicy
 from logeval.policies.contextual.rounds import Contexts
 from logeval.policies.setting import Setting
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def bounds_rows(b, arm, S, T, U):
     """The KL-UCB of each item; 1 for an item never observed."""
     for r in range(U.shape[0]):
@@ -29,7 +29,7 @@ def bounds_rows(b, arm, S, T, U):
             U[r, a] = bounds.upper(bounds.KL, S[r, e], T[r, e], b) if T[r, e] > 0.0 else 1.0
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def count_rows(arm, A, clicks, C, S, T):
     """Count the observed items and their clicks."""
     for r in range(A.shape[0]):
@@ -42,11 +42,7 @@ def count_rows(arm, A, clicks, C, S, T):
 class ContextualKLUCB(ContextualPolicy):
     """dcm-bandits, Algorithm 1, on the ground set of the round."""
 
-    PARAMETERS: ClassVar = {
-        "restart": ("never", "block"),
-        "feedback": ("dcm", "literal", "first"),
-        "order": ("told", "assumed"),
-    }
+    PARAMETERS: ClassVar = {"restart": ("never", "block"), **LEARNING}
 
     def __init__(
         self,

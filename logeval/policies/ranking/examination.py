@@ -40,7 +40,7 @@ class Views(NamedTuple):
 
 
 def views(setting: Setting, kappa: str) -> Views:
-    """Nothing seen yet; the examination is asked for if it is to be known."""
+    """Nothing seen yet; the examination is asked for if the policy must know it."""
     R, K, L = setting.R, setting.K, int(max(setting.L))
     e = np.ones((R, K))
     if kappa == "known":

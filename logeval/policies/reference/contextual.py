@@ -10,6 +10,7 @@ for generalized linear contextual bandits (ICML 2017).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy.special import expit
@@ -31,7 +32,7 @@ def fit_logistic(X: Floats, y: Floats, ridge: float, theta: Floats) -> Floats:
     return theta
 
 
-class ContextualReference:
+class ContextualReference(ABC):
     """All rows observed so far, and the list by decreasing score."""
 
     def __init__(self, replica: Replica, feedback: str = "dcm", order: str = "told") -> None:
@@ -62,12 +63,12 @@ class ContextualReference:
         self.y = np.concatenate([self.y, clicks[:end].astype(float)])
         self.learn(t, A[:end], clicks[:end])
 
+    @abstractmethod
     def scores(self, t: int) -> Floats:
         """The score of each item of the round."""
-        raise NotImplementedError
 
-    def learn(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the rows of the round, which are kept already."""
+    def learn(self, t: int, A: Ints, clicks: Ints) -> None:  # noqa: B027
+        """Learn from the rows of the round, which are kept already: for who keeps more."""
 
     def widths(self, lam: float) -> Floats:
         """||x||_{V^-1} with V = lambda I + sum x x'."""
@@ -213,9 +214,9 @@ class C3UCB(ContextualReference):
     def scores(self, t: int) -> Floats:
         """theta . x + beta ||x||."""
         V = self.lam * np.eye(self.d) + self.X.T @ self.X
-        delta = 1 / math.sqrt(self.n)
+        R, delta = 0.5, 1 / math.sqrt(self.n)
         log_det = np.linalg.slogdet(V)[1] - self.d * math.log(self.lam)
-        beta = math.sqrt(log_det + math.log(1 / delta**2)) + math.sqrt(self.lam)
+        beta = R * math.sqrt(log_det + math.log(1 / delta**2)) + math.sqrt(self.lam)
         return self.x @ self.least_squares(self.lam) + self.m * beta * self.widths(self.lam)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.policies.contextual.design import Gram, Inverse, design
-from tests.policies.contextual.worlds import environment, policy_in
+from tests.policies.contextual.worlds import environment, moments, policy_in
 
 LAM = 2.0
 
@@ -52,18 +52,12 @@ def test_widths_means_and_log_det_are_those_of_the_direct_inverse(name, kinds):
 
 @pytest.mark.parametrize("kind", [Gram, Inverse])
 def test_a_sample_has_mean_and_covariance_of_theta(kind):
-    """The standard error of a covariance c_ij of n draws is sqrt((c_ii c_jj + c_ij^2) / n)."""
     env, (made,), V, b = run("in-turn", (kind,))
     now = env.at(91)
-    rngs = [np.random.default_rng(5), np.random.default_rng(6)]
-    n = 20_000
-    drawn = np.array([made.sample(now, 0.5, rngs)[0].copy() for _ in range(n)])
+    mean, covariance = moments(lambda rng: made.sample(now, 0.5, [rng, rng])[0], env.d + env.M)
     x, V_inv = now.X[now.table[0], now.row[0]], np.linalg.inv(V[0])
-    covariance = 0.25 * x @ V_inv @ x.T
-    variance = np.diag(covariance)
-    error = np.sqrt((np.outer(variance, variance) + covariance**2) / n)
-    assert (np.abs(drawn.mean(axis=0) - x @ V_inv @ b[0]) < 4.5 * np.sqrt(variance / n)).all()
-    assert (np.abs(np.cov(drawn.T) - covariance) < 4.5 * error).all()
+    assert mean == pytest.approx(x @ V_inv @ b[0], abs=1e-10)
+    assert covariance == pytest.approx(0.25 * x @ V_inv @ x.T, abs=1e-10)
 
 
 def test_the_cheaper_form_is_chosen():

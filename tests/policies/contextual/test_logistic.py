@@ -1,12 +1,17 @@
 """Logistic regression that follows the clicks, against scipy and plain loops."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from logeval.policies.contextual.logistic import Folded, Gradient, Unfolded
+from logeval.policies.contextual.folded import Folded
+from logeval.policies.contextual.folded_gram import FoldedGram
+from logeval.policies.contextual.gradient import Gradient, GradientGram
 from logeval.policies.contextual.rounds import observed_one
+from logeval.policies.contextual.unfolded import Unfolded
 from tests.policies.contextual.worlds import environment, policy_in
 
 
@@ -44,17 +49,29 @@ def history(name, estimates, n=120):
 @pytest.mark.parametrize("ridge", [1.0, 0.01])
 @pytest.mark.parametrize("name", ["fixed", "in-turn"])
 def test_folded_newton_finds_what_scipy_finds(name, ridge):
-    _, (folded,), rows, ys = history(name, [lambda e: Folded(e, 2, ridge)])
+    ways = [lambda e: Folded(e, 2, ridge), lambda e: FoldedGram(e, 2, ridge)]
+    _, made, rows, ys = history(name, ways)
     for r in range(2):
         expected = rows[r] @ scipys_theta(rows[r], ys[r], ridge)
-        assert np.abs(rows[r] @ folded.theta[r] - expected).max() < 2e-3
+        for folded in made:
+            assert np.abs(rows[r] @ folded.theta[r] - expected).max() < 2e-3
 
 
-def test_a_fresh_inverse_changes_nothing(monkeypatch):
+def test_predictions_in_the_space_of_the_rows_are_those_of_theta():
+    """After 400 rounds of rank-one corrections that were never renewed."""
+    env, (folded,), _, _ = history("in-turn", [lambda e: FoldedGram(e, 2, 0.001)], n=400)
+    now = env.at(401)
+    for r in range(2):
+        expected = now.X[0, now.row[r]] @ folded.theta[r]
+        assert folded.scores(now)[r] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Folded, FoldedGram])
+def test_a_fresh_inverse_changes_nothing(kind, monkeypatch):
     """Rank-one corrections over the whole run against an inversion in every round."""
-    ways = [lambda e: Folded(e, 2, 0.1)]
+    ways = [lambda e: kind(e, 2, 0.1)]
     _, (corrected,), _, _ = history("in-turn", ways)
-    monkeypatch.setattr("logeval.policies.contextual.logistic.FRESH", 1)
+    monkeypatch.setattr(sys.modules[kind.__module__], "FRESH", 1)
     _, (inverted,), _, _ = history("in-turn", ways)
     assert np.abs(corrected.theta - inverted.theta).max() < 2e-3
 
@@ -77,10 +94,11 @@ def test_unfolded_is_near_scipys(name):
         assert np.abs(rows[r] @ unfolded.theta[r] - exact).max() < 0.05
 
 
-def test_separable_clicks_stay_finite():
+@pytest.mark.parametrize("kind", [Folded, FoldedGram])
+def test_separable_clicks_stay_finite(kind):
     """Every item is clicked or never clicked: without the ridge theta would run away."""
     env = environment("fixed")
-    folded = Folded(env, 2, 1e-3)
+    folded = kind(env, 2, 1e-3)
     now = env.at(1)
     A, clicks = np.array([[0, 1, 2]] * 2), np.array([[1, 0, 1]] * 2, dtype=np.int8)
     for t in range(1, 400):
@@ -90,9 +108,11 @@ def test_separable_clicks_stay_finite():
     assert folded.scores(now)[0, :3] == pytest.approx(X @ expected, abs=0.02)
 
 
-@pytest.mark.parametrize("name", ["fixed", "fresh"])
-def test_sgd_is_the_plain_loop(name):
-    _, (sgd,), _, _ = history(name, [lambda e: Gradient(e, 2, 0.3)])
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("fixed", (Gradient, GradientGram)), ("fresh", (Gradient,))]
+)
+def test_sgd_is_the_plain_loop(name, kinds):
+    _, made, _, _ = history(name, [lambda e, kind=kind: kind(e, 2, 0.3) for kind in kinds])
     env = environment(name)
     policy = policy_in(env, "UCB-GLM(m=1)", 120)
     theta = np.zeros(env.d)
@@ -107,7 +127,10 @@ def test_sgd_is_the_plain_loop(name):
             g += (expit(theta @ x) - clicks[0, k]) * x
         theta = theta - 0.3 * g
         policy.update(t, A, clicks)
-    assert sgd.theta[0] == pytest.approx(theta, abs=1e-12)
+    now = env.at(121)
+    for sgd in made:
+        assert sgd.theta[0] == pytest.approx(theta, abs=1e-12)
+        assert sgd.scores(now)[0] == pytest.approx(now.X[0, now.row[0]] @ theta, abs=1e-12)
 
 
 @pytest.mark.parametrize(

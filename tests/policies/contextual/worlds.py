@@ -58,3 +58,20 @@ def setting_of(env, n=200, name="policy"):
 def policy_in(env, text, n=200):
     """The policy, made for the environment."""
     return parse_policies([text], track="contextual")[0].make(setting_of(env, n, text))
+
+
+class OneNumber:
+    """A generator whose normal numbers are all 0, but for one that is 1."""
+
+    def __init__(self, i=None):
+        self.i = i
+
+    def standard_normal(self, n):
+        return np.zeros(n) if self.i is None else (np.arange(n) == self.i).astype(float)
+
+
+def moments(draw, n):
+    """Mean and covariance of what is affine in n normal numbers, exactly: z = mean + B xi."""
+    mean = draw(OneNumber()).copy()
+    B = np.stack([draw(OneNumber(i)) - mean for i in range(n)], axis=1)
+    return mean, B @ B.T

@@ -1,0 +1,110 @@
+"""Logistic regression by one stochastic gradient step a round (gl-cdcm, equations 14 and 15).
+
+    theta += eta sum_k (y_k - mu(theta . x_k)) x_k, with the theta of the round before
+
+``Gradient`` does that. Where contexts repeat and are few, ``GradientGram`` keeps the predictions
+z = X theta of all rows instead, which a step changes by eta residual_k (X X')[:, k]; theta is
+X' alpha, alpha the sum of the steps on each row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_views
+from logeval.policies.contextual.rounds import (
+    Contexts,
+    Round,
+    dot,
+    inner_rows,
+    njit_sums,
+    sigmoid,
+    take_rows,
+)
+
+
+@njit_sums
+def step_one(X, row, A, clicks, C, eta, theta, residual):
+    """theta += eta sum_k (y_k - mu(theta . x_k)) x_k, with the theta of the round before."""
+    for k in range(C):
+        residual[k] = clicks[k] - sigmoid(dot(X[row[A[k]]], theta))
+    for k in range(C):
+        c = eta * residual[k]
+        x = X[row[A[k]]]
+        for i in range(theta.shape[0]):
+            theta[i] += c * x[i]
+
+
+@njit_views
+def step_rows(X, table, row, A, clicks, C, eta, theta, residual):
+    """``step_one`` for each replica."""
+    for r in range(A.shape[0]):
+        step_one(X[table[r]], row[r], A[r], clicks[r], C[r], eta, theta[r], residual)
+
+
+class Gradient:
+    """theta itself."""
+
+    def __init__(self, contexts: Contexts, R: int, eta: float) -> None:
+        self.theta = np.zeros((R, contexts.d))
+        self._eta = eta
+        self._z = np.empty((R, contexts.widest))
+        self._residual = np.empty(contexts.widest)
+
+    def scores(self, now: Round) -> Floats:
+        """theta . x of the items of the round, (R, L)."""
+        z = self._z[:, : now.row.shape[1]]
+        inner_rows(now.X, now.table, now.row, self.theta, z)
+        return z
+
+    def learn(self, t: int, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
+        """A step on the first C rows of the lists A."""
+        step_rows(now.X, now.table, now.row, A, clicks, C, self._eta, self.theta, self._residual)
+
+
+@njit_sums
+def step_gram_one(G, row, A, clicks, C, eta, z, alpha, residual):
+    """``step_one`` in the space of the rows."""
+    for k in range(C):
+        residual[k] = clicks[k] - sigmoid(z[row[A[k]]])
+    for k in range(C):
+        e, c = row[A[k]], eta * residual[k]
+        alpha[e] += c
+        for i in range(z.shape[0]):
+            z[i] += c * G[e, i]
+
+
+@njit_views
+def step_gram_rows(G, table, row, A, clicks, C, eta, z, alpha, residual):
+    """``step_gram_one`` for each replica."""
+    for r in range(A.shape[0]):
+        step_gram_one(G[table[r]], row[r], A[r], clicks[r], C[r], eta, z[r], alpha[r], residual)
+
+
+class GradientGram:
+    """z = X theta of the rows that there are."""
+
+    def __init__(self, contexts: Contexts, R: int, eta: float) -> None:
+        first = contexts.at(1)
+        self._X, self._table, self._eta = first.X, first.table, eta
+        self._G = np.array([X @ X.T for X in first.X])
+        self._alpha, self._z = np.zeros((R, contexts.M)), np.zeros((R, contexts.M))
+        self._out = np.empty((R, contexts.widest))
+        self._residual = np.empty(contexts.widest)
+
+    @property
+    def theta(self) -> Floats:
+        """X' alpha, (R, d)."""
+        return np.stack([a @ self._X[i] for a, i in zip(self._alpha, self._table, strict=True)])
+
+    def scores(self, now: Round) -> Floats:
+        """theta . x of the items of the round, (R, L)."""
+        return take_rows(self._z, now.row, self._out)
+
+    def learn(self, t: int, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
+        """A step on the first C rows of the lists A."""
+        step_gram_rows(
+            self._G, self._table, now.row, A, clicks, C, self._eta, self._z, self._alpha,
+            self._residual,
+        )  # fmt: skip
