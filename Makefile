@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check bench clean
+.PHONY: help setup demo test check bench docs notebooks clean
 
 help:
 	@echo "make demo    set up .venv and run everything on a synthetic log"
 	@echo "make test    set up .venv, check style and types, run all tests"
 	@echo "make bench   speed against simple baselines"
+	@echo "make docs    build the documentation site into site/"
+	@echo "make notebooks   run the notebooks and store them with their outputs"
 	@echo "make clean   remove .venv, the demo's output and caches"
 
 setup: $(VENV)/.installed
@@ -33,6 +35,13 @@ test: check
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/mkdocs build --strict
+
+notebooks: setup
+	$(BIN)/python notebooks/store.py
+
 clean:
-	rm -rf $(VENV) demo .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

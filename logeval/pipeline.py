@@ -276,14 +276,14 @@ def _set(data: dict[str, Any], override: str) -> None:
     key, sign, text = override.partition("=")
     *sections, name = key.strip().split(".")
     if not sign or len(sections) > 1:
-        raise LogevalError(f"--set {override}: write it as evaluate.horizon=1000")
+        raise LogevalError(f"{override}: write it as evaluate.horizon=1000")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except ValueError:
         value = text.strip()
     target = data.setdefault(sections[0], {}) if sections else data
     if not isinstance(target, dict):
-        raise LogevalError(f"--set {override}: {sections[0]} is not a section")
+        raise LogevalError(f"{override}: {sections[0]} is not a section")
     target[name] = value
 
 

@@ -1,10 +1,12 @@
 """The documentation is true: its commands run, its tables are those of the code."""
 
+import importlib.util
 import inspect
 import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +22,9 @@ from logeval.policies.registry import POLICIES
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md", "docs/synthetic.md", "docs/formats.md", "docs/contextual.md", "docs/replay.md",
-    "docs/checking.md",
+    "docs/checking.md", "docs/policies.md", "docs/modern.md",
 ]  # fmt: skip
+OUTPUT = "docs/output.md"  # generated, see below
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +78,74 @@ def test_the_commands_of_a_page_run_in_their_order(shell, page):
         shell(f"{sys.executable} - <<'EOF'\n{code}\nEOF", where)
 
 
+def test_every_command_after_a_dollar_is_run():
+    for page in every_page():
+        name, text = page.relative_to(ROOT).as_posix(), page.read_text()
+        commands = re.findall(r"^\s*\$ .*", text, re.MULTILINE)
+        if commands and name != OUTPUT:
+            assert name in PAGES, f"{name} has commands; add it to PAGES"
+            run = [line for block in blocks(name, "console") for line in block.splitlines()]
+            assert commands == [line for line in run if line.startswith("$ ")]
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    reason = "mkdocs-material is not installed (pip install 'logeval[docs]')"
+    pytest.importorskip("material", reason=reason)
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path / "site")],
+        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    home = (tmp_path / "site" / "index.html").read_text()
+    assert 'src="images/demo-differences.svg"' in home
+    assert 'href="source/' not in home  # a folder of the repository is no page
+    policies = (tmp_path / "site" / "policies" / "index.html").read_text()
+    sources = set(re.findall(r'href="\.\./(source/[^"#]+)', policies))
+    assert len(sources) > 10
+    assert all((tmp_path / "site" / source / "index.html").exists() for source in sources)
+    notebook = tmp_path / "site" / "notebooks" / "03-compare-bandits" / "index.html"
+    assert "data:image/png" in notebook.read_text()
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text()
+    named = set(re.findall(r": ([\w/-]+\.md)$", text, re.MULTILINE))
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert named == pages | notebooks | {"index.md", "contributing.md", "changelog.md", "data.md"}
+
+
+def test_the_first_result_of_the_readme_is_that_of_its_figure():
+    answer = re.search(r"<!-- the demo's verdict -->\n> (.*)\n<!-- end -->", readme())[1]
+    figure = (ROOT / "docs" / "images" / "demo-differences.svg").read_text()
+    best = set(re.findall(r"regret minus that of ([^<]+)<", figure))
+    assert len(best) == 1
+    assert answer.startswith(f"{best.pop()} lost least"), "run: make demo && docs/gallery.py demo"
+    assert sum(f.stat().st_size for f in (ROOT / "docs" / "images").iterdir()) < 300_000
+
+
+def test_the_readme_of_pypi_has_no_link_that_leads_nowhere(monkeypatch):
+    interface = types.ModuleType("hatchling.metadata.plugin.interface")
+    interface.MetadataHookInterface = object
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    relative = r"\]\((?!https?:|#)"
+    assert re.search(relative, readme())
+    without = hook.for_pypi(readme(), None)
+    assert not re.search(relative, without)
+    assert "![" not in without
+    there = hook.for_pypi(readme(), "https://host/me/logeval")
+    assert not re.search(relative, there)
+    assert "](https://host/me/logeval/raw/main/docs/images/demo-differences.svg)" in there
+    assert "](https://host/me/logeval/blob/main/docs/models.md#estimation)" in there
+
+
+def readme():
+    return (ROOT / "README.md").read_text()
+
+
 def test_the_tables_page_is_made_from_the_schemas():
     assert (ROOT / "docs" / "tables.md").read_text() == schemas.markdown(), (
         "run: python -m logeval.schemas > docs/tables.md"
@@ -113,17 +184,20 @@ def test_the_commands_page_is_made_from_the_commands():
     )
 
 
-def test_the_output_page_shows_its_commands_in_80_columns():
-    text = (ROOT / "docs" / "output.md").read_text()
-    shown = blocks("docs/output.md", "text")
-    remedy = "run: python -m logeval.commands.document_output > docs/output.md"
-    assert [b.splitlines()[0] for b in shown] == [
-        f"$ {command}" for command in document_output.COMMANDS.splitlines()
-    ], remedy
+def test_the_output_page_is_what_its_commands_print_in_80_columns():
+    done = subprocess.run(
+        [sys.executable, "-m", "logeval.commands.document_output"],
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+    )
+    text = (ROOT / OUTPUT).read_text()
+    assert done.stdout == text, f"run: python -m logeval.commands.document_output > {OUTPUT}"
+    shown = blocks(OUTPUT, "text")
+    assert len(shown) == len(document_output.COMMANDS.splitlines())
     printed = [line for block in shown for line in block.splitlines()[1:]]
     assert max(map(len, printed)) <= 80
-    assert all(len(block.splitlines()) > 1 for block in shown), remedy
-    assert document_output.INTRODUCTION in text
+    assert all(len(block.splitlines()) > 1 for block in shown)
 
 
 @pytest.mark.parametrize("command", document.commands_of(app), ids=lambda command: command.name)

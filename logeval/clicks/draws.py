@@ -56,7 +56,7 @@ def drawn_model(fitted: FittedModel, query: Query, draw: int, seed: int) -> Clic
         if not (np.isfinite(mine.low) & np.isfinite(mine.high)).all():
             raise LogevalError(
                 f"{fitted.model} {p.name} of query {query} has no intervals to draw from; fit the "
-                "model to a log, or leave out --draws"
+                "model to a log, or evaluate without draws"
             )
         shared = p.kind != "item" and fitted.scope == "pooled"
         u = (pooled if shared else rng).standard_normal(mine.value.shape)

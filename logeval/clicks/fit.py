@@ -25,6 +25,7 @@ from logeval.log.log import Log, load
 from logeval.log.queries import GivenQueries, Query, given_queries
 from logeval.progress import Progress
 
+NO_CLICK = "there is no click in these SERPs"
 METHODS = {method for m in MODELS.values() for method in (*m.methods, *m.ALIASES)}
 
 
@@ -253,7 +254,7 @@ def _notes(data: FoldedClicks, keep: Bools) -> list[str]:
     """What the user should know about the data."""
     notes = []
     if not data.item_clicks.any():
-        notes.append("there is no click in these SERPs: all that is fitted is the prior")
+        notes.append(f"{NO_CLICK}: all that is fitted is the prior")
     left = np.bincount(data.item_query[keep], minlength=data.Q)
     if without := [q for q, n in zip(data.queries, left, strict=True) if not n]:
         names = ", ".join(map(str, without[:5]))

@@ -359,7 +359,7 @@ def summary_text(runs: Runs) -> str:
                 row["policy"],
                 interval(row["regret"], row["low"], row["high"]),
                 interval(row["difference"], row["difference_low"], row["difference_high"], "+")
-                if row["difference"]
+                if abs(row["difference"]) > 1e-9
                 else "",
                 p_value(row["p"]),
                 f"{row['share_of_optimum']:.2%}",

@@ -45,7 +45,7 @@ def generate(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a synthetic log that is like the real one, and its true click models beside it.
+    """Write a synthetic log that resembles the real one, and its true click models beside it.
 
     Example: logeval generate out.tsv.gz --format yandex-personalized --sessions 50000 --seed 1
     """
@@ -89,7 +89,7 @@ def ingest(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Parse search logs into a Parquet table of SERPs; count all that is kept and dropped.
+    """Parse search logs into a Parquet table of SERPs; count what is kept and what is dropped.
 
     Example: logeval ingest train.gz --out data/yandex
     """

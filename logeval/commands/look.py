@@ -131,6 +131,8 @@ def compare(
         columns,
         rows,
     )
+    if len(table) > 1:
+        print(wrapped(f"intervals (95%) and p hold for all {len(table)} rows together"))
     for line in differ or ["the settings are the same"]:
         print(wrapped(line))
 

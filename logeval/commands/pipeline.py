@@ -55,7 +55,7 @@ def run(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run all stages of a recipe; skip what is up to date, go on where it was stopped.
+    """Run all stages of a recipe; skip what is up to date, continue after an interruption.
 
     Example: logeval run pipelines/demo.toml --set evaluate.horizon=1000
     """

@@ -11,6 +11,7 @@ import pandas as pd
 from logeval.errors import LogevalError
 from logeval.evaluation.comparisons import compare
 from logeval.evaluation.results import Runs
+from logeval.evaluation.statistics import LEVEL
 from logeval.evaluation.store import agree
 from logeval.tables import read_manifest
 
@@ -22,8 +23,9 @@ def between(first: Runs, second: Runs) -> pd.DataFrame:
     """One row per simulator, track and policy that both have, at the last step that both have.
 
     ``first`` and ``second`` are mean regrets on the queries and runs that both have;
-    ``difference`` (second - first) has the paired 95% interval and p of ``Runs.pairs``. Equal runs
-    met the same users only if the seeds are equal; else the pairing is by query alone.
+    ``difference`` (second - first) has a paired 95% interval and p as ``Runs.pairs``, corrected
+    by Bonferroni for the number of rows: they hold for all rows together. Equal runs met the same
+    users only if the seeds are equal; else the pairing is by query alone.
     """
     a, b = first.table(), second.table()
     steps = np.intersect1d(a["t"], b["t"])
@@ -33,10 +35,11 @@ def between(first: Runs, second: Runs) -> pd.DataFrame:
     both = a[a["t"] == t].merge(b[b["t"] == t], on=[*KEY, *REPLICA], suffixes=("_a", "_b"))
     if both.empty:
         raise LogevalError("the two have no simulator, policy, query and run in common")
-    return pd.DataFrame([_row(key, part, t) for key, part in both.groupby(KEY, sort=True)])
+    parts = list(both.groupby(KEY, sort=True))
+    return pd.DataFrame([_row(key, part, t, rows=len(parts)) for key, part in parts])
 
 
-def _row(key: Any, part: pd.DataFrame, t: int) -> dict[str, Any]:
+def _row(key: Any, part: pd.DataFrame, t: int, rows: int) -> dict[str, Any]:
     wide = [
         part.pivot(index="query", columns=["draw", "run"], values=f"regret_{side}") for side in "ab"
     ]
@@ -50,12 +53,12 @@ def _row(key: Any, part: pd.DataFrame, t: int) -> dict[str, Any]:
         "replicas": len(part),
         "t": t,
     }
-    found = compare(x)
+    found = compare(x, 1.0 - (1.0 - LEVEL) / rows)
     return row | {
         "difference": found.difference[1, 0],
         "low": found.low[1, 0],
         "high": found.high[1, 0],
-        "p": found.p[1, 0],
+        "p": np.minimum(1.0, rows * found.p[1, 0]),
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from logeval.clicks.fit import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
 from logeval.features.table import Features, read_features
 from logeval.log.queries import GivenQueries
@@ -124,7 +125,7 @@ def users_of(
 def _not_identified(models: Any) -> tuple[str, ...]:
     reports = [fitted.report for fitted in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
-    return tuple(note for note in notes if "not identified" in note)
+    return tuple(note for note in notes if "not identified" in note or NO_CLICK in note)
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:

@@ -49,10 +49,13 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list
                 order = positions(spec.parameters.get("order", "descending"), problem.K)
                 wrong[spec.name] = wrong.get(spec.name, 0) + bool((np.diff(w[order]) > 1e-12).any())
         if any(wrong.values()):
-            names = ", ".join(name for name, count in wrong.items() if count)
+            names = [name for name, count in wrong.items() if count]
+            assume, their, them = (
+                ("assumes", "its", "it") if len(names) == 1 else ("assume", "their", "them")
+            )
             notes.append(
                 f"{simulator}: in {max(wrong.values())} of {_counted(known)} the positions do not "
-                f"count in the order that {names} assume, so their regret has a linear part; "
-                "order=2>1>3 tells them another one"
+                f"count in the order that {', '.join(names)} {assume}, so {their} regret has a "
+                f"linear part; order=2>1>3 tells {them} another one"
             )
     return notes

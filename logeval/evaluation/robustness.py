@@ -109,6 +109,6 @@ def best_text(found: pd.DataFrame) -> list[str]:
         said.append(
             f"{row['policy']} has the smallest mean regret on {row['simulators']} of {row['of']} "
             f"{models} ({row['on']}) and is best on {row['probability']:.0%} of queries and draws"
-            + (f"; that it is best HOLDS UNDER {row['on']} ONLY" if only else "")
+            + ("; on the others another policy has it" if only else "")
         )
     return said

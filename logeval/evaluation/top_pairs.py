@@ -1,9 +1,10 @@
 """The policies of all tracks of a PBM against each other, by the pair at the best position.
 
 A list policy is judged by the item that it shows at the most examined position, a rank-1 policy
-by its pair: both earn a click there, so their regrets, as shares of the best pair's reward, are
-compared query by query like those of one track. Runs of two tracks meet different users, so what
-pairs them is the query.
+by its pair: both earn a click there, so their regrets are compared query by query like those of one
+track. They are given as shares of what the best pairs earn on average, so that the mean over
+queries is the ratio of means that ``Runs.relative`` has. Runs of two tracks meet different users,
+so what pairs them is the query.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ TRACK = "top pair"
 
 
 def top_pair_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one simulator at one step, with ``regret`` the share of the best pair's reward.
+    """Rows of one simulator at one step, with ``regret`` the share of the best pairs' mean reward.
 
     Empty unless the policies of several tracks were measured so. What runs in every track
     (Random, Oracle) is taken from the first.
@@ -26,8 +27,9 @@ def top_pair_rows(rows: pd.DataFrame) -> pd.DataFrame:
     if rows["track"].nunique() < 2:
         return rows.iloc[:0]
     rows = rows.drop_duplicates(["policy", *REPLICA])
-    share = rows["pair_regret"] / rows["pair_optimal_reward"]
-    return rows.assign(regret=share, track=TRACK, optimal_reward=1.0, reward=1.0 - share)
+    best = rows.groupby("query")["pair_optimal_reward"].mean().mean()
+    share, optimal = rows["pair_regret"] / best, rows["pair_optimal_reward"] / best
+    return rows.assign(regret=share, track=TRACK, optimal_reward=optimal, reward=optimal - share)
 
 
 def compare_top_pairs(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:

@@ -105,7 +105,7 @@ def make_features(
     with Progress("features", total=3, unit="steps", quiet=quiet) as progress:
         matrix = click_matrix(log, "true" if same_log else held_out)
         if context != ITEM and matrix.rows == SESSION:
-            raise LogevalError(f"{log.path}: the log has no users; use --context item")
+            raise LogevalError(f"{log.path}: the log has no users; use the context {ITEM!r}")
         progress.advance(1)
         factors = truncated_svd(matrix.clicks, dim, seed)
         progress.advance(1)

@@ -66,7 +66,7 @@ def reproduce(
         return evaluate(problem=PROBLEM, policies=SYNTHETIC, horizon=horizon, runs=runs, **more)  # type: ignore[arg-type]
     if log is None:
         raise LogevalError(
-            f"gl-cdcm-{figure} needs an ingested log: give --log; `logeval generate` and "
+            f"gl-cdcm-{figure} needs an ingested log; `logeval generate` and "
             "`logeval ingest` make one"
         )
     context = ITEM if figure == "2a" else USER_AND_ITEM

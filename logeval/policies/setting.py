@@ -55,7 +55,7 @@ CAPABILITIES = {
     ),
     "contexts": Capability(
         "the features of the items of each round (policies.contextual.rounds.Contexts)",
-        'give --features, or --problem "contextual(L=100,K=5,d=20,norm=1,contexts=fixed)"',
+        'give features, or the problem "contextual(L=100,K=5,d=20,norm=1,contexts=fixed)"',
     ),
 }
 

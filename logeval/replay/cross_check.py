@@ -111,12 +111,12 @@ def replay_cross_check(
     )  # fmt: skip
     summary = replayed.summary()
     if len(summary) < 2:
-        raise LogevalError("a cross-check compares policies; name two or more with --policy")
+        raise LogevalError("a cross-check compares policies; name two or more")
     steps = int(summary["common_t"].min())
     if not steps:
         raise LogevalError(
             f"{path}: some queue was exhausted before the first checkpoint; the lists of this log "
-            "vary too little, try fewer --positions, --items or other --queries"
+            "vary too little; try fewer positions, fewer items or other queries"
         )
     chosen = [Query.parse(q) for q in dict.fromkeys(replayed.table["query"])]
     whole = read_logged(path, queries=chosen)

@@ -181,10 +181,10 @@ def _read(
     longest = logged.patterns.K
     K = positions or min(longest, MAX_POSITIONS, shortest or MAX_POSITIONS)
     if longest < K:
-        raise LogevalError(f"--positions {K}: the lists of the log have at most {longest} items")
+        raise LogevalError(f"positions={K}: the lists of the log have at most {longest} items")
     if shortest is not None and shortest < K:
         raise LogevalError(
-            f"--positions {K}: the target's lists have {shortest} items; ask for {shortest} or "
+            f"positions={K}: the target's lists have {shortest} items; ask for {shortest} or "
             "give longer lists"
         )
     if logged.propensities is not None:

@@ -73,21 +73,21 @@ class EstimatePlan:
 
     def _check(self) -> None:
         if not self.targets:
-            raise LogevalError("there is no target; name one with --target")
+            raise LogevalError("there is no target; name one, as by-ctr")
         if not self.estimators:
-            raise LogevalError("there is no estimator; name one with --estimator")
+            raise LogevalError("there is no estimator; name one, as IP")
         if len(set(self.targets)) < len(self.targets):
             raise LogevalError("a target is given twice")
         if self.positions is not None and self.positions < 1:
-            raise LogevalError(f"--positions {self.positions}: there must be at least one")
+            raise LogevalError(f"positions={self.positions}: there must be at least one")
         if self.clip is not None and not self.clip > 0:
-            raise LogevalError(f"--clip {self.clip}: the largest weight must be above 0")
+            raise LogevalError(f"clip={self.clip}: the largest weight must be above 0")
         if self.smoothing < 0:
-            raise LogevalError(f"--smoothing {self.smoothing}: it must be 0 or more SERPs per cell")
+            raise LogevalError(f"smoothing={self.smoothing}: it must be 0 or more SERPs per cell")
         if self.cross_fit < 1:
-            raise LogevalError(f"--cross-fit {self.cross_fit}: write the number of parts")
+            raise LogevalError(f"cross_fit={self.cross_fit}: it is a number of parts, 1 or more")
         if min(self.rounds, self.refits) < 0 or 1 in (self.rounds, self.refits):
-            raise LogevalError("--rounds and --refits must be 0 (no interval) or at least 2")
+            raise LogevalError("rounds and refits must be 0 (no interval) or at least 2")
         if self.propensities not in PROPENSITIES:
             raise unknown_names("kind of propensities", [self.propensities], PROPENSITIES)
         if self.scope not in SCOPES:
@@ -96,11 +96,11 @@ class EstimatePlan:
             wrong = [e for e in self.estimators if e.NAME not in ("IP", "DR", "DM", "RCTR")]
             if wrong:
                 raise LogevalError(
-                    f"--propensities logged: they are those of an item at a position, and "
+                    f"propensities=logged: they are those of an item at a position, and "
                     f"{wrong[0]} weights something else; use IP or DR"
                 )
             if self.smoothing:
-                raise LogevalError("--propensities logged: there is nothing to smooth")
+                raise LogevalError("propensities=logged: there is nothing to smooth")
         for name in self.targets:
             check_target(name)
 

@@ -142,13 +142,13 @@ def replay_policy(
     parsed = zip(policies, parse_policies(policies), strict=True)
     specs = [_with_rounds(given, spec) for given, spec in parsed]
     if not specs:
-        raise LogevalError("there is no policy to replay; name one with --policy")
+        raise LogevalError("there is no policy to replay; name one, as dcmKL-UCB")
     if wrong := [s for s in specs if s.track not in ("ranking", None)]:
         raise LogevalError(f"policy {wrong[0].name}: only policies that show lists can be replayed")
     if shuffles < 1 or positions < 1:
-        raise LogevalError("--shuffles and --positions must be at least 1")
+        raise LogevalError("shuffles and positions must be at least 1")
     if items is not None and items < positions:
-        raise LogevalError(f"--items {items}: a list of {positions} needs as many candidates")
+        raise LogevalError(f"items={items}: a list of {positions} needs as many candidates")
     wanted = None
     if queries is not None:
         wanted = [Query.parse(q) if isinstance(q, str) else q for q in queries]
@@ -174,14 +174,14 @@ def replay_policy(
     whole = read_logged(path, positions, queries=wanted, top_queries=top_queries)
     if whole.patterns.K < positions:
         raise LogevalError(
-            f"--positions {positions}: the lists of the log have at most {whole.patterns.K} items"
+            f"positions={positions}: the lists of the log have at most {whole.patterns.K} items"
         )
     streams = streams_of(cut(whole, positions).logged.patterns, items)
     for stream in streams:
         if len(stream.item_ids) < positions:
             raise LogevalError(
                 f"query {stream.query}: it has {len(stream.item_ids)} items, too few for "
-                f"--positions {positions}; leave it out with --queries"
+                f"lists of {positions}; ask for fewer positions, or leave that query out"
             )
     steps = min(horizon or MAX_STEPS, max(s.serps for s in streams))
     marks = checkpoints_of(steps, checkpoints)

@@ -32,6 +32,6 @@ def check_logged(propensity: Floats, shown: Bools, where: str) -> Floats:
     if np.isnan(propensity[shown]).any():
         raise LogevalError(
             f"{where}: some results have no logged propensity; ingest a log with the column "
-            "`propensities`, or use --propensities estimated"
+            "`propensities`, or use propensities=estimated"
         )
     return propensity

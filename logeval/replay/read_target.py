@@ -144,7 +144,7 @@ def _of_log(name: str, own: Patterns, patterns: Patterns, K: int) -> Target:
     items = np.full((len(own.count), min(K, own.K)), -1, dtype=np.int64)
     items[n, k] = pair
     if own.K < K:
-        raise LogevalError(f"target {name}: its lists have {own.K} items, --positions {K} is more")
+        raise LogevalError(f"target {name}: its lists have {own.K} items, fewer than positions={K}")
     serps = sum_by(query, own.count, patterns.Q)
     clicks = own.clicks[:, :K].sum(axis=1)
     mean, variance = mean_clicks(query, clicks, own.count, patterns.Q)
@@ -198,7 +198,7 @@ def _enough_items(name: str, patterns: Patterns, K: int) -> Ints:
         q = short[0]
         raise LogevalError(
             f"target {name}: query {patterns.queries[q]} has {L[q]} items in the log, and lists "
-            f"of {K} are asked for; use fewer --positions, or leave it out with --queries"
+            f"of {K} are asked for; ask for fewer positions, or leave that query out"
         )
     return L
 

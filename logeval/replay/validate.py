@@ -84,11 +84,11 @@ def replay_validate(
     if not any(e.NAME == "RCTR" for e in chosen):
         chosen += parse_estimators(["RCTR"])
     if not positions or min(positions) < 1:
-        raise LogevalError("--positions: write them as 1..10 or 1,3,5")
+        raise LogevalError("positions must be one or more numbers from 1 on, as 1,3,5")
     if not clips or min(clips) <= 0:
-        raise LogevalError("--clip: the largest weight must be above 0")
+        raise LogevalError("a clip, the largest weight, must be above 0")
     if parts is not None and parts < 2:
-        raise LogevalError(f"--parts {parts}: there must be at least two")
+        raise LogevalError(f"parts={parts}: there must be at least two")
     arguments = {
         "positions": list(positions),
         "estimators": [str(e) for e in chosen],
@@ -111,11 +111,11 @@ def replay_validate(
     numbers = np.unique(whole.part)
     if len(numbers) < 2:
         raise LogevalError(
-            f"{path}: the log has one day only (or none); leave out parts instead, --parts 10"
+            f"{path}: the log has one day only (or none); leave out parts instead, as parts=10"
         )
     if max(positions) > whole.patterns.K:
         raise LogevalError(
-            f"--positions {max(positions)}: the lists of the log have at most {whole.patterns.K} "
+            f"positions={max(positions)}: the lists of the log have at most {whole.patterns.K} "
             "items"
         )
     settings = Settings(smoothing=smoothing, scope=scope)

@@ -89,7 +89,8 @@ class Valuation:
         raise LogevalError(
             f"{log}: too little of the target {self.estimation.target.name} was ever shown: "
             f"support {figures}, below {enough:.0%}; queries without it, and up to which K they "
-            f"have it: {where}{more}; use fewer --positions, another --estimator, or --force"
+            f"have it: {where}{more}; ask for fewer "
+            "positions, take another estimator, or use force"
         )
 
     def all_and_overall(self, values: Floats, n: Floats) -> Floats:

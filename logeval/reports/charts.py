@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.arrays import Floats
-from logeval.reports.style import css_colour, look
+from logeval.reports.style import Look, css_colour, look
 from logeval.reports.words import interval, number, p_value
 
 LETTER = 7.3  # width of a letter of 12 px, in the widest of the usual fonts
@@ -76,14 +76,18 @@ def line_chart(
     bands: bool = True,
     legend: bool = True,
     dotted: Sequence[str] = (),
+    dashed: Sequence[str] = (),
 ) -> str:
-    """Curves (columns t, ``value``, low, high) by name; those in ``dotted`` are bounds."""
+    """Curves (columns t, ``value``, low, high) by name; those in ``dotted`` are bounds.
+
+    A name is a policy, or ``policy: what is counted``, some of which may be ``dashed``.
+    """
     first = next(iter(curves.values()))
     t = first["t"].to_numpy(dtype=float)
     top = max(float(c[value].max()) for name, c in curves.items() if name not in dotted)
     highs = [float(c["high"].max()) for c in curves.values() if bands and "high" in c]
     ceiling = min(max([top, *(h for h in highs if h == h)]), 2.0 * top) if top > 0 else 1.0
-    entries = legend_entries(curves, width, dotted) if legend else []
+    entries = legend_entries(curves, width, dotted, dashed) if legend else []
     below = 46 + (18 * (1 + entries[-1].row) if entries else 0)
     frame = Frame(56, width - 22, 26, height - 46, (t[0], t[-1]), (0.0, ceiling * 1.03), log_x)
     parts = [_axes(frame, "step t", y_label)]
@@ -95,7 +99,7 @@ def line_chart(
             parts.append(f'<polygon points="{points}" fill="{_colour(name)}" opacity="0.13"/>')
     for i, (name, curve) in enumerate(curves.items()):
         x, y = frame.px(curve["t"].to_numpy(dtype=float)), frame.py(curve[value].to_numpy())
-        parts.append(_line(name, x, y, name in dotted, phase=i))
+        parts.append(_line(name, x, y, name in dotted, name in dashed, phase=i))
     parts += [_legend(entries, height)]
     hover = {
         "x": [round(float(v), 1) for v in frame.px(t)],
@@ -159,23 +163,26 @@ class Entry:
     x: float
     row: int
     dotted: bool
+    dashed: bool
 
 
-def legend_entries(names: Mapping[str, Any], width: int, dotted: Sequence[str]) -> list[Entry]:
+def legend_entries(
+    names: Mapping[str, Any], width: int, dotted: Sequence[str] = (), dashed: Sequence[str] = ()
+) -> list[Entry]:
     """The names, as many in a row as fit."""
     found, x, row = list[Entry](), 12.0, 0
     for name in names:
         wide = 40 + LETTER * len(name)
         if found and x + wide > width:
             x, row = 12.0, row + 1
-        found.append(Entry(name, x, row, name in dotted))
+        found.append(Entry(name, x, row, name in dotted, name in dashed))
         x += wide
     return found
 
 
-def legend_chart(names: Sequence[str], width: int = 480) -> str:
+def legend_chart(names: Sequence[str], width: int = 380) -> str:
     """A legend of its own, for several charts."""
-    entries = legend_entries(dict.fromkeys(names), width, ())
+    entries = legend_entries(dict.fromkeys(names), width)
     height = 8 + 18 * (1 + entries[-1].row)
     return _svg([_legend(entries, 8)], width, height, "", ' data-legend=""')
 
@@ -253,12 +260,12 @@ def _x_axis(frame: Frame, label: str) -> str:
     return "".join(parts)
 
 
-def _line(name: str, x: Floats, y: Floats, bound: bool, phase: int) -> str:
+def _line(name: str, x: Floats, y: Floats, bound: bool, dashed: bool, phase: int) -> str:
     if bound:
         points = _points(x, y)
         return f'<polyline points="{points}" fill="none" stroke="{GREY}" stroke-dasharray="2 3"/>'
-    style = look(name)
-    dash = ' stroke-dasharray="6 3"' if style["linestyle"] == "--" else ""
+    style = _look(name)
+    dash = ' stroke-dasharray="6 3"' if dashed or style["linestyle"] == "--" else ""
     line = f'<polyline points="{_points(x, y)}" fill="none" stroke-width="1.6" {{stroke}}{dash}/>'
     # a marker where the line has come a sixth further, shifted from line to line
     wanted = x[0] + (np.arange(6) + 0.5 + 0.08 * (phase % 6)) / 6.5 * (x[-1] - x[0])
@@ -286,8 +293,9 @@ def _legend(entries: Sequence[Entry], top: float) -> str:
         if entry.dotted:
             key = f'<path d="M{x},{y}h22" stroke="{GREY}" stroke-dasharray="2 3"/>'
         else:
-            style, colour = look(entry.name), _colour(entry.name)
-            dash = ' stroke-dasharray="6 3"' if style["linestyle"] == "--" else ""
+            style, colour = _look(entry.name), _colour(entry.name)
+            dashed = entry.dashed or style["linestyle"] == "--"
+            dash = ' stroke-dasharray="6 3"' if dashed else ""
             mark = f'<path d="{MARKERS[style["marker"]]}" transform="translate({x + 11},{y})"/>'
             key = f'<path d="M{x},{y}h22" stroke="{colour}" stroke-width="1.6"{dash}/>'
             key += _marks(mark, style["marker"], colour)
@@ -295,8 +303,13 @@ def _legend(entries: Sequence[Entry], top: float) -> str:
     return "".join(parts)
 
 
-def _colour(policy: str) -> str:
-    return css_colour(look(policy)["color"])
+def _look(name: str) -> Look:
+    """That of the policy, whatever is counted of it."""
+    return look(name.partition(": ")[0])
+
+
+def _colour(name: str) -> str:
+    return css_colour(_look(name)["color"])
 
 
 def _points(x: Floats, y: Floats) -> str:

@@ -115,5 +115,5 @@ def refuse_other_models(
             raise LogevalError(
                 f"{named}: is not the models folder that {folder} was made with ({simulator} of "
                 f"query {changed[0]} is {'another' if changed[0] in now else 'missing'}); fit the "
-                f"same models again, run evaluate again, or name their folder with --models"
+                "same models again, run evaluate again, or give the folder of those models"
             )

@@ -58,8 +58,8 @@ def not_flat(runs: Runs) -> list[str]:
     if not found:
         return []
     return [
-        f"curves still rise at {runs.horizon:,} steps, and with more the order may change. Regret "
-        f"per step in the last half, of the average: {'; '.join(found)}"
+        f"curves still rise at {runs.horizon:,} steps; with more steps the order may change. "
+        f"Regret per step in the second half, compared with the average: {'; '.join(found)}"
     ]
 
 
@@ -93,11 +93,11 @@ def _why(policy: str, part: pd.DataFrame, runs: Runs) -> str:
     ended = sum(steps <= n for steps in needed)
     low, high = min(needed), max(needed)
     steps = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    text = f": its first stage, until whose end nothing can be, takes {steps} steps"
+    text = f": its first stage, during which it cannot eliminate anything, takes {steps} steps"
     if len(needed) > 1:
         text += f" and ends within {n:,} on {ended} of {len(needed)} queries"
     else:
         text += f", and there were {n:,}"
     if ended:
-        text += "; where its bounds are too wide the next stage takes four times as many"
-    return text + "; its regret is that of exploring, and says nothing about what it learns later"
+        text += "; where its bounds are still too wide, the next stage takes four times as many"
+    return text + "; so far its regret is that of exploring, and says nothing about later"

@@ -39,6 +39,8 @@ def _charts(page: Page, runs: Runs, names: dict[str, str], suffix: str) -> None:
     rows = runs.table()
     for k, panel in enumerate(runs.panels()):
         mine = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
+        if mine["policy"].nunique() < 2:  # nothing to compare; its numbers are in the table
+            continue
         present = set(mine["query"])
         charts = {
             title: line_chart(
@@ -54,7 +56,7 @@ def _charts(page: Page, runs: Runs, names: dict[str, str], suffix: str) -> None:
             f"Cumulative regret on {runs.title(panel)}, mean over the runs of each query. Where "
             "the order of the curves changes from query to query, the mean over all of them hides "
             "something.",
-            legend=legend_chart(sorted(set(mine["policy"])), width=600),
+            legend=legend_chart(sorted(set(mine["policy"]))),
         )
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from logeval.evaluation.relative import relative_curves
 from logeval.evaluation.results import Panel, Runs
 from logeval.evaluation.summary import ORACLE
-from logeval.evaluation.theory import dcm_lower_slope
 from logeval.names import parse_call
 from logeval.reports.charts import forest, line_chart
 from logeval.reports.content import Content
@@ -17,9 +17,10 @@ from logeval.reports.figures import new_panels
 from logeval.reports.limits import flattens
 from logeval.reports.page import Page
 from logeval.reports.regret_figures import plot_regret
-from logeval.reports.track_figures import plot_relative, plot_remaining
+from logeval.reports.track_figures import LINES, plot_relative, plot_remaining
 from logeval.reports.verdict import verdict
 from logeval.reports.words import interval, joined, number, p_value, query_names
+from logeval.tracks.registry import TRACKS
 
 # how numbers are shown where all columns are
 FORMATS: dict[str, Any] = {
@@ -29,6 +30,7 @@ FORMATS: dict[str, Any] = {
     "p": ".4f",
 }
 BANDS = 5  # policies whose bands can be told apart in one chart
+CURVES = 12  # that can be told apart
 SHARES: dict[str, Any] = dict.fromkeys(("relative_regret", "low", "high"), ".2%")
 
 
@@ -66,7 +68,7 @@ def curves(page: Page, content: Content) -> None:
             found = _worst_first(runs.curves(panel.simulator, track=panel.track))
             bands = len(found) <= BANDS
             banded |= bands
-            bounds = _bounds(panel.simulator, next(iter(found.values()))["t"].to_numpy())
+            bounds = _bounds(panel, next(iter(found.values()))["t"].to_numpy())
             every, name = found | bounds, runs.title(panel)
             charts.append(line_chart(every, name, dotted=list(bounds), bands=bands))
             if flattens(found):
@@ -138,12 +140,13 @@ def across_tracks(page: Page, content: Content) -> None:
             continue
         page.section("Lists and pairs on one axis" + content.where(i))
         for k, simulator in enumerate(several):
-            page.figure(
+            page.charts(
                 f"relative-{k + 1}{suffix}",
-                plot_relative(runs, simulator).figure,
+                [_relative_chart(runs, simulator)],
                 f"Regret on {simulator} as a share of the optimal reward, so that lists and single "
                 "pairs compare. The label says what is counted: the list, the pair at its most "
                 "examined position (top pair), or the pair of the rank-1 track.",
+                pdf=plot_relative(runs, simulator).figure,
             )
         if several:
             page.table(
@@ -153,6 +156,9 @@ def across_tracks(page: Page, content: Content) -> None:
                 **SHARES,
             )
         for k, simulator in enumerate(left):
+            if not _eliminated(runs, simulator):
+                page.text(f"Nothing was eliminated on {simulator} in {runs.horizon:,} steps.")
+                continue
             page.figure(
                 f"remaining-{k + 1}{suffix}",
                 plot_remaining(runs, simulator).figure,
@@ -188,7 +194,29 @@ def _hardness(page: Page, runs: Runs, suffix: str) -> None:
         columns = ["query", "rows", "columns", "mu", "p_max", "gamma", "bound"]
     said = hardness.assign(bound=hardness["bound"].where(~vacuous))
     shown = {c.replace("_", " "): _cells(said[c]) for c in columns}
-    page.table(f"hardness{suffix}", hardness, text, shown=shown, bound=",.3g")
+    page.text(text)
+    caption = "Hardness of each query"
+    page.table(f"hardness{suffix}", hardness, caption, shown=shown, folded=True, bound=",.3g")
+
+
+def _relative_chart(runs: Runs, simulator: str) -> str:
+    rows = runs.table()
+    found = relative_curves(rows[rows["simulator"] == simulator])
+    found = dict(sorted(found.items(), key=lambda c: -float(c[1]["relative_regret"].iloc[-1])))
+    if len(found) > CURVES:  # those that earn the same: the pair at the most examined position
+        found = {key: curve for key, curve in found.items() if key[1] != "list"}
+    curves = {f"{policy}: {reward}": curve for (policy, reward), curve in found.items()}
+    return line_chart(
+        curves, simulator, value="relative_regret", y_label="regret / optimal reward", width=560,
+        height=330, bands=len(curves) <= BANDS,
+        dashed=[f"{p}: {reward}" for p, reward in found if LINES[reward] == "--"],
+    )  # fmt: skip
+
+
+def _eliminated(runs: Runs, simulator: str) -> bool:
+    """Whether something was."""
+    left = [c[["rows_left", "columns_left"]] for c in runs.remaining(simulator).values()]
+    return any((part.iloc[-1] < part.iloc[0]).any() for part in left)
 
 
 def _seven(part: pd.DataFrame) -> dict[str, list[tuple[str, Any]]]:
@@ -233,20 +261,11 @@ def _of(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     return table[(table["simulator"] == panel.simulator) & (table["track"] == panel.track)]
 
 
-def lower_bounds(simulator: str) -> dict[str, float]:
-    """The lower bound on the regret of any consistent algorithm, as a slope in log t.
-
-    It is known for the synthetic problem B_LB alone: dcm-bandits, Theorem 3 (with gamma = 1,
-    cascading-bandits, Theorem 4).
-    """
-    if not simulator.startswith("B_LB("):
-        return {}
-    _, given = parse_call(simulator)
-    p, gap, gamma = (float(given.get(key, 1.0)) for key in ("p", "gap", "gamma"))
-    if not 0 < gap < p:
-        return {}
-    slope = dcm_lower_slope(int(given["L"]), int(given["K"]), p, gap, gamma)
-    return {"lower bound": slope}
+def lower_bounds(panel: Panel) -> dict[str, float]:
+    """The lower bound on the regret of any consistent algorithm, as a slope in log t, if known."""
+    slope_of = TRACKS[panel.track].lower_slopes.get(parse_call(panel.simulator)[0])
+    slope = None if slope_of is None else slope_of(panel.simulator)
+    return {} if slope is None else {"lower bound": slope}
 
 
 def _worst_first(curves: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -254,17 +273,17 @@ def _worst_first(curves: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     return dict(sorted(curves.items(), key=lambda item: -float(item[1]["regret"].iloc[-1])))
 
 
-def _bounds(simulator: str, t: np.ndarray) -> dict[str, pd.DataFrame]:
+def _bounds(panel: Panel, t: np.ndarray) -> dict[str, pd.DataFrame]:
     return {
         name: pd.DataFrame({"t": t, "regret": slope * np.log(t)})
-        for name, slope in lower_bounds(simulator).items()
+        for name, slope in lower_bounds(panel).items()
     }
 
 
 def _figure(runs: Runs) -> Any:
     """The curves by matplotlib, for papers."""
     figure, axes = new_panels(len(runs.panels()))
-    for ax, (simulator, track) in zip(axes, runs.panels(), strict=True):
-        bounds = lower_bounds(simulator)
-        plot_regret(runs, ax=ax, simulator=simulator, track=track, bounds=bounds)
+    for ax, panel in zip(axes, runs.panels(), strict=True):
+        bounds = lower_bounds(panel)
+        plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track, bounds=bounds)
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,14 +37,20 @@ def plot_estimates(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ax.axvline(truth.iloc[0], color="#D55E00", label="truth")
     several = rows["target"].nunique() > 1
     names = [
-        f"{e} ({t})" if several else e
+        f"{e} ({_short(t)})" if several else e
         for e, t in zip(rows["estimator"], rows["target"], strict=True)
     ]
     ax.set_yticks(y, names)
-    target = "" if several else f" of {rows['target'].iloc[0]}"
+    target = "" if several else f" of {_short(rows['target'].iloc[0])}"
     ax.set(xlabel=f"clicks per SERP{target}, K = {rows['positions'].iloc[0]}")
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def _short(target: str) -> str:
+    """A target without the folders that its file or log is in."""
+    kind, colon, path = target.rpartition(":")
+    return f"{kind}{colon}{Path(path).name}"
 
 
 def plot_validation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:

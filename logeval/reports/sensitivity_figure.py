@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from logeval.reports.figures import new_axes
 from logeval.reports.style import look
 
 if TYPE_CHECKING:
@@ -19,12 +20,9 @@ def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
 
     The title has the smallest of Kendall's taus between two simulators.
     """
-    import matplotlib.pyplot as plt
-
     regret = found.regret
     if ax is None:
-        size = (1.6 + 1.1 * regret.shape[1], 1.0 + 0.28 * len(regret))
-        ax = plt.subplots(figsize=size, layout="constrained")[1]
+        ax = new_axes(2.2 + 1.3 * regret.shape[1], 1.0 + 0.28 * len(regret))
     ranks = regret.rank(axis=0, method="first")
     x = np.arange(regret.shape[1])
     for policy in regret.index:

@@ -66,8 +66,9 @@ def the_variance(page: Page, content: Content) -> None:
         page.table(
             f"variance{content.suffix(i)}",
             runs.variance(),
-            "The same as a table: the component, what it adds to the variance of the mean, and "
-            "its share.",
+            "The same as a table: each component, what it adds to the variance of the mean, and "
+            "its share",
+            folded=True,
             share=".1%",
         )
 

@@ -15,7 +15,7 @@ from typing import TypedDict
 from logeval.errors import unknown_names
 from logeval.names import parse_call
 
-_COLOURS = (
+COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4B0092",
     "#7F7F7F", "#000000", "#B2182B",
 )  # fmt: skip
@@ -24,6 +24,8 @@ _ORDER = (
     "dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "CascadeKL-UCB", "CascadeUCB1", "RankedUCB1",
     "First-Click", "Last-Click", "Random", "Oracle",
     "Rank1ElimKL", "Rank1Elim", "UCB1Elim", "UCB1", "KL-UCB", "TS",
+    "CTS", "TS-Cascade", "TopRank", "GRAB", "BatchRank", "BubbleRank", "PBM-UCB", "UniRank",
+    "PBM-PIE", "PBM-TS", "BC-MPTS", "PB-MHB", "S-GRAB", "KL-CombUCB1",
 )  # fmt: skip
 
 
@@ -41,7 +43,7 @@ def look(policy: str) -> Look:
     i = _ORDER.index(name) if name in _ORDER else zlib.crc32(name.encode())
     variant = zlib.crc32(policy.encode()) if parameters else 0
     return {
-        "color": _COLOURS[i % len(_COLOURS)],
+        "color": COLOURS[i % len(COLOURS)],
         "marker": _MARKERS[(i + variant) % len(_MARKERS)],
         "linestyle": "--" if parameters else "-",
     }
@@ -50,7 +52,7 @@ def look(policy: str) -> Look:
 def css_colour(colour: str) -> str:
     """The colour as the page knows it, ``var(--c0, #0072B2)``: in the dark it has a lighter one."""
     colour = colour.upper()
-    return f"var(--c{_COLOURS.index(colour)}, {colour})" if colour in _COLOURS else colour
+    return f"var(--c{COLOURS.index(colour)}, {colour})" if colour in COLOURS else colour
 
 
 # sizes for a column of a two-column paper, and for slides

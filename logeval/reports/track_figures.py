@@ -58,6 +58,8 @@ def plot_remaining(
                 markevery=max(1, len(curve) // 8), **style,
             )  # fmt: skip
     ax.set(xlabel="step t", ylabel="not eliminated", title=simulator, yscale="log")
+    for axis_ticks in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
+        axis_ticks("{x:g}")
     return _finish(ax, log_x)
 
 

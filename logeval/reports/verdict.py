@@ -13,10 +13,11 @@ from typing import Any
 
 import pandas as pd
 
+from logeval.clicks.fit import NO_CLICK
 from logeval.evaluation.results import Panel, Runs
 from logeval.evaluation.summary import ORACLE
 from logeval.evaluation.top_pairs import compare_top_pairs
-from logeval.reports.limits import limits_of
+from logeval.reports.limits import BASELINES, limits_of
 from logeval.reports.words import interval, joined, number, p_value
 
 # the algorithms that logeval was made to compare: named in every verdict that has them
@@ -62,7 +63,14 @@ def verdict(runs: Runs) -> Verdict:
     }
     if not parts:
         return Verdict("Only the Oracle was run: there is nothing to compare.", [], [])
+    if any(NO_CLICK in note for note in runs.notes):
+        return Verdict(
+            "There is no click in the log that the simulators were fitted to. They consist of "
+            "their priors, so it means nothing which policy loses least on them.",
+            limits=limits_of(runs),
+        )
     answers, findings = [], []
+    contested = any(_rivals(summary) > 1 for summary, _ in parts.values())
     for track in dict.fromkeys(panel.track for panel in parts):
         mine = {panel: part for panel, part in parts.items() if panel.track == track}
         if len(mine) > 1:
@@ -70,7 +78,7 @@ def verdict(runs: Runs) -> Verdict:
         for panel, (s, p) in mine.items():
             answer = _answer(runs.title(panel), s, runs.horizon)
             more = _comparisons(s, p)
-            if len(mine) == 1:
+            if len(mine) == 1 and (_rivals(s) > 1 or not contested):
                 answers.append(answer)
                 findings += [more] if more else []
             else:
@@ -86,6 +94,11 @@ def _of(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 
 def _competing(summary: pd.DataFrame) -> pd.DataFrame:
     return summary[summary["policy"] != ORACLE]
+
+
+def _rivals(summary: pd.DataFrame) -> int:
+    """How many policies learn."""
+    return int((~summary["policy"].isin(BASELINES)).sum())
 
 
 def _answer(title: str, summary: pd.DataFrame, horizon: int) -> str:
@@ -106,9 +119,14 @@ def _answer(title: str, summary: pd.DataFrame, horizon: int) -> str:
     tied = part[part["in_best_set"]]["policy"].tolist()
     if len(tied) == 1:
         return f"On {title} {best.policy} lost less than every other policy: {lost}."
+    if not others and len(tied) == 2:
+        return (
+            f"On {title} there is no winner: {tied[1]} cannot be told apart from {best.policy}, "
+            f"which has the smallest mean, {lost}."
+        )
     if not others:
         return (
-            f"On {title} there is no winner: none of the {len(tied)} policies can be told apart "
+            f"On {title} there is no winner: none of the {len(part)} policies can be told apart "
             f"from {best.policy}, which has the smallest mean, {lost}."
         )
     return (
@@ -179,13 +197,17 @@ def _across_simulators(parts: dict[Panel, tuple[pd.DataFrame, pd.DataFrame]]) ->
     if all(len(one) == 1 for one in sets):
         return f"{shared[0]} lost less than every other policy on {every}."
     if len(set(first)) == 1 and len(shared) == 1:
-        return (
-            f"{first[0]} lost least on {every}, and nowhere can the data tell it is not the best."
-        )
-    text = f"{every} do not contradict each other: {joined(shared)} may be best on "
-    text += "both" if len(names) == 2 else "all"
+        tied = [
+            f"on {name} it cannot be told apart from {joined(sorted(one - {first[0]}))}"
+            for name, one in zip(names, sets, strict=True)
+            if len(one) > 1
+        ]
+        return f"{first[0]} lost least on {every}; {'; '.join(tied)}."
+    both = "both" if len(names) == 2 else "all of them"
+    any_of = f"any of {joined(shared)}" if len(shared) > 1 else shared[0]
+    text = f"{every} do not contradict each other: on {both} {any_of} may be best"
     if len(set(first)) > 1:
-        return f"{text}; the smallest mean differs ({_by(names, first)}) within the intervals."
+        return f"{text}; the smallest mean is that of {_by(names, first)}, within the intervals."
     return f"{text}; {first[0]} has the smallest mean on each."
 
 

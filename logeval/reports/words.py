@@ -14,15 +14,20 @@ def number(x: float, sign: str = "") -> str:
     size = abs(x)
     if size < 1e-9:
         return "0"
-    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 3
-    return f"{x:{sign},.{digits}f}"
+    return f"{x:{sign},.{_digits(size)}f}" if size >= 0.001 else f"{x:{sign}.1e}"
 
 
 def interval(low: float, high: float) -> str:
     """The two ends, with the digits of the larger."""
     size = max(abs(low), abs(high))
-    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 3
+    if 0.0 < size < 0.001:
+        return f"{low:.1e} to {high:.1e}"
+    digits = _digits(size)
     return f"{low:,.{digits}f} to {high:,.{digits}f}"
+
+
+def _digits(size: float) -> int:
+    return 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 3
 
 
 def p_value(p: float) -> str:

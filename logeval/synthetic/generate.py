@@ -112,11 +112,11 @@ def wanted_manifest(
     if sessions < 1 or queries < 1:
         raise LogevalError("a log needs at least one session and one query")
     if users is not None and users < 1:
-        raise LogevalError(f"--users {users}: there must be at least one")
+        raise LogevalError(f"users={users}: there must be at least one")
     if taste < 0 or not math.isfinite(taste):
-        raise LogevalError(f"--taste {taste}: write 0 (no tastes) or a positive number such as 1")
+        raise LogevalError(f"taste={taste}: write 0 (no tastes) or a positive number such as 1")
     if taste and factors < 1:
-        raise LogevalError(f"--factors {factors}: tastes need at least one")
+        raise LogevalError(f"factors={factors}: tastes need at least one")
     if not 0.0 <= explore <= 1.0:
         raise LogevalError(f"explore={explore}: it is a share of the SERPs, between 0 and 1")
     arguments = {

@@ -210,7 +210,7 @@ class CosineDistance(Meter):
 def _needs_features(fitted: Sequence[FittedQuery], reward: str | None) -> list[ContextualProblem]:
     raise LogevalError(
         "the contextual track needs features of the items; make some with `logeval features` and "
-        "give them with --features"
+        "give their folder as features"
     )
 
 

@@ -108,7 +108,7 @@ def synthetic_problem(
 def parse_contextual(text: str, reward: str | None = None) -> ContextualProblem:
     """The synthetic problem from its name, contextual(L=100,K=5,d=20,norm=1,contexts=fixed)."""
     if reward not in (None, "satisfaction"):
-        raise LogevalError(f"--reward {reward}: the contextual track counts satisfaction")
+        raise LogevalError(f"reward={reward}: the contextual track counts satisfaction")
     given = {key.lower(): value for key, value in parse_call(text)[1].items()}
     kinds = {"L": int, "K": int, "d": int, "norm": float, "contexts": str}
     unknown = [key for key in given if key not in {k.lower() for k in kinds}]
@@ -139,13 +139,13 @@ def fitted_problems(
     the attraction the user's own.
     """
     if block < 1:
-        raise LogevalError(f"--block {block}: a block has at least one round")
+        raise LogevalError(f"block={block}: a block has at least one round")
     names = list(dict.fromkeys(f.model.name for f in fitted))
     usable = [name for name in names if name in USABLE]
     if not usable:
         raise LogevalError(
-            f"the contextual track needs a DCM (or CM), not a {names[0]}; fit one with fit-models "
-            "--model DCM"
+            f"the contextual track needs a DCM (or CM), not a {names[0]}; fit one with "
+            "`logeval fit-models --model dcm`"
         )
     tastes = read_tastes(truth) if truth is not None else None
     return [
@@ -189,7 +189,7 @@ def _query(fitted: FittedQuery, features: Features, of_items: dict[int, Floats])
     if len(known) < K:
         raise LogevalError(
             f"query {name}: only {len(known)} of its items have features, and a list needs {K}; "
-            "raise --items, or make features from the log that the models were fitted to"
+            "take more items into the features, or make them from the log of the models"
         )
     at = np.array([index[item] for item in ids[known].tolist()])
     F = len(next(iter(of_items.values()))) if of_items else 0
@@ -242,7 +242,7 @@ def refuse_leaks(features: Features, models: dict[str, Any], same_log: bool) -> 
     if not same_log:
         raise LogevalError(
             "the features and the models share sessions, so the features know the simulator; fit "
-            f"the models with --holdout {HALF} --seed {mine['seed']} and make the features without "
-            "--same-log, or allow it with --same-log"
+            f"the models with holdout={HALF} and seed={mine['seed']} and make the features without "
+            "same_log, or allow it with same_log"
         )
     return "The features and the simulator share sessions: regret is too low by what leaks."

@@ -40,7 +40,7 @@ def drawn_queries(
     from logeval.log.queries import Query
 
     if not isinstance(models, FittedModels):
-        raise LogevalError("--draws needs models with intervals, as fit-models gives them")
+        raise LogevalError("draws need models with intervals, as `logeval fit-models` gives them")
     return [
         FittedQuery(
             drawn_name(f.query, draw),

@@ -23,6 +23,7 @@ from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.track import SYNTHETIC
 
 REWARDS = ("satisfaction", "clicks", "any-click")
+B_LB: dict[str, type] = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,7 @@ def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
     """B_LB from its name, ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``."""
     if reward is not None and reward not in REWARDS:
         raise unknown_names("reward", [reward], REWARDS)
-    kinds = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
-    values = numbers(text, kinds, optional=("gamma",))
+    values = numbers(text, B_LB, optional=("gamma",))
     return b_lb(**values, reward=reward or "satisfaction")
 
 

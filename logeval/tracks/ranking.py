@@ -34,6 +34,7 @@ from logeval.tracks.problems import (
     parse_b_lb,
     ranking_problems,
 )
+from logeval.tracks.ranking_theory import b_lb_lower_slope
 from logeval.tracks.track import Replicas, Reward, Track
 from logeval.uniforms import Uniforms
 
@@ -297,4 +298,5 @@ RANKING = Track(
     environment=RankingEnvironment,
     problems=ranking_problems,
     synthetic={"B_LB": parse_b_lb, **EXPLICIT},
+    lower_slopes={"B_LB": b_lb_lower_slope},
 )

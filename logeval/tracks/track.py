@@ -8,7 +8,7 @@ measured. Adding one is a file with its problem, its environment and its ``Track
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from logeval.arrays import Floats, Ints
@@ -88,4 +88,6 @@ class Track:
     environment: Callable[[Sequence[Any], Replicas, int], Environment]  # of a seed
     problems: Callable[[Sequence[FittedQuery], str | None], Sequence[Problem]]  # and the reward
     synthetic: Mapping[str, Callable[[str, str | None], Problem]]  # parsers of text and reward
+    # by name of the synthetic problem, from its text: in the end regret is above slope * log t
+    lower_slopes: Mapping[str, Callable[[str], float | None]] = field(default_factory=dict)
     hardness: Callable[[Any, int], dict[str, Any]] | None = None  # of a problem at a horizon

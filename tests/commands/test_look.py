@@ -17,6 +17,7 @@ from logeval.clicks.inspection import inspect
 from logeval.clicks.models.registry import MODELS
 from logeval.commands.show import number, table_text
 from logeval.evaluation.between import between
+from logeval.evaluation.comparisons import compare
 from tests.clicks.examples import three_queries
 
 
@@ -74,6 +75,12 @@ def test_inspect_on_the_terminal(folder):
     assert {row["item"] for row in data["items"]} == set(model.items.tolist())
 
 
+def regrets(runs, simulator, policy):
+    rows = runs.table()
+    mine = (rows["t"] == 20) & (rows["simulator"] == simulator) & (rows["policy"] == policy)
+    return rows[mine].pivot(index="query", columns="run", values="regret").to_numpy()
+
+
 def test_compare_is_the_paired_difference(folder):
     a, c = logeval.load(folder / "a"), logeval.load(folder / "c")
     table = between(a, c).set_index(["simulator", "policy"])
@@ -82,6 +89,8 @@ def test_compare_is_the_paired_difference(folder):
     for key in table.index:
         assert table.loc[key, "first"] == pytest.approx(rows[0][key])
         assert table.loc[key, "difference"] == pytest.approx(rows[1][key] - rows[0][key])
+        alone = compare(np.stack([regrets(t, *key) for t in (a, c)], axis=2)).p[0, 1]
+        assert table.loc[key, "p"] == pytest.approx(min(1.0, len(table) * alone))
         assert table.loc[key, "low"] <= table.loc[key, "difference"] <= table.loc[key, "high"]
     same = between(a, logeval.load(folder / "b"))
     assert set(same["t"]) == {20}, "the last step that both have"
@@ -89,6 +98,7 @@ def test_compare_is_the_paired_difference(folder):
     text = run("compare", folder / "a", folder / "c")
     assert "seed: 0 and 1" in text
     assert "dcmKL-UCB" in text
+    assert f"hold for all {len(table)} rows together" in text
     assert "the settings are the same" in run("compare", folder / "a", folder / "a")
 
 

@@ -32,7 +32,8 @@ def test_no_note_where_the_order_is_right():
 
 
 def test_the_termination_of_a_dcm_has_an_order_too():
-    assert "TopRank" in notes(["TopRank"], "DCM(w=0.5/0.4,v=0.2/0.7)")[0]
+    (note,) = notes(["TopRank"], "DCM(w=0.5/0.4,v=0.2/0.7)")
+    assert "that TopRank assumes, so its regret" in note
 
 
 def test_the_notes_are_kept_with_the_runs(tmp_path):

@@ -94,5 +94,5 @@ def test_bad_arguments(log, tmp_path):
         with pytest.raises(LogevalError, match=message):
             replay_validate(log, quiet=True, **changes)
     one = write_serps(tmp_path / "one", [s for s in SERPS if s.day == 1])
-    with pytest.raises(LogevalError, match="--parts 10"):
+    with pytest.raises(LogevalError, match="parts=10"):
         replay_validate(one, positions=[1], quiet=True)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import logeval
+from logeval.evaluation.results import Panel
 from logeval.reports.page import Page, cell
 from logeval.reports.regret_sections import lower_bounds
 from logeval.reports.verdict import verdict
@@ -73,10 +74,10 @@ def test_the_order_of_the_sections(site):
         "Verdict",
         "Regret over time",
         "Final regret",
+        "Query by query",
+        "Lists and pairs on one axis",
         "Sensitivity to the click model",
         "Where the uncertainty comes from",
-        "Lists and pairs on one axis",
-        "Query by query",
         "The click models",
         "The log",
         "What was run",
@@ -184,9 +185,14 @@ def test_the_lower_bound_is_that_of_the_paper():
     # Theorem 3 of dcm-bandits: gamma (L - K) gap (1 - p)^(K - 1) / KL(p - gap, p)
     p, q = 0.2, 0.05
     divergence = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
-    found = lower_bounds(PROBLEM)["lower bound"]
+    found = lower_bounds(Panel(PROBLEM, "ranking"))["lower bound"]
     assert found == pytest.approx(0.5 * 6 * 0.15 * 0.8 / divergence)
-    assert lower_bounds("DCM") == lower_bounds("B_LB(L=4,K=2,p=0,gap=0)") == {}
+    for simulator, track in (
+        ("DCM", "ranking"),
+        ("B_LB(L=4,K=2,p=0,gap=0)", "ranking"),  # no gap, no bound
+        ("rank1(K=6,L=4,p=0.25,gap=0.5)", "rank1"),
+    ):
+        assert lower_bounds(Panel(simulator, track)) == {}
 
 
 def test_missing_values_are_empty_and_numbers_rounded():

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from logeval.clicks.fit import NO_CLICK
 from logeval.policies.rank1.rank1elim import Rank1ElimKL
 from logeval.policies.rank1.ucb1elim import UCB1Elim
 from logeval.reports.limits import late_slope
@@ -49,7 +50,7 @@ def test_of_several_variants_the_best_is_compared_in_words():
 def test_a_tie_has_no_winner():
     twin = shifted(0.1, spread=2.0)
     found = verdict(runs_of(rows({"A": BASE, "B": twin})))
-    assert "there is no winner: none of the 2 policies can be told apart from A" in found.answer
+    assert "there is no winner: B cannot be told apart from A" in found.answer
     found = verdict(runs_of(rows({"A": BASE, "B": twin, "C": shifted(30.0)})))
     assert found.answer.startswith("On DCM A has the smallest mean, 10.0 in 100 steps")
     assert found.answer.endswith("It cannot be told apart from B; it lost less than C.")
@@ -94,8 +95,13 @@ def test_means_that_differ_by_chance_are_no_contradiction():
     one = {"A": BASE, "B": shifted(0.1, spread=2.0)}
     other = {"B": BASE, "A": shifted(0.1, spread=2.0)}
     found = verdict(runs_of(rows(one), rows(other, simulator="PBM")))
-    assert "DCM and PBM do not contradict each other: A and B may be best on both" in found.answer
-    assert "the smallest mean differs (A on DCM and B on PBM) within the intervals" in found.answer
+    assert (
+        "DCM and PBM do not contradict each other: on both any of A and B may be best"
+        in found.answer
+    )
+    assert (
+        "the smallest mean is that of A on DCM and B on PBM, within the intervals" in found.answer
+    )
 
 
 def test_simulators_without_a_common_policy_say_nothing_about_each_other():
@@ -125,8 +131,16 @@ def test_few_queries_rising_curves_and_notes_are_limits():
     limits = verdict(runs).limits
     assert any("3 queries are few" in text for text in limits)
     (rising,) = [text for text in limits if "still rise" in text]
-    assert rising.endswith("of the average: DCM (A 100%, B 100%)")  # Random never learns
+    assert rising.endswith("compared with the average: DCM (A 100%, B 100%)")  # Random never learns
     assert "DCM: v_K is not identified" in limits
+
+
+def test_a_log_without_clicks_has_no_verdict():
+    runs = runs_of(rows({"A": BASE, "B": shifted(5.0)}), notes=[f"DCM: {NO_CLICK}: prior"])
+    found = verdict(runs)
+    assert found.answer.startswith("There is no click in the log")
+    assert found.findings == []
+    assert found.limits[-1].startswith("DCM")
 
 
 def test_the_late_slope_of_known_curves():
@@ -143,6 +157,25 @@ def test_lists_and_pairs_meet_at_the_best_position():
     pairs["pair_regret"] = pairs["regret"]
     found = verdict(runs_of(lists, pairs)).findings[-1]
     assert "there A lost least, 10.0% of the optimum; Rank1ElimKL lost 60.0 points more" in found
+
+
+def test_the_share_in_words_is_that_of_the_table():
+    # queries whose best pairs earn very different rewards: a mean of shares is not the share
+    optimal = [10.0 if q % 2 else 1000.0 for q in range(12)]
+    frames = []
+    for policy, track, by in (("A", "ranking", 0.0), ("Rank1ElimKL", "rank1", 4.0)):
+        frame = rows({policy: [b + by for b in BASE]}, simulator="PBM", track=track)
+        best = [optimal[int(query.partition("@")[0])] for query in frame["query"]]
+        pair = {"pair_regret": frame["regret"], "pair_optimal_reward": best}
+        frames.append(frame.assign(optimal_reward=best, **pair))
+    runs = runs_of(*frames)
+    table = runs.relative().set_index(["policy", "reward"])["relative_regret"]
+    share = table["A", "top pair"]
+    assert share == pytest.approx(sum(BASE) / sum(optimal))
+    text = verdict(runs).findings[-1]
+    assert f"there A lost least, {share:.1%} of the optimum" in text
+    points = 100 * (table["Rank1ElimKL", "pair"] - share)
+    assert f"Rank1ElimKL lost {points:.1f} points more" in text
 
 
 def size(query, rows, columns):
@@ -184,5 +217,7 @@ def test_numbers_in_words():
     assert [p_value(p) for p in (float("nan"), 1e-5, 0.00034, 0.0496, 0.5)] == [
         "", "p < 0.0001", "p = 0.0003", "p = 0.050", "p = 0.500"
     ]  # fmt: skip
+    assert number(-0.000123) == "-1.2e-04"
+    assert interval(0.0, 0.00034) == "0.0e+00 to 3.4e-04"
     assert interval(-1.23, 45.6) == "-1.2 to 45.6"
     assert joined(["a", "b", "c"]) == "a, b and c"

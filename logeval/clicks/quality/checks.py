@@ -154,9 +154,7 @@ def check_patterns(
 
     models = list(models)
     if simulations < FEWEST:
-        raise LogevalError(
-            f"--simulations {simulations}: fewer than {FEWEST} cannot fault anything"
-        )
+        raise LogevalError(f"simulations={simulations}: fewer than {FEWEST} cannot fault anything")
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
     verdicts = {}

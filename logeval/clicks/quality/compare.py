@@ -12,6 +12,7 @@ import pyarrow as pa
 from logeval import tables
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.estimation.click_statistics import fold
+from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import FitPlan
 from logeval.clicks.quality.score_table import quality_table
@@ -76,17 +77,38 @@ def compare_models(
     models: str | Iterable[str],
     *,
     holdout: str | float = 0.1,
+    method: str | None = None,
+    scope: str | None = None,
+    smoothing: str = "empirical-bayes",
+    top_queries: int | None = None,
     queries: GivenQueries = None,
+    min_impressions: int = 0,
+    iterations: int = Options.iterations,
+    tolerance: float = Options.tolerance,
     out: Path | str | None = None,
     seed: int = 0,
     quiet: bool = False,
-    **options: Any,
+    **options: str,
 ) -> Comparison:
     """Fit models on the training part of a log and score them on the held-out part.
 
-    ``options`` are those of ``fit_models``.
+    The arguments are those of ``fit_models``; so are ``options``, which single models declare.
+    With ``out`` the table of qualities is written there.
     """
-    plan = FitPlan.of(models, holdout=holdout, queries=queries, seed=seed, **options)
+    plan = FitPlan.of(
+        models,
+        holdout=holdout,
+        method=method,
+        scope=scope,
+        smoothing=smoothing,
+        top_queries=top_queries,
+        queries=queries,
+        min_impressions=min_impressions,
+        iterations=iterations,
+        tolerance=tolerance,
+        seed=seed,
+        **options,
+    )
     data, held_out = plan.patterns(load(log))
     assert held_out is not None  # patterns() refuses an empty one
     scores = {}

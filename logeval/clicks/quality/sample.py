@@ -71,7 +71,7 @@ def sample_of(
         chosen = rng.choice(each, serps, replace=False)
         kept = np.bincount(chosen, minlength=len(known.count)).astype(np.float64)
         known = replace(known, count=kept).take(kept > 0)
-        notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked; --serps takes more")
+        notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked")
     return Sample(known, train, notes)
 
 

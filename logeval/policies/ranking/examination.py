@@ -48,7 +48,7 @@ def views(setting: Setting, kappa: str) -> Views:
         if not ((e > 0.0).all() and (e <= 1.0).all()):
             raise LogevalError(
                 f"policy {setting.policy}: examination must be above 0 and at most 1 at every "
-                "position; lower --positions"
+                "position; ask for fewer positions"
             )
     cells = (R, L, K)
     gram = np.repeat(np.asarray(setting.L, dtype=float), K * K).reshape(R, K, K)

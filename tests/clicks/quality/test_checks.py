@@ -100,7 +100,7 @@ def test_models_of_other_serps_are_checked_with_a_note(log, models, tmp_path):
     other = write_serps(tmp_path / "other", [Serp(77, [1, 2], [0, 1])])
     with pytest.raises(LogevalError, match="no SERPs of the queries"):
         check_models(known, other, quiet=True)
-    with pytest.raises(LogevalError, match="--simulations 20"):
+    with pytest.raises(LogevalError, match="simulations=20"):
         check_models(known, log, simulations=20, quiet=True)
 
 

@@ -125,7 +125,7 @@ def test_an_item_never_clicked_learns_from_the_constant():
 def test_without_contexts_they_are_refused_with_a_remedy():
     from tests.policies.test_setting import setting
 
-    with pytest.raises(LogevalError, match="--features"):
+    with pytest.raises(LogevalError, match="give features"):
         parse_policies(["GL-CDCM"])[0].make(setting())
 
 

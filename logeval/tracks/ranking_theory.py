@@ -1,9 +1,9 @@
-"""Regret bounds of the papers, to draw beside the curves.
+"""Regret bounds of the papers for lists, to draw beside the curves.
 
 Upper bounds are given without the terms that the papers leave open (the constants C_2 and beta
 of Garivier and Cappe, which vanish with n) and with epsilon = 0: what is left are the leading
 term and 7 K log log n. Lower bounds hold in the limit, R(n) / log n >= slope.
-The rank-1 track has its bound in ``logeval.tracks.rank1_theory``.
+The rank-1 track has its bound in ``tracks.rank1_theory``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from logeval.arrays import Floats
 from logeval.errors import LogevalError
 from logeval.policies.bounds import kl
+from logeval.tracks.problems import B_LB, numbers
 
 
 def cascade_ucb1_upper(w_bar: Floats, K: int, n: int) -> float:
@@ -60,6 +61,12 @@ def dcm_upper(w_bar: Floats, v_bar: Floats, n: int) -> float:
 def dcm_lower_slope(L: int, K: int, p: float, gap: float, gamma: float) -> float:
     """Any consistent algorithm on B_LB, dcm-bandits, Theorem 3; multiply by log n."""
     return gamma * cascade_lower_slope(L, K, p, gap)
+
+
+def b_lb_lower_slope(problem: str) -> float | None:
+    """That of ``dcm_lower_slope`` for B_LB by its name; None where the theorem does not hold."""
+    values = {"gamma": 1.0, **numbers(problem, B_LB, optional=("gamma",))}
+    return dcm_lower_slope(**values) if 0.0 < values["gap"] < values["p"] else None
 
 
 def _gaps(w: Floats, K: int) -> Floats:
