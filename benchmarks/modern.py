@@ -1,14 +1,18 @@
-"""List-steps per second of the modern list policies, and as a ratio to their references.
+"""List-steps per second of the modern list policies, as a ratio to their references, and memory.
 
 Both meet the same users of a PBM whose attraction falls from 0.5 to 0.05 and whose examination
 falls from 1 to 0.2, environment included. Processor time is measured, so that other programs on
-the machine matter little. ``python -m benchmarks.modern`` prints the table.
+the machine matter little. Memory is that of all arrays a policy holds, per replica, random numbers
+drawn ahead included. ``python -m benchmarks.modern 1 CTS`` prints the row of a policy at the second
+of the sizes.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +22,7 @@ from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.ranking import RankingEnvironment
+from logeval.uniforms import Uniforms
 
 SIZES = ((10, 5), (100, 10), (871, 10))
 HORIZON, REPLICAS, SECONDS = 10_000, 20, 2.0
@@ -36,20 +41,37 @@ def rows() -> list[dict]:
 def row(name: str, L: int, K: int) -> dict:
     steps(name, L, K, 2, False, 5, SECONDS)  # compile
     replicas = REPLICAS if L < 500 else 4
-    ours = steps(name, L, K, replicas, False, HORIZON, 2 * SECONDS)
-    reference = steps(name, L, K, 1, True, 300, SECONDS)
+    ours, policy = steps(name, L, K, replicas, False, HORIZON, 2 * SECONDS)
+    reference, _ = steps(name, L, K, 1, True, 300, SECONDS)
     return {
         "policy": name,
         "L": L,
         "K": K,
         "list-steps/s": round(ours),
         "to reference": round(ours / reference),
+        "KB/replica": round(memory(policy) / replicas / 1000),
     }
+
+
+def memory(policy: object) -> int:
+    """The bytes of all arrays that a policy holds."""
+    found: dict[int, int] = {}
+    held = list(vars(policy).values())
+    while held:
+        one = held.pop()
+        if isinstance(one, np.ndarray):
+            whole = one if one.base is None else one.base
+            found[id(whole)] = whole.nbytes
+        elif isinstance(one, tuple):
+            held.extend(one)
+        elif isinstance(one, Uniforms):
+            held.extend(vars(one).values())
+    return sum(found.values())
 
 
 def steps(
     name: str, L: int, K: int, replicas: int, reference: bool, most: int, seconds: float
-) -> float:
+) -> tuple[float, Any]:
     """List-steps per second of processor time, over at most the given steps or seconds."""
     w = "/".join(f"{p:.6g}" for p in np.linspace(0.5, 0.05, L))
     e = "/".join(f"{p:.6g}" for p in np.linspace(1.0, 0.2, K))
@@ -73,15 +95,16 @@ def steps(
         clicks = users.step(A)
         users.regret(A)
         policy.update(t, A, clicks)
-    return t * replicas / (time.process_time() - start)
+    return t * replicas / (time.process_time() - start), policy
 
 
-def main(sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
+def main(sizes: Sequence[tuple[int, int]], names: Sequence[str]) -> None:
     for L, K in sizes:
-        for name in POLICIES:
+        for name in names:
             found = row(name, L, K)
             print("  ".join(f"{value:>12}" for value in found.values()), flush=True)
 
 
 if __name__ == "__main__":
-    main(tuple(SIZES[int(i)] for i in sys.argv[1:]) or SIZES)
+    numbers = [SIZES[int(i)] for i in sys.argv[1:] if i.isdigit()]
+    main(numbers or SIZES, [name for name in sys.argv[1:] if not name.isdigit()] or POLICIES)

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from logeval.kernels import njit_views
 
 KL, UCB1 = 0, 1  # kinds of bounds
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def kl(p, q):
     """d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0."""
     d = 0.0
@@ -32,7 +32,7 @@ def kl(p, q):
     return max(d, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def kl_upper(p, delta):
     """The largest q in [p, 1] with d(p, q) <= delta, to 1e-12.
 
@@ -68,13 +68,13 @@ def kl_upper(p, delta):
     return q
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def kl_lower(p, delta):
     """The smallest q in [0, p] with d(p, q) <= delta."""
     return 1.0 - kl_upper(1.0 - p, delta)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def upper(kind, S, T, b):
     """Upper confidence bound after T observations with sum S, at budget b."""
     if kind == KL:
@@ -82,7 +82,7 @@ def upper(kind, S, T, b):
     return S / T + math.sqrt(b / T)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def budget_at(kind, S, T, q):
     """The budget at which the upper bound reaches q >= S / T."""
     p = S / T

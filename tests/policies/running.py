@@ -5,7 +5,11 @@ import numpy as np
 from logeval import seeds
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
+from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.ranking import RankingEnvironment
+
+W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"
+SETTING_A = parse_pbm(f"PBM(w={W},e=1/0.8/0.6/0.4/0.2)")
 
 RANKING = [name for name in POLICIES if parse_policies([name])[0].track in ("ranking", None)]
 
@@ -33,3 +37,16 @@ def lists_of(name, problems, replicas, horizon, **options):
         lists.append(A.copy())
         clicks.append(c.copy())
     return np.array(lists), np.array(clicks)
+
+
+def users_of(problem, runs=1, seed=5):
+    return RankingEnvironment([problem], [(0, run) for run in range(runs)], seed)
+
+
+def steps(policy, users, horizon):
+    """(t, lists, clicks) before the policy learns from them."""
+    for t in range(1, horizon + 1):
+        A = policy.recommend(t).copy()
+        clicks = users.step(A)
+        yield t, A, clicks
+        policy.update(t, A, clicks)

@@ -23,9 +23,9 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from logeval.arrays import Floats, Ints
+from logeval.arrays import Bools, Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.beta import hazard, log_density, survival
 from logeval.policies.lazy_topk import BLOCK, Starts, plain, starts_of
 from logeval.policies.setting import Setting
@@ -56,10 +56,11 @@ class Scratch(NamedTuple):
     work: Ints  # evaluations of F since the levels were set
     pairs: Ints  # pairs with a theta in the cell
     y: Floats  # their hazards
+    above: Bools  # whether they are in the upper half of the cell
     memo: Floats  # rows S, T, x, Q, h
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def posteriors_of(r, starts, posteriors):
     """The posteriors of replica r."""
     S, T, Q, h, block_h, levels = posteriors
@@ -68,7 +69,16 @@ def posteriors_of(r, starts, posteriors):
     return Posteriors(S[a:z], T[a:z], Q[a:z], h[a:z], blocks, levels[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
+def total(g, block_h):
+    """The hazard of all pairs at level g."""
+    H = 0.0
+    for block in range(block_h.shape[0]):
+        H += block_h[block, g]
+    return H
+
+
+@njit_views
 def fill(g, x, posteriors, memo):
     """Make x the level g; returns the total hazard there."""
     S, T, Q, h, block_h, levels = posteriors
@@ -81,10 +91,10 @@ def fill(g, x, posteriors, memo):
             row[0], row[1], row[2], row[4] = S[i], T[i], x, hazard(F, row[3])
         Q[i, g], h[i, g] = row[3], row[4]
         block_h[i // BLOCK, g] += row[4]
-    return block_h[:, g].sum()
+    return total(g, block_h)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def set_levels(posteriors, memo):
     """Levels whose total hazards are near ``TARGETS``."""
     levels = posteriors.levels
@@ -110,18 +120,21 @@ def set_levels(posteriors, memo):
                 high = x
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def descend(posteriors, memo):
     """Go on below the ladder: its foot becomes the top of one that halves."""
     _, _, Q, h, block_h, levels = posteriors
     G = levels.shape[0] - 1
     levels[0] = levels[G]
-    Q[:, 0], h[:, 0], block_h[:, 0] = Q[:, G], h[:, G], block_h[:, G]
+    for i in range(h.shape[0]):
+        Q[i, 0], h[i, 0] = Q[i, G], h[i, G]
+    for block in range(block_h.shape[0]):
+        block_h[block, 0] = block_h[block, G]
     for g in range(1, G + 1):
         fill(g, 0.5 * levels[g - 1], posteriors, memo)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def next_in_cell(E, i, g, h, block_h):
     """The pair from i on whose hazard in cell g holds E, and where; N if E is beyond them all."""
     N = h.shape[0]
@@ -140,7 +153,7 @@ def next_in_cell(E, i, g, h, block_h):
     return N, E
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def exponential(u, k):
     """The k-th standard exponential made of the uniform u (splitmix64 of its bits)."""
     z = np.uint64(u * 9007199254740992.0) + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
@@ -150,11 +163,10 @@ def exponential(u, k):
     return -math.log1p(-float(z >> np.uint64(11)) / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def largest(low, high, n, posteriors, scratch):
     """Which of the n pairs in the cell, h(theta) = y each, has the largest theta."""
-    S, T, pairs, y = posteriors.S, posteriors.T, scratch.pairs, scratch.y
-    above = np.empty(n, dtype=np.bool_)
+    S, T, pairs, y, above = posteriors.S, posteriors.T, scratch.pairs, scratch.y, scratch.above
     while n > 1:
         x = 0.5 * (low + high)
         if x in (low, high):
@@ -178,18 +190,18 @@ def largest(low, high, n, posteriors, scratch):
     return pairs[0]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def draw_one(u, posteriors, scratch):
     """The pair with the largest theta."""
     h, block_h, levels = posteriors.h, posteriors.block_h, posteriors.levels
-    work, pairs, y, memo = scratch
+    work, pairs, y, _, memo = scratch
     N, G = h.shape[0], levels.shape[0] - 1
     if work[0] > PATIENCE * N:
         set_levels(posteriors, memo)
         work[0] = 0
     E, top = -math.log1p(-u[0]), 0.0
     g = 1
-    H = block_h[:, 1].sum()
+    H = total(1, block_h)
     while E > H:
         top = H
         if g == G:
@@ -197,11 +209,13 @@ def draw_one(u, posteriors, scratch):
             work[0] = PATIENCE * N + 1
             g = 0
         g += 1
-        H = block_h[:, g].sum()
+        H = total(g, block_h)
     i, rest = next_in_cell(E - top, 0, g, h, block_h)
     if i == N:  # E fell into the rounding of the sums
-        i = np.argmax(h[:, g] - h[:, g - 1])
-        rest = h[i, g] - h[i, g - 1]
+        i, rest = 0, h[0, g] - h[0, g - 1]
+        for j in range(1, N):
+            if h[j, g] - h[j, g - 1] > rest:
+                i, rest = j, h[j, g] - h[j, g - 1]
     n = 0
     while i < N:
         pairs[n], y[n] = i, h[i, g - 1] + rest
@@ -210,7 +224,7 @@ def draw_one(u, posteriors, scratch):
     return largest(levels[g], levels[g - 1], n, posteriors, scratch)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def raise_survival(click, a, b, Q, h, levels):
     """Q and h of the posterior Beta(a, b) after a click, or none.
 
@@ -231,7 +245,7 @@ def raise_survival(click, a, b, Q, h, levels):
         h[g] = hazard(1.0 - Q[g], Q[g])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit_inline
 def observe_one(i, click, posteriors):
     """Pair i sees a click, or none."""
     S, T, Q, h, block_h, levels = posteriors
@@ -246,18 +260,18 @@ def observe_one(i, click, posteriors):
             sums[g] += h[e, g]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def draw_all(u, K, A, scratch, starts, posteriors):
     """``draw_one`` for each replica."""
     starts, posteriors = Starts(*starts), Posteriors(*posteriors)
-    work, pairs, y, memo = scratch
+    work, pairs, y, above, memo = scratch
     for r in range(A.shape[0]):
         mine = posteriors_of(r, starts, posteriors)
-        i = draw_one(u[r], mine, Scratch(work[r], pairs, y, memo))
+        i = draw_one(u[r], mine, Scratch(work[r], pairs, y, above, memo))
         A[r, 0], A[r, 1] = i // K, i % K
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observe_all(K, A, clicks, starts, posteriors):
     """``observe_one`` for each replica."""
     starts, posteriors = Starts(*starts), Posteriors(*posteriors)
@@ -289,6 +303,7 @@ class TS:
             work=np.full((setting.R, 1), np.iinfo(np.int64).max),  # set the levels first
             pairs=np.empty(max(n), dtype=np.int64),
             y=np.empty(max(n)),
+            above=np.empty(max(n), dtype=np.bool_),
             memo=np.full((MEMO, 5), -1.0),
         )
         self._state, self._memory = plain(self._starts, self._posteriors), plain(self._scratch)

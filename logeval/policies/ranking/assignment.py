@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 
 SLACK = 1e-9  # sums closer than this are equal
 
@@ -49,7 +49,7 @@ def no_assignment(R: int, L: int, K: int) -> Assignment:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def assignment_of(r, L, best):
     """That of replica r, which has L items."""
     return Assignment(
@@ -59,7 +59,7 @@ def assignment_of(r, L, best):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def solve(M, best):
     """The potentials and the position (from 1; 0 none) of each item (from 1) of a best list.
 
@@ -95,7 +95,7 @@ def solve(M, best):
             item = way[item]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def set_rival(k, M, best):
     """The largest M[i, k] - v[i] of the items not at position k."""
     rival = -np.inf
@@ -105,7 +105,7 @@ def set_rival(k, M, best):
     best.rival[k] = rival
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def solve_anew(M, best):
     """New prices, and a new list if it is better; whether it is."""
     L, K = M.shape
@@ -126,7 +126,7 @@ def solve_anew(M, best):
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def reassign(shown, M, best):
     """After the values of the items shown (of each position) have changed; whether the list has."""
     K = best.A.shape[0]

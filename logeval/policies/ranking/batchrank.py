@@ -24,11 +24,12 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from logeval.arrays import Ints
+from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import kl_budget, kl_lower, kl_upper
-from logeval.policies.ranking.places import places, read, show
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.places import Places, places, read, show
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -46,15 +47,17 @@ class Batches(NamedTuple):
     stage: Ints  # (K,)
     start: Ints  # (K + 1,) first position; the next batch starts behind the last
     counts: Ints  # (K,) whether a click at this position counts
+    U: Floats  # (L,) bounds of each item at the end of a stage
+    Lo: Floats  # (L,)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def stage_length(stage, log_n):
     """n_l = ceil(16 4^l log n)."""
     return math.ceil(16.0 * 4.0**stage * log_n)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def display(j, u, b, held):
     """Batch j shows its least shown items; u are two uniforms per position."""
     first, start, length = b.first[j], b.start[j], b.start[j + 1] - b.start[j]
@@ -81,7 +84,7 @@ def display(j, u, b, held):
         b.counts[x], b.counts[y] = b.counts[y], b.counts[x]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def begin(j, stage, b):
     """Batch j begins a stage."""
     b.stage[j], b.shown[j], b.waiting[j] = stage, 0, b.size[j]
@@ -89,7 +92,7 @@ def begin(j, stage, b):
         b.clicks[b.items[i]] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def split(j, s, b):
     """The first s items and positions of batch j, and the others behind it."""
     for i in range(b.number[0], j, -1):
@@ -103,42 +106,54 @@ def split(j, s, b):
     begin(j + 1, 0, b)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
+def sort_by_Lo(items, Lo):
+    """By decreasing Lo, equal ones by label."""
+    for k in range(items.shape[0]):
+        i, j = items[k], k
+        while j > 0:
+            other = items[j - 1]
+            if Lo[other] > Lo[i] or (Lo[other] == Lo[i] and other < i):
+                break
+            items[j] = other
+            j -= 1
+        items[j] = i
+
+
+@njit_views
 def end_stage(j, budget, b):
     """Split batch j, or drop items; whether it was split."""
     items = b.items[b.first[j] : b.first[j] + b.size[j]]
-    items.sort()
     n, length = b.shown[j], b.start[j + 1] - b.start[j]
-    U, Lo = np.empty(items.shape[0]), np.empty(items.shape[0])
-    for i in range(items.shape[0]):
-        p = b.clicks[items[i]] / n
-        U[i], Lo[i] = kl_upper(p, budget / n), kl_lower(p, budget / n)
-    by_Lo = np.argsort(-Lo, kind="mergesort")
-    items[:], U, Lo = items[by_Lo], U[by_Lo], Lo[by_Lo]
+    for k in range(items.shape[0]):
+        i = items[k]
+        p = b.clicks[i] / n
+        b.U[i], b.Lo[i] = kl_upper(p, budget / n), kl_lower(p, budget / n)
+    sort_by_Lo(items, b.Lo)
     largest = -1.0
     for k in range(items.shape[0] - 1, 0, -1):
-        largest = max(largest, U[k])
-        if k < length and Lo[k - 1] > largest:
+        largest = max(largest, b.U[items[k]])
+        if k < length and b.Lo[items[k - 1]] > largest:
             split(j, k, b)
             return True
-    size = 0
-    for i in range(items.shape[0]):
-        if U[i] >= Lo[length - 1]:
-            items[size] = items[i]
+    bar, size = b.Lo[items[length - 1]], 0
+    for k in range(items.shape[0]):
+        if b.U[items[k]] >= bar:
+            items[size] = items[k]
             size += 1
     b.size[j] = size
     begin(j, b.stage[j] + 1, b)
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def recommend_one(u, b, held):
     """All batches show their items."""
     for j in range(b.number[0]):
         display(j, u, b, held)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def update_one(log_n, budget, b, held, c):
     """Count the clicks, and end the stages that are complete."""
     for k in range(held.shape[0]):
@@ -154,28 +169,30 @@ def update_one(log_n, budget, b, held, c):
         j += 1
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def batches_of(r, b):
     """Those of replica r."""
     return Batches(
         b.number[r], b.items[r], b.clicks[r], b.first[r], b.size[r], b.waiting[r], b.shown[r],
-        b.stage[r], b.start[r], b.counts[r],
+        b.stage[r], b.start[r], b.counts[r], b.U[r], b.Lo[r],
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
-def recommend_all(u, labels, b, held, A):
+@njit_views
+def recommend_all(u, held, A, places, b):
     """``recommend_one`` for each replica."""
+    places, b = Places(*places), Batches(*b)
     for r in range(A.shape[0]):
         recommend_one(u[r], batches_of(r, b), held)
-        show(held, labels.item[r], labels.order, A[r])
+        show(held, places.order, A[r])
 
 
-@njit(cache=True, nogil=True)
-def update_all(A, clicks, log_n, budget, labels, b, held, c):
+@njit_views
+def update_all(A, clicks, log_n, budget, held, c, places, b):
     """``update_one`` for each replica."""
+    places, b = Places(*places), Batches(*b)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
+        read(A[r], clicks[r], places.order, held, c)
         update_one(log_n, budget, batches_of(r, b), held, c)
 
 
@@ -186,7 +203,7 @@ class BatchRank:
 
     def __init__(self, setting: Setting, *, order: str = "descending") -> None:
         R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._labels = places(setting, order)
+        self._places = places(setting, order)
         per_batch = [np.zeros((R, K), dtype=np.int64) for _ in range(6)]
         start = np.zeros((R, K + 1), dtype=np.int64)
         start[:, 1] = K
@@ -195,7 +212,9 @@ class BatchRank:
         self._batches = Batches(
             np.ones((R, 1), dtype=np.int64), np.tile(np.arange(L), (R, 1)),
             np.zeros((R, L), dtype=np.int64), first, size, waiting, shown, stage, start, counts,
+            np.zeros((R, L)), np.zeros((R, L)),
         )  # fmt: skip
+        self._state = plain(self._places, self._batches)
         self._log_n, self._budget = math.log(setting.horizon), kl_budget(setting.horizon)
         self._uniforms = Uniforms(setting.generators, 2 * K)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
@@ -203,11 +222,9 @@ class BatchRank:
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_all(self._uniforms.at(t), self._labels, self._batches, self._held, self._A)
+        recommend_all(self._uniforms.at(t), self._held, self._A, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        update_all(
-            A, clicks, self._log_n, self._budget, self._labels, self._batches, self._held, self._c
-        )
+        update_all(A, clicks, self._log_n, self._budget, self._held, self._c, *self._state)

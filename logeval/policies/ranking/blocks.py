@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bools, Ints
+from logeval.kernels import njit_inline, njit_views
+from logeval.policies.ranking.places import copy
 
 
 class Blocks(NamedTuple):
@@ -38,7 +39,7 @@ def one_block(R: int, L: Ints) -> Blocks:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def blocks_of(r, L, blocks):
     """Those of replica r, which has L items."""
     return Blocks(
@@ -47,7 +48,7 @@ def blocks_of(r, L, blocks):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def relate(i, j, beats, blocks):
     """Item i now beats item j, or no longer does; whether that is news."""
     if blocks.beats[i, j] == beats:
@@ -57,12 +58,12 @@ def relate(i, j, beats, blocks):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def peel(blocks):
     """The blocks of the relation; a pair of items is looked at once."""
     L = blocks.items.shape[0]
     left, level, items, end = blocks.left, blocks.level, blocks.items, blocks.end
-    left[:] = blocks.beaten
+    copy(blocks.beaten, left)
     level[:] = -1
     start, b = 0, 0
     while start < L:

@@ -21,11 +21,13 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
+from logeval.kernels import njit_views
+from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.cascade import positions
+from logeval.policies.ranking.places import copy
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -38,23 +40,23 @@ class Bubbles(NamedTuple):
     m: Floats  # (K, K)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def is_sure(s, m, log_delta):
     """Whether s > 2 sqrt(m log(1 / delta))."""
     return s > 2.0 * math.sqrt(m * log_delta)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def recommend_one(t, u, log_delta, b, held):
     """The base list, every other pair of neighbours in random order unless it is sure."""
-    held[:] = b.base
+    copy(b.base, held)
     for k in range(t % 2, held.shape[0] - 1, 2):
         i, j = b.base[k], b.base[k + 1]
         if not is_sure(b.s[i, j], b.m[i, j], log_delta) and u[k] < 0.5:
             held[k], held[k + 1] = j, i
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def update_one(t, log_delta, b, held, c):
     """Learn from the pairs of this round, and let the better ones rise."""
     K = held.shape[0]
@@ -71,18 +73,20 @@ def update_one(t, log_delta, b, held, c):
             b.base[k], b.base[k + 1] = j, i
 
 
-@njit(cache=True, nogil=True)
-def recommend_all(t, u, log_delta, b, item, order, held, A):
+@njit_views
+def recommend_all(t, u, log_delta, item, order, held, A, b):
     """``recommend_one`` for each replica."""
+    b = Bubbles(*b)
     for r in range(A.shape[0]):
         recommend_one(t, u[r], log_delta, Bubbles(b.base[r], b.s[r], b.m[r]), held[r])
         for k in range(A.shape[1]):
             A[r, order[k]] = item[r, held[r, k]]
 
 
-@njit(cache=True, nogil=True)
-def update_all(t, clicks, log_delta, b, order, held, c):
+@njit_views
+def update_all(t, clicks, log_delta, order, held, c, b):
     """``update_one`` for each replica."""
+    b = Bubbles(*b)
     for r in range(clicks.shape[0]):
         for k in range(clicks.shape[1]):
             c[k] = clicks[r, order[k]]
@@ -108,6 +112,7 @@ class BubbleRank:
         self._bubbles = Bubbles(
             np.tile(np.arange(K), (R, 1)), np.zeros((R, K, K)), np.zeros((R, K, K))
         )
+        self._state = plain(self._bubbles)
         self._log_delta = 4.0 * math.log(setting.horizon)
         self._uniforms = Uniforms(setting.generators, K)
         self._held = np.empty((R, K), dtype=np.int64)
@@ -117,11 +122,11 @@ class BubbleRank:
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         recommend_all(
-            t, self._uniforms.at(t), self._log_delta, self._bubbles, self._item, self._order,
-            self._held, self._A,
+            t, self._uniforms.at(t), self._log_delta, self._item, self._order, self._held,
+            self._A, *self._state,
         )  # fmt: skip
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        update_all(t, clicks, self._log_delta, self._bubbles, self._order, self._held, self._c)
+        update_all(t, clicks, self._log_delta, self._order, self._held, self._c, *self._state)

@@ -17,17 +17,18 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.special import ndtri
 
 from logeval.arrays import Floats, Ints
-from logeval.policies.ranking.places import insert_best, places, read, show
-from logeval.policies.ranking.top_betas import betas_of, set_beta, top_draws, uniform_betas
+from logeval.kernels import njit_inline, njit_views
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.places import Places, insert_best, places, read, show
+from logeval.policies.ranking.top_betas import Betas, betas_of, set_beta, top_draws, uniform_betas
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def examined(c, last):
     """How many positions were examined: up to the first (or last) click, all without one."""
     end = 0
@@ -39,7 +40,7 @@ def examined(c, last):
     return end if end else c.shape[0]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def update_one(held, c, last, betas):
     """CTS: a click adds to a, an examination without one to b."""
     for k in range(examined(c, last)):
@@ -47,20 +48,22 @@ def update_one(held, c, last, betas):
         set_beta(i, betas.a[i] + c[k], betas.b[i] + 1.0 - c[k], betas)
 
 
-@njit(cache=True, nogil=True)
-def recommend_all(u, labels, betas, held, theta, A):
+@njit_views
+def recommend_all(u, held, theta, A, places, betas):
     """The largest draws of each replica."""
+    places, betas = Places(*places), Betas(*betas)
     for r in range(A.shape[0]):
-        top_draws(u[r], betas_of(r, labels.L[r], betas), held, theta)
-        show(held, labels.item[r], labels.order, A[r])
+        top_draws(u[r], betas_of(r, places.L[r], betas), held, theta)
+        show(held, places.order, A[r])
 
 
-@njit(cache=True, nogil=True)
-def update_all(A, clicks, last, labels, betas, held, c):
+@njit_views
+def update_all(A, clicks, last, held, c, places, betas):
     """``update_one`` for each replica."""
+    places, betas = Places(*places), Betas(*betas)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
-        update_one(held, c, last, betas_of(r, labels.L[r], betas))
+        read(A[r], clicks[r], places.order, held, c)
+        update_one(held, c, last, betas_of(r, places.L[r], betas))
 
 
 class CTS:
@@ -72,9 +75,10 @@ class CTS:
         self, setting: Setting, *, feedback: str = "first", order: str = "descending"
     ) -> None:
         R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._labels = places(setting, order)
+        self._places = places(setting, order)
         self._last = feedback == "last"
         self._betas = uniform_betas(R, L)
+        self._state = plain(self._places, self._betas)
         self._uniforms = Uniforms(setting.generators, setting.L)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._theta = np.empty(K)
@@ -83,12 +87,12 @@ class CTS:
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         u = self._uniforms.at(t)
-        recommend_all(u, self._labels, self._betas, self._held, self._theta, self._A)
+        recommend_all(u, self._held, self._theta, self._A, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        update_all(A, clicks, self._last, self._labels, self._betas, self._held, self._c)
+        update_all(A, clicks, self._last, self._held, self._c, *self._state)
 
 
 class Gaussians(NamedTuple):
@@ -101,7 +105,7 @@ class Gaussians(NamedTuple):
     inverse: Floats  # (L,) 1 / (N + 1)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def rank_one(z, t, g, held, value):
     """The K largest m + Z sd."""
     log = math.log(t + 1.0)
@@ -111,7 +115,7 @@ def rank_one(z, t, g, held, value):
         size = insert_best(held, value, size, i, x)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def count_one(held, c, g):
     """Learn from the examined positions."""
     for k in range(examined(c, False)):
@@ -123,26 +127,28 @@ def count_one(held, c, g):
         g.root[i] = math.sqrt(g.m[i] * (1.0 - g.m[i]) * g.inverse[i])
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def gaussians_of(r, L, g):
     """Those of replica r, which has L items."""
     return Gaussians(g.S[r, :L], g.N[r, :L], g.m[r, :L], g.root[r, :L], g.inverse[r, :L])
 
 
-@njit(cache=True, nogil=True)
-def rank_all(z, t, labels, g, held, value, A):
+@njit_views
+def rank_all(z, t, held, value, A, places, g):
     """``rank_one`` for each replica."""
+    places, g = Places(*places), Gaussians(*g)
     for r in range(A.shape[0]):
-        rank_one(z[r], t, gaussians_of(r, labels.L[r], g), held, value)
-        show(held, labels.item[r], labels.order, A[r])
+        rank_one(z[r], t, gaussians_of(r, places.L[r], g), held, value)
+        show(held, places.order, A[r])
 
 
-@njit(cache=True, nogil=True)
-def count_all(A, clicks, labels, g, held, c):
+@njit_views
+def count_all(A, clicks, held, c, places, g):
     """``count_one`` for each replica."""
+    places, g = Places(*places), Gaussians(*g)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
-        count_one(held, c, gaussians_of(r, labels.L[r], g))
+        read(A[r], clicks[r], places.order, held, c)
+        count_one(held, c, gaussians_of(r, places.L[r], g))
 
 
 class TSCascade:
@@ -152,9 +158,10 @@ class TSCascade:
 
     def __init__(self, setting: Setting, *, order: str = "descending") -> None:
         R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._labels = places(setting, order)
+        self._places = places(setting, order)
         S, N, m, root = (np.zeros((R, L)) for _ in range(4))
         self._gaussians = Gaussians(S, N, m, root, np.ones((R, L)))
+        self._state = plain(self._places, self._gaussians)
         self._uniforms = Uniforms(setting.generators, 1)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._value = np.empty(K)
@@ -163,9 +170,9 @@ class TSCascade:
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         z = ndtri(self._uniforms.at(t)[:, 0])
-        rank_all(z, t, self._labels, self._gaussians, self._held, self._value, self._A)
+        rank_all(z, t, self._held, self._value, self._A, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        count_all(A, clicks, self._labels, self._gaussians, self._held, self._c)
+        count_all(A, clicks, self._held, self._c, *self._state)

@@ -14,10 +14,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
+from logeval.kernels import njit_inline, njit_views
+from logeval.policies.ranking.places import sort_descending
 from logeval.policies.setting import Setting
 
 A = 0.5  # added to clicks and to views
@@ -37,6 +38,7 @@ class Views(NamedTuple):
     best: Ints  # (K,) positions from the most to the least examined
     M: Floats  # (L, K) (S + a) / (N + a)
     gram: Floats  # (K, K) M'M
+    image: Floats  # (K,) scratch: M'M kappa
 
 
 def views(setting: Setting, kappa: str) -> Views:
@@ -56,19 +58,21 @@ def views(setting: Setting, kappa: str) -> Views:
     return Views(
         np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64), np.zeros((R, L)),
         np.zeros((R, L)), np.zeros((R, L)), e, best, np.ones(cells), gram,
+        np.zeros((R, K)),
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def views_of(r, L, views):
     """Those of replica r, which has L items."""
     return Views(
         views.S[r, :L], views.N[r, :L], views.clicks[r, :L], views.views[r, :L],
         views.looked[r, :L], views.kappa[r], views.best[r], views.M[r, :L], views.gram[r],
+        views.image[r],
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def look(i, views):
     """N~ of item i."""
     looked = 0.0
@@ -77,7 +81,7 @@ def look(i, views):
     views.looked[i] = looked
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def count(item, c, views):
     """Count the views of the item at each position, and the clicks c."""
     for k in range(item.shape[0]):
@@ -89,13 +93,13 @@ def count(item, c, views):
         look(i, views)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def is_due(t, lag):
     """Whether kappa is estimated after step t."""
     return t <= EVERY_STEP or t % lag == 0
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def note(item, views):
     """The cells of M that a step has changed, and M'M."""
     K = item.shape[0]
@@ -110,24 +114,27 @@ def note(item, views):
         views.M[i, k] = new
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def estimate(views):
     """kappa from M'M by power iteration, which starts at the last estimate."""
     K = views.kappa.shape[0]
-    x, y = views.kappa.copy(), np.empty(K)
+    x, y = views.kappa, views.image
     for _ in range(10_000):
+        largest, change = 0.0, 0.0
         for k in range(K):
             y[k] = 0.0
             for j in range(K):
                 y[k] += views.gram[k, j] * x[j]
-        y /= y.max()
-        change = np.abs(y - x).max()
-        x[:] = y
+            largest = max(largest, y[k])
+        for k in range(K):
+            new = y[k] / largest
+            change = max(change, abs(new - x[k]))
+            x[k] = new
         if change < 1e-14:
             break
     scale = 10.0**DIGITS
     for k in range(K):
-        views.kappa[k] = max(math.floor(x[k] * scale + 0.5) / scale, 1.0 / scale)
-    views.best[:] = np.argsort(-views.kappa, kind="mergesort")
+        x[k] = max(math.floor(x[k] * scale + 0.5) / scale, 1.0 / scale)
+    sort_descending(x, K, views.best)
     for i in range(views.looked.shape[0]):
         look(i, views)

@@ -26,13 +26,14 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import kl, kl_upper
-from logeval.policies.ranking.assignment import assignment_of, no_assignment, reassign
-from logeval.policies.ranking.leaders import lead, leaders_of, no_leaders
-from logeval.policies.ranking.places import places, read, show
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.assignment import Assignment, assignment_of, no_assignment, reassign
+from logeval.policies.ranking.leaders import Leaders, lead, leaders_of, no_leaders
+from logeval.policies.ranking.places import Places, copy, places, read, show, sort_descending
 from logeval.policies.ranking.unirank import SLACK, leader_budget
 from logeval.policies.setting import Setting
 
@@ -47,7 +48,20 @@ class Cells(NamedTuple):
     value: Floats  # (L, K) rho, or its upper bound
 
 
-@njit(cache=True, nogil=True)
+class Leading(NamedTuple):
+    """Scratch, which all replicas share: of the leader at its positions."""
+
+    own: Floats  # (K,) indices
+    rho: Floats  # (K,) means
+    pi: Ints  # (K,) the positions by rho
+
+
+def no_leading(K: int) -> Leading:
+    """Room for one leader."""
+    return Leading(np.empty(K), np.empty(K), np.arange(K))
+
+
+@njit_views
 def index(i, k, cells, b):
     """KL-UCB of item i at position k."""
     T = cells.T[i, k]
@@ -56,7 +70,7 @@ def index(i, k, cells, b):
     return kl_upper(cells.S[i, k] / T, b / T)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def best_replacement(k, at_least, cells, A, b):
     """The item not on the list A with the largest index at position k, if above ``at_least``."""
     best, item = at_least, -1
@@ -79,15 +93,16 @@ def best_replacement(k, at_least, cells, A, b):
     return item, best
 
 
-@njit(cache=True, nogil=True)
-def best_neighbour(every, cells, A, b, held):
+@njit_views
+def best_neighbour(every, cells, A, b, leading, held):
     """The list with the largest sum of indices among the leader A and its neighbours."""
     K = A.shape[0]
-    own, rho = np.empty(K), np.empty(K)
+    own, rho, pi = leading
     for k in range(K):
         own[k], rho[k] = index(A[k], k, cells, b), cells.value[A[k], k]
-    pi = np.arange(K) if every else np.argsort(-rho, kind="mergesort")
-    held[:] = A
+    if not every:
+        sort_descending(rho, K, pi)
+    copy(A, held)
     best, first, second, item = 0.0, -1, -1, -1
     for x in range(K):
         for y in range(x + 1, K if every else min(x + 2, K)):
@@ -95,7 +110,8 @@ def best_neighbour(every, cells, A, b, held):
             gain = index(A[k], j, cells, b) - own[j] + index(A[j], k, cells, b) - own[k]
             if gain > best + TIE:
                 best, first, second = gain, j, k
-    for k in pi if every else pi[K - 1 :]:
+    for x in range(0 if every else K - 1, K):
+        k = pi[x]
         i, U = best_replacement(k, own[k] + best + TIE, cells, A, b)
         if i >= 0:
             best, first, second, item = U - own[k], k, -1, i
@@ -105,20 +121,20 @@ def best_neighbour(every, cells, A, b, held):
         held[first], held[second] = A[second], A[first]
 
 
-@njit(cache=True, nogil=True)
-def recommend_one(every, cells, best, leaders, held):
+@njit_views
+def recommend_one(every, cells, best, leaders, leading, held):
     """The leader every gamma rounds, else the best of it and its neighbours."""
     L, K = cells.S.shape
     gamma = K * (2 * L - K - 1) // 2 if every else L - 1
     tau = leaders.tau[leaders.now[0]]
     leaders.tau[leaders.now[0]] += 1
     if gamma == 0 or tau % gamma == 0:
-        held[:] = best.A
+        copy(best.A, held)
     else:
-        best_neighbour(every, cells, best.A, leader_budget(tau), held)
+        best_neighbour(every, cells, best.A, leader_budget(tau), leading, held)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def count(held, c, cells):
     """Count the views and clicks of a list."""
     for k in range(held.shape[0]):
@@ -126,7 +142,7 @@ def count(held, c, cells):
         cells.S[held[k], k] += c[k]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def update_one(held, c, cells, best, leaders):
     """Learn from the clicks c on the list held."""
     count(held, c, cells)
@@ -136,28 +152,32 @@ def update_one(held, c, cells, best, leaders):
         lead(best.A, leaders)
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def cells_of(r, L, cells):
     """Those of replica r, which has L items."""
     return Cells(cells.S[r, :L], cells.T[r, :L], cells.value[r, :L])
 
 
-@njit(cache=True, nogil=True)
-def recommend_all(every, labels, cells, best, leaders, held, A):
+@njit_views
+def recommend_all(every, leading, held, A, places, cells, best, leaders):
     """``recommend_one`` for each replica."""
+    places, cells, leading = Places(*places), Cells(*cells), Leading(*leading)
+    best, leaders = Assignment(*best), Leaders(*leaders)
     for r in range(A.shape[0]):
-        L = labels.L[r]
+        L = places.L[r]
         mine = cells_of(r, L, cells), assignment_of(r, L, best), leaders_of(r, leaders)
-        recommend_one(every, *mine, held)
-        show(held, labels.item[r], labels.order, A[r])
+        recommend_one(every, *mine, leading, held)
+        show(held, places.order, A[r])
 
 
-@njit(cache=True, nogil=True)
-def update_all(A, clicks, labels, cells, best, leaders, held, c):
+@njit_views
+def update_all(A, clicks, held, c, places, cells, best, leaders):
     """``update_one`` for each replica."""
+    places, cells = Places(*places), Cells(*cells)
+    best, leaders = Assignment(*best), Leaders(*leaders)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
-        L = labels.L[r]
+        read(A[r], clicks[r], places.order, held, c)
+        L = places.L[r]
         mine = cells_of(r, L, cells), assignment_of(r, L, best), leaders_of(r, leaders)
         update_one(held, c, *mine)
 
@@ -170,28 +190,26 @@ class GRAB:
 
     def __init__(self, setting: Setting) -> None:
         R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._labels = places(setting)
+        self._places = places(setting)
         self._cells = no_cells(R, L, K)
         self._best = no_assignment(R, L, K)
         self._best.A[:] = np.arange(K)  # a random list: labels are random
         self._leaders = no_leaders(R)
         for r in range(R):
-            lead(self._best.A[r], leaders_of(r, self._leaders))
+            lead(self._best.A[r], Leaders(*(one[r] for one in self._leaders)))
+        self._leading = plain(no_leading(K))
+        self._state = plain(self._places, self._cells, self._best, self._leaders)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._A = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_all(
-            self.EVERY, self._labels, self._cells, self._best, self._leaders, self._held, self._A
-        )
+        recommend_all(self.EVERY, *self._leading, self._held, self._A, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        update_all(
-            A, clicks, self._labels, self._cells, self._best, self._leaders, self._held, self._c
-        )
+        update_all(A, clicks, self._held, self._c, *self._state)
 
 
 class SGRAB(GRAB):
@@ -200,23 +218,24 @@ class SGRAB(GRAB):
     EVERY = True
 
 
-@njit(cache=True, nogil=True)
-def assign_all(A, clicks, b, labels, cells, best, held, c):
+@njit_views
+def assign_all(A, clicks, b, held, c, places, cells, best):
     """KL-CombUCB1: new indices of what was shown, and the best assignment by them."""
+    places, cells, best = Places(*places), Cells(*cells), Assignment(*best)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
-        mine = cells_of(r, labels.L[r], cells)
+        read(A[r], clicks[r], places.order, held, c)
+        mine = cells_of(r, places.L[r], cells)
         count(held, c, mine)
         for k in range(held.shape[0]):
             mine.value[held[k], k] = index(held[k], k, mine, b)
-        reassign(held, mine.value, assignment_of(r, labels.L[r], best))
+        reassign(held, mine.value, assignment_of(r, places.L[r], best))
 
 
-@njit(cache=True, nogil=True)
-def show_all(labels, best, A):
+@njit_views
+def show_all(order, best, A):
     """The present list of each replica."""
     for r in range(A.shape[0]):
-        show(best.A[r], labels.item[r], labels.order, A[r])
+        show(best[r], order, A[r])
 
 
 class KLCombUCB1:
@@ -226,25 +245,24 @@ class KLCombUCB1:
 
     def __init__(self, setting: Setting) -> None:
         R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._labels = places(setting)
+        self._places = places(setting)
         self._cells = no_cells(R, L, K)
         self._cells.value[:] = 1.0
         self._best = no_assignment(R, L, K)
         self._best.A[:] = np.arange(K)
+        self._state = plain(self._places, self._cells, self._best)
         self._budget = math.log(setting.horizon)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._A = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        show_all(self._labels, self._best, self._A)
+        show_all(self._places.order, self._best.A, self._A)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        assign_all(
-            A, clicks, self._budget, self._labels, self._cells, self._best, self._held, self._c
-        )
+        assign_all(A, clicks, self._budget, self._held, self._c, *self._state)
 
 
 def no_cells(R: int, L: int, K: int) -> Cells:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Ints
+from logeval.kernels import njit_inline, njit_views
 
 SETS, WAYS = 512, 8
 
@@ -38,13 +38,13 @@ def no_leaders(R: int) -> Leaders:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def leaders_of(r, leaders):
     """The table of replica r."""
     return Leaders(leaders.key[r], leaders.tau[r], leaders.now[r], leaders.lost[r])
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def hashed(x):
     """64 well mixed bits of a number (splitmix64)."""
     z = np.uint64(x + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -53,7 +53,7 @@ def hashed(x):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def hash_of(numbers):
     """The hash of a row of numbers below 2^20; never 0."""
     z = np.uint64(0)
@@ -62,7 +62,7 @@ def hash_of(numbers):
     return z | np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def lead(numbers, leaders):
     """The leader that these numbers describe leads from now on."""
     key = hash_of(numbers)

@@ -20,13 +20,14 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
+from logeval.kernels import njit_views
 from logeval.policies import normal
-from logeval.policies.ranking.grab import cells_of, count, no_cells
-from logeval.policies.ranking.places import insert_best, places, read, show
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.grab import Cells, cells_of, count, no_cells
+from logeval.policies.ranking.places import Places, insert_best, places, read, show, sort_descending
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -40,7 +41,15 @@ class Particle(NamedTuple):
     kappa: Floats  # (K,) by place; the first is 1
 
 
-@njit(cache=True, nogil=True)
+class Scratch(NamedTuple):
+    """Memory that all replicas share."""
+
+    largest: Ints  # (K,) items by theta
+    value: Floats  # (K,) their theta
+    by_kappa: Ints  # (K,) places by kappa
+
+
+@njit_views
 def propose(x, sd, u):
     """From N(x, sd^2) truncated to [0, 1], and log of Z(x) / Z(y)."""
     low, high = normal.cdf(-x / sd), normal.cdf((1.0 - x) / sd)
@@ -50,7 +59,7 @@ def propose(x, sd, u):
     return y, math.log((high - low) / Z)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def move(x, sd, u, other, S, T, extra):
     """One step of Metropolis-Hastings for a value x that multiplies each of ``other``.
 
@@ -68,7 +77,7 @@ def move(x, sd, u, other, S, T, extra):
     return y if math.log(max(u[1], 1e-300)) < log_ratio else x
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def sweep(sd, u, extra, cells, p):
     """Move every theta and then every kappa but the first."""
     L, K = cells.S.shape
@@ -80,34 +89,37 @@ def sweep(sd, u, extra, cells, p):
         p.kappa[k] = move(p.kappa[k], sd, v, p.theta, cells.S[:, k], cells.T[:, k], extra)
 
 
-@njit(cache=True, nogil=True)
-def recommend_one(sd, u, extra, cells, p, largest, value, held):
+@njit_views
+def recommend_one(sd, u, extra, cells, p, scratch, held):
     """A sweep, and the largest theta onto the largest kappa."""
     sweep(sd, u, extra, cells, p)
-    size = 0
+    size, K = 0, held.shape[0]
     for i in range(p.theta.shape[0]):
-        size = insert_best(largest, value, size, i, p.theta[i])
-    by_kappa = np.argsort(-p.kappa, kind="mergesort")
-    for k in range(held.shape[0]):
-        held[by_kappa[k]] = largest[k]
+        size = insert_best(scratch.largest, scratch.value, size, i, p.theta[i])
+    sort_descending(p.kappa, K, scratch.by_kappa)
+    for k in range(K):
+        held[scratch.by_kappa[k]] = scratch.largest[k]
 
 
-@njit(cache=True, nogil=True)
-def recommend_all(sd, u, extra, labels, cells, p, largest, value, held, A):
+@njit_views
+def recommend_all(sd, u, extra, p, scratch, held, A, places, cells):
     """``recommend_one`` for each replica."""
+    places, cells = Places(*places), Cells(*cells)
+    p, scratch = Particle(*p), Scratch(*scratch)
     for r in range(A.shape[0]):
-        L = labels.L[r]
+        L = places.L[r]
         mine = cells_of(r, L, cells), Particle(p.theta[r, :L], p.kappa[r])
-        recommend_one(sd, u[r], extra, *mine, largest, value, held)
-        show(held, labels.item[r], labels.order, A[r])
+        recommend_one(sd, u[r], extra, *mine, scratch, held)
+        show(held, places.order, A[r])
 
 
-@njit(cache=True, nogil=True)
-def update_all(A, clicks, labels, cells, held, c):
+@njit_views
+def update_all(A, clicks, held, c, places, cells):
     """Count the lists."""
+    places, cells = Places(*places), Cells(*cells)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
-        count(held, c, cells_of(r, labels.L[r], cells))
+        read(A[r], clicks[r], places.order, held, c)
+        count(held, c, cells_of(r, places.L[r], cells))
 
 
 class PBMHB:
@@ -124,7 +136,7 @@ class PBMHB:
         if not 1 <= first <= K:
             raise LogevalError(f"PB-MHB: first={first} must be a position from 1 to {K}")
         others = [str(k) for k in range(1, K + 1) if k != first]
-        self._labels = places(setting, ">".join([str(first), *others]))
+        self._places = places(setting, ">".join([str(first), *others]))
         self._cells = no_cells(R, L, K)
         self._scale, self._extra = c, 0.5 if prior == "half" else 0.0
         theta, kappa = np.full((R, L), 0.5), np.ones((R, K))
@@ -133,18 +145,20 @@ class PBMHB:
             kappa[r, 1:] = generator.random(K - 1)
         self._particle = Particle(theta, kappa)
         self._uniforms = Uniforms(setting.generators, 2 * (setting.L + K - 1))
-        self._largest, self._value = np.empty(K, dtype=np.int64), np.empty(K)
+        scratch = Scratch(np.empty(K, dtype=np.int64), np.empty(K), np.empty(K, dtype=np.int64))
+        self._moved = plain(self._particle, scratch)
+        self._state = plain(self._places, self._cells)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._A = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         recommend_all(
-            self._scale / math.sqrt(t), self._uniforms.at(t), self._extra, self._labels,
-            self._cells, self._particle, self._largest, self._value, self._held, self._A,
+            self._scale / math.sqrt(t), self._uniforms.at(t), self._extra, *self._moved,
+            self._held, self._A, *self._state,
         )  # fmt: skip
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        update_all(A, clicks, self._labels, self._cells, self._held, self._c)
+        update_all(A, clicks, self._held, self._c, *self._state)

@@ -16,15 +16,16 @@ than half of the cells lie above that.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
-from logeval.policies.ranking.examination import views, views_of
-from logeval.policies.ranking.pbm_bandits import KAPPA, lag_of, learn
-from logeval.policies.ranking.places import insert_best, places, read, show
+from logeval.kernels import njit_inline, njit_views
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.examination import Views, views_of
+from logeval.policies.ranking.pbm import PBM, learn
+from logeval.policies.ranking.places import insert_best, show
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -47,28 +48,30 @@ def flat(R: int, L: int) -> Posteriors:
     return Posteriors(np.zeros((R, L)), np.ones((R, L)), np.zeros((R, L, CELLS)), mass)
 
 
-@njit(cache=True, nogil=True)
-def log_density(x, S, missed, kappa):
-    """S log x + sum_l missed_l log(1 - kappa_l x)."""
-    value = S * math.log(x) if S > 0.0 else 0.0
-    for k in range(kappa.shape[0]):
-        if missed[k] > 0:
-            left = 1.0 - kappa[k] * x
+@njit_views
+def log_density(x, i, views):
+    """S_i log x + sum_l (N_il - S_il) log(1 - kappa_l x)."""
+    value = views.clicks[i] * math.log(x) if views.clicks[i] > 0.0 else 0.0
+    for k in range(views.kappa.shape[0]):
+        missed = views.N[i, k] - views.S[i, k]
+        if missed > 0:
+            left = 1.0 - views.kappa[k] * x
             if left <= 0.0:
                 return -math.inf
-            value += missed[k] * math.log(left)
+            value += missed * math.log(left)
     return value
 
 
-@njit(cache=True, nogil=True)
-def mode(S, missed, kappa):
-    """Where the density is largest, by bisection of its slope."""
+@njit_views
+def mode(i, views):
+    """Where the density of item i is largest, by bisection of its slope."""
     low, high = 0.0, 1.0
     for _ in range(50):
         x = 0.5 * (low + high)
-        slope = S / x
-        for k in range(kappa.shape[0]):
-            slope -= missed[k] * kappa[k] / (1.0 - kappa[k] * x)
+        slope = views.clicks[i] / x
+        for k in range(views.kappa.shape[0]):
+            missed = views.N[i, k] - views.S[i, k]
+            slope -= missed * views.kappa[k] / (1.0 - views.kappa[k] * x)
         if slope > 0.0:
             low = x
         else:
@@ -76,56 +79,66 @@ def mode(S, missed, kappa):
     return 0.5 * (low + high)
 
 
-@njit(cache=True, nogil=True)
-def border(top, end, S, missed, kappa):
+@njit_views
+def border(top, end, i, views):
     """The point between the mode and an end of [0, 1] where the density has fallen, or the end."""
-    level = log_density(top, S, missed, kappa) - DROP
+    level = log_density(top, i, views) - DROP
     inside, outside = top, end
-    if (end > 0.0 or S == 0.0) and log_density(end, S, missed, kappa) >= level:
+    if (end > 0.0 or views.clicks[i] == 0.0) and log_density(end, i, views) >= level:
         return end
     for _ in range(40):
         x = 0.5 * (inside + outside)
-        if log_density(x, S, missed, kappa) >= level:
+        if log_density(x, i, views) >= level:
             inside = x
         else:
             outside = x
     return outside
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def lay(i, views, p):
     """New cells for item i."""
-    S, missed, kappa = views.clicks[i], views.N[i] - views.S[i], views.kappa
-    top = mode(S, missed, kappa)
-    p.low[i] = border(top, 0.0, S, missed, kappa)
-    p.high[i] = border(top, 1.0, S, missed, kappa)
+    top = mode(i, views)
+    p.low[i], p.high[i] = border(top, 0.0, i, views), border(top, 1.0, i, views)
     width = (p.high[i] - p.low[i]) / CELLS
     for g in range(CELLS):
-        p.log[i, g] = log_density(p.low[i] + (g + 0.5) * width, S, missed, kappa)
+        p.log[i, g] = log_density(p.low[i] + (g + 0.5) * width, i, views)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
+def largest(log):
+    """The largest of the logarithms in the cells."""
+    top = log[0]
+    for g in range(1, CELLS):
+        top = max(top, log[g])
+    return top
+
+
+@njit_views
 def fits(i, p):
     """Whether the cells of item i still cover its density, and not much more."""
     log = p.log[i]
-    top = log.max()
+    top = largest(log)
     if p.low[i] > 0.0 and log[0] > top - RISEN:
         return False
     if p.high[i] < 1.0 and log[CELLS - 1] > top - RISEN:
         return False
-    return (log > top - RISEN).sum() >= CELLS // 2
+    above = 0
+    for g in range(CELLS):
+        above += log[g] > top - RISEN
+    return above >= CELLS // 2
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def add_up(i, p):
     """The cumulative masses of item i."""
-    top, total = p.log[i].max(), 0.0
+    top, total = largest(p.log[i]), 0.0
     for g in range(CELLS):
         total += math.exp(p.log[i, g] - top)
         p.mass[i, g] = total
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def observe(i, k, click, views, p):
     """One more view of item i at position k."""
     width = (p.high[i] - p.low[i]) / CELLS
@@ -137,71 +150,75 @@ def observe(i, k, click, views, p):
     add_up(i, p)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def draw(u, low, high, mass):
     """The place of the uniform u."""
     target = u * mass[CELLS - 1]
-    g = min(np.searchsorted(mass, target, side="right"), CELLS - 1)
+    g, last = 0, CELLS - 1  # the first cell whose cumulative mass is above the target
+    while g < last:
+        middle = (g + last) // 2
+        if mass[middle] > target:
+            last = middle
+        else:
+            g = middle + 1
     before = mass[g - 1] if g > 0 else 0.0
     inside = (target - before) / (mass[g] - before)
     return low + (g + inside) * (high - low) / CELLS
 
 
-@njit(cache=True, nogil=True)
-def draw_all(u, labels, views, p, held, theta, A):
+@njit_views
+def learn_one(t, lag, item, c, views, p):
+    """``learn``, and the posteriors of what was shown; of all items if kappa is another one."""
+    if learn(t, lag, item, c, views):
+        for i in range(p.low.shape[0]):
+            lay(i, views, p)
+            add_up(i, p)
+    else:
+        for k in range(item.shape[0]):
+            observe(item[k], k, c[k], views, p)
+
+
+@njit_inline
+def posteriors_of(r, L, p):
+    """Those of replica r, which has L items."""
+    return Posteriors(p.low[r, :L], p.high[r, :L], p.log[r, :L], p.mass[r, :L])
+
+
+@njit_views
+def recommend_all(u, held, value, A, L, views, p):
     """The largest draws of each replica."""
+    views, p = Views(*views), Posteriors(*p)
     for r in range(A.shape[0]):
         size = 0
-        for i in range(labels.L[r]):
+        for i in range(L[r]):
             x = draw(u[r, i], p.low[r, i], p.high[r, i], p.mass[r, i])
-            size = insert_best(held, theta, size, i, x)
-        show(held, labels.item[r], views.best[r], A[r])
+            size = insert_best(held, value, size, i, x)
+        show(held, views.best[r], A[r])
 
 
-@njit(cache=True, nogil=True)
-def learn_all(t, lag, A, clicks, labels, views, p, item, c):
-    """``learn``, and the posteriors of what was shown; of all items if kappa is another one."""
+@njit_views
+def learn_all(t, lag, A, clicks, L, views, p):
+    """``learn_one`` for each replica."""
+    views, p = Views(*views), Posteriors(*p)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, item, c)
-        L = labels.L[r]
-        mine, q = views_of(r, L, views), Posteriors(p.low[r], p.high[r], p.log[r], p.mass[r])
-        if learn(t, lag, item, c, mine):
-            for i in range(L):
-                lay(i, mine, q)
-                add_up(i, q)
-        else:
-            for k in range(item.shape[0]):
-                observe(item[k], k, c[k], mine, q)
+        mine = views_of(r, L[r], views), posteriors_of(r, L[r], p)
+        learn_one(t, lag, A[r], clicks[r], *mine)
 
 
-class PBMTS:
-    """PBM-TS; ``kappa=estimated`` learns the examination, every ``lag`` steps."""
-
-    PARAMETERS: ClassVar = {"kappa": KAPPA, "lag": int}
-    NEEDS: ClassVar = ("examination",)
+class PBMTS(PBM):
+    """PBM-TS."""
 
     def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
-        R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._labels = places(setting)
-        self._views = views(setting, kappa)
-        self._lag = lag_of(kappa, lag)
-        self._posteriors = flat(R, L)
+        super().__init__(setting, kappa=kappa, lag=lag)
+        self._posteriors = flat(setting.R, int(max(setting.L)))
+        self._state = self._L, self._counts, *plain(self._posteriors)
         self._uniforms = Uniforms(setting.generators, setting.L)
-        self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
-        self._theta = np.empty(K)
-        self._A = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        draw_all(
-            self._uniforms.at(t), self._labels, self._views, self._posteriors, self._held,
-            self._theta, self._A,
-        )  # fmt: skip
+        recommend_all(self._uniforms.at(t), self._held, self._value, self._A, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""
-        learn_all(
-            t, self._lag, A, clicks, self._labels, self._views, self._posteriors, self._held,
-            self._c,
-        )  # fmt: skip
+        learn_all(t, self._lag, A, clicks, *self._state)

@@ -1,8 +1,8 @@
-"""From labels at places to items at positions, for policies that fill a list place by place.
+"""From places to positions, for policies that fill a list place by place.
 
-A policy works with the labels that the environment has given the items at random, so that ties by
-label are ties at random. Place 0 is for the item that it thinks best; ``order[k]`` is
-the position of place k, 0 to K - 1 unless the user says otherwise (``order=2>1>3``).
+Place 0 is for the item that a policy thinks best; ``order[k]`` is the position of place k, 0 to
+K - 1 unless the user says otherwise (``order=2>1>3``). Items are the labels that the environment
+has given them at random, so that ties by label are ties at random.
 """
 
 from __future__ import annotations
@@ -10,46 +10,59 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Ints
+from logeval.kernels import njit_views
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.setting import Setting
 
 
 class Places(NamedTuple):
-    """The labels of the items of all replicas, padded to the largest L, and the positions."""
+    """How many items the replicas have, and the positions of the places."""
 
     L: Ints  # (R,)
-    item: Ints  # (R, L) of each label
-    label: Ints  # (R, L) of each item
     order: Ints  # (K,) position of each place
 
 
 def places(setting: Setting, order: str = "descending") -> Places:
-    """The environment has given the items random labels; ``order`` as for the cascade policies."""
+    """``order`` as for the cascade policies."""
     L = np.ascontiguousarray(setting.L, dtype=np.int64)
-    item = np.tile(np.arange(max(L)), (setting.R, 1))
-    label = item.copy()
-    return Places(L, item, label, positions(order, setting.K))
+    return Places(L, positions(order, setting.K))
 
 
-@njit(cache=True, nogil=True)
-def show(held, item, order, A):
-    """Put the label at each place onto its position."""
+@njit_views
+def show(held, order, A):
+    """Put the item at each place onto its position."""
     for k in range(A.shape[0]):
-        A[order[k]] = item[held[k]]
+        A[order[k]] = held[k]
 
 
-@njit(cache=True, nogil=True)
-def read(A, clicks, label, order, held, c):
-    """The label and the click at each place of the list A."""
+@njit_views
+def read(A, clicks, order, held, c):
+    """The item and the click at each place of the list A."""
     for k in range(A.shape[0]):
-        held[k] = label[A[order[k]]]
-        c[k] = clicks[order[k]]
+        held[k], c[k] = A[order[k]], clicks[order[k]]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
+def copy(source, target):
+    """The first of the source into all of the target (``target[:] = source`` would allocate)."""
+    for k in range(target.shape[0]):
+        target[k] = source[k]
+
+
+@njit_views
+def sort_descending(value, n, by):
+    """In ``by`` the numbers below n, from the largest value down, equal ones in their order."""
+    for i in range(n):
+        j = i
+        while j > 0 and value[by[j - 1]] < value[i]:
+            by[j] = by[j - 1]
+            j -= 1
+        by[j] = i
+
+
+@njit_views
 def shuffle_first(pool, u):
     """Put a random item of the pool at its front, then a random one of the rest, and so on."""
     m = pool.shape[0]
@@ -58,7 +71,7 @@ def shuffle_first(pool, u):
         pool[k], pool[j] = pool[j], pool[k]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def insert_best(held, value, size, e, x):
     """Insert label e with value x into the list of the largest values; equal ones by label.
 

@@ -21,11 +21,12 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Ints
-from logeval.policies.ranking.blocks import blocks_of, one_block, peel, relate
-from logeval.policies.ranking.places import places, read, show, shuffle_first
+from logeval.kernels import njit_inline, njit_views
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.blocks import Blocks, blocks_of, one_block, peel, relate
+from logeval.policies.ranking.places import Places, copy, places, read, show, shuffle_first
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -39,19 +40,19 @@ class Pairs(NamedTuple):
     N: Ints  # (L, L)
 
 
-@njit(cache=True, nogil=True)
-def recommend_one(u, blocks, K, held):
+@njit_views
+def recommend_one(u, blocks, held):
     """The first K items of the blocks, each block in a fresh random order."""
-    start, b = 0, 0
+    K, start, b = held.shape[0], 0, 0
     while start < K:
         end = blocks.end[b]
         shuffle_first(blocks.items[start:end], u[start:K])
         start = end
         b += 1
-    held[:] = blocks.items[:K]
+    copy(blocks.items, held)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def is_below(S, N, log_cn):
     """Whether S of N differing clicks settles the order."""
     if S <= 0 or float(S) * S < 2.0 * N * log_cn:  # log sqrt(N) >= 0
@@ -59,7 +60,7 @@ def is_below(S, N, log_cn):
     return float(S) * S >= 2.0 * N * (log_cn + 0.5 * math.log(N))
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def compare(members, held, c, log_cn, pairs, blocks):
     """A block's clicked items against its others; whether an order was found.
 
@@ -83,7 +84,7 @@ def compare(members, held, c, log_cn, pairs, blocks):
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def update_one(held, c, log_cn, pairs, blocks):
     """Learn from the clicks c on the labels held, block by block."""
     K = held.shape[0]
@@ -99,26 +100,28 @@ def update_one(held, c, log_cn, pairs, blocks):
         peel(blocks)
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def pairs_of(r, L, pairs):
     """Those of replica r, which has L items."""
     return Pairs(pairs.S[r, :L, :L], pairs.N[r, :L, :L])
 
 
-@njit(cache=True, nogil=True)
-def recommend_all(u, labels, blocks, held, A):
+@njit_views
+def recommend_all(u, held, A, places, pairs, blocks):
     """``recommend_one`` for each replica."""
+    places, blocks = Places(*places), Blocks(*blocks)
     for r in range(A.shape[0]):
-        recommend_one(u[r], blocks_of(r, labels.L[r], blocks), A.shape[1], held)
-        show(held, labels.item[r], labels.order, A[r])
+        recommend_one(u[r], blocks_of(r, places.L[r], blocks), held)
+        show(held, places.order, A[r])
 
 
-@njit(cache=True, nogil=True)
-def update_all(A, clicks, log_cn, labels, pairs, blocks, held, c):
+@njit_views
+def update_all(A, clicks, log_cn, held, c, places, pairs, blocks):
     """``update_one`` for each replica."""
+    places, pairs, blocks = Places(*places), Pairs(*pairs), Blocks(*blocks)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
-        L = labels.L[r]
+        read(A[r], clicks[r], places.order, held, c)
+        L = places.L[r]
         update_one(held, c, log_cn, pairs_of(r, L, pairs), blocks_of(r, L, blocks))
 
 
@@ -134,9 +137,10 @@ class TopRank:
 
     def __init__(self, setting: Setting, *, order: str = "descending") -> None:
         R, K = setting.R, setting.K
-        self._labels = places(setting, order)
+        self._places = places(setting, order)
         self._pairs = no_pairs(R, int(max(setting.L)))
         self._blocks = one_block(R, setting.L)
+        self._state = plain(self._places, self._pairs, self._blocks)
         self._log_cn = math.log(C * setting.horizon)
         self._uniforms = Uniforms(setting.generators, K)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
@@ -144,11 +148,9 @@ class TopRank:
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_all(self._uniforms.at(t), self._labels, self._blocks, self._held, self._A)
+        recommend_all(self._uniforms.at(t), self._held, self._A, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
-        update_all(
-            A, clicks, self._log_cn, self._labels, self._pairs, self._blocks, self._held, self._c
-        )
+        update_all(A, clicks, self._log_cn, self._held, self._c, *self._state)

@@ -23,14 +23,15 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import kl, kl_upper
-from logeval.policies.ranking.blocks import blocks_of, one_block, peel, relate
-from logeval.policies.ranking.leaders import lead, leaders_of, no_leaders
-from logeval.policies.ranking.places import places, read, show, shuffle_first
-from logeval.policies.ranking.toprank import no_pairs, pairs_of
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.blocks import Blocks, blocks_of, one_block, peel, relate
+from logeval.policies.ranking.leaders import Leaders, lead, leaders_of, no_leaders
+from logeval.policies.ranking.places import Places, copy, places, read, show, shuffle_first
+from logeval.policies.ranking.toprank import Pairs, no_pairs, pairs_of
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -46,13 +47,13 @@ class Round(NamedTuple):
     flip: Floats  # (1,) the log log t at which a pair stops beating (optimism=loglog)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def leader_budget(tau):
     """log tau + 3 log log tau; without bound for tau < 3, where the index is 1."""
     return math.log(tau) + 3.0 * math.log(math.log(tau)) if tau >= 3 else math.inf
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def above(best, j, i, pairs, b):
     """f(j, i) at budget b if it is above ``best``, else ``best``."""
     T = pairs.N[j, i]
@@ -64,7 +65,7 @@ def above(best, j, i, pairs, b):
     return max(best, kl_upper(p, b / T))
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def best_neighbour(b, K, pairs, blocks):
     """The block d, the block to merge with the next one, and the item to add to d; -1 for none."""
     best, merge, add = 0.5, -1, -1
@@ -88,14 +89,14 @@ def best_neighbour(b, K, pairs, blocks):
     return d, merge, add
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def find_leader(blocks, leaders):
     """The leader of the present estimates."""
     peel(blocks)
     lead(blocks.level, leaders)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def recommend_one(u, pairs, blocks, leaders, now, held):
     """The first K items of the best neighbour, or of the leader."""
     K = held.shape[0]
@@ -106,7 +107,7 @@ def recommend_one(u, pairs, blocks, leaders, now, held):
     b = leader_budget(leaders.tau[leaders.now[0]])
     d, merge, add = best_neighbour(b, K, pairs, blocks)
     size, n = blocks.end[d], 0
-    now.items[:size] = blocks.items[:size]
+    copy(blocks.items, now.items[:size])
     for j in range(d + 1):
         if j != merge:
             now.end[n] = blocks.end[j]
@@ -120,10 +121,10 @@ def recommend_one(u, pairs, blocks, leaders, now, held):
         shuffle_first(now.items[start:end], u[start:K])
         start = end
         j += 1
-    held[:] = now.items[:K]
+    copy(now.items, held)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def settle(i, j, loglog, pairs, blocks, now):
     """Whether i beats j, after a change of S_ij."""
     S, T = float(pairs.S[i, j]), pairs.N[i, j]
@@ -134,7 +135,7 @@ def settle(i, j, loglog, pairs, blocks, now):
         now.stale[0] = 1
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def settle_all(loglog, pairs, blocks, now):
     """``settle`` for all pairs: log log t has reached a pair."""
     now.flip[0] = math.inf
@@ -144,7 +145,7 @@ def settle_all(loglog, pairs, blocks, now):
                 settle(i, j, loglog, pairs, blocks, now)
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def update_one(held, c, loglog, pairs, blocks, now):
     """Learn from the clicks c on the labels held, block by block of what was played."""
     K = held.shape[0]
@@ -171,28 +172,31 @@ def update_one(held, c, loglog, pairs, blocks, now):
         settle_all(loglog, pairs, blocks, now)
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def round_of(r, now):
     """What replica r plays."""
     return Round(now.items[r], now.end[r], now.stale[r], now.flip[r])
 
 
-@njit(cache=True, nogil=True)
-def recommend_all(u, labels, pairs, blocks, leaders, now, held, A):
+@njit_views
+def recommend_all(u, leaders, held, A, places, pairs, blocks, now):
     """``recommend_one`` for each replica."""
+    places, pairs, blocks = Places(*places), Pairs(*pairs), Blocks(*blocks)
+    leaders, now = Leaders(*leaders), Round(*now)
     for r in range(A.shape[0]):
-        L = labels.L[r]
+        L = places.L[r]
         mine = pairs_of(r, L, pairs), blocks_of(r, L, blocks), leaders_of(r, leaders)
         recommend_one(u[r], *mine, round_of(r, now), held)
-        show(held, labels.item[r], labels.order, A[r])
+        show(held, places.order, A[r])
 
 
-@njit(cache=True, nogil=True)
-def update_all(A, clicks, loglog, labels, pairs, blocks, now, held, c):
+@njit_views
+def update_all(A, clicks, loglog, held, c, places, pairs, blocks, now):
     """``update_one`` for each replica."""
+    places, pairs, blocks, now = Places(*places), Pairs(*pairs), Blocks(*blocks), Round(*now)
     for r in range(A.shape[0]):
-        read(A[r], clicks[r], labels.label[r], labels.order, held, c)
-        L = labels.L[r]
+        read(A[r], clicks[r], places.order, held, c)
+        L = places.L[r]
         mine = pairs_of(r, L, pairs), blocks_of(r, L, blocks), round_of(r, now)
         update_one(held, c, loglog, *mine)
 
@@ -206,7 +210,7 @@ class UniRank:
         self, setting: Setting, *, order: str = "descending", optimism: str = "none"
     ) -> None:
         R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._labels = places(setting, order)
+        self._places = places(setting, order)
         self._loglog = optimism == "loglog"
         self._pairs = no_pairs(R, L)
         self._blocks = one_block(R, setting.L)
@@ -217,22 +221,18 @@ class UniRank:
             stale=np.ones((R, 1), dtype=np.int64),
             flip=np.full((R, 1), np.inf),
         )
+        self._state = plain(self._places, self._pairs, self._blocks, self._now)
+        self._led = plain(self._leaders)
         self._uniforms = Uniforms(setting.generators, K)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
         self._A = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_all(
-            self._uniforms.at(t), self._labels, self._pairs, self._blocks, self._leaders,
-            self._now, self._held, self._A,
-        )  # fmt: skip
+        recommend_all(self._uniforms.at(t), *self._led, self._held, self._A, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A, the last ones recommended."""
         loglog = math.log(math.log(t + 4)) if self._loglog else 0.0  # that of the next step
-        update_all(
-            A, clicks, loglog, self._labels, self._pairs, self._blocks, self._now, self._held,
-            self._c,
-        )  # fmt: skip
+        update_all(A, clicks, loglog, self._held, self._c, *self._state)

@@ -48,7 +48,7 @@ def test_pairs_are_shown_as_often_as_they_are_largest(S, T, levels):
         if levels is not None:
             G = len(thompson.TARGETS) - 1
             for r in range(runs):
-                mine = thompson.posteriors_of(r, policy._starts, policy._posteriors)
+                mine = thompson.posteriors_of.py_func(r, policy._starts, policy._posteriors)
                 for g in range(G + 1):
                     thompson.fill(g, levels**g, mine, policy._scratch.memo)
             policy._scratch.work[:] = 0
@@ -91,7 +91,9 @@ def test_hazards_follow_the_posteriors_and_levels_are_set_anew():
         policy.update(t, A, environment.step(A))
     assert 2 < len(ladders) < 300
     for r in range(2):
-        S, T, Q, h, block_h, x = thompson.posteriors_of(r, policy._starts, policy._posteriors)
+        S, T, Q, h, block_h, x = thompson.posteriors_of.py_func(
+            r, policy._starts, policy._posteriors
+        )
         exact = special.betaincc(1 + S[:, None], 1 + (T - S)[:, None], x)
         assert pytest.approx(exact, abs=1e-12) == Q
         assert block_h.sum(axis=0) == pytest.approx(h.sum(axis=0))

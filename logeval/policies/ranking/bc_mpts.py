@@ -1,0 +1,77 @@
+"""BC-MPTS: Thompson sampling in the position-based model with a bias-corrected Beta posterior.
+
+The K largest theta_i ~ Beta(1 + S_i, 1 + sum_l max(0, kappa_l N_il - S_il)), the largest at the
+position with the largest kappa. Fast and biased: its regret has a heavy tail.
+
+Komiyama, Honda, Nakagawa: Optimal regret analysis of Thompson sampling in stochastic multi-armed
+bandit problem with multiple plays (ICML 2015), bias-corrected MP-TS.
+"""
+
+from __future__ import annotations
+
+from logeval.arrays import Ints
+from logeval.kernels import njit_views
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.examination import Views, views_of
+from logeval.policies.ranking.pbm import PBM, learn
+from logeval.policies.ranking.places import show
+from logeval.policies.ranking.top_betas import Betas, betas_of, set_beta, top_draws, uniform_betas
+from logeval.policies.setting import Setting
+from logeval.uniforms import Uniforms
+
+
+@njit_views
+def correct_bias(i, views, betas):
+    """The posterior of item i."""
+    failures = 0.0
+    for k in range(views.kappa.shape[0]):
+        failures += max(0.0, views.kappa[k] * views.N[i, k] - views.S[i, k])
+    set_beta(i, 1.0 + views.clicks[i], 1.0 + failures, betas)
+
+
+@njit_views
+def learn_one(t, lag, item, c, views, betas):
+    """``learn``, and the posteriors of what was shown; of all items if kappa is another one."""
+    if learn(t, lag, item, c, views):
+        for i in range(betas.a.shape[0]):
+            correct_bias(i, views, betas)
+    else:
+        for k in range(item.shape[0]):
+            correct_bias(item[k], views, betas)
+
+
+@njit_views
+def recommend_all(u, held, value, A, L, views, betas):
+    """The largest draws of each replica."""
+    views, betas = Views(*views), Betas(*betas)
+    for r in range(A.shape[0]):
+        top_draws(u[r], betas_of(r, L[r], betas), held, value)
+        show(held, views.best[r], A[r])
+
+
+@njit_views
+def learn_all(t, lag, A, clicks, L, views, betas):
+    """``learn_one`` for each replica."""
+    views, betas = Views(*views), Betas(*betas)
+    for r in range(A.shape[0]):
+        mine = views_of(r, L[r], views), betas_of(r, L[r], betas)
+        learn_one(t, lag, A[r], clicks[r], *mine)
+
+
+class BCMPTS(PBM):
+    """BC-MPTS."""
+
+    def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
+        super().__init__(setting, kappa=kappa, lag=lag)
+        self._betas = uniform_betas(setting.R, int(max(setting.L)))
+        self._state = self._L, self._counts, *plain(self._betas)
+        self._uniforms = Uniforms(setting.generators, setting.L)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K) of step t."""
+        recommend_all(self._uniforms.at(t), self._held, self._value, self._A, *self._state)
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Learn from the clicks on the lists A."""
+        learn_all(t, self._lag, A, clicks, *self._state)

@@ -1,0 +1,45 @@
+"""What the bandits of the position-based model share: counts, and the examination they go by."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from logeval.arrays import Ints
+from logeval.errors import LogevalError
+from logeval.kernels import njit_views
+from logeval.policies.lazy_topk import plain
+from logeval.policies.ranking.examination import count, estimate, is_due, note, views
+from logeval.policies.setting import Setting
+
+
+@njit_views
+def learn(t, lag, item, c, views):
+    """Count a list; whether kappa was estimated anew (lag 0: it is known)."""
+    count(item, c, views)
+    if lag == 0:
+        return False
+    note(item, views)
+    if not is_due(t, lag):
+        return False
+    estimate(views)
+    return True
+
+
+class PBM:
+    """``kappa=estimated`` learns the examination, every ``lag`` steps."""
+
+    PARAMETERS: ClassVar[dict[str, Any]] = {"kappa": ("known", "estimated"), "lag": int}
+    NEEDS: ClassVar = ("examination",)
+
+    def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
+        if lag < 1:
+            raise LogevalError(f"lag={lag} must be at least 1")
+        R, K = setting.R, setting.K
+        self._lag = lag if kappa == "estimated" else 0
+        self._L: Ints = np.ascontiguousarray(setting.L, dtype=np.int64)
+        self._views = views(setting, kappa)
+        self._counts = plain(self._views)[0]
+        self._held, self._value = np.empty(K, dtype=np.int64), np.empty(K)
+        self._A = np.empty((R, K), dtype=np.int64)
