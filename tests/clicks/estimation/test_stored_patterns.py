@@ -76,7 +76,7 @@ def test_large_logs_stay_on_disk(tmp_path, monkeypatch):
         return read(file)
 
     monkeypatch.setattr(click_statistics, "cached", cached)
-    monkeypatch.setattr(click_statistics.tables, "checksum", lambda path: "")
+    monkeypatch.setattr(click_statistics.tables, "identity", lambda path: "")
     log = type("Log", (), {"path": tmp_path})()
     small = click_statistics.fold_patterns(log, holdout=0.3)
     monkeypatch.setattr(click_statistics, "IN_MEMORY", 10)
