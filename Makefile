@@ -1,13 +1,16 @@
 # `make demo` and `make test` need only Python 3.11 to 3.13 and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV ?= .venv
+SHARE ?= 1
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check bench docs notebooks clean
+.PHONY: help setup demo test check faults bench full-size docs notebooks clean
 
 help:
 	@echo "make demo    set up .venv and run everything on a synthetic log"
 	@echo "make test    set up .venv, check style and types, run all tests"
+	@echo "make faults  kills, damage and hostile input in their long form (hours)"
+	@echo "make full-size  every stage on a log of the Kaggle size, measured (45 GB of disk)"
 	@echo "make bench   speed against simple baselines"
 	@echo "make docs    build the documentation site into site/"
 	@echo "make notebooks   run the notebooks and store them with their outputs"
@@ -31,6 +34,12 @@ check: setup
 
 test: check
 	$(BIN)/python -m pytest -n auto
+
+faults: setup
+	LOGEVAL_FAULTS=long $(BIN)/python -m pytest tests/faults -n auto -v
+
+full-size: setup
+	$(BIN)/python benchmarks/full_size.py --share $(SHARE) --out .
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

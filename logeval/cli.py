@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import traceback
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from logeval import __version__
+from logeval import __version__, stopping
 from logeval.commands import (
     checks,
     evaluate,
@@ -38,6 +37,16 @@ class Stages(TyperGroup):
                 traceback.print_exc()
             print(f"logeval: {error}", file=sys.stderr)
             sys.exit(2)
+        except MemoryError as error:
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            what = str(error).partition("\n")[0]
+            print(
+                f"logeval: out of memory{f' ({what})' if what else ''}; use fewer --workers, fewer "
+                "queries, or a machine with more",
+                file=sys.stderr,
+            )
+            sys.exit(2)
         except OSError as error:
             if isinstance(error, BrokenPipeError):  # the reader of stdout went away, as `| head`
                 sys.stderr.close()
@@ -48,7 +57,7 @@ class Stages(TyperGroup):
             sys.exit(2)
         except KeyboardInterrupt:
             print("\nlogeval: stopped; nothing is left half-written", file=sys.stderr)
-            sys.exit(130)
+            sys.exit(stopping.exit_code())
 
 
 app = typer.Typer(
@@ -92,8 +101,8 @@ app.add_typer(plot_app, name="plot")
 
 
 def main() -> None:
-    """The console script; it cleans up when it is told to end, as on Ctrl-C."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """The console script."""
+    stopping.answer_signals()
     app(prog_name="logeval")
 
 

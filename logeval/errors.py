@@ -10,6 +10,11 @@ class LogevalError(Exception):
     """A wrong input. The message names the file, the place and the remedy, in one line."""
 
 
+def one_line(error: BaseException) -> str:
+    """What a library says of an error, without its line breaks."""
+    return " ".join(str(error).split())
+
+
 def unknown_names(kind: str, unknown: Iterable[str], known: Iterable[str]) -> LogevalError:
     """One error for all unknown names at once, each with the closest known ones."""
     by_lower = {name.lower(): name for name in known}

@@ -17,6 +17,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from logeval.locks import process_alive
+
 PARTIAL = ".partial-"
 
 
@@ -63,7 +65,7 @@ def remove_stale(
     for left in (home or path.parent).glob(f"{glob.escape(prefix)}*"):
         before, _, rest = left.name.removeprefix(prefix).rpartition(f"{platform.node()}-")
         pid = rest.partition("-")[0]
-        if before or not pid.isdigit() or _alive(int(pid)):
+        if before or not pid.isdigit() or process_alive(int(pid)):
             continue
         if rescue is not None:
             rescue(left)
@@ -101,13 +103,3 @@ def crc32(path: Path) -> str:
         while n := file.readinto(block):
             value = zlib.crc32(view[:n], value)
     return f"{value:08x}"
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -2,7 +2,8 @@
 
 It is the one answer to two questions. Is the folder up to date? (Same version, arguments and
 inputs.) Are its files whole? (Size and CRC-32 of each; reading a table checks those it reads.)
-What the manifest does not list, logeval did not write.
+What the manifest does not list, logeval did not write. It vouches for itself as well, by its
+``checksum``, so it is not to be edited.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -65,7 +67,15 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def write_records(folder: Path, manifest: Manifest) -> None:
     """Write a manifest that has its records of files already."""
     files.write_text(folder / MARKER, "".join(f"{name}\n" for name in manifest["files"]))
+    manifest = {**manifest, "checksum": _own_checksum(manifest)}
     files.write_text(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+
+
+def _own_checksum(manifest: Manifest) -> str:
+    """CRC-32 of all that a manifest says."""
+    said = {key: value for key, value in manifest.items() if key != "checksum"}
+    as_read = json.loads(json.dumps(said))
+    return f"{zlib.crc32(json.dumps(as_read, sort_keys=True).encode()):08x}"
 
 
 def record(file: Path) -> Manifest:
@@ -84,7 +94,7 @@ def read_manifest(path: Path | str) -> Manifest:
         raise LogevalError(f"{path}: there is no {MANIFEST} here; {remedy}")
     try:
         manifest = json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise LogevalError(f"{file}: not a manifest ({error}); write the table again") from None
     kinds = {"stage": str, "version": str, "arguments": dict, "inputs": list, "files": dict}
     if not isinstance(manifest, dict):
@@ -95,6 +105,16 @@ def read_manifest(path: Path | str) -> Manifest:
                 f"{file}: not a manifest of this version of logeval ({key!r} is missing or not "
                 "what it should be); write the table again"
             )
+    # earlier versions wrote none
+    if manifest.get("checksum", _own_checksum(manifest)) != _own_checksum(manifest) or not all(
+        isinstance(record, dict) and {"bytes", "crc32"} <= record.keys()
+        for listed in (manifest["files"], manifest.get("replaced", {}))
+        for record in listed.values()
+    ):
+        raise LogevalError(
+            f"{file}: not a manifest as logeval wrote it (damaged, or edited by hand); write the "
+            "table again"
+        )
     return manifest
 
 
@@ -177,6 +197,12 @@ def checksum(path: Path) -> str:
     """SHA-256 of a file: the identity of an input."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stamp(path: Path) -> Manifest:
+    """Size and time of last change: whether a file is still the same, as make and rsync decide."""
+    stat = path.stat()
+    return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
 
 
 def written_here(folder: Path) -> set[str]:

@@ -50,8 +50,8 @@ NEEDED = ("ingest", "fit-models", "evaluate", "report")
 # what the pipeline itself gives to a stage, so that a recipe cannot
 GIVEN = {
     "generate": {"out", "quiet", "overwrite"},
-    "ingest": {"sources", "out", "quiet", "overwrite"},
-    "fit-models": {"log", "out", "quiet", "overwrite"},
+    "ingest": {"sources", "out", "scheduler", "quiet", "overwrite"},
+    "fit-models": {"log", "out", "scheduler", "quiet", "overwrite"},
     "features": {"log", "out", "quiet", "overwrite"},
     "evaluate": {"models", "problem", "features", "out", "quiet"},
     "replay": {"log", "out", "quiet"},
@@ -93,7 +93,7 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     """Read a recipe and set values, as ``evaluate.horizon=1000``."""
     path = Path(path)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise LogevalError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     except ValueError as error:

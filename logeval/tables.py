@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logeval import files
+from logeval import files, locks
 from logeval.errors import LogevalError
 from logeval.manifests import MANIFEST as MANIFEST
 from logeval.manifests import Manifest as Manifest
@@ -38,6 +38,7 @@ from logeval.schemas import SERPS as SERPS
 from logeval.schemas import TABLES as TABLES
 from logeval.schemas import USER_FEATURES as USER_FEATURES
 
+MOVING_SECONDS = 10.0  # to wait for another process that is putting its files in place
 OLD = ".old"  # where the entries that are being replaced wait for the new ones
 
 
@@ -79,16 +80,26 @@ def read_table(path: Path | str, name: str) -> pa.Table:
     """Read the table ``name`` from its folder, checked against its checksum and its schema."""
     schema = TABLES[name]
     path = Path(path)
-    manifest = read_manifest(path)
     file = path / f"{name}.parquet"
-    if file.name not in manifest["files"] and not file.exists():
-        raise LogevalError(f"{path}: there is no {name}.parquet here; is it a {name} folder?")
-    check_files(path, manifest, [file.name])
+    _check_file(path, file)
     table = pq.read_table(file)
     missing = [n for n in schema.names if n not in table.column_names]
     if missing:
         raise LogevalError(f"{file}: column {missing[0]!r} is missing; write it again")
     return table.select(schema.names).cast(schema)
+
+
+def _check_file(path: Path, file: Path) -> None:
+    """Raise unless a table is as its manifest says; one may be replaced while we look."""
+    manifest = read_manifest(path)
+    if file.name not in manifest["files"] and not file.exists():
+        raise LogevalError(f"{path}: there is no {file.name} here; is it a {file.stem} folder?")
+    try:
+        check_files(path, manifest, [file.name])
+    except LogevalError:
+        if read_manifest(path) == manifest:
+            raise
+        _check_file(path, file)
 
 
 @contextlib.contextmanager
@@ -104,12 +115,12 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
     Only the manifest is flushed to the disk. If the machine dies and a file was not, its checksum
     tells.
     """
-    out = _resolved(Path(out))
+    out = output_folder(Path(out))
     existed = out.exists()
     # inside an existing folder, which may be a file system of its own, else beside the new one
     home = out if existed else out.parent
     home.mkdir(parents=True, exist_ok=True)
-    files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
+    recover(out)
     staging = home / files.partial_name(out).name
     staging.mkdir()
     try:
@@ -119,12 +130,31 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
         if not existed:
             staging.rename(out)
         else:
-            _replace_entries(staging, out, overwrite)
+            with _alone_in(out):
+                _replace_entries(staging, out, overwrite)
     finally:
         files.remove(staging)
 
 
-def _resolved(out: Path) -> Path:
+def recover(out: Path) -> None:
+    """Put back what was there before a writer of ``out`` was killed in the middle."""
+    home = out if out.exists() else out.parent
+    with _alone_in(out):
+        files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
+
+
+@contextlib.contextmanager
+def _alone_in(out: Path) -> Iterator[None]:
+    """While files are moved; nobody else can be in a folder that does not exist yet."""
+    if out.exists():
+        with locks.holding(out, "another command", MOVING_SECONDS):
+            yield
+    else:
+        yield
+
+
+def output_folder(out: Path) -> Path:
+    """The folder that a path stands for; an error if it is a file, or a link to itself."""
     try:
         out = out.resolve(strict=False)
         if out.exists() and not out.is_dir():

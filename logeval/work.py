@@ -6,12 +6,24 @@ within a task is heard from this process and from local ones; from a cluster, ta
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any
 
 from logeval.errors import LogevalError
@@ -19,6 +31,7 @@ from logeval.progress import Bars
 
 Tick = Callable[[float], None]
 CONNECT_SECONDS = 10  # to reach a scheduler
+CLOSE_SECONDS = 2  # to take leave of it
 POLL_SECONDS = 0.5  # between two looks at the progress of local processes
 
 
@@ -39,8 +52,11 @@ def run_tasks(
     scheduler: str | None = None,
     unit: str = "items",
     quiet: bool = False,
-) -> Iterator[Any]:
-    """The results of ``function(task.argument, tick)`` as they become ready."""
+) -> Generator[Any, None, None]:
+    """The results of ``function(task.argument, tick)`` as they become ready.
+
+    Closing the generator, an error and Ctrl-C end the workers at once.
+    """
     totals: dict[str, float] = {}
     for task in tasks:
         totals[task.title] = totals.get(task.title, 0.0) + task.size
@@ -58,42 +74,60 @@ def _in_processes(
     function: Callable[[Any, Tick], Any], tasks: Sequence[Task], workers: int, bars: Bars
 ) -> Iterator[Any]:
     context = multiprocessing.get_context("spawn")
-    titles = list(dict.fromkeys(task.title for task in tasks))
-    done = context.Array("d", len(titles))
-    seen = [0.0] * len(titles)
-    with ProcessPoolExecutor(workers, context, _share, (done,)) as pool:
-        futures = {
-            pool.submit(_call, function, task.argument, titles.index(task.title)) for task in tasks
-        }
-        try:
-            while futures:
-                ready, futures = wait(futures, POLL_SECONDS, FIRST_COMPLETED)
-                for i, title in enumerate(titles):
-                    amount = done[i] - seen[i]
-                    if amount:
-                        seen[i] += amount
-                        bars.advance(title, amount)
-                yield from (future.result() for future in ready)
-        except BrokenProcessPool:
-            raise LogevalError(
-                "a worker process died (out of memory?); the same command goes on where it stopped"
-            ) from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    done = context.RawArray("d", len(tasks))  # by task: one writer each, so it needs no lock
+    seen = [0.0] * len(tasks)
+    until_closed, alive = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, _start_worker, (done, until_closed))
+    try:
+        with _blocked(signal.SIGINT):  # in the processes that start here, for good
+            futures = {pool.submit(_call, function, t.argument, i) for i, t in enumerate(tasks)}
+        while futures:
+            ready, futures = wait(futures, POLL_SECONDS, FIRST_COMPLETED)
+            for i, (before, now) in enumerate(zip(seen, done, strict=True)):
+                if now != before:
+                    seen[i] = now
+                    bars.advance(tasks[i].title, now - before)
+            yield from (future.result() for future in ready)
+    except BrokenProcessPool:
+        raise LogevalError(
+            "a worker process died (out of memory?); the same command goes on where it stopped, "
+            "with fewer workers if memory is short"
+        ) from None
+    finally:
+        alive.close()  # the workers end, in the middle of a task if need be
+        until_closed.close()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
-_done: Any = None  # in a worker process: the shared amounts of work done, by title
+@contextlib.contextmanager
+def _blocked(signum: signal.Signals) -> Iterator[None]:
+    """Hear of a signal only afterwards, if it comes meanwhile."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signum])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _share(done: Any) -> None:
+_done: Any = None  # in a worker process: the shared amounts of work done, by task
+
+
+def _start_worker(done: Any, until_closed: Connection) -> None:
+    """A worker ends with the process that started it, however that one ends."""
     global _done
     _done = done
+    threading.Thread(target=_end_with_parent, args=(until_closed,), daemon=True).start()
+
+
+def _end_with_parent(until_closed: Connection) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        until_closed.recv_bytes()  # nothing is ever sent: this ends when the other end is closed
+    os._exit(1)
 
 
 def _call(function: Callable[[Any, Tick], Any], argument: Any, i: int) -> Any:
     def tick(amount: float) -> None:
-        with _done.get_lock():
-            _done[i] += amount
+        _done[i] += amount
 
     return function(argument, tick)
 
@@ -102,7 +136,8 @@ def _on_cluster(
     function: Callable[[Any, Tick], Any], tasks: Sequence[Task], scheduler: str, bars: Bars
 ) -> Iterator[Any]:
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
+        from distributed.comm.core import CommClosedError
     except ImportError:
         raise LogevalError("a scheduler needs Dask: pip install 'logeval[cluster]'") from None
     try:
@@ -111,14 +146,27 @@ def _on_cluster(
         raise LogevalError(
             f"there is no Dask scheduler at {scheduler}; start one with: dask scheduler"
         ) from None
-    with client, client.get_executor(pure=False) as pool:
+    try:
+        pool = client.get_executor(pure=False)
         by_future = _submit(pool, function, tasks)
         pending = set(by_future)
         while pending:
             ready, pending = wait(pending, return_when=FIRST_COMPLETED)
             for future in ready:
-                bars.advance(by_future[future].title, by_future[future].size)
                 yield future.result()
+                bars.advance(by_future[future].title, by_future[future].size)
+    except KilledWorker as error:
+        raise LogevalError(
+            f"several workers of {scheduler} died over the same unit (out of memory?); look into "
+            f"their logs ({error}); the same command goes on where it stopped"
+        ) from None
+    except (CancelledError, CommClosedError, OSError):
+        raise LogevalError(
+            f"the Dask scheduler at {scheduler} went away; start it again, and the same command "
+            "goes on where it stopped"
+        ) from None
+    finally:
+        client.close(timeout=CLOSE_SECONDS)
 
 
 def _submit(

@@ -16,7 +16,7 @@ import nbformat
 from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
-DPI = 55  # small figures: they are stored in the repository
+DPI = 75  # small figures: they are stored in the repository
 
 
 def executed(path: Path, folder: Path) -> nbformat.NotebookNode:

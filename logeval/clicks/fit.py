@@ -96,14 +96,15 @@ class FitPlan:
         """The manifest of the models that the plan makes of a log."""
         return tables.manifest_of("fit-models", self.arguments(), [{"log": tables.identity(log)}])
 
-    def patterns(self, log: Log) -> tuple[Patterns, Patterns | None]:
-        """Training and held-out patterns of a log."""
+    def patterns(self, log: Log, scheduler: str | None = None) -> tuple[Patterns, Patterns | None]:
+        """Training and held-out patterns of a log, folded on a Dask cluster if one is named."""
         table = fold(
             log,
             queries=self.queries,
             top_queries=self.top_queries,
             holdout=self.holdout,
             seed=self.seed,
+            scheduler=scheduler,
         )
         train, rest = training_rows(table), held_out_rows(table)
         if not train.num_rows:
@@ -149,6 +150,7 @@ def fit_models(
     out: Path | str | None = None,
     overwrite: bool = False,
     seed: int = 0,
+    scheduler: str | None = None,
     quiet: bool = False,
     **options: str,
 ) -> FittedModels:
@@ -161,7 +163,8 @@ def fit_models(
     the smoothing is empirical Bayes, and apart (``per-query``) elsewhere. With ``holdout`` (a share
     of the sessions such as 0.1, or ``"days:25-27"``) the rest is fitted and the held-out part
     scored. With ``out`` the models are written there, unless they are there already;
-    other models that are there stay, and it is an error, without ``overwrite``.
+    other models that are there stay, and it is an error, without ``overwrite``. With a
+    ``scheduler`` the log is folded by the workers of that Dask cluster, which must see it.
     """
     plan = FitPlan.of(
         models,
@@ -184,7 +187,7 @@ def fit_models(
     if out is not None and not overwrite:
         refuse_to_replace(out)
 
-    data, held_out = plan.patterns(log)
+    data, held_out = plan.patterns(log, scheduler)
     fitted = {}
     with Progress("fit", total=len(plan.models), unit="models", quiet=quiet) as progress:
         for name in plan.models:

@@ -22,6 +22,7 @@ from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
 
+LONGEST_LIST = 1_000  # positions; a table per pair of positions still fits into memory
 DEFAULT_K = 10  # positions of imported models that have no parameter per position
 KEYS = ["query_id", "region_id"]
 OPTIONAL = {"query_id": 0, "region_id": NO_REGION, "item_id": 0, "position": 0, "previous": -1}
@@ -107,6 +108,8 @@ def _check(frame: pd.DataFrame, source: str) -> None:
     if scopes:
         raise unknown_names("scope", scopes, SCOPES)
     _refuse(frame, frame["has_position"] & (frame["position"] < 1), "positions begin at 1", source)
+    too_long = frame["has_position"] & (frame["position"] > LONGEST_LIST)
+    _refuse(frame, too_long, f"lists have at most {LONGEST_LIST:,} positions", source)
     no_query = frame["has_item_id"] & ~frame["has_query_id"]
     _refuse(frame, no_query, "an item needs its query_id", source)
     _refuse(frame, frame.duplicated(IDENTITY), "there are two rows of the same value", source)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logeval.commands.options import Csv, Json, Quiet, policy_names, split, track_names
+from logeval.commands.options import (
+    Csv,
+    Json,
+    Quiet,
+    Scheduler,
+    policy_names,
+    split,
+    track_names,
+)
 from logeval.commands.plot import plot_app
 from logeval.commands.show import (
     interval,
@@ -80,9 +88,7 @@ def evaluate(
         bool, typer.Option("--same-log", help="Allow features that share sessions with the models.")
     ] = False,
     workers: Workers = 1,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")
-    ] = None,
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     checkpoints: Annotated[
         str | None,

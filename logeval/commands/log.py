@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
+from logeval.commands.options import Overwrite, Quiet, Scheduler
 from logeval.errors import LogevalError
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -86,6 +84,7 @@ def ingest(
         list[str] | None,
         typer.Option("--map", help="For tables: our column=yours, as query_id=qid; repeatable."),
     ] = None,
+    scheduler: Scheduler = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -104,6 +103,7 @@ def ingest(
         workers=workers,
         overwrite=overwrite,
         column_map=_pairs(map or []),
+        scheduler=scheduler,
         quiet=quiet,
     )
     counts = log.counts

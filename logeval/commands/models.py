@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from logeval.commands.options import Csv, Json, Overwrite, Quiet, model_names
+from logeval import files
+from logeval.commands.options import Csv, Json, Overwrite, Quiet, Scheduler, model_names
 from logeval.commands.options import split as _split
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
@@ -93,6 +94,7 @@ def fit_models(
         ),
     ] = True,
     seed: Seed = 0,
+    scheduler: Scheduler = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -119,6 +121,7 @@ def fit_models(
         out=out,
         overwrite=overwrite,
         seed=seed,
+        scheduler=scheduler,
         quiet=quiet,
         **_options(option, last_termination),
     )
@@ -242,7 +245,7 @@ def export(
     if out is None:
         print(text)
     else:
-        out.write_text(text + "\n")
+        files.write_text(out, text + "\n")
 
 
 def import_(
@@ -258,7 +261,11 @@ def import_(
 
     if not source.exists():
         raise LogevalError(f"{source}: there is no such file")
-    models = models_of_json(source.read_text(), str(source))
+    try:
+        text = source.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LogevalError(f"{source}: cannot be read as JSON ({error})") from None
+    models = models_of_json(text, str(source))
     models.write(out, overwrite)
     names = ", ".join(f"{name} ({len(f.queries)} queries)" for name, f in models.fitted.items())
     print(f"{out}: {names}")

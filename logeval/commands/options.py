@@ -14,6 +14,10 @@ Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")
+]
+
 
 def split(text: str | None, option: str = "--queries") -> list[str] | None:
     """The parts of ``9982@0,4411@0``; None if the option was not given."""

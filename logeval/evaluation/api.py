@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from logeval.evaluation.hardness import hardness_of
 from logeval.evaluation.matching import Users, in_tracks, users_of
 from logeval.evaluation.position_order import order_notes
 from logeval.evaluation.results import Runs
-from logeval.evaluation.store import Store, keys_of, select
+from logeval.evaluation.store import Store, keys_of
 from logeval.log.queries import GivenQueries
 from logeval.policies.registry import PolicySpec, parse_policies
 from logeval.policies.setting import Setting
@@ -80,8 +82,15 @@ def evaluate(
     problems, specs = experiment.problems, experiment.policies
     _check_makeable(experiment, horizon)
     notes = [*users.notes(problems), *order_notes(specs, problems)]
-    store = Store(out) if out is not None else None
-    if store is not None:
+    run_all = partial(
+        run_tasks, run_unit, workers=workers, scheduler=scheduler, unit="steps", quiet=quiet
+    )
+    hardness = hardness_of(problems, horizon)
+    if out is None:
+        rows = pa.concat_tables([RUNS.empty_table(), *run_all(experiment.tasks(workers=workers))])
+        return Runs(rows, seed, hardness=hardness, notes=notes)
+    store = Store(out)
+    with store.held():
         settings = {
             "horizon": horizon,
             "seed": seed,
@@ -92,23 +101,12 @@ def evaluate(
         folder = str(models) if isinstance(models, str | Path) else None
         own = {spec.name: spec.source() for spec in specs if not spec.built_in}
         store.open(settings, problems, folder, own, notes)
-    tasks = experiment.tasks(store.done() if store else (), workers)
-    finished = []
-    for rows in run_tasks(
-        run_unit, tasks, workers=workers, scheduler=scheduler, unit="steps", quiet=quiet
-    ):
-        if store is not None:
-            store.add(rows)
-        else:
-            finished.append(rows)
-    hardness = hardness_of(problems, horizon)
-    if store is None:
-        rows = pa.concat_tables([RUNS.empty_table(), *finished])
-        return Runs(rows, seed, hardness=hardness, notes=notes)
-    store.merge()
-    store.add_hardness(hardness)
-    rows = select(store.rows(), experiment.keys())
-    return Runs(rows, seed, store.folder, hardness, notes)
+        with contextlib.closing(run_all(experiment.tasks(store.done(), workers))) as finished:
+            for rows in finished:
+                store.add(rows)
+        store.merge()
+        store.add_hardness(hardness)
+        return Runs(store.rows(experiment.keys()), seed, store.folder, hardness, notes)
 
 
 def _check_makeable(experiment: Experiment, horizon: int) -> None:

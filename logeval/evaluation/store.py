@@ -4,7 +4,7 @@
 Finished units are moved into ``units/`` whole; the name of a unit holds the checksum of its bytes
 and of the settings that it was made with, and one that does not agree is computed again. When all
 are there they are merged, sorted, into ``runs.parquet``, whose bytes therefore do not depend on
-how the work was cut or interrupted.
+how the work was cut or interrupted. One process at a time writes there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logeval import files, manifests, tables
+from logeval import files, locks, manifests, tables
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Key
 from logeval.evaluation.hardness import united
@@ -31,7 +31,8 @@ from logeval.tables import RUNS
 from logeval.tracks.fitted import drawn_name
 from logeval.tracks.track import Problem
 
-OURS = ("units", manifests.MARKER)  # what a run that was killed at its very start leaves behind
+# what a run that was killed at its very start leaves behind
+OURS = ("units", manifests.MARKER, locks.LOCK)
 # of the manifest, by value: these are compared one by one, or may differ
 NOT_COMPARED = ("arguments", "problems", "inputs", "models_folder", "own_policies", "notes")
 BY_SIMULATOR = ("rewards", "positions")  # settings
@@ -49,6 +50,14 @@ class Store:
         self.file = self.folder / "runs.parquet"
         self.manifest: tables.Manifest = {}
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from writing to the folder, which is made if need be."""
+        tables.output_folder(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locks.holding(self.folder, "evaluate"):
+            yield
+
     def open(
         self,
         settings: dict[str, Any],
@@ -58,8 +67,6 @@ class Store:
         notes: Sequence[str] = (),
     ) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
-        if self.folder.exists() and not self.folder.is_dir():
-            raise LogevalError(f"{self.folder}: is a file; name a folder for the output")
         checksums = {f"{p.simulator} {p.query} ({p.track})": p.checksum() for p in problems}
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums)
         manifest["models_folder"] = models_folder
@@ -74,6 +81,8 @@ class Store:
             for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
         self.units.mkdir(parents=True, exist_ok=True)
+        for left in self.units.glob(f".*{files.PARTIAL}*"):  # of killed ones: the folder is ours
+            files.remove(left)
         self.manifest = manifest
         self._vouch(self._whole_tables(found))
 
@@ -172,7 +181,7 @@ class Store:
             self._replace("runs.parquet", _united([*self._merged(), *units.values()]))
         for unit in units:
             unit.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # another process may be adding to it
+        with contextlib.suppress(OSError):  # somebody may have put a file of his own there
             self.units.rmdir()
 
     def add_hardness(self, hardness: pa.Table) -> None:
@@ -192,9 +201,15 @@ class Store:
             self._vouch({**records, name: record}, **old)
         self._vouch({**records, name: record})
 
-    def rows(self) -> pa.Table:
-        """All rows, sorted."""
-        return _united(self._parts())
+    def rows(self, asked: Sequence[Key]) -> pa.Table:
+        """The rows of the replicas asked for, sorted; an error if they are not all there."""
+        rows = select(_united(self._parts()), asked)
+        if missing := set(asked) - keys_of(rows):
+            raise LogevalError(
+                f"{self.folder}: {len(missing)} of {len(set(asked))} runs are missing, though they "
+                "were made: something else writes there; run the same command again"
+            )
+        return rows
 
     def _parts(self) -> list[pa.Table]:
         return [*self._merged(), *dict(self._units()).values()]

@@ -13,7 +13,7 @@ import numpy as np
 from logeval.arrays import Bytes
 from logeval.errors import LogevalError
 from logeval.log.fields import MAX_LINE
-from logeval.log.scan import NEWLINE, last_session
+from logeval.log.scan import NEWLINE, last_record, last_session
 from logeval.log.source import Source
 
 BLOCK_SIZE = 12 << 20  # about 50,000 SERPs of the Kaggle log, one row group
@@ -36,20 +36,33 @@ def session_blocks(
         if n == len(rest):
             break
         cut = last_session(buffer[:n], fmt)
+        if not cut and not last_record(buffer[:n], fmt):  # no session at all: cut at a line
+            cut = buffer[:n].tobytes().rfind(b"\n") + 1
         rest = buffer[cut:n].copy()
         if cut:
             if len(held):
                 yield held
             held = buffer[:cut]
         elif n > MAX_SESSION:
-            raise LogevalError(
-                f"{source.name}: a session of over {MAX_SESSION >> 20} MiB; sessions are runs of "
-                "lines with the same SessionID; check the file and the format"
-            )
+            raise _too_long(source.name, n - last_record(buffer[:n], fmt))
     if len(rest) and rest[-1] != NEWLINE:
         rest = np.append(rest, np.uint8(NEWLINE))
     if len(held) or len(rest):
         yield np.concatenate([held, rest])
+
+
+def _too_long(name: str, invalid: int) -> LogevalError:
+    """One session fills the block, or ``invalid`` bytes at its end hide whether it goes on."""
+    size = f"over {MAX_SESSION >> 20} MiB"
+    if invalid > MAX_SESSION // 2:
+        return LogevalError(
+            f"{name}: a session is followed by {invalid >> 20} MiB of lines that are not records; "
+            "check the file and the format"
+        )
+    return LogevalError(
+        f"{name}: a session of {size}; sessions are runs of lines with the same SessionID; check "
+        "the file and the format"
+    )
 
 
 def _buffer(free: list[Bytes], size: int) -> Bytes:

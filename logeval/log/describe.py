@@ -47,6 +47,7 @@ FREQUENCY = """
     FROM (SELECT count(*) AS serps FROM serps WHERE NOT test GROUP BY query_id, region_id)
     GROUP BY serps ORDER BY serps DESC"""
 
+# the terms of the entropy are added in one order, or its last digit would differ between runs
 LISTS_OF = """
     WITH lists AS (
         SELECT query_id, region_id, items, count(*) AS n,
@@ -56,7 +57,7 @@ LISTS_OF = """
     sizes AS (SELECT query_id, region_id, count(*) AS L FROM shown GROUP BY ALL)
     SELECT l.query_id, l.region_id, sum(n)::BIGINT AS serps, any_value(L) AS items,
            count(*) AS lists, sum(clicks) / sum(n) AS clicks_per_serp,
-           log2(sum(n)) - sum(n * log2(n)) / sum(n) AS list_entropy
+           log2(sum(n)) - sum(n * log2(n) ORDER BY n) / sum(n) AS list_entropy
     FROM lists AS l JOIN sizes AS s
         ON l.query_id = s.query_id AND l.region_id IS NOT DISTINCT FROM s.region_id
     GROUP BY l.query_id, l.region_id ORDER BY serps DESC, l.query_id, l.region_id"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import threading
 from collections import Counter, deque
@@ -18,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from logeval import tables
+from logeval import manifests, tables
 from logeval.arrays import Bytes, Ints
 from logeval.errors import LogevalError
 from logeval.log import rejects
@@ -30,6 +31,7 @@ from logeval.log.serps import serps_table
 from logeval.log.source import STDIN, Source
 from logeval.log.tabular import read_batches
 from logeval.progress import Progress
+from logeval.work import Task, Tick, run_tasks
 
 MAX_WORKERS = 8  # each takes about 70 MB; all of it stays under 1 GiB
 CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
@@ -48,6 +50,7 @@ class _Run:
     counts: Counter[str] = field(default_factory=Counter)
     parts: int = 0
     inputs: list[tables.Manifest] = field(default_factory=list)
+    stamps: list[tables.Manifest] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
 
     def next_part(self) -> Path:
@@ -74,6 +77,7 @@ def ingest(
     workers: int | None = None,
     overwrite: bool = False,
     column_map: dict[str, str] | None = None,
+    scheduler: str | None = None,
     quiet: bool = False,
     block_size: int = BLOCK_SIZE,
 ) -> Log:
@@ -82,7 +86,8 @@ def ingest(
     ``sources`` are plain, .gz or .zst files ("-" is standard input). Lines that are no records
     go to ``out``/rejects.tsv; over ``max_bad`` of them is an error, and no table is left.
     ``column_map`` ({"query_id": "qid"}) names the columns of a file in format ``table``.
-    The same input and arguments again do nothing.
+    The same input and arguments again do nothing. With a ``scheduler`` the files are shared out to
+    the workers of that Dask cluster, which must see ``sources`` and ``out`` under the same paths.
     """
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     out = Path(out)
@@ -102,10 +107,14 @@ def ingest(
         ):
             rejects_file.write(rejects.HEADER)
             run = _Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
-            for path in paths:
-                _ingest_file(run, path, format, column_map or {}, quiet)
+            run.stamps = [{} if _is_stream(p) else manifests.stamp(Path(p)) for p in paths]
+            if scheduler is not None:
+                _ingest_on_cluster(run, paths, format, scheduler)
+            else:
+                for path in paths:
+                    _ingest_file(run, path, format, column_map or {}, quiet)
         manifest = tables.manifest_of("ingest", arguments, run.inputs)
-        manifest |= {"formats": run.formats, "counts": dict(run.counts)}
+        manifest |= {"formats": run.formats, "counts": dict(run.counts), "stamps": run.stamps}
         tables.write_manifest(staging, manifest)
     log = load(out)
     for caution in log.cautions():
@@ -153,6 +162,76 @@ def _ingest_file(
         else:
             _ingest_log(run, source, FORMATS.index(name))
             run.inputs.append(source.identity())
+    finally:
+        source.close()
+
+
+@dataclass(frozen=True)
+class _FileTask:
+    """A file of the log as a worker gets it, and the folder for what becomes of it."""
+
+    number: int
+    path: Path
+    format: str
+    folder: Path
+    max_bad: float
+    block_size: int
+
+
+@dataclass(frozen=True)
+class _FileDone:
+    number: int
+    parts: int
+    counts: Counter[str]
+    inputs: list[tables.Manifest]
+
+
+def _ingest_on_cluster(run: _Run, paths: Sequence[str | Path], format: str, scheduler: str) -> None:
+    """One file is one task; its parts are then numbered as if all had been read here."""
+    if streams := [str(p) for p in paths if _is_stream(p)]:
+        raise LogevalError(f"{streams[0]}: a cluster cannot read a stream; give its file")
+    tasks = []
+    for i, path in enumerate(map(Path, paths)):
+        name = format if format != "auto" else _format_of(path)
+        if name == TABLE:
+            raise LogevalError(f"{path}: tables are ingested here, not on a cluster; no scheduler")
+        run.formats.append(name)
+        folder = run.staging.resolve() / f"file-{i}"
+        task = _FileTask(i, path.resolve(), name, folder, run.max_bad, run.block_size)
+        tasks.append(Task("ingest", path.stat().st_size, task))
+    quiet = run.progress.quiet
+    done = run_tasks(_ingest_task, tasks, scheduler=scheduler, unit="bytes", quiet=quiet)
+    for file in sorted(done, key=lambda file: file.number):
+        folder = tasks[file.number].argument.folder
+        for part in sorted((folder / "serps").iterdir()):
+            part.rename(run.next_part())
+        with open(folder / rejects.FILE, errors="backslashreplace") as rejected:
+            shutil.copyfileobj(rejected, run.rejects_file)
+        shutil.rmtree(folder)
+        run.counts.update(file.counts)
+        run.inputs += file.inputs
+
+
+def _ingest_task(task: _FileTask, tick: Tick) -> _FileDone:
+    """On a worker; a task that was begun by a worker that died begins anew."""
+    shutil.rmtree(task.folder, ignore_errors=True)
+    (task.folder / "serps").mkdir(parents=True)
+    with (
+        open(task.folder / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
+        Progress("ingest", quiet=True) as progress,
+    ):
+        run = _Run(task.folder, task.max_bad, 1, task.block_size, progress, rejects_file)
+        _ingest_file(run, task.path, task.format, {}, quiet=True)
+    return _FileDone(task.number, run.parts, run.counts, run.inputs)
+
+
+def _format_of(path: Path) -> str:
+    source = Source(path)
+    try:
+        head = source.peek(HEAD)
+        if not head:
+            raise LogevalError(f"{path}: is empty; there is nothing to ingest")
+        return recognise(head, str(path))
     finally:
         source.close()
 
@@ -241,6 +320,17 @@ def _check_readable(paths: Sequence[str | Path]) -> None:
     folders = [name for name in names if name != STDIN and Path(name).is_dir()]
     if folders:
         raise LogevalError(f"{', '.join(folders)}: is a folder; name the files in it")
+    seen: dict[tuple[int, int], str] = {}
+    for name in names:
+        if name == STDIN or not Path(name).is_file():
+            continue
+        stat = Path(name).stat()
+        if first := seen.get((stat.st_dev, stat.st_ino)):
+            raise LogevalError(
+                f"{name}: is the same file as {first}, and its sessions would count twice; "
+                "name it once"
+            )
+        seen[stat.st_dev, stat.st_ino] = name
 
 
 def why(
@@ -251,15 +341,30 @@ def why(
     max_bad: float,
     column_map: dict[str, str] | None,
 ) -> str | None:
-    """Why ``out`` is not what ``ingest`` makes of these files; None if it is."""
+    """Why ``out`` is not what ``ingest`` makes of these files; None if it is.
+
+    A file of the same name, size and time of last change is taken for the same, as make and rsync
+    do; of others the checksum decides.
+    """
     _check_readable(sources)
     arguments = _arguments(format, max_bad, column_map)
-    with contextlib.suppress(LogevalError):  # the size of a file is quicker than its checksum
-        found = tables.read_manifest(out)["inputs"]
-        if [i.get("bytes") for i in found] != [Path(s).stat().st_size for s in sources]:
+    inputs: list[tables.Manifest] = []
+    with contextlib.suppress(LogevalError):
+        found = tables.read_manifest(out)
+        known, stamps = found["inputs"], found.get("stamps", [])
+        if [i.get("bytes") for i in known] != [Path(s).stat().st_size for s in sources]:
             return "its input has changed"
-    inputs = [_identity(s) for s in sources] if (out / tables.MANIFEST).exists() else []
+        stamps = stamps if len(stamps) == len(known) else [{}] * len(known)
+        inputs = [_known(*each) for each in zip(sources, known, stamps, strict=True)]
     return tables.why(out, tables.manifest_of("ingest", arguments, inputs))
+
+
+def _known(
+    source: str | Path, identity: tables.Manifest, stamp: tables.Manifest
+) -> tables.Manifest:
+    path = Path(source)
+    same = identity.get("name") == path.name and manifests.stamp(path) == stamp
+    return identity if same else _identity(path)
 
 
 def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -> tables.Manifest:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval import tables
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError, one_line, unknown_names
 from logeval.log.queries import QueryKey, query_name, sql_condition
 
 if TYPE_CHECKING:
@@ -71,19 +71,32 @@ class Log:
         return [self.path / name for name in names]
 
     @contextmanager
-    def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A DuckDB connection with the view ``serps``."""
+    def connect(self, names: Sequence[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A DuckDB connection with the view ``serps``; of some files only if they are named."""
         with tempfile.TemporaryDirectory(prefix="logeval-") as spill:
             settings: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": spill}
             connection = duckdb.connect(config=settings)
             try:
                 connection.execute("SET preserve_insertion_order = false")
-                files = ", ".join(_quoted(file) for file in self.files)
+                chosen = self.files if names is None else [self.path / name for name in names]
+                files = ", ".join(_quoted(file) for file in chosen)
                 source = f"read_parquet([{files}], hive_partitioning = false)"
                 there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
                 new = "" if "propensities" in there else ", NULL::DOUBLE[] AS propensities"
                 connection.execute(f"CREATE VIEW serps AS SELECT *{new} FROM {source}")
                 yield connection
+            except duckdb.OutOfMemoryException as error:
+                raise LogevalError(
+                    f"{self.path}: {MEMORY_LIMIT} of memory are not enough ({one_line(error)}); "
+                    "ask for fewer queries"
+                ) from None
+            except duckdb.IOException as error:
+                raise LogevalError(
+                    f"{self.path}: cannot be read, or its results not written ({one_line(error)}); "
+                    f"check the disk and the space on it and in {spill}"
+                ) from None
+            except duckdb.InterruptException:
+                raise KeyboardInterrupt from None
             finally:
                 connection.close()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Query(NamedTuple):
     @classmethod
     def of(cls, query: GivenQuery) -> Query:
         """A query as users give it: itself, its name, its number, or (query_id, region_id)."""
-        return query if isinstance(query, cls) else cls(*query_key(query))
+        return cls(*query_key(query))
 
 
 GivenQuery = Query | str | int | QueryKey
@@ -63,7 +64,7 @@ def query_name(query_id: int, region_id: int | None) -> str:
 def query_key(name: str | int | QueryKey) -> QueryKey:
     """The (query_id, region_id) that a name stands for."""
     if isinstance(name, tuple):
-        return name
+        return _numbers(name)
     query, _, region = str(name).partition("@")
     try:
         return int(query), int(region) if region else None
@@ -73,8 +74,22 @@ def query_key(name: str | int | QueryKey) -> QueryKey:
         ) from None
 
 
+def _numbers(given: tuple[Any, ...]) -> QueryKey:
+    """(query_id, region_id) from Python; only numbers may reach SQL."""
+    try:
+        query, region = given if len(given) == 2 else (*given, None)
+        return operator.index(query), None if region is None else operator.index(region)
+    except (TypeError, ValueError):
+        raise LogevalError(
+            f"{given!r} is not a query; write (query_id, region_id) with whole numbers"
+        ) from None
+
+
 def sql_condition(names: str | int | QueryKey | Iterable[str | int | QueryKey]) -> str:
-    """An SQL condition for one or more queries; a name without a region means all regions."""
+    """An SQL condition for one or more queries; a name without a region means all regions.
+
+    Whatever was given, only whole numbers are in it.
+    """
     if isinstance(names, str | int | tuple):
         names = [names]
     parts = []

@@ -105,6 +105,26 @@ def last_session(buf, fmt):
 
 
 @njit(cache=True, nogil=True)
+def last_record(buf, fmt):
+    """Where the last line that is a record ends in ``buf``; 0 if there is none."""
+    rec = np.empty(REC_SIZE, np.int64)
+    items = np.empty(MAX_ITEMS, np.int64)
+    domains = np.empty(MAX_ITEMS, np.int64)
+    end = np.uint64(buf.shape[0])
+    while end > 0 and buf[end - ONE] != NEWLINE:
+        end -= ONE
+    while end > 0:
+        end -= ONE
+        start = end
+        while start > 0 and buf[start - ONE] != NEWLINE:
+            start -= ONE
+        if parse_line(buf, start, end, fmt, rec, items, domains, 0) >= 0:
+            return np.int64(end) + 1
+        end = start
+    return 0
+
+
+@njit(cache=True, nogil=True)
 def click_on(place, time, url, serps, n, items, clicks, click_times, counts):
     """Credit a click on ``url`` to SERP ``place`` of ``n``, if it shows it."""
     for j in range(serps[S_ITEMS, place], serps[S_ITEMS, place + 1]):

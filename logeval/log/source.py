@@ -1,20 +1,24 @@
 """Where the bytes of a log come from: plain, .gz or .zst files, or standard input.
 
 The compression is recognised by the first bytes, not by the name. The checksum and the
-progress are of the bytes as stored.
+progress are of the bytes as stored. A byte order mark is no part of the text. ISA-L reads .gz in
+half the time of zlib.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import struct
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+from isal import igzip, igzip_lib
 
 from logeval.arrays import Bytes
 from logeval.errors import LogevalError
@@ -22,6 +26,11 @@ from logeval.tables import Manifest
 
 STDIN = "-"
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+BYTE_ORDER_MARK = np.frombuffer(b"\xef\xbb\xbf", np.uint8)
+# what damaged data raise: EOFError for those that are cut short
+DAMAGE: tuple[type[Exception], ...] = (  # type: ignore[assignment]
+    OSError, EOFError, struct.error, zlib.error, igzip_lib.IsalError,
+)  # fmt: skip
 
 
 class _Counted(io.RawIOBase):
@@ -62,8 +71,11 @@ class Source:
         self._counted = _Counted(self._buffered, on_read)
         self.compression = next((c for m, c in MAGIC.items() if head.startswith(m)), None)
         self._ahead: Bytes = np.empty(0, np.uint8)  # read by peek, to be read again
-        self._stream: pa.NativeFile | _Counted = self._counted
-        if self.compression:
+        self._begun = False
+        self._stream: Any = self._counted
+        if self.compression == "gzip":
+            self._stream = igzip.IGzipFile(fileobj=self._counted, mode="rb")
+        elif self.compression:
             file = pa.PythonFile(self._counted, mode="r")
             self._stream = pa.CompressedInputStream(file, self.compression)
 
@@ -76,13 +88,18 @@ class Source:
 
     def readinto(self, buffer: Bytes) -> int:
         """Fill the buffer; returns the number of bytes, fewer than its size only at the end."""
+        if not self._begun:
+            self._begun = True
+            head = np.empty(len(BYTE_ORDER_MARK), np.uint8)
+            head = head[: self.readinto(head)]
+            self._ahead = head[:0] if np.array_equal(head, BYTE_ORDER_MARK) else head
         n = min(len(self._ahead), len(buffer))
         buffer[:n] = self._ahead[:n]
         self._ahead = self._ahead[n:]
         while n < len(buffer):
             try:
                 read = self._stream.readinto(buffer[n:].data)
-            except OSError as error:
+            except DAMAGE as error:
                 raise LogevalError(
                     f"{self.name}: damaged {self.compression} data before offset "
                     f"{self._counted.size:,} of the file ({error}); get the file again"

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError, one_line, unknown_names
 from logeval.log.fields import MAX_ITEMS
 from logeval.log.source import MAGIC
 from logeval.tables import SERPS
@@ -56,6 +56,8 @@ def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
             return
         head = _csv_stream(path, magic)[1].read(1 << 16).decode("utf-8-sig", "replace")
         header = next(csv.reader(io.StringIO(head, newline="")))
+        if any("\ufffd" in name for name in header):
+            raise LogevalError(f"{path}: the names of its columns are not UTF-8")
         if twice := [name for name in header if header.count(name) > 1]:
             raise LogevalError(f"{path}: has two columns {twice[0]!r}; rename one of them")
         raw, stream = _csv_stream(path, magic)
@@ -66,7 +68,9 @@ def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
             yield batch, (raw.tell() - before) / max(raw.size(), 1)
             before = raw.tell()
     except (OSError, UnicodeDecodeError, StopIteration, pa.ArrowInvalid) as error:
-        raise LogevalError(f"{path}: cannot be read as Parquet or CSV ({error})") from None
+        raise LogevalError(
+            f"{path}: cannot be read as Parquet or CSV ({one_line(error)})"
+        ) from None
 
 
 def _csv_stream(path: Path, magic: bytes) -> tuple[pa.NativeFile, pa.NativeFile]:

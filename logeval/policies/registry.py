@@ -217,7 +217,7 @@ def _literal(text: str) -> Any:
 def _imported(name: str) -> type:
     module, _, attribute = name.partition(":")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # a module in the current folder
+        sys.path.append("")  # the current folder; last, so that it hides no installed module
     try:
         cls = getattr(importlib.import_module(module), attribute)
     except AttributeError:

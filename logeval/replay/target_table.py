@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, one_line
 from logeval.log.queries import Query
 
 TOLERANCE = 1e-6  # of sums of probabilities
@@ -62,7 +62,9 @@ def _read(path: Path) -> pd.DataFrame:
             parquet = file.read(4) == b"PAR1"
         return pd.read_parquet(path) if parquet else pd.read_csv(path)
     except (ValueError, OSError) as error:
-        raise LogevalError(f"{path}: cannot be read as Parquet or CSV ({error})") from None
+        raise LogevalError(
+            f"{path}: cannot be read as Parquet or CSV ({one_line(error)})"
+        ) from None
 
 
 def _integers(path: Path, frame: pd.DataFrame, name: str) -> pd.Series:

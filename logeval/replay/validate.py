@@ -84,7 +84,7 @@ def replay_validate(
     if not any(e.NAME == "RCTR" for e in chosen):
         chosen += parse_estimators(["RCTR"])
     if not positions or min(positions) < 1:
-        raise LogevalError("positions must be one or more numbers from 1 on, as 1,3,5")
+        raise LogevalError("positions must be one or more numbers from 1 on, as 1,3,5 or 1..10")
     if not clips or min(clips) <= 0:
         raise LogevalError("a clip, the largest weight, must be above 0")
     if parts is not None and parts < 2:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
+from matplotlib.text import Text
 
 from logeval import files
 from logeval.errors import LogevalError
@@ -47,13 +50,26 @@ def check_kind(out: Path | str) -> None:
         raise LogevalError(f"{out}: cannot write this kind of figure; use .pdf, .png or .svg")
 
 
+def literal_dollars(figure: Figure) -> None:
+    """Show a text with ``$`` as it stands if it is no formula: names may hold anything."""
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text.get_text().count("$") > 1:
+            try:
+                MathTextParser("path").parse(text.get_text())
+            except ValueError:
+                text.set_parse_math(False)
+
+
 def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
     """Write a figure, whole or not at all, and the same bytes every time."""
     check_kind(out)
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     kind = out.suffix.lstrip(".")
+    literal_dollars(figure)
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    drawn = io.BytesIO()  # matplotlib fails in many ways on a full disk
+    figure.savefig(drawn, format=kind, dpi=dpi, metadata=metadata)
     with files.replacing(out) as partial:
-        figure.savefig(partial, format=kind, dpi=dpi, metadata=metadata)
+        partial.write_bytes(drawn.getbuffer())
     return out

@@ -6,6 +6,7 @@ import io
 import re
 from typing import Any
 
+from logeval.reports.figures import literal_dollars
 from logeval.reports.style import css_colour
 
 
@@ -14,6 +15,7 @@ def inline_svg(figure: Any, prefix: str) -> str:
     from matplotlib import rc_context
 
     buffer = io.StringIO()
+    literal_dollars(figure)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "logeval"}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()

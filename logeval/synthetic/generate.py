@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-import pyarrow as pa
-
 from logeval import files, manifests, tables
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.scan import FORMATS, PERSONALIZED
@@ -21,6 +19,7 @@ from logeval.synthetic.sessions import BATCH, SESSIONS_PER_USER, draw_sessions
 from logeval.synthetic.tastes import make_tastes
 from logeval.synthetic.text import sessions_text
 from logeval.synthetic.world import make_world
+from logeval.synthetic.zstd import ZstdWriter
 
 REGIONS = 4  # of the users in yandex-relpred
 
@@ -88,7 +87,11 @@ def generate(
                 drawn = draw_sessions(world, size, n_users, seed, batch, explore)
                 file.write(sessions_text(world, drawn, fmt, number))
                 progress.advance(size)
-        written = {"log": manifests.record(partial), "replaced_log": replaced}
+        written = {
+            "log": manifests.record(partial),
+            "stamp": manifests.stamp(partial),  # a rename keeps it
+            "replaced_log": replaced,
+        }
         tables.write_manifest(staging, wanted | written)
     return truth
 
@@ -141,14 +144,17 @@ def why(out: str | Path, wanted: tables.Manifest) -> str | None:
         return reason
     if not out.exists():
         return "there is no output yet"
-    known = tables.read_manifest(truth).get("log")
-    return None if manifests.record(out) == known else f"{out} is not the log that was written"
+    found = tables.read_manifest(truth)
+    if manifests.stamp(out) == found.get("stamp") or manifests.record(out) == found.get("log"):
+        return None
+    return f"{out} is not the log that was written"
 
 
 def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:
     """The record of the log that is going to be replaced; an error if logeval did not write it."""
     if not out.exists():
         return None
+    tables.recover(truth.resolve())
     found = manifests.record(out)
     with contextlib.suppress(LogevalError):
         manifest = tables.read_manifest(truth)
@@ -168,7 +174,6 @@ def _compressed(path: Path, suffix: str) -> Iterator[IO[bytes] | Any]:
             with gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
                 yield file
         elif suffix == ".zst":
-            with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as stream:
-                yield stream
+            yield ZstdWriter(raw)
         else:
             yield raw

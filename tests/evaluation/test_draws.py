@@ -90,5 +90,5 @@ def test_summary_variance_and_best_with_draws(models):
 def test_draws_need_intervals(models):
     with pytest.raises(LogevalError, match="of fitted models"):
         logeval.evaluate(problem="B_LB(L=8,K=2,p=0.2,gap=0.1)", draws=2, **SETTING)
-    with pytest.raises(LogevalError, match="needs models with intervals"):
+    with pytest.raises(LogevalError, match="need models with intervals"):
         logeval.evaluate(list(models), draws=2, **SETTING)

@@ -52,7 +52,7 @@ def test_without_users_a_row_is_a_session(folder):
     generate(folder / "old.tsv", format="yandex-relpred", sessions=300, queries=5, quiet=True)
     old = ingest([str(folder / "old.tsv")], folder / "old", quiet=True)
     assert click_matrix(old).rows == "session"
-    with pytest.raises(LogevalError, match="has no users; use --context item"):
+    with pytest.raises(LogevalError, match="has no users; use the context 'item'"):
         make_features(old, context="user+item", quiet=True)
 
 

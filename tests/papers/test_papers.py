@@ -83,7 +83,7 @@ def test_gl_cdcm_figure_1_has_regret_and_cosine_distance(tmp_path):
 
 
 def test_gl_cdcm_figure_2_needs_a_log_and_2b_one_with_users(tmp_path):
-    with pytest.raises(LogevalError, match="give --log"):
+    with pytest.raises(LogevalError, match="needs an ingested log"):
         gl_cdcm.reproduce("2a", horizon=10, quiet=True)
     generate(tmp_path / "log.tsv", sessions=600, queries=3, seed=1, quiet=True)
     log = ingest([str(tmp_path / "log.tsv")], tmp_path / "log", quiet=True)

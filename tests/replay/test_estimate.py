@@ -160,7 +160,7 @@ def test_logged_propensities(log, tmp_path):
 
 def test_without_support_it_refuses_and_says_where(log, tmp_path):
     target = table(tmp_path / "t.csv", ["1,1,111", "1,2,999", "2,1,214", "2,2,213"])
-    with pytest.raises(LogevalError, match=r"List 50%.*1 up to K = 1.*--force"):
+    with pytest.raises(LogevalError, match=r"List 50%.*1 up to K = 1.*use force"):
         replay_estimate(log, target, estimators=["List"], rounds=0, quiet=True)
     found = replay_estimate(
         log, target, estimators=["List", "IP"], rounds=0, force=True, quiet=True

@@ -3,7 +3,6 @@
 import base64
 import csv
 import html
-import json
 import math
 import re
 import shutil
@@ -13,6 +12,7 @@ import pandas as pd
 import pytest
 
 import logeval
+from logeval import manifests
 from logeval.evaluation.results import Panel
 from logeval.reports.page import Page, cell
 from logeval.reports.regret_sections import lower_bounds
@@ -138,9 +138,8 @@ def test_models_that_changed_since_the_runs_are_refused(site, tmp_path):
 
 def test_models_that_are_gone_are_said_to_be(site, tmp_path):
     runs = shutil.copytree(site / "runs", tmp_path / "runs")
-    manifest = json.loads((runs / "manifest.json").read_text())
-    manifest["models_folder"] = str(tmp_path / "nowhere")
-    (runs / "manifest.json").write_text(json.dumps(manifest))
+    manifest = manifests.read_manifest(runs) | {"models_folder": str(tmp_path / "nowhere")}
+    manifests.write_records(runs, manifest)
     text = logeval.report([runs, site / "runs"], tmp_path / "x", quiet=True).read_text()
     assert f"the models of {runs} are no longer in {tmp_path / 'nowhere'}" in text
     assert "<h2>The click models</h2>" in text  # of the other

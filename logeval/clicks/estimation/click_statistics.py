@@ -9,6 +9,7 @@ order of rows or the number of workers. The result is kept and used again (``sta
 from __future__ import annotations
 
 import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +22,10 @@ from logeval.clicks.estimation.statistics_cache import cached
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition
+from logeval.work import Task, Tick, run_tasks
 
 MAX_POSITIONS = 50
+SHARD_FILES = 16  # of a log, folded by a worker at once: about 800,000 SERPs
 _POWERS = "[" + ",".join(f"{1 << k}.0" for k in range(MAX_POSITIONS)) + "]::DOUBLE[]"
 
 
@@ -67,8 +70,13 @@ def fold(
     top_queries: int | None = None,
     holdout: str | float | None = None,
     seed: int = 0,
+    scheduler: str | None = None,
 ) -> pa.Table:
-    """The click statistics of a log, in the schema ``CLICK_STATISTICS``."""
+    """The click statistics of a log, in the schema ``CLICK_STATISTICS``.
+
+    With a ``scheduler`` the workers of that Dask cluster fold the files of the log, which they must
+    see under the same path, and only what they found is folded here.
+    """
     split = Holdout.parse(holdout)
     arguments = {
         "queries": None if queries is None else sorted(map(str, queries)),
@@ -76,11 +84,14 @@ def fold(
         "holdout": None if holdout is None else str(holdout),
         "seed": seed if split.share else None,
     }
-    inputs = [{"serps": tables.checksum(log.path / tables.MANIFEST)}]
+    inputs = [{"serps": tables.identity(log.path)}]
     manifest = tables.manifest_of("click statistics", arguments, inputs)
 
     def write(out: Path) -> None:
-        _fold(log, out, queries, top_queries, split.sql(seed))
+        if scheduler is None:
+            _fold(log, out, queries, top_queries, split.sql(seed))
+        else:
+            _fold_on_cluster(log, out, queries, top_queries, split.sql(seed), scheduler)
 
     return cached(log.path, manifest, write)
 
@@ -95,21 +106,76 @@ def _fold(
     with log.connect() as db:
         db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
         where = choose(db, queries, top_queries)
-        db.execute(
-            f"""
-            COPY (
-                SELECT query_id, region_id, holdout, items, clicks, count(*) AS count
-                FROM (
-                    SELECT query_id, region_id, {held_out} AS holdout, items,
-                        {click_bits("clicks")} AS clicks
-                    FROM fitted {where}
-                    {"WHERE" if not where else "AND"} len(items) BETWEEN 1 AND {MAX_POSITIONS}
-                )
-                GROUP BY ALL
-                ORDER BY query_id, region_id, items, clicks, holdout
-            ) TO '{_quoted(str(out))}' (FORMAT parquet, COMPRESSION zstd)
-            """
+        _write_sorted(db, _folded(where, held_out), out)
+
+
+def _folded(where: str, held_out: str) -> str:
+    """SQL: the rows of the view ``fitted``, equal ones once with their number."""
+    return f"""
+        SELECT query_id, region_id, holdout, items, clicks, count(*) AS count
+        FROM (
+            SELECT query_id, region_id, {held_out} AS holdout, items,
+                {click_bits("clicks")} AS clicks
+            FROM fitted {where}
+            {"WHERE" if not where else "AND"} len(items) BETWEEN 1 AND {MAX_POSITIONS}
         )
+        GROUP BY ALL"""
+
+
+def _write_sorted(db: duckdb.DuckDBPyConnection, select: str, out: Path) -> None:
+    db.execute(
+        f"""COPY ({select} ORDER BY query_id, region_id, items, clicks, holdout)
+        TO '{_quoted(str(out))}' (FORMAT parquet, COMPRESSION zstd)"""
+    )
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """Files of a log, and what of them is folded."""
+
+    log: Log
+    files: tuple[str, ...]
+    where: str
+    held_out: str
+
+
+def _fold_on_cluster(
+    log: Log,
+    out: Path,
+    queries: list[Query] | None,
+    top_queries: int | None,
+    held_out: str,
+    scheduler: str,
+) -> None:
+    with log.connect() as db:
+        db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
+        where = choose(db, queries, top_queries)
+    names = sorted(name for name in log.manifest["files"] if name.startswith("serps/"))
+    home = Log(log.path.resolve(), log.manifest)
+    shards = [names[i : i + SHARD_FILES] for i in range(0, len(names), SHARD_FILES)]
+    tasks = [
+        Task("fold", len(shard), _Shard(home, tuple(shard), where, held_out)) for shard in shards
+    ]
+    with tempfile.TemporaryDirectory(prefix="logeval-") as folder:
+        for i, rows in enumerate(
+            run_tasks(_fold_shard, tasks, scheduler=scheduler, unit="files", quiet=True)
+        ):
+            tables.write_parquet(rows, Path(folder) / f"{i}.parquet")
+        with log.connect() as db:
+            db.execute(f"CREATE VIEW parts AS FROM read_parquet('{_quoted(folder)}/*.parquet')")
+            select = (
+                "SELECT query_id, region_id, holdout, items, clicks, sum(count)::BIGINT AS count "
+                "FROM parts GROUP BY ALL"
+            )
+            _write_sorted(db, select, out)
+
+
+def _fold_shard(shard: _Shard, tick: Tick) -> pa.Table:
+    """On a worker."""
+    tables.check_files(shard.log.path, shard.log.manifest, shard.files)
+    with shard.log.connect(shard.files) as db:
+        db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
+        return db.sql(_folded(shard.where, shard.held_out)).to_arrow_table()
 
 
 def click_bits(clicks: str) -> str:

@@ -1,0 +1,127 @@
+"""A Dask cluster: the same tables as without, and what happens when parts of it die."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import logeval
+from logeval import tables
+from logeval.errors import LogevalError
+from logeval.evaluation.store import Store
+from tests.faults.commands import content
+
+distributed = pytest.importorskip("distributed")
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+PROBLEM = "B_LB(L=6,K=2,p=0.5,gap=0.4)"
+# a process of its own, to be killed; it prints the address of its scheduler
+SCHEDULER = """
+import time
+from distributed import LocalCluster
+settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
+with LocalCluster(**settings, dashboard_address=None) as cluster:
+    print(cluster.scheduler_address, flush=True)
+    time.sleep(600)
+"""
+
+
+class Slow:
+    """A policy that is in no hurry."""
+
+    def __init__(self, setting):
+        import numpy as np
+
+        self.A = np.tile(np.arange(setting.K), (len(setting.L), 1))
+
+    def recommend(self, t):
+        import time
+
+        time.sleep(0.05)
+        return self.A
+
+    def update(self, t, A, clicks):
+        pass
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path):
+    text = (GOLDEN / "tiny.personalized.tsv").read_text().splitlines(keepends=True)
+    cuts = [0, *(i for i, line in enumerate(text) if line.startswith("300\tM")), len(text)]
+    logs = []
+    for i, (a, b) in enumerate(itertools.pairwise(cuts)):
+        logs.append(tmp_path / f"{i}.tsv")
+        logs[-1].write_text("".join(text[a:b]) + f"broken {i}\n")
+    assert len(logs) == 2
+    here = logeval.ingest(logs, tmp_path / "here", block_size=20_000, quiet=True)
+    there = logeval.ingest(
+        logs, tmp_path / "there", block_size=20_000, quiet=True, scheduler=scheduler
+    )
+    assert len(here.files) > 4
+    assert content(tmp_path / "here") == content(tmp_path / "there")
+    one = logeval.fit_models(here, ["DCM"], holdout=0.3, out=tmp_path / "one", quiet=True)
+    two = logeval.fit_models(
+        there, ["DCM"], holdout=0.3, out=tmp_path / "two", quiet=True, scheduler=scheduler
+    )
+    assert one.queries == two.queries
+    tables_of = [tables.read_table(tmp_path / name, "models") for name in ("one", "two")]
+    assert tables_of[0].equals(tables_of[1])
+    statistics = [
+        [
+            pq.read_table(p).cast(tables.CLICK_STATISTICS)
+            for p in (log.path / "click_statistics").iterdir()
+        ]
+        for log in (here, there)
+    ]
+    assert len(statistics[0]) == 1
+    assert statistics[0] == statistics[1]
+
+
+def test_a_stream_or_a_table_is_refused(scheduler, tmp_path):
+    (tmp_path / "t.csv").write_text("query_id,items,clicks\n1,1 2,0 1\n")
+    with pytest.raises(LogevalError, match="tables are ingested here"):
+        logeval.ingest(tmp_path / "t.csv", tmp_path / "out", quiet=True, scheduler=scheduler)
+    with pytest.raises(LogevalError, match="cannot read a stream"):
+        logeval.ingest("-", tmp_path / "out", quiet=True, scheduler=scheduler)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_path):
+    root = str(Path(__file__).parents[2])
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    address = process.stdout.readline().decode().strip()
+    settings = {"problem": PROBLEM, "horizon": 20, "runs": 80, "quiet": True}
+    out, policies = tmp_path / "out", ["Random", "tests.faults.test_cluster:Slow"]
+    add = Store.add
+
+    def kill_after_the_first(self, rows):
+        add(self, rows)
+        os.kill(process.pid, signal.SIGKILL)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "add", kill_after_the_first)
+        with pytest.raises(LogevalError, match="went away; start it again, and the same command"):
+            logeval.evaluate(**settings, policies=policies, scheduler=address, out=out)
+    process.wait()
+    process.stdout.close()
+    assert list((out / "units").iterdir())
+    logeval.evaluate(**settings, policies=policies, out=out)
+    logeval.evaluate(**settings, policies=policies, out=tmp_path / "whole")
+    assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]

@@ -1,0 +1,265 @@
+"""Readers of other people's files, fed with damaged ones: an error of ours, or a result.
+
+What was read is compared with an independent reader where there is one. ``make faults`` takes
+over a million cases, ``make test`` a seeded few thousand.
+"""
+
+import gzip
+import json
+import random
+import warnings
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import logeval as le
+from logeval.clicks.collection import models_of_json, read_models
+from logeval.errors import LogevalError
+from logeval.features.table import read_features
+from logeval.log import blocks
+from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, Scanner
+from logeval.log.serps import serps_table
+from logeval.log.source import Source
+from logeval.log.tabular import read_batches
+from logeval.pipeline import _arguments, read_recipe
+from logeval.recipe_checks import check_values
+from logeval.replay.target_table import read_target_table
+from logeval.schemas import SERPS
+from logeval.synthetic.zstd import frame
+from tests.faults.stages import LONG
+from tests.log.slow_parser import parse
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+TOKENS = [
+    b"\t", b"\n", b"\r\n", b",", b"0", b"-1", b"9" * 19, b"9" * 30, b"1e9", b"nan", b"inf", b"null",
+    b"[]", b"{}", b'"', b"'", b"\\", b"\0", b"\xff", b"\xef\xbb\xbf", b"Q", b"C", b"T", b"M", b"$",
+    b"=", b"true", b"1.5", b" ", b"#", b"[", b"]", b"--", b";", b"\xc3\xa9", b"../", b"a" * 300,
+]  # fmt: skip
+
+
+def cases(few, many):
+    return many if LONG else few
+
+
+def damaged(content, rng):
+    """A few changes anywhere: bytes, tokens, pieces moved, cut or doubled."""
+    content = bytearray(content)
+    for _ in range(rng.choice([1, 1, 2, 3, 8])):
+        if not content:
+            break
+        a = rng.randrange(len(content))
+        b = min(a + rng.choice([1, 2, 5, 20, 200]), len(content))
+        match rng.randrange(6):
+            case 0:
+                content[a] ^= 1 << rng.randrange(8)
+            case 1:
+                content[a:b] = rng.choice(TOKENS)
+            case 2:
+                content[a:a] = rng.choice(TOKENS)
+            case 3:
+                del content[a:b]
+            case 4:
+                content[a:a] = content[a:b]
+            case 5:
+                del content[a : len(content) if rng.random() < 0.2 else b]
+    return bytes(content)
+
+
+def excerpt(fmt, rng, lines=40):
+    text = (GOLDEN / f"tiny.{fmt.removeprefix('yandex-')}.tsv").read_bytes().split(b"\n")
+    start = rng.randrange(len(text) - lines)
+    return b"\n".join(text[start : start + lines]) + b"\n"
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_logs_are_read_as_the_slow_parser_reads_them(fmt, tmp_path):
+    rng = random.Random(fmt)
+    scanner = Scanner(FORMATS.index(fmt))
+    file = tmp_path / "log"
+    for case in range(cases(150, 300_000)):
+        text = damaged(excerpt(fmt, rng, rng.choice([2, 5, 40])), rng)
+        if text.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
+            continue
+        file.write_bytes(text)
+        source = Source(file)
+        serps, lines, size = [], 0, rng.choice([100, 1000, 10**6])
+        for block in blocks.session_blocks(source, FORMATS.index(fmt), size):
+            found = scanner.scan(block)
+            table = serps_table(found, has_domains=FORMATS.index(fmt) == PERSONALIZED)
+            serps += table.cast(SERPS).to_pylist()  # the scanner uses its memory again
+            lines += int(found.counts[COUNTS.index("lines")])
+        source.close()
+        expected, expected_counts = parse(text.removeprefix(b"\xef\xbb\xbf"), fmt)
+        assert serps == expected, f"case {case}: {text!r}"
+        assert lines == expected_counts["lines"], f"case {case}: {text!r}"
+
+
+def packed(kind, text):
+    return gzip.compress(text, 1) if kind == "gz" else frame(text, pa.Codec("zstd", 1))
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_compressed_files_are_read_whole_or_not_at_all(kind, tmp_path):
+    rng = random.Random(kind)
+    file = tmp_path / "log"
+    for case in range(cases(400, 300_000)):
+        text = excerpt(FORMATS[0], rng)
+        content = damaged(packed(kind, text), rng)
+        file.write_bytes(content)
+        read, expected = _decompressed(file), _independently(kind, content)
+        if content[:2] == b"\x1f\x8b" or content[:4] == b"\x28\xb5\x2f\xfd":
+            assert read == expected or (read is not None and text.startswith(read) and not read), (
+                f"case {case}: {content!r}"
+            )
+            assert read in (None, text, b"", *([expected] if expected else [])), f"case {case}"
+
+
+def _decompressed(file):
+    source = Source(file)
+    buffer = np.empty(1 << 20, np.uint8)
+    try:
+        return buffer[: source.readinto(buffer)].tobytes()
+    except LogevalError:
+        return None
+    finally:
+        source.close()
+
+
+def _independently(kind, content):
+    try:
+        if kind == "gz":
+            return gzip.decompress(content).removeprefix(b"\xef\xbb\xbf")
+        return pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def serps_csv():
+    frame = pd.DataFrame(
+        {
+            "query_id": [1, 1, 2], "items": ["1 2 3", "2 1 3", "7 8 9"],
+            "clicks": ["0 1 0", "0 0 0", "1 1 0"], "session_id": [1, 2, 3], "day": [1, 2, 3],
+        }
+    )  # fmt: skip
+    return frame.to_csv(index=False).encode()
+
+
+def serps_parquet(tmp_path):
+    batches = read_batches(_written(tmp_path, serps_csv()), {})
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(pa.concat_tables(t for t, _ in batches), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def _written(tmp_path, content):
+    (tmp_path / "file").write_bytes(content)
+    return tmp_path / "file"
+
+
+MODEL_ROWS = [
+    {"model": "PBM", "query_id": 1, "parameter": "attraction", "item_id": i, "value": 0.1 * i}
+    for i in range(1, 5)
+] + [
+    {"model": "PBM", "query_id": 1, "parameter": "examination", "position": k, "value": 1 / k}
+    for k in range(1, 4)
+]
+RECIPE = """out = "x"
+seed = 3
+title = "t"
+[generate]
+sessions = 300
+queries = 3
+[ingest]
+max_bad = 0.01
+[fit-models]
+models = ["DCM", "PBM"]
+top_queries = 2
+[evaluate]
+policies = ["Random", "dcmKL-UCB", "RankedExp3(gamma=0.1)"]
+horizon = 10
+runs = 2
+[report]
+style = "paper"
+"""
+TARGET = "query,rank,item,probability\n" + "".join(
+    f"7,{rank},{item},0.5\n" for rank in (1, 2) for item in (1, 2)
+)
+
+
+def read_and_check_recipe(file):
+    recipe = read_recipe(file)
+    check_values({stage: _arguments(recipe, stage) for stage in recipe.stages})
+
+
+READERS = {
+    "table.csv": (lambda tmp: serps_csv(), lambda file: list(read_batches(file, {})), 400),
+    "table.parquet": (serps_parquet, lambda file: list(read_batches(file, {})), 300),
+    "models.json": (
+        lambda tmp: json.dumps({"rows": MODEL_ROWS}).encode(),
+        lambda file: models_of_json(file.read_bytes().decode(errors="replace"), str(file)),
+        300,
+    ),
+    "recipe.toml": (lambda tmp: RECIPE.encode(), read_and_check_recipe, 400),
+    "target.csv": (lambda tmp: TARGET.encode(), read_target_table, 400),
+}
+
+
+@pytest.mark.parametrize("name", list(READERS))
+def test_a_reader_raises_nothing_but_our_error(name, tmp_path):
+    content, read, few = READERS[name]
+    whole = content(tmp_path)
+    read(_written(tmp_path, whole))
+    rng = random.Random(name)
+    refused = []
+    for case in range(cases(few, 100_000)):
+        changed = damaged(whole, rng)
+        file = _written(tmp_path, changed)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                read(file)
+        except LogevalError as error:
+            refused.append(str(error).strip())
+        except Exception as error:
+            raise AssertionError(f"case {case}: {error!r} from {changed!r}") from error
+    assert refused
+    assert not [text for text in refused if "\n" in text]
+
+
+def test_features_with_a_wrong_manifest_raise_nothing_but_our_error(tmp_path):
+    """The tables are protected by their checksums; the manifest is text that people edit."""
+    from logeval.synthetic.generate import generate
+
+    generate(tmp_path / "log.tsv", sessions=200, queries=2, taste=1.0, users=20, quiet=True)
+    log = le.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
+    le.make_features(log, top_queries=2, dim=2, out=tmp_path / "features", quiet=True)
+    manifest = tmp_path / "features" / "manifest.json"
+    whole, rng = manifest.read_bytes(), random.Random("features")
+    for case in range(cases(150, 50_000)):
+        manifest.write_bytes(damaged(whole, rng))
+        try:
+            features = read_features(tmp_path / "features")
+            assert features.items.num_rows
+        except LogevalError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"case {case}: {error!r}") from error
+
+
+def test_models_with_a_wrong_manifest_raise_nothing_but_our_error(tmp_path):
+    models_of_json(json.dumps({"rows": MODEL_ROWS})).write(tmp_path / "models")
+    manifest = tmp_path / "models" / "manifest.json"
+    whole, rng = manifest.read_bytes(), random.Random("models")
+    for case in range(cases(200, 50_000)):
+        manifest.write_bytes(damaged(whole, rng))
+        try:
+            read_models(tmp_path / "models")
+        except LogevalError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"case {case}: {error!r}") from error

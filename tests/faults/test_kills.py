@@ -1,0 +1,137 @@
+"""Killed at any file operation or at any moment, a command run again gives the same output.
+
+``make faults`` takes every operation of every stage; ``make test`` a seeded sample of them.
+"""
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+
+import pytest
+
+from logeval.errors import LogevalError
+from tests.faults.commands import Command, logeval
+from tests.faults.stages import BY_NAME, LONG, STAGES, copied, leftovers
+
+OPERATIONS = (
+    "open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link",
+    "os.symlink", "os.utime", "os.chmod", "shutil.rmtree", "shutil.move", "tempfile.mkstemp",
+)  # fmt: skip
+SAMPLE = {"raw": 6, "log": 8, "models": 4, "runs": 8}  # of some twenty each
+RANDOM = {"raw": 20, "log": 20, "models": 20, "runs": 20, "report": 10, "run": 20}
+
+
+class KillAt:
+    """Counts the operations on files below a folder, and kills the process before one of them."""
+
+    def __init__(self, folder, number):
+        self.folder, self.number, self.seen = str(folder), number, 0
+
+    def __call__(self):
+        sys.addaudithook(self.heard)
+
+    def heard(self, event, arguments):
+        if event not in OPERATIONS or not any(self._below(a) for a in arguments):
+            return
+        if event == "open" and not (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            return
+        if self.seen == self.number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.seen += 1
+
+    def _below(self, path):
+        return isinstance(path, str | os.PathLike) and str(path).startswith(self.folder)
+
+
+def operations(stage, given, folder, again):
+    """How many file operations the call takes."""
+    counter = KillAt(folder, -1)
+
+    def call():
+        stage.call(given, folder / stage.name, again)
+        print(f"operations={counter.seen}")
+
+    end = logeval(before=counter, call=call)
+    assert end.code == 0, end.said
+    return int(end.said.rpartition("operations=")[2])
+
+
+def started(stage, given, folder, again, copy_of):
+    """A new folder in which the call can be made: empty, or with the output of the first."""
+    folder.mkdir()
+    if again:
+        copied(copy_of, folder / stage.name)
+    return folder / stage.name
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["new", "over"])
+@pytest.mark.parametrize("name", list(BY_NAME))
+def test_killed_at_a_file_operation(name, again, given, tmp_path):
+    stage = BY_NAME[name]
+    first = tmp_path / "first" / name
+    first.parent.mkdir()
+    stage.call(given, first, False)
+    before = stage.read(first)
+    reference = started(stage, given, tmp_path / "reference", again, first)
+    total = operations(stage, given, reference.parent, again)
+    expected = stage.read(reference)
+    assert total > 2
+    rng = random.Random(f"{name} {again}")
+    points = range(total) if LONG else sorted(rng.sample(range(total), min(total, SAMPLE[name])))
+    for point in points:
+        out = started(stage, given, tmp_path / f"{point}", again, first)
+        killer = KillAt(out.parent, point)
+        end = logeval(before=killer, call=lambda out=out: stage.call(given, out, again))
+        assert end.code == -signal.SIGKILL, f"operation {point}: {end}"
+        try:
+            found = stage.read(out)
+        except (LogevalError, OSError):
+            found = None
+        # a reader gets the old table, the new one, or an error: never anything else
+        assert found is None or found in (before, expected), f"operation {point}"
+        stage.call(given, out, again)
+        assert stage.read(out) == expected, f"operation {point}"
+        assert not leftovers(out), f"operation {point}"
+        shutil.rmtree(out.parent)
+    print(f"{name}: killed at {len(points)} of {total} operations")
+
+
+@pytest.mark.parametrize("name", list(BY_NAME))
+def test_killed_at_any_moment(name, given, tmp_path):
+    stage = BY_NAME[name]
+    start = time.monotonic()
+    stage.call(given, tmp_path / "whole" / name, False)
+    seconds = time.monotonic() - start
+    expected = stage.read(tmp_path / "whole" / name)
+    rng = random.Random(name)
+    for case in range(RANDOM[name] if LONG else 2):
+        out = tmp_path / f"{case}" / name
+        out.parent.mkdir()
+        command = Command(call=lambda out=out: stage.call(given, out, False))
+        time.sleep(rng.random() * 1.2 * seconds)
+        if command.poll() is None:
+            os.kill(command.pid, signal.SIGKILL)
+        command.wait()
+        stage.call(given, out, False)
+        assert stage.read(out) == expected
+        assert not leftovers(out)
+
+
+@pytest.mark.parametrize("name", [s.name for s in STAGES if s.name != "run"])
+def test_a_folder_that_cannot_be_written_is_an_error(name, given, tmp_path, monkeypatch):
+    """As root everything can be written: a file in the place of the folder's parent cannot."""
+    (tmp_path / "file").write_text("mine")
+    stage = BY_NAME[name]
+    end = logeval(call=lambda: _as_a_command(stage, given, tmp_path / "file" / "out"))
+    assert end.code == 2, end.said
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def _as_a_command(stage, given, out):
+    try:
+        stage.call(given, out, False)
+    except OSError as error:  # the command line says these in one line as well
+        raise LogevalError(str(error)) from None
