@@ -11,11 +11,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from logeval.arrays import Floats
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.registry import PolicySpec
+from logeval.tracks.fitted import query_and_draw
 from logeval.tracks.problems import RankingProblem, position_weights
 
 KNOWN = "known"  # an order that is the simulator's own
+
+
+def _counted(known: Sequence[tuple[RankingProblem, Floats]]) -> str:
+    """How many queries these are, or draws of the parameters of how many queries."""
+    queries = {query_and_draw(problem.query)[0] for problem, _ in known}
+    if len(queries) == len(known):
+        return f"{len(known)} queries"
+    return f"{len(known)} draws of {len(queries)} queries"
 
 
 def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list[str]:
@@ -42,8 +52,8 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list
                 ("assumes", "its", "it") if len(names) == 1 else ("assume", "their", "them")
             )
             notes.append(
-                f"{simulator}: in {max(wrong.values())} of {len(known)} queries the positions do "
-                f"not count in the order that {', '.join(names)} {assume}, so {their} regret has a "
+                f"{simulator}: in {max(wrong.values())} of {_counted(known)} the positions do not "
+                f"count in the order that {', '.join(names)} {assume}, so {their} regret has a "
                 f"linear part; order=2>1>3 tells {them} another one, and the policy "
                 "Oracle(order=assumed) shows the linear part"
             )
