@@ -15,12 +15,13 @@ from logeval.arrays import Floats
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.registry import PolicySpec
 from logeval.tracks.fitted import query_and_draw
-from logeval.tracks.problems import RankingProblem, position_weights
+from logeval.tracks.registry import TRACKS
+from logeval.tracks.track import Problem
 
 KNOWN = "known"  # an order that is the simulator's own
 
 
-def _counted(known: Sequence[tuple[RankingProblem, Floats]]) -> str:
+def _counted(known: Sequence[tuple[Problem, Floats]]) -> str:
     """How many queries these are, or draws of the parameters of how many queries."""
     queries = {query_and_draw(problem.query)[0] for problem, _ in known}
     if len(queries) == len(known):
@@ -28,23 +29,19 @@ def _counted(known: Sequence[tuple[RankingProblem, Floats]]) -> str:
     return f"{len(known)} draws of {len(queries)} queries"
 
 
-def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list[str]:
+def order_notes(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> list[str]:
     """One note per simulator whose positions are in another order than policies assume."""
-    lists = [p for p in problems if isinstance(p, RankingProblem)]
+    weighted = [(p, TRACKS[p.track].position_weights(p)) for p in problems]
     assuming = [s for s in specs if getattr(s.cls, "PARAMETERS", {}).get("order") is str]
     notes = []
-    for simulator in dict.fromkeys(p.simulator for p in lists):
-        known = [
-            (p, w)
-            for p in lists
-            if p.simulator == simulator and (w := position_weights(p.users, p.K)) is not None
-        ]
+    for simulator in dict.fromkeys(p.simulator for p in problems):
+        known = [(p, w) for p, w in weighted if p.simulator == simulator and w is not None]
         wrong: dict[str, int] = {}
         for spec in assuming:
             if spec.parameters.get("order") == KNOWN:
                 continue
-            for problem, w in known:
-                order = positions(spec.parameters.get("order", "descending"), problem.K)
+            for _, w in known:
+                order = positions(spec.parameters.get("order", "descending"), len(w))
                 wrong[spec.name] = wrong.get(spec.name, 0) + bool((np.diff(w[order]) > 1e-12).any())
         if any(wrong.values()):
             names = [name for name, count in wrong.items() if count]
