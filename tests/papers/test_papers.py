@@ -131,7 +131,7 @@ def test_rank1_figure_1_on_small_needles():
 
 def test_gl_cdcm_figure_1_learns_from_contexts():
     policies = ("GL-CDCM(ridge=0.001)", "LR(ridge=0.001)", "dcmKL-UCB")
-    outcome = small("gl-cdcm-1a", 200, 2, policies=policies)
+    outcome = small("gl-cdcm-1a", 600, 4, policies=policies)
     for policy in policies[:2]:
         found = Ratio(Cell(policy), Cell("dcmKL-UCB"))(outcome)
         assert found.value + 3 * found.stderr < 1.0
