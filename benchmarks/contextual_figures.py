@@ -85,7 +85,7 @@ def draw(panels: dict[str, tuple[list[tuple[str, str]], Runs]], out: Path) -> No
         axis.errorbar(x, rows["regret"], 2 * rows["stderr"], fmt="o", color="0.45", capsize=2)
         for i, (_, policy) in enumerate(settings):
             if policy in DEFAULTS:
-                axis.plot(i, rows["regret"].iloc[i], "o", color="C0")
+                axis.plot(i, rows["regret"].iloc[i], "o", color="C0", zorder=3)
         axis.set_xticks(x, [label for label, _ in settings])
         axis.set_xlim(-0.5, len(settings) - 0.5)
         axis.set_ylim(bottom=0)

@@ -20,6 +20,7 @@ from logeval.commands import (
     pipeline,
     policies,
     replay,
+    reproduce,
 )
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
@@ -95,6 +96,7 @@ look.register(app, models.models_app)
 features.register(app)
 policies.register(app)
 evaluate.register(app)
+reproduce.register(app)
 replay.register(app)
 pipeline.register(app)
 app.add_typer(plot_app, name="plot")

@@ -86,7 +86,7 @@ def test_a_horizon_beyond_all_numbers_is_an_error():
 
 
 def test_reproduce_takes_the_horizon_as_it_is():
-    for experiment in ("dcm-2a", "cascading-tables", "rank1-synthetic"):
+    for experiment in ("dcm-2a", "cascading-tables", "rank1-1"):
         code, text = run("reproduce", experiment, "--horizon", 0)
         assert (code, "horizon=0: there must be at least one step" in text) == (2, True), text
 

@@ -33,8 +33,8 @@ logeval score models log --known-queries
 logeval evaluate models --policy dcmKL-UCB --policy RankedExp3 --horizon 500 --runs 3 --out runs/a
 logeval evaluate models --policy dcmKL-UCB --policy UCB1 --horizon 500 --runs 3 --out runs/b
 logeval compare runs/a runs/b
+logeval reproduce list
 logeval reproduce dcm-3b --horizon 300 --runs 3
-logeval reproduce cascading-tables --horizon 100 --runs 2
 """
 
 

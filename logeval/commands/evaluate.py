@@ -1,4 +1,4 @@
-"""``logeval evaluate``, ``logeval reproduce`` and ``logeval plot regret``."""
+"""``logeval evaluate`` and ``logeval plot regret``."""
 
 from __future__ import annotations
 
@@ -21,23 +21,15 @@ from logeval.commands.show import (
     interval,
     p_value,
     print_for_programs,
-    print_frame,
     table_text,
     wrapped,
 )
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from logeval.evaluation import Runs
-
-EXPERIMENTS = (
-    "cascading-tables", "dcm-2a", "dcm-2b", "dcm-3a", "dcm-3b", "rank1-synthetic",
-    "gl-cdcm-1a", "gl-cdcm-1b", "gl-cdcm-2a", "gl-cdcm-2b",
-    "modern-A", "modern-B", "modern-C", "modern-D", "modern-square", "modern-cascade",
-    "modern-lagree",
-)  # fmt: skip
 
 Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
@@ -170,95 +162,6 @@ def evaluate(
         )
 
 
-def reproduce(
-    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
-    horizon: Annotated[int | None, typer.Option(help="Steps; default: the paper's.")] = None,
-    runs: Annotated[int, typer.Option(help="Runs; the papers' is 20.")] = 20,
-    workers: Workers = 1,
-    seed: Seed = 0,
-    log: Annotated[
-        Path | None, typer.Option(help="An ingested log, for gl-cdcm-2a and gl-cdcm-2b.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the runs table (gl-cdcm: and the figure).")
-    ] = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    quiet: Quiet = False,
-) -> None:
-    """Run a published experiment again, the published numbers beside ours.
-
-    Example: logeval reproduce cascading-tables --workers 2 --out runs/cascading
-    """
-    if experiment not in EXPERIMENTS:
-        raise unknown_names("experiment", [experiment], EXPERIMENTS)
-    done, judged, saved = None, "", ""
-    if experiment == "rank1-synthetic":
-        from logeval.papers import rank1
-
-        steps = rank1.HORIZON if horizon is None else horizon
-        table = rank1.growth(rank1.reproduce(steps, runs, workers, seed, out, quiet))
-        claim = rank1.CLAIM
-    elif experiment == "cascading-tables":
-        from logeval.papers import cascading
-
-        steps = cascading.HORIZON if horizon is None else horizon
-        table = cascading.reproduce(steps, runs, workers, seed, out, quiet)
-        claim = ""
-    elif experiment.startswith("modern-"):
-        from logeval.papers import modern
-
-        setting = experiment.removeprefix("modern-")
-        steps = modern.SETTINGS[setting].horizon if horizon is None else horizon
-        table = modern.reproduce(setting, steps, runs, workers, seed, out, quiet)
-        claim = ""
-    elif experiment.startswith("gl-cdcm-"):
-        from logeval.papers import gl_cdcm
-
-        figure = experiment.removeprefix("gl-cdcm-")
-        steps = gl_cdcm.HORIZON[figure] if horizon is None else horizon
-        done = gl_cdcm.reproduce(figure, steps, runs, workers, seed, log, out, quiet)
-        table, claim = done.summary(), gl_cdcm.CLAIM[figure]
-        if out is not None:
-            saved = f"figure {gl_cdcm.save_figure(figure, done, out)}"
-    else:
-        from logeval.papers import dcm
-        from logeval.reports.verdict import verdict
-
-        figure = experiment.removeprefix("dcm-")
-        steps = dcm.HORIZON if horizon is None else horizon
-        done = dcm.reproduce(figure, steps, runs, workers, seed, out, quiet)
-        table, claim = done.summary(), dcm.FIGURES[figure].claim
-        judged = verdict(done).text()
-    if print_for_programs(table, as_json, as_csv, experiment=experiment, claim=claim):
-        return
-    if done is None:
-        print_frame(f"{experiment}, {steps:,} steps, {runs} runs", _beside_the_paper(table))
-    else:
-        typer.echo(summary_text(done))
-    if judged:
-        typer.echo(f"{judged}\n")
-    for line in filter(None, (f"the paper: {claim}" if claim else "", saved)):
-        typer.echo(wrapped(line))
-
-
-def _beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Our numbers with their standard errors beside the published ones, in few columns."""
-    shown = table.astype(object)
-    shown["regret"] = _with_errors(table["regret"], table["stderr"])
-    if "published" in table:
-        shown["published"] = _with_errors(table["published"], table["published_stderr"])
-        shown["difference"] = table["difference"].map("{:+.1%}".format)
-        doubtful = table["doubtful"]
-        shown["difference"] += doubtful.map({True: " (print?)", False: ""})
-    hidden = ["stderr", "published_stderr", "doubtful"]
-    return shown.drop(columns=[name for name in hidden if name in shown])
-
-
-def _with_errors(values: pd.Series, errors: pd.Series) -> list[str]:
-    return [f"{v:,.1f} ± {e:,.1f}" for v, e in zip(values, errors, strict=True)]
-
-
 def plot_regret(
     runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
     out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
@@ -343,7 +246,6 @@ def plot_cosine(
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command()(evaluate)
-    app.command()(reproduce)
     plot_app.command("regret")(plot_regret)
     plot_app.command("relative")(plot_relative)
     plot_app.command("remaining")(plot_remaining)

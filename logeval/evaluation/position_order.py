@@ -11,31 +11,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from logeval.arrays import Floats
-from logeval.clicks.models.chain import Chain
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.registry import PolicySpec
-from logeval.tracks.problems import RankingProblem, examination
+from logeval.tracks.problems import RankingProblem, position_weights
 
-
-def weights(problem: RankingProblem) -> Floats | None:
-    """By how much each position counts for the best list: e(k) of a PBM, v(k) of a chain."""
-    if isinstance(problem.users, Chain):
-        return np.asarray(problem.users.sat_position[: problem.K], dtype=float)
-    return examination(problem.users, problem.K)
+KNOWN = "known"  # an order that is the simulator's own
 
 
 def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list[str]:
     """One note per simulator whose positions are in another order than policies assume."""
     lists = [p for p in problems if isinstance(p, RankingProblem)]
-    assuming = [s for s in specs if "order" in getattr(s.cls, "PARAMETERS", {})]
+    assuming = [s for s in specs if getattr(s.cls, "PARAMETERS", {}).get("order") is str]
     notes = []
     for simulator in dict.fromkeys(p.simulator for p in lists):
         known = [
-            (p, w) for p in lists if p.simulator == simulator and (w := weights(p)) is not None
+            (p, w)
+            for p in lists
+            if p.simulator == simulator and (w := position_weights(p.users, p.K)) is not None
         ]
         wrong: dict[str, int] = {}
         for spec in assuming:
+            if spec.parameters.get("order") == KNOWN:
+                continue
             for problem, w in known:
                 order = positions(spec.parameters.get("order", "descending"), problem.K)
                 wrong[spec.name] = wrong.get(spec.name, 0) + bool((np.diff(w[order]) > 1e-12).any())
@@ -47,6 +44,7 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list
             notes.append(
                 f"{simulator}: in {max(wrong.values())} of {len(known)} queries the positions do "
                 f"not count in the order that {', '.join(names)} {assume}, so {their} regret has a "
-                f"linear part; order=2>1>3 tells {them} another one"
+                f"linear part; order=2>1>3 tells {them} another one, and the policy "
+                "Oracle(order=assumed) shows the linear part"
             )
     return notes

@@ -7,11 +7,11 @@ import pandas as pd
 
 from logeval.arrays import Floats
 from logeval.evaluation.paired import by_policy
+from logeval.evaluation.summary import is_oracle
 from logeval.evaluation.variance import decompose
 
 LEVELS = ("model", "query", "draw", "run")
 MEANING = {"run": "runs", "query": "queries", "draw": "parameters", "model": "choice of model"}
-ORACLE = "Oracle"
 
 
 def variance(rows: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +71,7 @@ def best(rows: pd.DataFrame) -> pd.DataFrame:
     wins: dict[str, list[str]] = {}
     shares: dict[str, list[float]] = {}
     simulators = []
-    for simulator, part in rows[rows["policy"] != ORACLE].groupby("simulator"):
+    for simulator, part in rows[~rows["policy"].map(is_oracle)].groupby("simulator"):
         policies, x = _samples(part)
         simulators.append(str(simulator))
         by_draw = np.nanmean(x, axis=2)

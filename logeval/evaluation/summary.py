@@ -152,8 +152,13 @@ def _kind(x: Floats) -> str:
 
 
 def _compete(policies: list[str]) -> Bools:
-    others = np.array([policy != ORACLE for policy in policies])
+    others = np.array([not is_oracle(policy) for policy in policies])
     return others if others.any() else ~others
+
+
+def is_oracle(policy: str) -> bool:
+    """Whether it knows the answer, in whatever order it shows it."""
+    return policy.partition("(")[0] == ORACLE
 
 
 def _spread(competes: Bools, values: Floats) -> Floats:

@@ -12,16 +12,14 @@ independent between positions): ``INDEPENDENT``. A to D have L = 10 items and K 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
+from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
+from logeval.papers.figures import curves
+from logeval.papers.measures import Regret
+from logeval.papers.outcome import Cell
 
-from logeval.errors import unknown_names
-from logeval.evaluation import Runs, evaluate
-
-HORIZON, RUNS = 100_000, 50
+HORIZON, RUNS = 100_000, 20
 _W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"
 _BIG = "0.99/0.95/0.9/0.85/0.8/0.75/0.75/0.75/0.75/0.75"
 
@@ -105,7 +103,7 @@ SETTINGS = {
         {"BubbleRank": (2053, 5), "TopRank": (455, 9)},
     ),
     "cascade": Setting(
-        "B_LB(L=16,K=2,p=0.2,gap=0.15)",
+        "B_LB(L=16,K=2,p=0.2,gap=0.15,gamma=1)",
         HORIZON,
         {
             "CascadeKL-UCB": (349, 6),
@@ -127,58 +125,30 @@ SETTINGS = {
 }
 
 
-def reproduce(
-    setting: str,
-    horizon: int | None = None,
-    runs: int = RUNS,
-    workers: int = 1,
-    seed: int = 0,
-    out: Path | str | None = None,
-    quiet: bool = False,
-) -> pd.DataFrame:
-    """The regret of every policy of a setting beside the independent one."""
-    if setting not in SETTINGS:
-        raise unknown_names("setting", [setting], SETTINGS)
-    this = SETTINGS[setting]
-    done = evaluate(
-        problem=this.problem,
-        policies=list(this.independent),
-        horizon=this.horizon if horizon is None else horizon,
-        runs=runs,
-        workers=workers,
-        seed=seed,
-        out=None if out is None else Path(out) / setting,
-        quiet=quiet,
+def _experiment(name: str, setting: Setting) -> Experiment:
+    return Experiment(
+        f"modern-{name}",
+        "the list policies of today",
+        f"setting {name}",
+        f"regret on {setting.problem.partition('(')[0]}, beside independent prototypes",
+        (Part(f"modern-{name}", Synthetic((setting.problem,)), tuple(setting.independent)),),
+        setting.horizon,
+        RUNS,
+        tuple(
+            Claim(
+                policy,
+                f"n = {setting.horizon:,}",
+                Regret(Cell(policy)),
+                mean,
+                stderr,
+                source="independent prototype",
+            )
+            for policy, (mean, stderr) in setting.independent.items()
+        ),
+        seconds=SECONDS[name],
+        figure=curves(),
     )
-    return beside(done, setting)
 
 
-def beside(runs: Runs, setting: str) -> pd.DataFrame:
-    """Mean, standard error and median of the regret, and the distance to the independent mean.
-
-    ``z`` is that distance in combined standard errors; it is given at the setting's own horizon.
-    """
-    this = SETTINGS[setting]
-    rows = runs.table()
-    rows = rows[rows["t"] == runs.horizon]
-    found = []
-    for policy, (mean, stderr) in this.independent.items():
-        regret = rows.loc[rows["policy"] == policy, "regret"].to_numpy()
-        if not len(regret):
-            continue
-        ours = regret.std(ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else np.nan
-        same = runs.horizon == this.horizon
-        found.append(
-            {
-                "setting": setting,
-                "policy": policy,
-                "runs": len(regret),
-                "regret": regret.mean(),
-                "stderr": ours,
-                "median": float(np.median(regret)),
-                "independent": mean if same else np.nan,
-                "its stderr": stderr if same else np.nan,
-                "z": (regret.mean() - mean) / np.hypot(ours, stderr) if same else np.nan,
-            }
-        )
-    return pd.DataFrame(found)
+SECONDS = {"A": 240, "B": 120, "C": 120, "D": 200, "square": 30, "cascade": 40, "lagree": 10}
+EXPERIMENTS = tuple(_experiment(name, setting) for name, setting in SETTINGS.items())

@@ -50,14 +50,20 @@ class Random:
 
 
 class Oracle:
-    """The best list, or pair, at every step; regret exactly 0."""
+    """The best list, or pair, at every step; regret exactly 0.
 
-    PARAMETERS: ClassVar[dict[str, object]] = {}
+    With ``order=assumed`` it shows the best items from the first position down, the most attractive
+    first: what a policy that assumes falling positions can reach at best. Its regret is 0 where the
+    positions do fall.
+    """
+
+    PARAMETERS: ClassVar[dict[str, object]] = {"order": ("best", "assumed")}
     TRACK: ClassVar = None  # any
-    NEEDS: ClassVar = ("best",)
+    NEEDS: ClassVar = ("best", "best_items")
 
-    def __init__(self, setting: Setting) -> None:
-        self._A = np.ascontiguousarray(setting.ask("best"))
+    def __init__(self, setting: Setting, *, order: str = "best") -> None:
+        best = setting.ask("best" if order == "best" else "best_items")
+        self._A = np.ascontiguousarray(best)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""

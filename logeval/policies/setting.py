@@ -40,6 +40,14 @@ CAPABILITIES = {
         "use init=rounds, which observes every item in real steps",
     ),
     "best": Capability("the optimal actions (R, W)", "leave this policy out"),
+    "best_items": Capability(
+        "the items (R, K) of the best lists, the most attractive first",
+        "leave this policy out",
+    ),
+    "position_order": Capability(
+        "the positions (R, K), those first that count most in the best list",
+        "name the order, as order=2>1>3",
+    ),
     "examination": Capability(
         "the examination (R, K) of the positions of a PBM",
         "evaluate it on a PBM, or let it learn the examination with kappa=estimated",

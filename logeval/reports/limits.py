@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.summary import ORACLE
+from logeval.evaluation.summary import ORACLE, is_oracle
 from logeval.names import parse_call
 from logeval.policies.registry import POLICIES
 
@@ -40,7 +40,7 @@ def late_slope(curve: pd.DataFrame) -> float:
 
 def flattens(curves: Mapping[str, pd.DataFrame]) -> bool:
     """Whether the curve of some policy flattens."""
-    return any(late_slope(curve) < FLAT for name, curve in curves.items() if name != ORACLE)
+    return any(late_slope(curve) < FLAT for name, curve in curves.items() if not is_oracle(name))
 
 
 def not_flat(runs: Runs) -> list[str]:
@@ -48,7 +48,8 @@ def not_flat(runs: Runs) -> list[str]:
     found = []
     for panel in runs.panels():
         curves = runs.curves(panel.simulator, track=panel.track)
-        slopes = {p: late_slope(c) for p, c in curves.items() if p not in BASELINES}
+        learning = {p: c for p, c in curves.items() if p.partition("(")[0] not in BASELINES}
+        slopes = {p: late_slope(c) for p, c in learning.items()}
         rising = {p: s for p, s in slopes.items() if s >= FLAT}
         if not rising:
             continue

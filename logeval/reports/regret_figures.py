@@ -36,7 +36,7 @@ def plot_regret(
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: a value per checkpoint, or a slope in log t (a lower
-    bound of ``logeval.evaluation.theory``).
+    bound of ``logeval.tracks.ranking_theory``).
     """
     panels = [
         panel
@@ -51,7 +51,7 @@ def plot_regret(
     if not per_query:
         ax = ax if ax is not None else new_axes(5, 3.6)
         curves = runs.curves(panel.simulator, track=panel.track)
-        _draw(ax, curves, log_x)
+        draw_curves(ax, curves, log_x)
         _draw_bounds(ax, curves, bounds or {})
         ax.set(xlabel="step t", ylabel="cumulative regret", title=name)
         legend_below(ax)
@@ -64,7 +64,7 @@ def plot_regret(
     figure = Figure(figsize=size, layout="constrained")
     axes: np.ndarray = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
     for one, query in zip(axes.flat, queries, strict=False):
-        _draw(one, runs.curves(panel.simulator, query, panel.track), log_x)
+        draw_curves(one, runs.curves(panel.simulator, query, panel.track), log_x)
         one.set_title(names[query], fontsize="small")
     for one in axes.flat[len(queries) :]:
         one.set_visible(False)
@@ -92,7 +92,8 @@ def save_regret(
     return save_figure(figure, out)
 
 
-def _draw(ax: Axes, curves: Mapping[str, pd.DataFrame], log_x: bool) -> None:
+def draw_curves(ax: Axes, curves: Mapping[str, pd.DataFrame], log_x: bool = False) -> None:
+    """Lines with bands, by policy."""
     for policy, curve in curves.items():
         style = look(policy)
         t = curve["t"].to_numpy()

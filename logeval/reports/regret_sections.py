@@ -9,7 +9,7 @@ import pandas as pd
 
 from logeval.evaluation.relative import relative_curves
 from logeval.evaluation.results import Panel, Runs
-from logeval.evaluation.summary import ORACLE
+from logeval.evaluation.summary import is_oracle
 from logeval.names import parse_call
 from logeval.reports.charts import forest, line_chart
 from logeval.reports.content import Content
@@ -30,6 +30,7 @@ FORMATS: dict[str, Any] = {
     "p": ".4f",
 }
 BANDS = 5  # policies whose bands can be told apart in one chart
+ASSUMED = "Oracle(order=assumed)"
 CURVES = 12  # that can be told apart
 SHARES: dict[str, Any] = dict.fromkeys(("relative_regret", "low", "high"), ".2%")
 
@@ -44,7 +45,7 @@ def the_verdict(page: Page, content: Content) -> None:
         charts = []
         for panel in runs.panels():
             part = _of(summary, panel)
-            rows = list(part[part["policy"] != ORACLE].itertuples())
+            rows = list(part[~part["policy"].map(is_oracle)].itertuples())
             if len(rows) > 1:
                 best: Any = rows[0]
                 title = f"{runs.title(panel)}: difference to {best.policy}"
@@ -70,13 +71,12 @@ def curves(page: Page, content: Content) -> None:
             banded |= bands
             bounds = _bounds(panel, next(iter(found.values()))["t"].to_numpy())
             every, name = found | bounds, runs.title(panel)
-            charts.append(line_chart(every, name, dotted=list(bounds), bands=bands))
+            dotted = [*bounds, *([ASSUMED] if ASSUMED in found and len(found) > 1 else [])]
+            charts.append(line_chart(every, name, dotted=dotted, bands=bands))
             if flattens(found):
                 flat = True
                 title = f"{name}, log steps"
-                charts.append(
-                    line_chart(every, title, dotted=list(bounds), bands=bands, log_x=True)
-                )
+                charts.append(line_chart(every, title, dotted=dotted, bands=bands, log_x=True))
         text = (
             f"Cumulative regret on {joined([runs.title(p) for p in runs.panels()])}: expected "
             "reward lost so far against always showing the best list or pair; lower is better, and "
@@ -88,6 +88,11 @@ def curves(page: Page, content: Content) -> None:
             else f" With more than {BANDS} policies bands would cover each other; the intervals "
             "are in the table."
         )
+        if ASSUMED in set(runs.table()["policy"]):
+            text += (
+                f" {ASSUMED} is the best list in the assumed order: the best items from the first "
+                "position down. No policy that assumes this order can stay below it for long."
+            )
         if flat:
             text += " On the logarithmic axis logarithmic regret is a straight line."
         page.charts(f"regret{content.suffix(i)}", charts, text, pdf=_figure(runs))

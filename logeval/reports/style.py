@@ -24,7 +24,7 @@ _ORDER = (
     "dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "CascadeKL-UCB", "CascadeUCB1", "RankedUCB1",
     "First-Click", "Last-Click", "Random", "Oracle",
     "Rank1ElimKL", "Rank1Elim", "UCB1Elim", "UCB1", "KL-UCB", "TS",
-    "CTS", "TS-Cascade", "TopRank", "GRAB", "BatchRank", "BubbleRank", "PBM-UCB", "UniRank",
+    "CTS", "TS-Cascade", "TopRank", "GRAB", "BatchRank", "UniRank", "PBM-UCB", "BubbleRank",
     "PBM-PIE", "PBM-TS", "BC-MPTS", "PB-MHB", "S-GRAB", "KL-CombUCB1",
 )  # fmt: skip
 

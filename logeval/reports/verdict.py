@@ -15,7 +15,7 @@ import pandas as pd
 
 from logeval.clicks.fit import NO_CLICK
 from logeval.evaluation.results import Panel, Runs
-from logeval.evaluation.summary import ORACLE
+from logeval.evaluation.summary import is_oracle
 from logeval.evaluation.top_pairs import compare_top_pairs
 from logeval.reports.limits import BASELINES, limits_of
 from logeval.reports.words import interval, joined, number, p_value
@@ -59,7 +59,7 @@ def verdict(runs: Runs) -> Verdict:
     parts = {
         panel: (_of(summary, panel), _of(pairs, panel))
         for panel in runs.panels()
-        if (_of(summary, panel)["policy"] != ORACLE).any()
+        if (~_of(summary, panel)["policy"].map(is_oracle)).any()
     }
     if not parts:
         return Verdict("Only the Oracle was run: there is nothing to compare.", [], [])
@@ -93,7 +93,7 @@ def _of(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 
 
 def _competing(summary: pd.DataFrame) -> pd.DataFrame:
-    return summary[summary["policy"] != ORACLE]
+    return summary[~summary["policy"].map(is_oracle)]
 
 
 def _rivals(summary: pd.DataFrame) -> int:

@@ -27,7 +27,7 @@ from logeval.tracks.contextual_worlds import (
     World,
     relabelled,
 )
-from logeval.tracks.fitted import FittedQuery
+from logeval.tracks.fitted import FittedQuery, refuse_short
 
 SYNTHETIC = "synthetic"
 BLOCK = 500  # rounds before the next query's turn
@@ -140,6 +140,7 @@ def fitted_problems(
     """
     if block < 1:
         raise LogevalError(f"block={block}: a block has at least one round")
+    refuse_short(fitted)
     names = list(dict.fromkeys(f.model.name for f in fitted))
     usable = [name for name in names if name in USABLE]
     if not usable:

@@ -3,6 +3,9 @@
     PBM(w=0.5/0.4/0.3,e=1/0.6)      examination e of the K positions; reward: expected clicks
     CM(w=0.5/0.4/0.3,K=2)           K positions; reward: satisfaction, 1 - prod(1 - w)
     DCM(w=0.5/0.4/0.3,v=0.8/0.4)    termination v of the K positions; reward: satisfaction
+    DBN(w=0.5/0.4/0.3,s=0.7,gamma=0.9,K=2)
+                                    every click satisfies with s, all others go on with gamma;
+                                    reward: satisfaction
 
 w are the attractions of the L items. ``base=2>1`` names the list (items from 1) that a policy with
 need of one starts from.
@@ -69,7 +72,22 @@ def parse_dcm(text: str, reward: str | None = None) -> RankingProblem:
     return _problem("DCM", text, given, _chain(w, v), v, REWARDS, reward)
 
 
-EXPLICIT = {"PBM": parse_pbm, "CM": parse_cm, "DCM": parse_dcm}
+def parse_dbn(text: str, reward: str | None = None) -> RankingProblem:
+    """``DBN(w=0.5/0.4/0.3,s=0.7,gamma=0.9,K=2)`` (cascading-bandits, section 5.3)."""
+    kinds = {"w": Probabilities, "s": float, "gamma": float, "K": int, "base": Items}
+    given = numbers(text, kinds, ("base",))
+    w, K = _array(text, given, "w"), given["K"]
+    s, gamma = (float(_array(text, given, key)) for key in ("s", "gamma"))
+    if K < 1:
+        raise LogevalError(f"{text}: K must be at least 1")
+    L = len(w)
+    users = Chain(
+        w, np.full(L, 1.0 - s), np.full(K, gamma), gamma, np.full(L, s), sat_position=np.ones(K)
+    )
+    return _problem("DBN", text, given, users, np.ones(K), REWARDS, reward)
+
+
+EXPLICIT = {"PBM": parse_pbm, "CM": parse_cm, "DCM": parse_dcm, "DBN": parse_dbn}
 
 
 def _array(text: str, given: dict[str, Any], key: str) -> Floats:

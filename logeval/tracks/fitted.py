@@ -87,12 +87,6 @@ def fitted_queries(
             f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
         )
     K = min(model.K for _, model in by_query) if positions is None else positions
-    short = [query for query, model in by_query if len(model.items) < K]
-    if short:
-        raise LogevalError(
-            f"{len(short)} queries have fewer than {K} items ({', '.join(short[:5])}); "
-            "lower positions or select others with queries"
-        )
     for query, model in by_query:
         if not 1 <= K <= model.K:
             raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
@@ -102,6 +96,15 @@ def fitted_queries(
     return [
         FittedQuery(query, model, K, orders.get((model.name, query))) for query, model in by_query
     ]
+
+
+def refuse_short(fitted: Sequence[FittedQuery]) -> None:
+    """Raise where a query has fewer items than positions: no list can be made, pairs can."""
+    if short := [f.query for f in fitted if len(f.model.items) < f.K]:
+        raise LogevalError(
+            f"{len(short)} queries have fewer than {fitted[0].K} items ({', '.join(short[:5])}); "
+            "lower positions or select others with queries"
+        )
 
 
 def _base_orders(models: object) -> dict[tuple[str, str], Ints]:

@@ -19,7 +19,7 @@ from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
-from logeval.tracks.fitted import FittedQuery
+from logeval.tracks.fitted import FittedQuery, refuse_short
 from logeval.tracks.track import SYNTHETIC
 
 REWARDS = ("satisfaction", "clicks", "any-click")
@@ -54,6 +54,13 @@ class RankingProblem:
         """Number of positions, as every track calls it."""
         return self.K
 
+    @property
+    def best_items(self) -> Ints:
+        """(K,) the items of the best list, the one that satisfies most (is clicked most) first."""
+        users = self.users
+        value = users.w * users.sat_item if isinstance(users, Chain) else users.w
+        return self.best[np.argsort(-value[self.best], kind="stable")]
+
     def checksum(self) -> str:
         """Equal for equal problems; two runs of one experiment must agree on it."""
         digest = hashlib.sha256(f"{self.reward} {self.best.tolist()}".encode())
@@ -68,6 +75,13 @@ def examination(users: Chain | Browsing, K: int) -> Floats | None:
     if not isinstance(users, Browsing) or np.ptp(users.e[:K], axis=1).max() > 0.0:
         return None
     return np.ascontiguousarray(users.e[:K, 0], dtype=float)
+
+
+def position_weights(users: Chain | Browsing, K: int) -> Floats | None:
+    """By how much each position counts for the best list: e(k) of a PBM, v(k) of a chain."""
+    if isinstance(users, Chain):
+        return np.asarray(users.sat_position[:K], dtype=float)
+    return examination(users, K)
 
 
 def b_lb(
@@ -105,6 +119,7 @@ def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
 
 def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
     """The problems of fitted click models; ``reward`` replaces the model's own."""
+    refuse_short(fitted)
     found = []
     for query, model, K, base in fitted:
         chosen = reward or model.rewards[0]

@@ -32,6 +32,7 @@ from logeval.tracks.problems import (
     RankingProblem,
     examination,
     parse_b_lb,
+    position_weights,
     ranking_problems,
 )
 from logeval.tracks.ranking_theory import b_lb_lower_slope
@@ -132,8 +133,18 @@ class RankingEnvironment:
         self.best_reward = self.reward(self.best).copy()
 
     def _offers(self) -> dict[str, Any]:
-        """What a policy may ask for; the last two only if all queries have them."""
-        offers: dict[str, Any] = {"free_samples": self.free_samples, "best": self.best}
+        """What a policy may ask for; the last three only if all queries have them."""
+        offers: dict[str, Any] = {
+            "free_samples": self.free_samples,
+            "best": self.best,
+            "best_items": self.labels.labels(
+                np.stack([self.problems[q].best_items for q in self.query])
+            ),
+        }
+        weights = [position_weights(p.users, p.K) for p in self.problems]
+        orders = [np.argsort(-w, kind="stable") for w in weights if w is not None]
+        if len(orders) == len(weights):
+            offers["position_order"] = np.array(orders)[self.query]
         e = [examination(p.users, p.K) for p in self.problems]
         if not any(e_q is None for e_q in e):
             offers["examination"] = np.array(e)[self.query]

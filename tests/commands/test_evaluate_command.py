@@ -48,19 +48,6 @@ def test_unknown_policies_are_an_error(app):
     assert "Oracle" in str(result.exception)
 
 
-def test_reproduce_prints_published_numbers(app):
-    result = run(app, "reproduce", "cascading-tables", "--horizon", 20, "--runs", 2, "--quiet")
-    assert result.exit_code == 0, result.output
-    assert "1,290.1 ± 11.3" in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    result = run(app, "reproduce", "dcm-3b", "--horizon", 50, "--runs", 2, "--quiet")
-    assert "three times" in result.stdout
-    result = run(app, "reproduce", "rank1-synthetic", "--horizon", 20, "--runs", 1, "--quiet")
-    assert result.exit_code == 0, result.output
-    assert "191,000" in result.stdout
-    assert isinstance(run(app, "reproduce", "dcm-9").exception, LogevalError)
-
-
 def test_several_simulators_get_a_panel_each(app, tmp_path):
     out = tmp_path / "runs"
     other = PROBLEM.replace("L=8", "L=9")

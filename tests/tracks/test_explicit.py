@@ -74,3 +74,12 @@ def test_an_environment_offers_what_all_its_queries_have():
     assert one.labels.items(one.offers["base_list"]).tolist() == [[1, 2]]
     dcm = RankingEnvironment([synthetic_problem("DCM(w=0.5/0.4,v=0.5)")], [(0, 0)], seed=1)
     assert "examination" not in dcm.offers
+
+
+def test_dbn_has_the_reward_of_cascading_bandits_section_5_3():
+    problem = synthetic_problem("DBN(w=0.2/0.5/0.3,s=0.7,gamma=0.9,K=2)")
+    assert problem.best.tolist() == [1, 2]
+    reward = problem.users.expected_reward(problem.best[None], "satisfaction")[0]
+    assert reward == pytest.approx(0.35 + 0.9 * 0.21 * (1 - 0.35))
+    with pytest.raises(LogevalError, match="gamma must be probabilities"):
+        synthetic_problem("DBN(w=0.2/0.5,s=0.7,gamma=1.9,K=2)")

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
+from logeval.evaluation import evaluate
 from logeval.tracks.fitted import fitted_queries
 from logeval.tracks.rank1 import RANK1, needle, rank1_problems
 from tests.stand_in import models
@@ -33,3 +34,13 @@ def test_only_a_pbm_has_pairs():
     assert [problem.simulator for problem in rank1_problems(mixed)] == ["PBM"]
     with pytest.raises(LogevalError, match="UBM: the rank-1 track needs a PBM"):
         rank1_problems(mixed[1:])
+
+
+@pytest.mark.parametrize("policy", ["UCB1", "Rank1ElimKL", "Random", "Oracle"])
+def test_queries_may_have_fewer_items_than_positions(policy):
+    """A pair needs one item and one position; a list needs as many items as positions."""
+    few = models("PBM", (1, 2, 5), K=3)
+    done = evaluate(few, policies=[policy], track="rank1", horizon=30, runs=2, quiet=True)
+    assert done.table()["query"].nunique() == 3
+    with pytest.raises(LogevalError, match="fewer than 3 items"):
+        evaluate(few, policies=["dcmKL-UCB"], horizon=30, runs=2, quiet=True)

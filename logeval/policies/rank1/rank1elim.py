@@ -10,6 +10,14 @@ log n + 3 log log n.
 
 Rank1Elim (Katariya et al.: Stochastic Rank-1 Bandits, AISTATS 2017) is the same with
 n_l = ceil(4 4^l log n) and mean +- sqrt(log n / n_l).
+
+The authors' programs (github.com/sumeetsk/rank1bandits) differ from what is printed.
+``partner=fresh`` draws a partner for every row and column, not one for each sweep.
+``budget=authors`` takes the bounds of the programs: KL bounds with budget log t + log log t at the
+step t at which a stage ends, every pair counted once before it is shown (so a row starts with as
+many observations as there are columns, none of them clicked), an upper bound of 1 for what was
+never clicked; in Rank1Elim the first stage has ceil(2 log n) rounds instead of ceil(4 log n). Their
+bisection stops after ten halvings; ours does not.
 """
 
 from __future__ import annotations
@@ -27,7 +35,15 @@ from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
 # the state of a replica; rounds are those left in the stage, cursor the place in the round
-STAGE, ROUNDS, COLUMNS_PHASE, CURSOR, PARTNER, N_ROWS, N_COLUMNS = range(7)
+STAGE, ROUNDS, DONE, COLUMNS_PHASE, CURSOR, PARTNER, N_ROWS, N_COLUMNS = range(8)
+
+
+class Rule(NamedTuple):
+    """What makes the policies of this family differ."""
+
+    kind: int  # of the bounds
+    authors: bool  # bounds and first stage as in the authors' programs
+    fresh: bool  # a partner for every row and column, or for all of a sweep
 
 
 @njit_views
@@ -37,20 +53,43 @@ def stage_length(kind, stage, log_n):
 
 
 @njit_views
-def eliminate(kind, C, n_l, log_n, h, remaining, n_remaining):
-    """Lines 23 to 45 for rows, or for columns: update h; returns the number that remain."""
-    budget = log_n + 3.0 * math.log(log_n) if log_n > 1.0 else log_n
-    radius = math.sqrt(log_n / n_l)
+def rounds_of(rule, stage, log_n):
+    """The rounds of stage l."""
+    if stage == 0:
+        if rule.authors and rule.kind != KL:
+            return math.ceil(2.0 * log_n)
+        return stage_length(rule.kind, 0, log_n)
+    return stage_length(rule.kind, stage, log_n) - stage_length(rule.kind, stage - 1, log_n)
+
+
+@njit_views
+def divergence(rule, t, log_n):
+    """The budget delta of the KL bounds (line 24); in the programs it follows the step t."""
+    if rule.authors:
+        log_t = math.log(max(t, 3))
+        return log_t + math.log(log_t)
+    return log_n + 3.0 * math.log(log_n) if log_n > 1.0 else log_n
+
+
+@njit_views
+def eliminate(rule, C, n, delta, log_n, h, remaining, n_remaining):
+    """Lines 23 to 45 for rows, or columns, with n observations: update h, return what remains."""
+    radius = math.sqrt(log_n / n)
     highest, winner = -math.inf, 0
     for a in range(n_remaining):
         i = remaining[a]
-        mean = C[i] / n_l
-        low = kl_lower(mean, budget / n_l) if kind == KL else mean - radius
+        mean = C[i] / n
+        low = kl_lower(mean, delta / n) if rule.kind == KL else mean - radius
         if low > highest:
             highest, winner = low, i
     for i in range(h.shape[0]):
-        mean = C[h[i]] / n_l
-        high = kl_upper(mean, budget / n_l) if kind == KL else mean + radius
+        mean = C[h[i]] / n
+        if rule.kind != KL:
+            high = mean + radius
+        elif rule.authors and mean == 0.0:
+            high = 1.0
+        else:
+            high = kl_upper(mean, delta / n)
         if high <= highest:
             h[i] = winner
     return unique(h, remaining)
@@ -98,7 +137,7 @@ def recommend_one(remaining, A):
 
 
 @njit_inline
-def observe_one(kind, log_n, u, remaining, counts, A, click):
+def observe_one(t, rule, log_n, u, remaining, counts, A, click):
     """Count the click, and move to the next pair of the round, round, or stage."""
     s, (C_U, C_V, h_U, h_V) = remaining.state, counts
     if s[COLUMNS_PHASE]:
@@ -110,16 +149,24 @@ def observe_one(kind, log_n, u, remaining, counts, A, click):
         if s[CURSOR] == s[N_ROWS]:  # now all columns with a random row
             s[COLUMNS_PHASE], s[CURSOR] = 1, 0
             s[PARTNER] = h_U[int(u * h_U.shape[0])]
+        elif rule.fresh:
+            s[PARTNER] = h_V[int(u * h_V.shape[0])]
         return
     if s[CURSOR] < s[N_COLUMNS]:
+        if rule.fresh:
+            s[PARTNER] = h_U[int(u * h_U.shape[0])]
         return
     s[ROUNDS] -= 1
+    s[DONE] += 1
     if s[ROUNDS] == 0:
-        n_l = stage_length(kind, s[STAGE], log_n)
-        s[N_ROWS] = eliminate(kind, C_U, n_l, log_n, h_U, remaining.rows, s[N_ROWS])
-        s[N_COLUMNS] = eliminate(kind, C_V, n_l, log_n, h_V, remaining.columns, s[N_COLUMNS])
+        delta, n_U, n_V = divergence(rule, t, log_n), s[DONE], s[DONE]
+        if rule.authors:
+            n_U, n_V = n_U + h_V.shape[0], n_V + h_U.shape[0]
+        rows, columns = remaining.rows, remaining.columns
+        s[N_ROWS] = eliminate(rule, C_U, n_U, delta, log_n, h_U, rows, s[N_ROWS])
+        s[N_COLUMNS] = eliminate(rule, C_V, n_V, delta, log_n, h_V, columns, s[N_COLUMNS])
         s[STAGE] += 1
-        s[ROUNDS] = stage_length(kind, s[STAGE], log_n) - n_l
+        s[ROUNDS] = rounds_of(rule, s[STAGE], log_n)
     s[COLUMNS_PHASE], s[CURSOR] = 0, 0  # now all rows with a random column
     s[PARTNER] = h_V[int(u * h_V.shape[0])]
 
@@ -140,35 +187,42 @@ def recommend_all(start, remaining, A):
 
 
 @njit_views
-def observe_all(kind, log_n, u, A, clicks, start, remaining, counts):
+def observe_all(t, rule, log_n, u, A, clicks, start, remaining, counts):
     """``observe_one`` for each replica."""
-    remaining, counts = Remaining(*remaining), Counts(*counts)
+    rule, remaining, counts = Rule(*rule), Remaining(*remaining), Counts(*counts)
     for r in range(A.shape[0]):
         a, z = start[r], start[r + 1]
         mine = Counts(counts.C_U[a:z], counts.C_V[r], counts.h_U[a:z], counts.h_V[r])
         observe_one(
-            kind, log_n, u[r, 0], remaining_of(r, start, remaining), mine, A[r], clicks[r, 0]
+            t, rule, log_n, u[r, 0], remaining_of(r, start, remaining), mine, A[r], clicks[r, 0]
         )  # fmt: skip
 
 
 class Rank1Elimination:
-    """Elimination of rows and columns."""
+    """Elimination of rows and columns; as printed, or as in the authors' programs."""
 
-    PARAMETERS: ClassVar[dict[str, object]] = {}
+    PARAMETERS: ClassVar[dict[str, object]] = {
+        "budget": ("printed", "authors"),
+        "partner": ("sweep", "fresh"),
+    }
     TRACK: ClassVar[str] = "rank1"
     KIND: ClassVar[int]
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(
+        self, setting: Setting, *, budget: str = "printed", partner: str = "sweep"
+    ) -> None:
+        rule = Rule(self.KIND, budget == "authors", partner == "fresh")
+        (self._rule,) = plain(rule)
         R, K, L = setting.R, int(setting.columns[0]), setting.rows
         self._log_n = math.log(max(setting.horizon, 3))
         self._start = np.concatenate([[0], np.cumsum(L)]).astype(np.int64)
         rows, columns = np.concatenate([np.arange(n) for n in L]), np.tile(np.arange(K), (R, 1))
         counts = Counts(np.zeros(len(rows)), np.zeros((R, K)), rows, columns)
-        self._remaining = Remaining(np.zeros((R, 7), dtype=np.int64), rows.copy(), columns.copy())
+        self._remaining = Remaining(np.zeros((R, 8), dtype=np.int64), rows.copy(), columns.copy())
         self._state = plain(self._remaining, counts)
         state = self._remaining.state
         state[:, N_ROWS], state[:, N_COLUMNS] = L, K
-        state[:, ROUNDS] = stage_length(self.KIND, 0, self._log_n)
+        state[:, ROUNDS] = rounds_of(rule, 0, self._log_n)
         self._uniforms = Uniforms(setting.generators, 1)
         state[:, PARTNER] = [generator.integers(K) for generator in setting.generators]
         self._A = np.empty((R, 2), dtype=np.int64)
@@ -189,7 +243,7 @@ class Rank1Elimination:
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A, the last ones recommended."""
         u = self._uniforms.at(t)
-        observe_all(self.KIND, self._log_n, u, A, clicks, self._start, *self._state)
+        observe_all(t, self._rule, self._log_n, u, A, clicks, self._start, *self._state)
 
     def left(self, r: int) -> tuple[Ints, Ints]:
         """The rows and columns of replica r that are not eliminated."""

@@ -86,7 +86,7 @@ def recommend_all(t, b, A, order, search, rule, starts, arms):
     rule, starts, arms, search = Rule(*rule), Starts(*starts), Arms(*arms), Search(*search)
     for r in range(A.shape[0]):
         mine = arms_of(r, starts, arms), search_of(r, starts, search)
-        recommend_one(t, b, rule, *mine, order, A[r])
+        recommend_one(t, b, rule, *mine, order[r], A[r])
 
 
 @njit_views
@@ -101,13 +101,14 @@ class Cascade:
     """Upper confidence bounds on items.
 
     ``order`` puts the items onto positions by decreasing bound ("descending", the k-th largest
-    at position k), by increasing bound ("ascending"), or onto given positions: "2>1>3" gives
-    the largest to position 2. ``init`` is "sample", one free observation of every item, or
-    "rounds", L real rounds in which each item is once at the first position.
+    at position k), by increasing bound ("ascending"), onto given positions ("2>1>3" gives the
+    largest to position 2), or by the order that each simulated query has ("known"). ``init``
+    is "sample", one free observation of every item, or "rounds", L real rounds in which each item
+    is once at the first position.
     """
 
     PARAMETERS: ClassVar = {"order": str, "init": ("sample", "rounds")}
-    NEEDS: ClassVar = ("free_samples",)
+    NEEDS: ClassVar = ("free_samples", "position_order")
     KIND: ClassVar[int]
     FEEDBACK: ClassVar[int]
 
@@ -121,7 +122,11 @@ class Cascade:
     ) -> None:
         bandits = Bandits(setting.L, setting.K)
         arms = bandits.arms
-        self._order = positions(order, setting.K)  # of the k-th largest bound
+        self._order = (  # (R, K) the position of the k-th largest bound
+            np.ascontiguousarray(setting.ask("position_order"))
+            if order == "known"
+            else np.tile(positions(order, setting.K), (setting.R, 1))
+        )
         rule = Rule(self.KIND, self.FEEDBACK, init == "rounds", lazy)
         self._search, self._state = plain(bandits.search), plain(rule, bandits.starts, arms)
         self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget

@@ -21,7 +21,8 @@ class CascadeUCB1:
         self, replica: Replica, *, order: str = "descending", init: str = "sample"
     ) -> None:
         self.K, self.L = replica.K, replica.L
-        self.positions = positions(order, self.K)
+        known = order == "known"
+        self.positions = replica.position_order() if known else positions(order, self.K)
         self.rounds = self.L if init == "rounds" else 0
         self.T, self.S = np.zeros(self.L), np.zeros(self.L)
         if init == "sample":

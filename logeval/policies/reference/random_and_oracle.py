@@ -33,10 +33,10 @@ class Random:
 
 
 class Oracle:
-    """The best list, or pair, at every step."""
+    """The best list, or pair, at every step; or the best items in the order that is assumed."""
 
-    def __init__(self, replica: Replica) -> None:
-        self.best = replica.best()
+    def __init__(self, replica: Replica, order: str = "best") -> None:
+        self.best = replica.best() if order == "best" else replica.best_items()
 
     def recommend(self, t: int) -> Ints:
         """The same at every step."""

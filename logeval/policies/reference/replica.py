@@ -72,6 +72,16 @@ class Replica:
         base: Ints = self.setting.ask("base_list")[self.r]
         return base
 
+    def position_order(self) -> Ints:
+        """(K,) the positions, those first that count most."""
+        order: Ints = self.setting.ask("position_order")[self.r]
+        return order
+
+    def best_items(self) -> Ints:
+        """(K,) the items of the best list, the most attractive first."""
+        best: Ints = self.setting.ask("best_items")[self.r]
+        return best
+
     def best(self) -> Ints:
         """The optimal action."""
         best: Ints = self.setting.ask("best")[self.r]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
-from logeval.policies.rank1.rank1elim import STAGE, eliminate, stage_length
+from logeval.policies.rank1.rank1elim import STAGE, Rule, divergence, eliminate, stage_length
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make
 
@@ -44,7 +44,7 @@ def slow_elimination(kind, C, n_l, log_n, groups):
 @pytest.mark.parametrize("kind", [KL, UCB1])
 def test_the_maps_agree_with_sets_over_stages(kind):
     rng = np.random.default_rng(1)
-    log_n = math.log(100_000)
+    rule, log_n = Rule(kind, authors=False, fresh=False), math.log(100_000)
     for _ in range(50):
         L = int(rng.integers(1, 12))
         mean = rng.random(L)
@@ -53,7 +53,7 @@ def test_the_maps_agree_with_sets_over_stages(kind):
         for stage in range(4):
             n_l = stage_length(kind, stage, log_n)
             C = np.floor(mean * n_l)
-            n = eliminate(kind, C, n_l, log_n, h, remaining, n)
+            n = eliminate(rule, C, n_l, divergence(rule, 1, log_n), log_n, h, remaining, n)
             groups = slow_elimination(kind, C, n_l, log_n, groups)
             assert remaining[:n].tolist() == sorted(groups)
             assert {i: set(np.flatnonzero(h == i).tolist()) for i in groups} == groups

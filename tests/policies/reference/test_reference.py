@@ -13,6 +13,7 @@ from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.problems import RankingProblem
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import make, setting_of
 from tests.stand_in import large_dcm
 
@@ -24,7 +25,7 @@ def needs(name):
 VARIANTS = {
     "CascadeKL-UCB": ["order=ascending", "init=rounds"],
     "CascadeUCB1": ["init=rounds"],
-    "dcmKL-UCB": ["order=2>3>1,init=rounds"],
+    "dcmKL-UCB": ["order=2>3>1,init=rounds", "order=known"],
     "RankedKL-UCB": ["collision=random", "init=rounds", "collision=random,init=rounds"],
     "RankedUCB1": ["collision=random"],
     "RankedExp3": ["collision=random", "gamma=0.9", "gamma=1"],
@@ -37,6 +38,8 @@ VARIANTS = {
     "PBM-TS": ["kappa=estimated,lag=50"],
     "BC-MPTS": ["kappa=estimated,lag=50"],
     "BubbleRank": ["items=base"],
+    "Rank1ElimKL": ["budget=authors,partner=fresh", "budget=authors", "partner=fresh"],
+    "Rank1Elim": ["budget=authors,partner=fresh"],
 }
 
 IN_DISTRIBUTION = ["TS"]  # their kernels draw other random numbers
@@ -80,6 +83,20 @@ LIST_CASES = [
     for odd in ODD_LISTS
     if name not in PBM_ONLY and (name in POLICIES or "few" not in odd)
 ]  # the long one without variants
+
+
+@pytest.mark.parametrize("name", ["dcmKL-UCB(order=known)", "Oracle(order=assumed)"])
+def test_each_query_has_its_own_order_of_positions(name):
+    problems = [
+        synthetic_problem(f"DCM(w=0.2/0.6/0.4/0.5,v={v})") for v in ("0.1/0.9/0.5", "0.5/0.4/0.8")
+    ]
+    users = RankingEnvironment(problems, [(0, 0), (1, 0), (1, 1)], seed=5)
+    compare(name, users, 60)
+    shown = users.items(make(name, users, 60).recommend(1))
+    if name.startswith("Oracle"):
+        assert shown.tolist() == [[1, 3, 2]] * 3  # the most attractive first
+    else:
+        assert users.offers["position_order"].tolist() == [[1, 2, 0], [2, 0, 1], [2, 0, 1]]
 
 
 def pairs(u_bar, v_bar):
@@ -178,7 +195,14 @@ def test_pairs(name, odd):
 
 
 @pytest.mark.parametrize(
-    ("name", "horizon"), [("Rank1ElimKL", 20_000), ("Rank1Elim", 25_000), ("UCB1Elim", 20_000)]
+    ("name", "horizon"),
+    [
+        ("Rank1ElimKL", 20_000),
+        ("Rank1ElimKL(budget=authors,partner=fresh)", 20_000),
+        ("Rank1Elim", 25_000),
+        ("Rank1Elim(budget=authors,partner=fresh)", 25_000),
+        ("UCB1Elim", 20_000),
+    ],
 )
 def test_elimination_until_one_pair_is_left(name, horizon):
     users = Rank1Environment([needle(5, 4, 0.05, 0.95)], [(0, 0)], seed=5)

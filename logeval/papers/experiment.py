@@ -1,0 +1,113 @@
+"""What an experiment of a paper is, as data: its users, its policies, what the paper says of it.
+
+A part is one call of ``evaluate``. Parts of two experiments that have one name share their runs, as
+Figures 3a and 3b of dcm-bandits do. ``papers.runner`` runs experiments, ``papers.verdicts`` judges
+claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from logeval.papers.measures import Measure
+    from logeval.papers.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """Synthetic problems, by name."""
+
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OnLog:
+    """A click model fitted to the most frequent queries of a log.
+
+    ``fit`` are further arguments of ``fit_models``; ``change`` is applied to the model of each
+    query; with ``features`` (arguments of ``make_features``) it is the contextual track.
+    """
+
+    model: str
+    top_queries: int
+    fit: Mapping[str, Any] = field(default_factory=dict)
+    change: Callable[[Any], Any] | None = None
+    features: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Policies on some users; without policies only the models are of interest."""
+
+    name: str
+    users: Synthetic | OnLog
+    policies: tuple[str, ...] = ()
+    runs: int | None = None  # where it is not the experiment's
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper says, and how to measure it.
+
+    ``published`` alone is a number to be met; ``low`` and ``high`` are the ends of what the words
+    may mean ("three times": 2.5 to 3.5). ``reason`` is what is known about a difference.
+    """
+
+    text: str
+    place: str
+    measure: Measure
+    published: float | None = None
+    stderr: float = 0.0  # the published one
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    source: str = "paper"
+    judged: bool = True  # False: a number of another log, shown and not judged
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """What ours must lie in."""
+        if self.low is None and self.high is None:
+            assert self.published is not None
+            return self.published, self.published
+        return (
+            float("-inf") if self.low is None else self.low,
+            float("inf") if self.high is None else self.high,
+        )
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a number is to be met, not an interval."""
+        return self.low is None and self.high is None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of a paper."""
+
+    name: str  # dcm-3c
+    paper: str
+    place: str  # Figure 3c
+    about: str
+    parts: tuple[Part, ...]
+    horizon: int
+    runs: int
+    claims: tuple[Claim, ...]
+    seconds: float  # of one core, at full size
+    figure: Callable[[Outcome], Any] | None = None
+    facts: Callable[[Outcome], list[str]] | None = None  # what else was found, in sentences
+
+    @property
+    def needs_log(self) -> bool:
+        """Whether it needs a log."""
+        return any(isinstance(part.users, OnLog) for part in self.parts)
+
+    def scaled(self, scale: float) -> tuple[int, int]:
+        """Horizon and runs at a part of the cost: fewer runs, and from two runs on fewer steps."""
+        runs = max(min(2, self.runs), round(self.runs * scale))
+        shorter = min(1.0, scale * self.runs / runs)
+        return max(1, round(self.horizon * shorter)), runs

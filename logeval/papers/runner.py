@@ -1,0 +1,204 @@
+"""Runs any experiment of any paper, and all of them.
+
+With a folder the runs are kept as they grow: the same call goes on where an earlier one stopped.
+The folder has ``runs/PART`` (or ``runs/PART@LOG``), ``models/PART@LOG``, and ``experiments.json``:
+what was run, at what size, and what it has cost so far.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from logeval import files
+from logeval.clicks.fit import fit_models
+from logeval.errors import LogevalError
+from logeval.evaluation import evaluate
+from logeval.features.table import make_features
+from logeval.papers.experiment import Experiment, OnLog, Part
+from logeval.papers.outcome import Fitted, Outcome
+from logeval.papers.registry import named
+
+RECORDS = "experiments.json"
+FURTHER = 0.4  # of the runs, on the second log and those after it
+
+
+@dataclass(frozen=True)
+class How:
+    """How experiments are run; ``horizon`` and ``runs`` replace what ``scale`` gives."""
+
+    out: Path | None = None
+    scale: float = 1.0
+    horizon: int | None = None
+    runs: int | None = None
+    workers: int = 1
+    seed: int = 0
+    quiet: bool = False
+
+    def size(self, experiment: Experiment) -> tuple[int, int]:
+        """Horizon and runs."""
+        if not 0.0 < self.scale <= 1.0:
+            raise LogevalError(f"scale={self.scale:g}: must be above 0 and at most 1")
+        horizon, runs = experiment.scaled(self.scale)
+        return (
+            horizon if self.horizon is None else self.horizon,
+            runs if self.runs is None else self.runs,
+        )
+
+
+def reproduce(
+    experiment: Experiment, log: Path | str | None = None, how: How | None = None
+) -> Outcome:
+    """Run an experiment; those of a log need the folder of an ingested one."""
+    how = how or How()
+    horizon, runs = how.size(experiment)
+    if experiment.needs_log and log is None:
+        raise LogevalError(
+            f"{experiment.name} needs an ingested log; `logeval generate` and "
+            "`logeval ingest` make one"
+        )
+    log = Path(log) if experiment.needs_log and log is not None else None
+    outcome = Outcome(experiment, horizon, runs, log.resolve().name if log else "")
+    with _recorded(outcome, log, how):
+        for part in experiment.parts:
+            _run_part(outcome, part, log, how)
+    return outcome
+
+
+def reproduce_all(
+    experiments: Sequence[Experiment], logs: Sequence[Path | str], how: How
+) -> Iterator[Outcome]:
+    """Every experiment, the quick ones first; those of a log on each of the logs.
+
+    The first log gets the runs of the paper, others ``FURTHER`` of them. What a log cannot give
+    (users, enough queries) is no reason to stop: such an outcome says why.
+    """
+    for experiment in sorted(experiments, key=lambda e: e.seconds):
+        for i, log in enumerate(logs if experiment.needs_log else [None]):
+            try:
+                yield reproduce(
+                    experiment, log, replace(how, scale=how.scale * FURTHER) if i else how
+                )
+            except LogevalError as error:
+                if log is None:
+                    raise
+                horizon, runs = how.size(experiment)
+                name = Path(log).resolve().name
+                yield Outcome(experiment, horizon, runs, name, refused=_without_path(error, log))
+
+
+def _run_part(outcome: Outcome, part: Part, log: Path | None, how: How) -> None:
+    place = f"{part.name}@{outcome.log}" if isinstance(part.users, OnLog) else part.name
+    more: dict[str, Any] = {
+        "policies": part.policies,
+        "horizon": outcome.horizon,
+        "runs": _runs_of(outcome, part),
+        "workers": how.workers,
+        "seed": how.seed,
+        "quiet": how.quiet,
+        "out": None if how.out is None else how.out / "runs" / place,
+    }
+    if not isinstance(part.users, OnLog):
+        outcome.runs[part.name] = evaluate(problem=part.users.problems, **more)
+        return
+    assert log is not None
+    users, folder = part.users, None
+    if how.out is not None:
+        folder = how.out / "models" / place
+    models = fit_models(
+        log, users.model, top_queries=users.top_queries, out=folder, seed=how.seed,
+        quiet=how.quiet, **users.fit,
+    )  # fmt: skip
+    changed = users.change or (lambda model: model)
+    triples = [(name, query, changed(model)) for name, query, model in models]
+    outcome.models[part.name] = [Fitted(str(query), model) for _, query, model in triples]
+    if not part.policies:
+        return
+    if users.features is not None:
+        features = make_features(
+            log, top_queries=users.top_queries, seed=how.seed, quiet=how.quiet, **users.features
+        )
+        outcome.runs[part.name] = evaluate(models, features=features, **more)
+    else:
+        outcome.runs[part.name] = evaluate(triples if users.change else models, **more)
+
+
+def _runs_of(outcome: Outcome, part: Part) -> int:
+    """A part with more runs than its experiment keeps the ratio."""
+    if part.runs is None:
+        return outcome.n_runs
+    return max(1, round(part.runs * outcome.n_runs / outcome.experiment.runs))
+
+
+@contextmanager
+def _recorded(outcome: Outcome, log: Path | None, how: How) -> Iterator[None]:
+    """Measure the time, by the clock and of all processes, and add it to what was spent before."""
+    start, cpu = time.perf_counter(), _cpu()
+    done, refused = False, ""
+    try:
+        yield
+        done = True
+    except LogevalError as error:
+        refused = _without_path(error, log)
+        raise
+    finally:
+        known = records(how.out) if how.out is not None else {}
+        before = known.get(outcome.name, {"seconds": 0.0, "cpu_seconds": 0.0, "finished": False})
+        if before["finished"]:  # nothing was left to do but to read
+            outcome.seconds, outcome.cpu_seconds = before["seconds"], before["cpu_seconds"]
+        else:
+            outcome.seconds = before["seconds"] + time.perf_counter() - start
+            outcome.cpu_seconds = before["cpu_seconds"] + _cpu() - cpu
+        known[outcome.name] = {
+            "experiment": outcome.experiment.name,
+            "log": None if log is None else str(log.resolve()),
+            "horizon": outcome.horizon,
+            "runs": outcome.n_runs,
+            "seed": how.seed,
+            "seconds": outcome.seconds,
+            "cpu_seconds": outcome.cpu_seconds,
+            "finished": done or before["finished"],
+            "refused": refused,
+        }
+        if how.out is not None:
+            how.out.mkdir(parents=True, exist_ok=True)
+            with files.replacing(how.out / RECORDS) as partial:
+                partial.write_text(json.dumps(known, indent=1), encoding="utf-8")
+
+
+def records(out: Path) -> dict[str, Any]:
+    """What was run into a folder: experiment, log, size, seed, time, and whether it is finished."""
+    file = out / RECORDS
+    known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return known
+
+
+def finished(out: Path, quiet: bool = False) -> Iterator[Outcome]:
+    """The outcomes that a folder has, whatever their sizes; what is not finished says so."""
+    for record in records(out).values():
+        experiment, log = named(record["experiment"]), record["log"]
+        size = record["horizon"], record["runs"]
+        if record["finished"]:
+            how = How(out, 1.0, *size, seed=record["seed"], quiet=quiet)
+            yield reproduce(experiment, log, how)
+        else:
+            name = Path(log).name if log else ""
+            yield Outcome(experiment, *size, name, refused=record.get("refused") or "not finished")
+
+
+def _without_path(error: LogevalError, log: Path | str | None) -> str:
+    """The message, with the name of the log instead of its path."""
+    text = str(error)
+    return text if log is None else text.replace(str(log), Path(log).resolve().name)
+
+
+def _cpu() -> float:
+    """Processor seconds of this process and of its workers that have ended."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)

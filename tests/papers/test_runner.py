@@ -1,0 +1,145 @@
+"""One runner for all experiments: sizes, resuming, logs, the page."""
+
+import json
+
+import numpy as np
+import pytest
+
+from logeval.errors import LogevalError
+from logeval.log.ingest import ingest
+from logeval.papers import dcm, rank1
+from logeval.papers.experiment import OnLog
+from logeval.papers.outcome import Cell
+from logeval.papers.page import tell, write_markdown, write_page
+from logeval.papers.registry import EXPERIMENTS, named
+from logeval.papers.runner import How, finished, reproduce, reproduce_all
+from logeval.policies.registry import parse_policies
+from logeval.synthetic.generate import generate
+from logeval.tracks.registry import synthetic_problem
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("papers")
+    generate(
+        folder / "log.tsv", sessions=900, queries=25, format="yandex-relpred", seed=1, quiet=True
+    )
+    return ingest([str(folder / "log.tsv")], folder / "log", quiet=True).path
+
+
+def test_every_figure_of_the_issue_is_there():
+    wanted = (
+        "cascading-tables cascading-1 dcm-2a dcm-2b dcm-2c dcm-3a dcm-3b dcm-3c rank1-1 rank1-2 "
+        "rank1-3 gl-cdcm-1a gl-cdcm-1b gl-cdcm-2a gl-cdcm-2b"
+    )
+    assert set(wanted.split()) <= set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
+def test_problems_and_policies_of_every_experiment_can_be_made(experiment):
+    for part in experiment.parts:
+        track = "contextual" if "gl-cdcm" in part.name else None
+        assert len(parse_policies(part.policies, track=track)) == len(part.policies)
+        if not isinstance(part.users, OnLog):
+            # names print as they parse, so that cells find their rows
+            assert [synthetic_problem(p).simulator for p in part.users.problems] == list(
+                part.users.problems
+            )
+    assert experiment.claims
+    assert all(claim.text and claim.place for claim in experiment.claims)
+
+
+def test_parts_of_one_name_are_the_same_users():
+    users = {}
+    for experiment in EXPERIMENTS.values():
+        for part in experiment.parts:
+            assert users.setdefault(part.name, part.users) == part.users
+
+
+def test_a_smaller_size_has_fewer_runs_and_then_fewer_steps():
+    experiment = named("dcm-3b")  # 20 runs of 100,000 steps
+    assert experiment.scaled(1.0) == (100_000, 20)
+    assert experiment.scaled(0.5) == (100_000, 10)
+    assert experiment.scaled(0.01) == (10_000, 2)
+    with pytest.raises(LogevalError, match="scale=0"):
+        reproduce(experiment, how=How(scale=0.0))
+
+
+def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
+    how = How(tmp_path, horizon=30, runs=2, quiet=True)
+    first = reproduce(named("dcm-3a"), how=how)
+    again = reproduce(named("dcm-3a"), how=how)
+    assert again.cpu_seconds == first.cpu_seconds  # only the work is counted
+    other = reproduce(named("dcm-3b"), how=how)
+    assert (tmp_path / "runs" / "dcm-3").is_dir()
+    assert set(other.part().table()["policy"]) == {"dcmKL-UCB", "RankedKL-UCB"}
+    shared = Cell("dcmKL-UCB")
+    assert other.regret(shared).tolist() == first.regret(shared).tolist()
+    assert json.loads((tmp_path / "experiments.json").read_text())["dcm-3a"]["finished"]
+    assert [o.regret(shared).tolist() for o in finished(tmp_path, quiet=True)] == [
+        first.regret(shared).tolist()
+    ] * 2
+
+
+def test_experiments_of_a_log_need_one():
+    with pytest.raises(LogevalError, match=r"dcm-3c needs an ingested log"):
+        reproduce(named("dcm-3c"))
+
+
+def test_figure_3c_has_its_variants(log, tmp_path):
+    outcome = reproduce(named("dcm-3c"), log, How(horizon=40, runs=2, quiet=True))
+    assert len(outcome.models["dcm-3c"]) == 20
+    for f in outcome.models["dcm-3c-sorted"]:
+        assert (np.diff(f.model.v) <= 0).all()
+    assert (outcome.regret(Cell(dcm.CONSTANT, None, "dcm-3c")) > 0).all()
+    (told,) = tell([outcome])
+    assert "the first position terminates most in" in told.facts[0]
+    page, text = write_page([told], tmp_path / "page"), write_markdown([told], tmp_path / "x.md")
+    assert "best list in the assumed order" in page.read_text()
+    assert "dcm-3c@log" not in text.read_text()
+    assert (tmp_path / "x" / "dcm-3c-on-log.png").stat().st_size > 1000
+
+
+def test_the_constant_is_that_of_the_assumed_order(log):
+    """Sorted terminations leave nothing of it."""
+    part = named("dcm-3c").parts[1]
+    assert part.users.change is dcm.sorted_terminations
+    models = [f.model for f in reproduce(named("dcm-2c"), log, How(quiet=True)).models["dcm-2c"]]
+    from logeval.evaluation import evaluate
+
+    done = evaluate(
+        [("DCM", str(i), dcm.sorted_terminations(m)) for i, m in enumerate(models)],
+        policies=[dcm.CONSTANT, "Oracle"], horizon=5, runs=1, quiet=True,
+    ).summary()  # fmt: skip
+    assert done["regret"].to_numpy() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_two_queries_are_chosen_by_hardness_alone(log):
+    outcome = reproduce(named("dcm-2c"), log, How(quiet=True))
+    from logeval.clicks.models.pbm import PBM
+
+    def model(w, e):
+        return PBM(items=np.arange(len(w)), K=len(e), w=np.array(w), e=np.array(e))
+
+    outcome.models["rank1-3-raw"] = [
+        f._replace(query=q, model=model(w, e))
+        for f, q, w, e in zip(
+            outcome.models["dcm-2c"], "abc", ([0.9, 0.1], [0.5, 0.5], [0.6, 0.2]),
+            ([0.9, 0.1], [0.6, 0.6], [0.6, 0.4]), strict=False,
+        )
+    ]  # fmt: skip
+    hard = rank1.hardnesses(outcome, "rank1-3-raw")
+    assert hard["b"].p_max == pytest.approx(0.6)
+    first, second = rank1.two_queries(outcome)
+    products = {q: h.mu * h.gamma for q, h in hard.items()}
+    assert products[first] == min(products.values())
+    assert products[second] == max(products.values())
+
+
+def test_what_a_log_cannot_give_stops_nothing(log, tmp_path):
+    """The log has no users, which Figure 2b of gl-cdcm needs."""
+    experiments = [named("gl-cdcm-2b"), named("dcm-2c")]
+    found = list(reproduce_all(experiments, [log, log], How(tmp_path / "all", quiet=True)))
+    assert [o.experiment.name for o in found] == ["dcm-2c"] * 2 + ["gl-cdcm-2b"] * 2
+    assert "no users" in found[2].refused
+    assert "no users" in write_markdown(tell(found), tmp_path / "x.md").read_text()
