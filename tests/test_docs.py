@@ -92,7 +92,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     reason = "mkdocs-material is not installed (pip install 'logeval[docs]')"
     pytest.importorskip("material", reason=reason)
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")],
         cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,14 +13,9 @@ import numpy as np
 from logeval import tables
 from logeval.arrays import Bools
 from logeval.clicks.collection import FittedModels, read_models, refuse_to_replace
-from logeval.clicks.estimation.click_statistics import (
-    Holdout,
-    fold,
-    held_out_rows,
-    training_rows,
-)
+from logeval.clicks.estimation.click_statistics import Holdout, fold_patterns
 from logeval.clicks.estimation.estimates import EstimationResult, Options, ParameterEstimate
-from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import check
 from logeval.clicks.fitted import SCOPES, FittedModel, averaged
 from logeval.clicks.models.registry import MODELS, check_options, model_names
@@ -96,9 +91,11 @@ class FitPlan:
         """The manifest of the models that the plan makes of a log."""
         return tables.manifest_of("fit-models", self.arguments(), [{"log": tables.identity(log)}])
 
-    def patterns(self, log: Log, scheduler: str | None = None) -> tuple[Patterns, Patterns | None]:
+    def patterns(
+        self, log: Log, scheduler: str | None = None
+    ) -> tuple[FoldedClicks, Patterns | None]:
         """Training and held-out patterns of a log, folded on a Dask cluster if one is named."""
-        table = fold(
+        data, held_out = fold_patterns(
             log,
             queries=self.queries,
             top_queries=self.top_queries,
@@ -106,22 +103,18 @@ class FitPlan:
             seed=self.seed,
             scheduler=scheduler,
         )
-        train, rest = training_rows(table), held_out_rows(table)
-        if not train.num_rows:
+        if data is None:
             raise LogevalError(f"{log.path}: there are no SERPs to fit; check queries and holdout")
-        data = patterns_of(train)
         if (most := int(data.impressions.max())) < self.min_impressions:
             raise LogevalError(
                 f"{log.path}: min_impressions={self.min_impressions} leaves no item; the one shown "
                 f"most was shown {most:,} times"
             )
-        if self.holdout is None:
-            return data, None
-        if not rest.num_rows:
+        if self.holdout is not None and held_out is None:
             raise LogevalError(f"{log.path}: holdout={self.holdout} leaves no SERPs to score")
-        return data, patterns_of(rest)
+        return data, held_out
 
-    def fit(self, name: str, data: Patterns) -> FittedModel:
+    def fit(self, name: str, data: FoldedClicks) -> FittedModel:
         """One of the models, fitted to patterns."""
         options = Options(
             MODELS[name].method(self.method),
@@ -203,7 +196,9 @@ def fit_models(
     return result
 
 
-def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 0) -> FittedModel:
+def fit_one(
+    name: str, data: FoldedClicks, options: Options, min_impressions: int = 0
+) -> FittedModel:
     """One model fitted to all queries of ``data``; rarely shown items are dropped afterwards."""
     start, cpu = time.perf_counter(), time.process_time()
     kind = MODELS[name]
@@ -231,13 +226,18 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
         "queries": data.Q,
         "items": int(keep.sum()),
         "dropped_items": int((~keep).sum()),
-        "serps": int(data.count.sum()),
-        "patterns": len(data.count),
+        "serps": int(data.serps.sum()),
+        "patterns": data.P,
         **_progress(fit),
         "seconds": round(time.perf_counter() - start, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "notes": [*fit.notes, *(f"{name}: {note}" for note in _notes(data, keep))],
-        "priors": {p.name: _prior(fit, p.field, data) for p in kind.PARAMETERS if p.kind == "item"},
+        "priors": {
+            p.name: _prior(fit, p.field, data)
+            if p.kind == "item"
+            else {"strength": fit.shared_strength[p.field].round(6).tolist()}
+            for p in kind.PARAMETERS
+        },
     }
     return FittedModel(
         name,
@@ -255,10 +255,10 @@ def fit_one(name: str, data: Patterns, options: Options, min_impressions: int = 
     )
 
 
-def _notes(data: Patterns, keep: Bools) -> list[str]:
+def _notes(data: FoldedClicks, keep: Bools) -> list[str]:
     """What the user should know about the data."""
     notes = []
-    if not data.clicks.any():
+    if not data.item_clicks.any():
         notes.append(f"{NO_CLICK}: all that is fitted is the prior")
     left = np.bincount(data.item_query[keep], minlength=data.Q)
     if without := [q for q, n in zip(data.queries, left, strict=True) if not n]:
@@ -273,7 +273,7 @@ def _progress(fit: EstimationResult) -> dict[str, Any]:
     return {"iterations": fit.iterations, "converged": f"{fit.converged} of {fit.groups}"}
 
 
-def _prior(fit: EstimationResult, field: str, data: Patterns) -> dict[str, Any]:
+def _prior(fit: EstimationResult, field: str, data: FoldedClicks) -> dict[str, Any]:
     """Pseudo-counts [a, b] by query, up to the first thousand, and of the log."""
     prior = fit.priors[field]
     pairs = zip(data.queries[:1000], prior.a.tolist(), prior.b.tolist(), strict=False)

@@ -11,30 +11,37 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from logeval.arrays import Floats
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.registry import PolicySpec
-from logeval.tracks.problems import RankingProblem, position_weights
+from logeval.tracks.fitted import query_and_draw
+from logeval.tracks.registry import TRACKS
+from logeval.tracks.track import Problem
 
 KNOWN = "known"  # an order that is the simulator's own
 
 
-def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list[str]:
+def _counted(known: Sequence[tuple[Problem, Floats]]) -> str:
+    """How many queries these are, or draws of the parameters of how many queries."""
+    queries = {query_and_draw(problem.query)[0] for problem, _ in known}
+    if len(queries) == len(known):
+        return f"{len(known)} queries"
+    return f"{len(known)} draws of {len(queries)} queries"
+
+
+def order_notes(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> list[str]:
     """One note per simulator whose positions are in another order than policies assume."""
-    lists = [p for p in problems if isinstance(p, RankingProblem)]
+    weighted = [(p, TRACKS[p.track].position_weights(p)) for p in problems]
     assuming = [s for s in specs if getattr(s.cls, "PARAMETERS", {}).get("order") is str]
     notes = []
-    for simulator in dict.fromkeys(p.simulator for p in lists):
-        known = [
-            (p, w)
-            for p in lists
-            if p.simulator == simulator and (w := position_weights(p.users, p.K)) is not None
-        ]
+    for simulator in dict.fromkeys(p.simulator for p in problems):
+        known = [(p, w) for p, w in weighted if p.simulator == simulator and w is not None]
         wrong: dict[str, int] = {}
         for spec in assuming:
             if spec.parameters.get("order") == KNOWN:
                 continue
-            for problem, w in known:
-                order = positions(spec.parameters.get("order", "descending"), problem.K)
+            for _, w in known:
+                order = positions(spec.parameters.get("order", "descending"), len(w))
                 wrong[spec.name] = wrong.get(spec.name, 0) + bool((np.diff(w[order]) > 1e-12).any())
         if any(wrong.values()):
             names = [name for name, count in wrong.items() if count]
@@ -42,8 +49,8 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[object]) -> list
                 ("assumes", "its", "it") if len(names) == 1 else ("assume", "their", "them")
             )
             notes.append(
-                f"{simulator}: in {max(wrong.values())} of {len(known)} queries the positions do "
-                f"not count in the order that {', '.join(names)} {assume}, so {their} regret has a "
+                f"{simulator}: in {max(wrong.values())} of {_counted(known)} the positions do not "
+                f"count in the order that {', '.join(names)} {assume}, so {their} regret has a "
                 f"linear part; order=2>1>3 tells {them} another one, and the policy "
                 "Oracle(order=assumed) shows the linear part"
             )

@@ -310,4 +310,5 @@ RANKING = Track(
     problems=ranking_problems,
     synthetic={"B_LB": parse_b_lb, **EXPLICIT},
     lower_slopes={"B_LB": b_lb_lower_slope},
+    position_weights=lambda problem: position_weights(problem.users, problem.K),
 )

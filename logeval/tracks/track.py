@@ -91,3 +91,5 @@ class Track:
     # by name of the synthetic problem, from its text: in the end regret is above slope * log t
     lower_slopes: Mapping[str, Callable[[str], float | None]] = field(default_factory=dict)
     hardness: Callable[[Any, int], dict[str, Any]] | None = None  # of a problem at a horizon
+    # by how much each position counts for the best action of a problem; None: there is no order
+    position_weights: Callable[[Any], Floats | None] = lambda problem: None

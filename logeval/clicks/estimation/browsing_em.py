@@ -8,8 +8,11 @@ EM: of an unclicked impression the item was attractive with probability
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -20,7 +23,7 @@ from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.em import CAP, EMResult, penalty, ratio, run
 from logeval.clicks.estimation.estimates import Options
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import (
     Pair,
     cautious,
@@ -29,6 +32,7 @@ from logeval.clicks.estimation.priors import (
     prior_over_queries,
 )
 
+CHUNK = 100_000  # rows whose information is in memory at a time
 SHARED_ROUNDS = 4  # of fitting the prior over queries (scope partial), and then the values
 
 
@@ -45,10 +49,18 @@ class Cells:
     G: int
     item_group: Ints  # (I,)
 
-    @property
-    def group(self) -> Ints:
-        """The group of each row."""
-        return self.cell // self.J
+    def by_group(self, size: int) -> Iterator[tuple[int, list[slice]]]:
+        """Each group and its rows, in chunks of whole items of about ``size`` rows."""
+        group = self.cell // self.J
+        new = np.flatnonzero(group[1:] != group[:-1]) + 1
+        ends = np.append(np.flatnonzero(self.item[1:] != self.item[:-1]) + 1, len(group))
+        bounds = [0, *new.tolist(), len(group)]
+        for first, end in itertools.pairwise(bounds):
+            if first == end:
+                continue
+            inside = np.unique(ends[np.searchsorted(ends, np.arange(first + size, end, size))])
+            cuts = [first, *inside[inside < end].tolist(), end]
+            yield int(group[first]), list(itertools.starmap(slice, itertools.pairwise(cuts)))
 
     def sums(self, weight: Floats) -> tuple[Floats, Floats]:
         """Sums of a weight per row, by item and by cell."""
@@ -56,15 +68,25 @@ class Cells:
         return by_item, sum_by(self.cell, weight, self.G * self.J)
 
 
-def fold(data: Patterns, cell: Ints, J: int, G: int, group: Ints) -> Cells:
-    """Cells of the shown (pattern, position)s, whose cell within its group is given."""
-    shown = data.shown
-    keys, row = distinct(shown.item * J + cell, data.I * J)
-    item, item_group = keys // J, group[data.item_query]
-    impressions = sum_by(row, shown.count, len(keys))
-    clicks = sum_by(row, shown.clicks, len(keys))
-    at = item_group[item] * J + keys % J
-    return Cells(item, at, impressions, clicks, data.I, J, G, item_group)
+def fold(
+    data: FoldedClicks, cell: Callable[[Patterns], Ints], J: int, G: int, group: Ints
+) -> Cells:
+    """Cells of the shown (pattern, position)s, whose cell within its group ``cell`` gives.
+
+    Rows of an item, and of a group, follow each other.
+    """
+    item_group = group[data.item_query]
+    columns: list[list[np.ndarray]] = [[], [], [], []]
+    for block in data.blocks():
+        shown = block.shown
+        keys, row = distinct(shown.item * J + cell(block), data.I * J)
+        item = keys // J
+        columns[0].append(item)
+        columns[1].append(item_group[item] * J + keys % J)
+        columns[2].append(sum_by(row, shown.count, len(keys)))
+        columns[3].append(sum_by(row, shown.clicks, len(keys)))
+    joined = [np.concatenate(columns.pop(0)) for _ in range(4)]  # each is freed before the next
+    return Cells(joined[0], joined[1], joined[2], joined[3], data.I, J, G, item_group)
 
 
 @njit(cache=True, nogil=True)
@@ -105,6 +127,11 @@ class BrowsingFit:
     result: EMResult
     strength: Pair  # a + b of items, and of cells
     caution: Pair  # the share of it that intervals rely on
+
+    @property
+    def shared_strength(self) -> Floats:
+        """a + b of the cells of a group, as far as intervals rely on it, (J,)."""
+        return (self.strength[1] * self.caution[1])[: self.e.shape[1]]
 
     def variances(self, cells: Cells, w: Floats, e: Floats, fixed: Bools) -> tuple[Floats, Floats]:
         """Variances of the logits of w and e, which may have been scaled since."""
@@ -239,34 +266,57 @@ def variances(
     Items meet only through cells, so the item block is diagonal and the rest is a Schur
     complement of the cells of a group. ``fixed`` cells are taken as known (the PBM's scale).
     """
-    item, cell, n, c = cells.item, cells.cell, cells.impressions, cells.clicks
-    x = np.minimum(w[item] * e[cell], 1 - 1e-9)
-    slope = (c - n * x) / (1 - x)
-    curve = (n - c) * x / (1 - x) ** 2  # minus the second derivative in ln w, ln e
-    dw, de = 1 - w[item], 1 - e[cell]
-    items = sum_by(item, curve * dw**2 + slope * w[item] * dw, cells.I)
-    items = np.maximum(items + prior_w * w * (1 - w), 1e-12)
-    diagonal = sum_by(cell, curve * de**2 + slope * e[cell] * de, len(e))
-    diagonal = diagonal + prior_e * e * (1 - e)
-    cross = curve * dw * de
-    var_w, var_e = 1.0 / items, np.full(len(e), np.inf)
+    information_w, information_e = prior_w * w * (1 - w), prior_e * e * (1 - e)
+    # what no row speaks of has its prior alone
+    var_w, var_e = (1.0 / np.maximum(x, 1e-12) for x in (information_w, information_e))
     var_e[fixed] = 0.0
-    order = np.argsort(cells.group, kind="stable")
-    bounds = np.searchsorted(cells.group[order], np.arange(cells.G + 1))
-    for g in range(cells.G):
-        rows = order[bounds[g] : bounds[g + 1]]
-        free = np.nonzero(~fixed[g * cells.J : (g + 1) * cells.J])[0]
-        place = np.full(cells.J, len(free))
-        place[free] = np.arange(len(free))
-        mine, local = np.unique(item[rows], return_inverse=True)
-        H = np.zeros((len(mine), len(free) + 1))
-        H[local, place[cell[rows] - g * cells.J]] = cross[rows]
-        H = H[:, :-1]
-        schur = np.diag(diagonal[g * cells.J + free]) - (H / items[mine][:, None]).T @ H
+    for g, chunks in cells.by_group(CHUNK):
+        mine = slice(g * cells.J, (g + 1) * cells.J)
+        made = functools.partial(_parts, cells, chunks, g, w, e, information_w)
+        kept = list(made()) if len(chunks) == 1 else None  # more are made twice
+        schur = np.diag(information_e[mine])
+        for part in kept or made():
+            schur += np.diag(part.cells) - part.solved.T @ part.cross
+        free = np.flatnonzero(~fixed[mine])
+        schur = schur[np.ix_(free, free)]
         ridge = 1e-9 * max(float(np.abs(np.diag(schur)).max(initial=0.0)), 1.0)
         values, vectors = np.linalg.eigh(schur)
         inverse = (vectors / np.maximum(values, ridge)) @ vectors.T
         var_e[g * cells.J + free] = np.diag(inverse)
-        solved = H / items[mine][:, None]
-        var_w[mine] += np.einsum("is,st,it->i", solved, inverse, solved)
+        for part in kept or made():
+            solved = part.solved[:, free]
+            var_w[part.item] = 1.0 / part.items + np.einsum("is,is->i", solved @ inverse, solved)
     return var_w, var_e
+
+
+def _parts(cells: Cells, chunks: list[slice], *at: Any) -> Iterator[_Part]:
+    return (_Part.of(cells, rows, *at) for rows in chunks)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The information of some items of a group: its items, its cells, and between them."""
+
+    item: Ints  # (n,)
+    items: Floats  # (n,) on the diagonal, with the prior
+    cells: Floats  # (J,) on the diagonal, without
+    cross: Floats  # (n, J)
+    solved: Floats  # (n, J) cross / items
+
+    @classmethod
+    def of(cls, cells: Cells, rows: slice, g: int, w: Floats, e: Floats, prior: Floats) -> _Part:
+        """Rows of group g, in which items are complete."""
+        item, at = cells.item[rows], cells.cell[rows]
+        n, c, J = cells.impressions[rows], cells.clicks[rows], cells.J
+        x = np.minimum(w[item] * e[at], 1 - 1e-9)
+        slope = (c - n * x) / (1 - x)
+        curve = (n - c) * x / (1 - x) ** 2  # minus the second derivative in ln w, ln e
+        dw, de = 1 - w[item], 1 - e[at]
+        new = np.append(True, item[1:] != item[:-1])
+        mine, local, j = item[new], np.cumsum(new) - 1, at - g * J
+        items = sum_by(local, curve * dw**2 + slope * w[item] * dw, len(mine))
+        items = np.maximum(items + prior[mine], 1e-12)
+        cross = np.zeros((len(mine), J))
+        cross[local, j] = curve * dw * de
+        diagonal = sum_by(j, curve * de**2 + slope * e[at] * de, J)
+        return cls(mine, items, diagonal, cross, cross / items[:, None])

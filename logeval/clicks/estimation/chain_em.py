@@ -27,7 +27,7 @@ from logeval.clicks.estimation import em
 from logeval.clicks.estimation.chain_inference import Tally, tally
 from logeval.clicks.estimation.chain_information import Slopes, variances
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import (
     Pair,
     Prior,
@@ -88,7 +88,7 @@ class ChainEM:
         return own | scalars
 
     def tally(
-        self, data: Patterns, group: Ints, active: Bools, x: em.Params, at_items: em.Params
+        self, data: FoldedClicks, group: Ints, active: Bools, x: em.Params, at_items: em.Params
     ) -> Tally:
         """The expected counts of the chain that these parameters make."""
         G = len(active)
@@ -100,13 +100,13 @@ class ChainEM:
 
 
 def fit_chain(
-    model: ChainEM, data: Patterns, options: Options, start: em.Params
+    model: ChainEM, data: FoldedClicks, options: Options, start: em.Params
 ) -> EstimationResult:
     """Fit by EM from ``start``; shared parameters there have one row per group."""
     G, group = options.groups(data)
     item_group = group[data.item_query]
     groups = {field: item_group if field in model.items else np.arange(G) for field in start}
-    clicks = data.sum_items(data.shown.clicks)
+    clicks = data.item_clicks
     shared = {
         field: flat_prior(options.smoothing, value.shape[1:])
         for field, value in start.items()
@@ -185,6 +185,7 @@ def fit_chain(
     return EstimationResult(
         {field: around(x[field], spread[field], counts[field].trials) for field in x},
         priors,
+        {field: caution[field] * (a + b) for field, (a, b) in shared.items()},
         result.iterations,
         int(result.converged.sum()),
         G,

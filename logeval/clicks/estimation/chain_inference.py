@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,6 @@ def tally_rows(
     clicks: Bools,
     length: Ints,
     count: Floats,
-    last_click: Ints,
     group: Ints,
     active: Bools,
     w: Floats,
@@ -71,7 +70,10 @@ def tally_rows(
         g = group[p]
         if not active[g]:
             continue
-        n, last, m = length[p], last_click[p], count[p]
+        n, last, m = length[p], -1, count[p]
+        for k in range(n):
+            if clicks[p, k]:
+                last = k
         go = skip[g]
         likelihood = 1.0
         total = 0.0
@@ -122,7 +124,7 @@ def tally_rows(
 
 
 def tally(
-    data: Patterns,
+    data: FoldedClicks,
     group: Ints,
     active: Bools,
     w: Floats,
@@ -135,20 +137,20 @@ def tally(
     by_item = [np.zeros(data.I) for _ in range(5)]
     by_position = [np.zeros((G, data.K)) for _ in range(2)]
     by_group = [np.zeros(G) for _ in range(3)]
-    tally_rows(
-        data.items,
-        data.clicks,
-        data.length,
-        data.count,
-        data.last_click,
-        group[data.query],
-        active,
-        w,
-        stay_item,
-        stay_position,
-        skip,
-        *by_item,
-        *by_position,
-        *by_group,
-    )
+    for block in data.blocks():
+        tally_rows(
+            block.items,
+            block.clicks,
+            block.length,
+            block.count,
+            group[block.query],
+            active,
+            w,
+            stay_item,
+            stay_position,
+            skip,
+            *by_item,
+            *by_position,
+            *by_group,
+        )
     return Tally(*by_item, *by_position, *by_group)

@@ -16,7 +16,7 @@ import numpy as np
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.chain_hessian import add_information
 from logeval.clicks.estimation.inverse import inverse_of
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.chain import Formulas, Parameters, spread
 
 BLOCK = 20_000  # patterns whose parameters are gathered at a time
@@ -38,7 +38,7 @@ class Slopes:
 
 
 def variances(
-    data: Patterns,
+    data: FoldedClicks,
     group: Ints,
     formulas: Formulas,
     slopes: Slopes,
@@ -50,8 +50,9 @@ def variances(
 
     ``item`` holds (I,) arrays, ``shared`` (G, K) or (G,) ones, ``prior`` the a + b of each.
     """
-    out = {name: np.full(v.shape, np.inf) for name, v in (item | shared).items()}
     information = {n: prior[n] * v * (1 - v) for n, v in (item | shared).items()}
+    with np.errstate(divide="ignore"):  # what no pattern speaks of has its prior alone
+        out = {n: 1.0 / x for n, x in information.items()}
     waiting: list[_Part] = []  # of the current group; groups come one after the other
     for part in _parts(data, group, formulas, slopes, item, shared, information):
         if waiting and group[part.q] != group[waiting[0].q]:
@@ -63,7 +64,7 @@ def variances(
 
 
 def _finish(
-    data: Patterns,
+    data: FoldedClicks,
     group: Ints,
     parts: list[_Part],
     item: list[str],
@@ -92,7 +93,7 @@ def _finish(
 
 
 def _parts(
-    data: Patterns,
+    data: FoldedClicks,
     group: Ints,
     formulas: Formulas,
     slopes: Slopes,
@@ -100,20 +101,21 @@ def _parts(
     shared: dict[str, Floats],
     information: dict[str, Floats],
 ) -> Iterator[_Part]:
-    """The queries in their order; the parameters of a block of patterns are gathered at a time."""
-    by_query = np.argsort(data.query, kind="stable")
-    bounds = np.searchsorted(data.query[by_query], np.arange(data.Q + 1))
+    """All queries; the parameters of about ``BLOCK`` patterns are gathered at a time."""
     S = sum(int(np.prod(v.shape[1:])) for v in shared.values())
-    q = 0
-    while q < data.Q:
-        end = max(q + 1, int(np.searchsorted(bounds, bounds[q] + BLOCK, side="right")) - 1)
-        local = _local(
-            data.take(by_query[bounds[q] : bounds[end]]), group, formulas, slopes, item, shared
-        )
-        for one in range(q, end):
-            rows = slice(bounds[one] - bounds[q], bounds[one + 1] - bounds[q])
-            yield _block(data, one, local, rows, information, list(item), S)
-        q = end
+    for block in data.blocks():
+        by_query = np.argsort(block.query, kind="stable")
+        queries, first = np.unique(block.query[by_query], return_index=True)
+        bounds = np.append(first, len(by_query))
+        i = 0
+        while i < len(queries):
+            end = max(i + 1, int(np.searchsorted(bounds, bounds[i] + BLOCK, side="right")) - 1)
+            some = block.take(by_query[bounds[i] : bounds[end]])
+            local = _local(some, group, formulas, slopes, item, shared)
+            for one in range(i, end):
+                rows = slice(bounds[one] - bounds[i], bounds[one + 1] - bounds[i])
+                yield _block(data, int(queries[one]), local, rows, information, list(item), S)
+            i = end
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def _local(
 
 
 def _block(
-    data: Patterns,
+    data: FoldedClicks,
     q: int,
     local: _Local,
     rows: slice,

@@ -10,21 +10,29 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from logeval import tables
-from logeval.clicks.estimation.statistics_cache import cached
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, patterns_of
+from logeval.clicks.estimation.statistics_cache import cached, read_table
+from logeval.clicks.estimation.stored_patterns import store
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition
 from logeval.work import Task, Tick, run_tasks
 
 MAX_POSITIONS = 50
+IN_MEMORY = 500_000  # rows, of 1 kB each while a model is fitted
+MEMORY_LIMIT = "400MB"  # of DuckDB while it folds
+T = TypeVar("T")
 SHARD_FILES = 16  # of a log, folded by a worker at once: about 800,000 SERPs
 _POWERS = "[" + ",".join(f"{1 << k}.0" for k in range(MAX_POSITIONS)) + "]::DOUBLE[]"
 
@@ -77,6 +85,45 @@ def fold(
     With a ``scheduler`` the workers of that Dask cluster fold the files of the log, which they must
     see under the same path, and only what they found is folded here.
     """
+    return _kept(log, queries, top_queries, holdout, seed, scheduler, read_table)
+
+
+def fold_patterns(
+    log: Log,
+    *,
+    queries: list[Query] | None = None,
+    top_queries: int | None = None,
+    holdout: str | float | None = None,
+    seed: int = 0,
+    scheduler: str | None = None,
+) -> tuple[FoldedClicks | None, Patterns | None]:
+    """The training and the held-out patterns of a log; None where there are none.
+
+    Of more than ``IN_MEMORY`` rows the training part stays on disk.
+    """
+
+    def read(file: Path) -> tuple[FoldedClicks | None, Patterns | None]:
+        if pq.read_metadata(file).num_rows > IN_MEMORY:
+            held_out = pq.read_table(file, filters=pc.field("holdout"))
+            train: FoldedClicks | None = store(file)
+        else:
+            table = read_table(file)
+            held_out, rows = held_out_rows(table), training_rows(table)
+            train = patterns_of(rows) if rows.num_rows else None
+        return train, patterns_of(held_out) if held_out.num_rows else None
+
+    return _kept(log, queries, top_queries, holdout, seed, scheduler, read)
+
+
+def _kept(
+    log: Log,
+    queries: list[Query] | None,
+    top_queries: int | None,
+    holdout: str | float | None,
+    seed: int,
+    scheduler: str | None,
+    read: Callable[[Path], T],
+) -> T:
     split = Holdout.parse(holdout)
     arguments = {
         "queries": None if queries is None else sorted(map(str, queries)),
@@ -93,7 +140,7 @@ def fold(
         else:
             _fold_on_cluster(log, out, queries, top_queries, split.sql(seed), scheduler)
 
-    return cached(log.path, manifest, write)
+    return cached(log.path, manifest, write, read)
 
 
 def _fold(
@@ -104,6 +151,7 @@ def _fold(
     held_out: str,
 ) -> None:
     with log.connect() as db:
+        db.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
         where = choose(db, queries, top_queries)
         _write_sorted(db, _folded(where, held_out), out)

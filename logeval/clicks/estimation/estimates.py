@@ -11,7 +11,7 @@ from scipy.special import betaincinv, expit, logit
 
 from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.em import CAP
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import Prior, Smoothing, flat_prior, prior_over_queries
 
 if TYPE_CHECKING:
@@ -41,14 +41,17 @@ class Options:
         """Whether what the items of a query share is shrunk towards that of all queries."""
         return self.scope == "partial" and self.smoothing == "empirical-bayes"
 
-    def counted_shared(self, successes: Floats, trials: Floats) -> ParameterEstimate:
-        """Parameters that items share, (G, ...), from counts and the prior of the scope."""
-        if not self.shrinks:
-            return counted(successes, trials, *flat_prior(self.smoothing, trials.shape[1:]))
-        prior, caution = prior_over_queries(successes, trials)
-        return counted(successes, trials, *prior, caution)
+    def counted_shared(self, successes: Floats, trials: Floats) -> tuple[ParameterEstimate, Floats]:
+        """Parameters that items share, (G, ...), from counts and the prior of the scope.
 
-    def groups(self, data: Patterns) -> tuple[int, Ints]:
+        And the a + b of that prior on which their intervals rely, (...).
+        """
+        prior, caution = flat_prior(self.smoothing, trials.shape[1:]), np.ones(trials.shape[1:])
+        if self.shrinks:
+            prior, caution = prior_over_queries(successes, trials)
+        return counted(successes, trials, *prior, caution), caution * (prior[0] + prior[1])
+
+    def groups(self, data: FoldedClicks) -> tuple[int, Ints]:
         """How many sets of shared parameters there are, and the set of each query, (Q,)."""
         if self.scope == "pooled":
             return 1, np.zeros(data.Q, dtype=np.int64)
@@ -72,6 +75,8 @@ class EstimationResult:
 
     estimates: dict[str, ParameterEstimate]
     priors: dict[str, Prior] = field(default_factory=dict)  # of the item parameters, by field
+    # a + b of the other parameters, by field, as far as intervals rely on it; alike in all groups
+    shared_strength: dict[str, Floats] = field(default_factory=dict)
     iterations: int = 0
     converged: int = 0  # number of groups whose EM converged
     groups: int = 0  # number of groups fitted by EM; 0 for closed forms

@@ -3,10 +3,15 @@
 A pattern is a (query, list, clicks) that was seen ``count`` times. The items of all queries
 are numbered consecutively, so that ``w[patterns.items]`` is the attraction at every position,
 and one pass over the arrays serves any number of queries.
+
+Estimators ask for ``FoldedClicks``, which come in blocks of whole queries: ``Patterns``, in memory,
+are one block; those of a log that is too large for that are read from disk (``stored_patterns``).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,23 +26,41 @@ from logeval.log.queries import Query
 NO_REGION = np.iinfo(np.int64).min
 
 
-@dataclass(frozen=True)
-class Patterns:
+class FoldedClicks(ABC):
     """P patterns of Q queries with I (query, item) pairs in all, at most K positions."""
 
     queries: list[Query]
-    query: Ints  # (P,) index of the query
-    items: Ints  # (P, K) index of the (query, item) pair, -1 beyond the end of the list
-    clicks: Bools  # (P, K)
-    length: Ints  # (P,)
-    count: Floats  # (P,) number of SERPs
     item_ids: Ints  # (I,)
     offsets: Ints  # (Q + 1,) pairs of query q are offsets[q]:offsets[q + 1]
 
     @property
+    @abstractmethod
     def K(self) -> int:
         """The longest list of all."""
-        return self.items.shape[1]
+
+    @property
+    @abstractmethod
+    def P(self) -> int:
+        """The number of patterns."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Patterns]:
+        """The patterns, some whole queries at a time, numbered as in all of them."""
+
+    def in_memory(self) -> Patterns:
+        """All of them as one block."""
+        first, *others = self.blocks()
+        if not others:
+            return first
+        blocks = [first, *others]
+        return replace(
+            first,
+            query=np.concatenate([block.query for block in blocks]),
+            items=np.concatenate([block.items for block in blocks]),
+            clicks=np.concatenate([block.clicks for block in blocks]),
+            length=np.concatenate([block.length for block in blocks]),
+            count=np.concatenate([block.count for block in blocks]),
+        )
 
     @property
     def Q(self) -> int:
@@ -49,17 +72,88 @@ class Patterns:
         """The number of (query, item) pairs."""
         return len(self.item_ids)
 
+    def total(self, count: Callable[[Patterns], tuple[Floats, ...]]) -> tuple[Floats, ...]:
+        """The sums over all blocks of what ``count`` makes of each."""
+        blocks = self.blocks()
+        sums = count(next(blocks))
+        for block in blocks:
+            for whole, part in zip(sums, count(block), strict=True):
+                whole += part
+        return sums
+
     @cached_property
     def positions(self) -> Ints:
         """The longest list of each query, (Q,)."""
         longest = np.zeros(self.Q, dtype=np.int64)
-        np.maximum.at(longest, self.query, self.length)
+        for block in self.blocks():
+            np.maximum.at(longest, block.query, block.length)
         return longest
 
     @cached_property
     def item_query(self) -> Ints:
         """The query of each (query, item) pair, (I,)."""
         return np.repeat(np.arange(self.Q), np.diff(self.offsets))
+
+    @cached_property
+    def _shown_and_clicked(self) -> tuple[Floats, ...]:
+        return self.total(lambda b: (b.sum_items(b.shown.count), b.sum_items(b.shown.clicks)))
+
+    @property
+    def impressions(self) -> Floats:
+        """How often each (query, item) pair was shown, (I,)."""
+        return self._shown_and_clicked[0]
+
+    @property
+    def item_clicks(self) -> Floats:
+        """How often each (query, item) pair was clicked, (I,)."""
+        return self._shown_and_clicked[1]
+
+    @cached_property
+    def serps(self) -> Floats:
+        """The number of SERPs of each query, (Q,)."""
+        (serps,) = self.total(lambda block: (sum_by(block.query, block.count, self.Q),))
+        return serps
+
+    @cached_property
+    def base(self) -> Ints:
+        """The list of each query that was shown most often, as item ids, (Q, K); -1 beyond its end.
+
+        Of lists shown equally often, the one that comes first in the patterns.
+        """
+        items = np.full((self.Q, self.K), -1, dtype=np.int64)
+        for block in self.blocks():
+            row = block.most_shown()
+            local = block.items[row]
+            items[block.query[row]] = np.where(local >= 0, self.item_ids[local], -1)
+        return items
+
+
+@dataclass(frozen=True)
+class Patterns(FoldedClicks):
+    """Patterns in memory."""
+
+    queries: list[Query]
+    query: Ints  # (P,) index of the query
+    items: Ints  # (P, K) index of the (query, item) pair, -1 beyond the end of the list
+    clicks: Bools  # (P, K)
+    length: Ints  # (P,)
+    count: Floats  # (P,) number of SERPs
+    item_ids: Ints  # (I,)
+    offsets: Ints  # (Q + 1,)
+
+    @property
+    def K(self) -> int:
+        """The longest list of all."""
+        return self.items.shape[1]
+
+    @property
+    def P(self) -> int:
+        """The number of patterns."""
+        return len(self.count)
+
+    def blocks(self) -> Iterator[Patterns]:
+        """All at once."""
+        yield self
 
     @cached_property
     def shown(self) -> Shown:
@@ -77,22 +171,8 @@ class Patterns:
         """The first clicked position of each pattern, from 0; K without a click."""
         return np.where(self.clicks, np.arange(self.K), self.K).min(axis=1, initial=self.K)
 
-    @cached_property
-    def impressions(self) -> Floats:
-        """How often each (query, item) pair was shown, (I,)."""
-        return self.sum_items(self.shown.count)
-
-    @cached_property
-    def serps(self) -> Floats:
-        """The number of SERPs of each query, (Q,)."""
-        return sum_by(self.query, self.count, self.Q)
-
-    @cached_property
-    def base(self) -> Ints:
-        """The list of each query that was shown most often, as item ids, (Q, K); -1 beyond its end.
-
-        Of lists shown equally often, the one that comes first in the patterns.
-        """
+    def most_shown(self) -> Ints:
+        """A pattern of each query here, of the list that was shown most often."""
         code = self.query.astype(np.int64)
         for k in range(self.K):  # number the lists, one position after the other
             code, _ = pd.factorize(code * (self.I + 1) + self.items[:, k] + 1)
@@ -100,11 +180,7 @@ class Patterns:
         shown = sum_by(code, self.count, len(lists))
         order = np.lexsort((first, -shown, self.query[first]))
         _, best = np.unique(self.query[first][order], return_index=True)
-        items = np.full((self.Q, self.K), -1, dtype=np.int64)
-        row = first[order[best]]
-        local = self.items[row]
-        items[self.query[row]] = np.where(local >= 0, self.item_ids[local], -1)
-        return items
+        return np.asarray(first[order[best]])
 
     def only(self, queries: set[Query]) -> Patterns:
         """The patterns of those queries; queries and items keep their numbers."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.beta_binomial import HYPER, fit_beta
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.errors import unknown_names
 
 Smoothing = Literal["empirical-bayes", "pyclick", "none"]
@@ -62,7 +62,7 @@ def check(smoothing: str) -> Smoothing:
 
 
 def item_prior(
-    smoothing: Smoothing, data: Patterns, num: Floats, den: Floats, start: Prior | None = None
+    smoothing: Smoothing, data: FoldedClicks, num: Floats, den: Floats, start: Prior | None = None
 ) -> Prior:
     """The prior of an item parameter with ``num`` successes in ``den`` trials, (I,) each.
 
@@ -128,7 +128,7 @@ def evidence(x: Floats, variance: Floats, prior: Pair) -> tuple[Floats, Floats]:
     return np.clip(trials * x + (a + b) * x - a, 0.0, trials), trials
 
 
-def _empirical_bayes(data: Patterns, num: Floats, den: Floats, start: Prior | None) -> Prior:
+def _empirical_bayes(data: FoldedClicks, num: Floats, den: Floats, start: Prior | None) -> Prior:
     seen = den > 0
     one = np.zeros(int(seen.sum()), dtype=np.int64)
     first = first_log = None

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,33 +27,36 @@ from logeval import files, tables
 from logeval.schemas import CLICK_STATISTICS
 
 LIMIT = 1 << 30
+T = TypeVar("T")
 ABANDONED = 24 * 3600  # seconds after which an unfinished file is taken for that of a dead process
 PARTIAL = ".partial-"
 
 
-def cached(log: Path, manifest: tables.Manifest, fold: Callable[[Path], None]) -> pa.Table:
-    """The statistics that ``fold`` writes to a file, read again if they are there already."""
+def cached(
+    log: Path, manifest: tables.Manifest, fold: Callable[[Path], None], read: Callable[[Path], T]
+) -> T:
+    """The statistics that ``fold`` writes to a file, ``read`` again if they are there already."""
     key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:32]
     folders = [log / "click_statistics", user_cache() / "click_statistics"]
     for file in [file for folder in folders for file in folder.glob(f"{key}-*.parquet")]:
         with contextlib.suppress(OSError, pa.ArrowException):
             if files.crc32(file) == file.stem.removeprefix(f"{key}-"):
-                table = _read(file)
+                found = read(file)
                 os.utime(file)  # used now
-                return table
+                return found
             file.unlink()  # damaged
     with tempfile.TemporaryDirectory(prefix="logeval-") as nowhere:
         partial = _partial(folders) or Path(nowhere) / f"{key}.parquet"
         try:
             fold(partial)
-            table = _read(partial)
+            found = read(partial)
             if partial.name.startswith(PARTIAL):
                 name = f"{key}-{files.crc32(partial)}.parquet"
                 partial.replace(partial.with_name(name))
                 shrink(partial.parent, LIMIT, keep=name)
         finally:
             partial.unlink(missing_ok=True)
-    return table
+    return found
 
 
 def user_cache() -> Path:
@@ -93,5 +97,6 @@ def _partial(folders: list[Path]) -> Path | None:
     return None
 
 
-def _read(file: Path) -> pa.Table:
+def read_table(file: Path) -> pa.Table:
+    """All statistics of a file."""
     return pq.read_table(file).select(CLICK_STATISTICS.names).cast(CLICK_STATISTICS)

@@ -19,7 +19,7 @@ from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examinati
 from logeval.clicks.estimation.chain_inference import Tally
 from logeval.clicks.estimation.chain_information import Slopes
 from logeval.clicks.estimation.estimates import EstimationResult, Options
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
 
@@ -49,7 +49,7 @@ class CCM(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Exact EM."""
         G, _ = options.groups(data)
         start = {"w": np.full(data.I, 0.5), "tau1": np.full(G, 0.9)}

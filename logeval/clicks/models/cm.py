@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from logeval.arrays import Floats
+from logeval.clicks.estimation.counts import up_to_first_click
 from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.chain import Formulas
 from logeval.clicks.models.model import ChainModel, Parameter
@@ -30,12 +31,9 @@ class CM(ChainModel):
     formulas = Formulas(stay_position=lambda x: 0.0)  # a click ends the search and satisfies
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Count down to the first click."""
-        shown = data.shown
-        first = data.first_click[shown.pattern]
-        clicks = data.sum_items(shown.count * (shown.position == first))
-        examined = data.sum_items(shown.count * (shown.position <= first))
+        clicks, examined = up_to_first_click(data)
         prior = item_prior(options.smoothing, data, clicks, examined)
         estimate = counted(clicks, examined, *prior.of(data.item_query))
         return EstimationResult({"w": estimate}, {"w": prior})

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Floats, sum_by
+from logeval.arrays import Floats
+from logeval.clicks.estimation.counts import by_position
 from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
@@ -41,13 +42,12 @@ class GCTR(ClickModel):
         return Browsing(np.full(self.L, float(self.ctr)), _everywhere(self.K))
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Clicks / impressions."""
         G, group = options.groups(data)
-        g = group[data.shown.query]
-        clicks = sum_by(g, data.shown.clicks, G)
-        shown = sum_by(g, data.shown.count, G)
-        return EstimationResult({"ctr": options.counted_shared(clicks, shown)})
+        clicks, shown = (x.sum(axis=1) for x in by_position(data, G, group))
+        ctr, strength = options.counted_shared(clicks, shown)
+        return EstimationResult({"ctr": ctr}, shared_strength={"ctr": strength})
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,11 @@ class RCTR(ClickModel):
         return Browsing(np.ones(self.L), _everywhere(self.K) * self.ctr[:, None])
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Clicks / impressions at each rank."""
         G, group = options.groups(data)
-        cell = group[data.shown.query] * data.K + data.shown.position
-        clicks = sum_by(cell, data.shown.clicks, G * data.K).reshape(G, -1)
-        shown = sum_by(cell, data.shown.count, G * data.K).reshape(G, -1)
-        return EstimationResult({"ctr": options.counted_shared(clicks, shown)})
+        ctr, strength = options.counted_shared(*by_position(data, G, group))
+        return EstimationResult({"ctr": ctr}, shared_strength={"ctr": strength})
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,9 @@ class DCTR(ClickModel):
         return Browsing(self.ctr, _everywhere(self.K))
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Clicks / impressions of each item."""
-        clicks, shown = data.sum_items(data.shown.clicks), data.impressions
+        clicks, shown = data.item_clicks, data.impressions
         prior = item_prior(options.smoothing, data, clicks, shown)
         estimate = counted(clicks, shown, *prior.of(data.item_query))
         return EstimationResult({"ctr": estimate}, {"ctr": prior})

@@ -36,7 +36,7 @@ from logeval.clicks.estimation.estimates import (
     ParameterEstimate,
     counted,
 )
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
@@ -61,19 +61,20 @@ class DCM(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Exact EM from Guo's counting, or that alone."""
         fit = _exact(data, options) if options.method == "em" else _count(data, options)
         return _settle_last(data, options, fit)
 
 
-def _count(data: Patterns, options: Options) -> EstimationResult:
+def _count(data: FoldedClicks, options: Options) -> EstimationResult:
     clicks, examined = up_to_last_click(data)
     prior = item_prior(options.smoothing, data, clicks, examined)
     w = counted(clicks, examined, *prior.of(data.item_query))
 
     stops, clicked, _ = _terminations(data, options)
-    return EstimationResult({"w": w, "v": options.counted_shared(stops, clicked)}, {"w": prior})
+    v, strength = options.counted_shared(stops, clicked)
+    return EstimationResult({"w": w, "v": v}, {"w": prior}, {"v": strength})
 
 
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
@@ -84,7 +85,7 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
 DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, Slopes(lambda x: {"v": -1.0}))
 
 
-def _exact(data: Patterns, options: Options) -> EstimationResult:
+def _exact(data: FoldedClicks, options: Options) -> EstimationResult:
     counts = _count(data, options).estimates
     start = {
         "w": np.clip(counts["w"].value, 0.0, 1.0 - em.CAP),
@@ -93,7 +94,7 @@ def _exact(data: Patterns, options: Options) -> EstimationResult:
     return fit_chain(DCM_EM, data, options, start)
 
 
-def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> EstimationResult:
+def _settle_last(data: FoldedClicks, options: Options, fit: EstimationResult) -> EstimationResult:
     """Of each group, v of the last position with clicks above a list's end, for all below it.
 
     Counting leaves out the clicks at the end of their list; to EM they say nothing anyway.
@@ -107,7 +108,8 @@ def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> Est
     identified = clicked - forced
     best, replaced = v, np.zeros(v.value.shape, dtype=np.bool_)
     if options.method == "guo":
-        best, replaced = options.counted_shared(stops - forced, identified), forced > 0
+        best, _ = options.counted_shared(stops - forced, identified)
+        replaced = forced > 0
     k = np.arange(data.K)
     last = np.where(identified > 0, k, 0).max(axis=1)[:, None]
     source = np.minimum(k, last)
@@ -128,15 +130,19 @@ def _settle_last(data: Patterns, options: Options, fit: EstimationResult) -> Est
     return replace(fit, estimates={**fit.estimates, "v": estimate}, notes=[*fit.notes, note])
 
 
-def _terminations(data: Patterns, options: Options) -> tuple[Floats, Floats, Floats]:
+def _terminations(data: FoldedClicks, options: Options) -> tuple[Floats, Floats, Floats]:
     """Last clicks, clicks, and clicks at the end of their list, by group and position."""
     G, group = options.groups(data)
-    shown = data.shown
-    last = shown.position == data.last_click[shown.pattern]
-    end = shown.position == data.length[shown.pattern] - 1
-    cell = group[shown.query] * data.K + shown.position
-    stops, clicked, forced = (
-        sum_by(cell, x, G * data.K).reshape(G, -1)
-        for x in (shown.count * last, shown.clicks, shown.clicks * end)
-    )
+
+    def count(block: Patterns) -> tuple[Floats, ...]:
+        shown = block.shown
+        last = shown.position == block.last_click[shown.pattern]
+        end = shown.position == block.length[shown.pattern] - 1
+        cell = group[shown.query] * data.K + shown.position
+        return tuple(
+            sum_by(cell, x, G * data.K).reshape(G, -1)
+            for x in (shown.count * last, shown.clicks, shown.clicks * end)
+        )
+
+    stops, clicked, forced = data.total(count)
     return stops, clicked, forced

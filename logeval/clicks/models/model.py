@@ -23,7 +23,7 @@ from logeval.errors import LogevalError, unknown_names
 
 if TYPE_CHECKING:
     from logeval.clicks.estimation.estimates import EstimationResult, Options
-    from logeval.clicks.estimation.patterns import Patterns
+    from logeval.clicks.estimation.patterns import FoldedClicks
 
 Kind = Literal["item", "position", "transition", "scalar"]
 
@@ -58,7 +58,7 @@ class ClickModel(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Estimate the parameters of all queries in ``data`` in one pass."""
 
     @classmethod

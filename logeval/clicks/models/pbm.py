@@ -25,7 +25,7 @@ from logeval.clicks.estimation.browsing_em import (
 )
 from logeval.clicks.estimation.counts import over_expected_clicks
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
@@ -49,10 +49,10 @@ class PBM(ClickModel):
         return Browsing(self.w, np.repeat(self.e[:, None], self.K + 1, axis=1))
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """EM or direct maximisation, then the scale."""
         G, group = options.groups(data)
-        cells = fold(data, data.shown.position, data.K, G, group)
+        cells = fold(data, lambda block: block.shown.position, data.K, G, group)
         prior = item_prior(options.smoothing, data, *over_expected_clicks(data))
         maximise = fit_mle if options.method == "mle" else fit_em
         fit = fit_browsing(cells, prior.of(data.item_query), options, _most_examined, maximise)
@@ -76,6 +76,7 @@ class PBM(ClickModel):
         return EstimationResult(
             estimates,
             {"w": prior},
+            {"e": fit.shared_strength},
             result.iterations,
             int(result.converged.sum()),
             G,

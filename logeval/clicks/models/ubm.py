@@ -16,7 +16,7 @@ from logeval.clicks.estimation import em
 from logeval.clicks.estimation.browsing_em import fit_browsing, fold
 from logeval.clicks.estimation.counts import over_expected_clicks
 from logeval.clicks.estimation.estimates import EstimationResult, Options, around
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
@@ -40,13 +40,11 @@ class UBM(ClickModel):
         return Browsing(self.w, self.e)
 
     @classmethod
-    def fit(cls, data: Patterns, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """EM."""
         G, group = options.groups(data)
         K = data.K
-        shown = data.shown
-        cell = shown.position * (K + 1) + previous_click(data)[shown.pattern, shown.position]
-        cells = fold(data, cell, K * (K + 1), G, group)
+        cells = fold(data, _transition, K * (K + 1), G, group)
         prior = item_prior(options.smoothing, data, *over_expected_clicks(data))
         seen_i, seen_j = cells.sums(cells.impressions)
         fixed = (seen_j == 0).reshape(G, -1)
@@ -64,12 +62,19 @@ class UBM(ClickModel):
         return EstimationResult(
             estimates,
             {"w": prior},
+            {"e": fit.shared_strength.reshape(K, K + 1)},
             result.iterations,
             int(result.converged.sum()),
             G,
             result.trace,
             em.warning("UBM", result, options.iterations),
         )
+
+
+def _transition(data: Patterns) -> Ints:
+    """The cell of each shown (pattern, position)."""
+    shown, previous = data.shown, previous_click(data)
+    return shown.position * (data.K + 1) + previous[shown.pattern, shown.position]
 
 
 def previous_click(data: Patterns) -> Ints:

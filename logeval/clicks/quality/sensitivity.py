@@ -18,7 +18,7 @@ from numba import njit
 from logeval.arrays import Floats, Ints
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import spread
-from logeval.clicks.models.model import ChainModel, ClickModel
+from logeval.clicks.models.model import ChainModel, ClickModel, Parameter
 
 INSIDE = 1e-9
 STEP = 1e-4
@@ -80,17 +80,27 @@ def item_fields(kind: type[ClickModel]) -> list[str]:
 def logit_values(model: ClickModel, K: int) -> Floats:
     """Every parameter of a query in the numbering of ``score``, clipped inside (0, 1)."""
     parts: list[Floats] = [getattr(model, field) for field in item_fields(type(model))]
-    for p in model.PARAMETERS:
-        value = np.asarray(getattr(model, p.field), dtype=np.float64)
-        if p.kind == "scalar":
-            parts.append(value.reshape(1))
-        elif p.kind == "position":
-            parts.append(np.pad(value, (0, K - len(value)), mode="edge"))
-        elif p.kind == "transition":
-            wide = np.full((K, K + 1), 0.5)
-            wide[: len(value), : value.shape[1]] = value
-            parts.append(wide.ravel())
+    shared = [p for p in model.PARAMETERS if p.kind != "item"]
+    parts += [sized_like_score(p, getattr(model, p.field), K, 0.5) for p in shared]
     return np.clip(np.concatenate(parts), INSIDE, 1 - INSIDE)
+
+
+def sized_like_score(p: Parameter, value: Any, K: int, rest: float = 2.0) -> Floats:
+    """Numbers of a parameter that items share as for lists of up to K, flat.
+
+    Positions beyond have the last one's, transitions beyond ``rest``; one number holds for all.
+    """
+    value = np.asarray(value, dtype=np.float64)
+    if p.kind == "scalar":
+        return value.reshape(1)
+    if p.kind == "position":
+        value = np.atleast_1d(value)
+        return np.pad(value, (0, max(K - len(value), 0)), mode="edge")[:K]
+    wide = np.full((K, K + 1), rest if value.ndim else float(value))
+    if value.ndim:
+        own = min(K, len(value))
+        wide[:own, : own + 1] = value[:own, : own + 1]
+    return wide.ravel()
 
 
 def score(model: ClickModel, A: Ints, clicks: Ints, K: int) -> tuple[Floats, Ints]:

@@ -23,13 +23,19 @@ from logeval import seeds
 from logeval.arrays import Floats, Ints
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.quality.sensitivity import item_fields, logit_values, score, shared_size
+from logeval.clicks.quality.sensitivity import (
+    item_fields,
+    logit_values,
+    score,
+    shared_size,
+    sized_like_score,
+)
 from logeval.clicks.quality.simulate import BLOCK, QueryRows
 from logeval.log.queries import Query
 
 USERS = 10  # simulated per pattern, at least
 MAX_DENSE = 2500  # beyond this many parameters of a query, their correlations are ignored
-SHARED_PRIOR = 2.0  # a + b of a parameter that is not an item's, as Beta(1, 1)
+FLAT = 2.0  # a + b of Beta(1, 1), for parameters of models from elsewhere
 
 
 @njit(cache=True, nogil=True)
@@ -62,15 +68,17 @@ def information(
 
 def prior_information(fitted: FittedModel, query: Query, model: ClickModel, K: int) -> Floats:
     """(a + b) x (1 - x) of each parameter of a query; at least that of one pseudo-count."""
-    strength = []
-    names = {p.field: p.name for p in model.PARAMETERS}
-    for field in item_fields(type(model)):
-        priors = fitted.report.get("priors", {}).get(names[field], {})
-        pair = priors.get("queries", {}).get(str(query), priors.get("log", [1.0, 1.0]))
-        strength.append(np.full(model.L, max(sum(pair), 1.0)))
-    strength.append(np.full(shared_size(type(model), K), SHARED_PRIOR))
+    of_items, shared = [], []
+    for p in model.PARAMETERS:
+        prior = fitted.report.get("priors", {}).get(p.name, {})
+        if p.kind == "item":
+            pair = prior.get("queries", {}).get(str(query), prior.get("log", [1.0, 1.0]))
+            of_items.append(np.full(model.L, sum(pair)))
+        else:
+            shared.append(sized_like_score(p, prior.get("strength", FLAT), K))
+    strength = np.maximum(np.concatenate([*of_items, *shared]), 1.0)
     x = logit_values(model, K)
-    return np.concatenate(strength) * np.maximum(x * (1 - x), 1e-6)
+    return strength * np.maximum(x * (1 - x), 1e-6)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import fit_one
+from logeval.clicks.models.registry import MODELS
 from logeval.clicks.quality import uncertainty
-from logeval.clicks.quality.sensitivity import score
+from logeval.clicks.quality.sensitivity import logit_values, score, shared_size
 from logeval.clicks.quality.simulate import QueryRows
-from logeval.clicks.quality.uncertainty import ParameterErrors, information
+from logeval.clicks.quality.uncertainty import ParameterErrors, information, prior_information
 from tests.clicks.examples import all_patterns, random_model, statistics_of
 
 K = 3
@@ -84,3 +87,25 @@ def test_errors_are_drawn_from_the_inverse_of_all_information_together(data, sco
     found = together @ together.T / n
     scale = np.sqrt(np.outer(np.diag(wanted), np.diag(wanted)))
     assert np.abs((found - wanted) / scale).max() < 5 * np.sqrt(2 / n)
+
+
+@pytest.mark.parametrize("name", ["RCTR", "DCM", "PBM", "UBM", "DBN"])
+def test_the_prior_of_shared_parameters_is_that_of_the_fit(name):
+    rng = np.random.default_rng(3)
+    v = rng.uniform(0.3, 0.7, K)  # alike in all queries, so that partial shrinks strongly
+    models = [replace(random_model("DCM", rng, L=4, K=K, low=0.2, high=0.7), v=v) for _ in range(8)]
+    data = patterns_of(statistics_of(models, 150, rng))
+    shared = shared_size(MODELS[name], K)
+    found = {}
+    for scope in ("per-query", "partial"):
+        fitted = fit_one(name, data, Options(MODELS[name].methods[0], scope))
+        query = data.queries[0]
+        model = fitted.of(query, unseen=True, K=K)
+        x = logit_values(model, K)[-shared:]
+        information = prior_information(fitted, query, model, K)[-shared:]
+        found[scope] = information / np.maximum(x * (1 - x), 1e-6)
+    assert found["per-query"] == pytest.approx(np.full(shared, 2.0))  # Beta(1, 1)
+    relied = MODELS[name].fit(data, Options(MODELS[name].methods[0])).shared_strength
+    strength = np.concatenate([np.ravel(x) for x in relied.values()])
+    assert found["partial"] == pytest.approx(np.maximum(strength, 1.0), abs=1e-5)
+    assert (np.abs(found["partial"] - 2.0) > 0.5).any()

@@ -1,0 +1,143 @@
+"""How far the clicks of a log are from those of a model: over all queries, and query by query.
+
+The log and the simulations of a model on its lists are counted alike (``features``). To every
+simulation the effect of a draw of (true - fitted) parameters is added, to first order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from logeval import seeds
+from logeval.arrays import Floats, Ints
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.quality.deviations import Deviations, deviations
+from logeval.clicks.quality.features import TOP_ITEMS, Components, Layout
+from logeval.clicks.quality.sample import Sample
+from logeval.clicks.quality.simulate import (
+    QueryRows,
+    observed_features,
+    replicates,
+    sensitivity,
+)
+from logeval.clicks.quality.uncertainty import ParameterErrors
+from logeval.log.queries import Query
+
+QUERY_SERPS = 50  # queries with fewer are checked only together with the others
+QUERIES = 100  # the most frequent ones, that are checked by themselves
+OVERALL_ITEMS = 20
+MOST_EFFECT = 2.0  # of other parameters on the log of a count
+
+Level = tuple[int, Deviations]  # SERPs, and how far off their clicks are
+
+
+def levels_of(
+    fitted: FittedModel, sample: Sample, n: int, seed: int
+) -> tuple[Level, dict[Query, Level]]:
+    """The deviations over all queries, and of the frequent ones."""
+    test, train = sample.test, sample.train
+    layout = Layout(max(test.K, train.K if train is not None else 1))
+    place, top = _top_items(test)
+    rows_of = QueryRows(test, place)
+    serps = test.serps
+    queries = [test.queries[q] for q in np.argsort(-serps, kind="stable") if serps[q] > 0]
+    queries = [query for query in queries if query in fitted.index]
+    errors = None
+    if train is not None:
+        errors = ParameterErrors(fitted, QueryRows(train), queries, layout.K, n, seed)
+
+    total = np.zeros((n + 1, layout.size))
+    number = {query: q for q, query in enumerate(test.queries)}
+    levels: dict[Query, Level] = {}
+    shown_most = _overall_items(test, top, queries, number)
+    items: list[tuple[int, Floats, Floats]] = []
+    shown, clicked = layout.items
+    for query in queries:
+        model = fitted.of(query, unseen=True, K=layout.K)
+        batches = list(rows_of.batches(query, model))
+        features = np.empty((n + 1, layout.size))
+        features[0] = observed_features(model, batches, layout)
+        rng = seeds.generator(seed, "checks", "users", str(query))  # the same for all models
+        features[1:] = replicates(model, batches, layout, n, rng)
+        if errors is not None:
+            delta = errors.draw(query)
+            rng = seeds.generator(seed, "checks", "sensitivity", fitted.model, str(query))
+            effect = sensitivity(model, batches, layout, len(delta), rng)
+            features[1:] = _with_errors(features[1:], (effect @ delta).T)
+        total += features
+        q = number[query]
+        for slot in shown_most.get(q, []):
+            items.append((
+                int(test.item_ids[top[q][slot]]),
+                features[:, shown.start + slot].copy(), features[:, clicked.start + slot].copy(),
+            ))  # fmt: skip
+        if serps[q] >= QUERY_SERPS and len(levels) < QUERIES:
+            ids = test.item_ids[top[q]].tolist()
+            parts = _with_items(layout.components, ids, shown.start, clicked.start)
+            levels[query] = int(serps[q]), _deviations(features, parts, layout)
+    wide = np.concatenate([total, *([c[:, None] for _, *two in items for c in two])], axis=1)
+    ids = [i for i, _, _ in items]
+    parts = _with_items(layout.components, ids, layout.size, layout.size + 1, step=2)
+    return (int(serps.sum()), _deviations(wide, parts, layout)), levels
+
+
+def _with_errors(features: Floats, effect: Floats) -> Floats:
+    """Simulated counts as they would be with other parameters, (n, features).
+
+    ``effect`` is how much the expected count changes, to first order. A count m that may be wrong
+    by a factor r, log-normal with mean 1, becomes m r, and its noise, as that of a Poisson count,
+    grows by sqrt(r). Adding the effect instead would make bands symmetric, and a rare event that
+    was underestimated would be faulted too often.
+    """
+    mean = features.mean(axis=0)
+    x = np.clip(effect / np.maximum(mean, 1.0), -MOST_EFFECT, MOST_EFFECT)
+    ratio = np.exp(x - x.var(axis=0) / 2)
+    return mean * ratio + (features - mean) * np.sqrt(ratio)
+
+
+def _deviations(features: Floats, parts: Components, layout: Layout) -> Deviations:
+    results = np.full(len(parts.check), np.nan)
+    bins, _, _ = layout.bins
+    mine = [j for j, check in enumerate(parts.check) if check == "calibration"]
+    results[mine] = features[0, bins]
+    return deviations(features, parts, results)
+
+
+def _top_items(data: Patterns) -> tuple[Ints, list[Ints]]:
+    """The place of each pair among the most shown of its query, or -1; and these pairs."""
+    place = np.full(data.I, -1, dtype=np.int64)
+    top = []
+    for q in range(data.Q):
+        span = np.arange(data.offsets[q], data.offsets[q + 1])
+        best = span[np.argsort(-data.impressions[span], kind="stable")[:TOP_ITEMS]]
+        best = best[data.impressions[best] > 0]
+        place[best] = np.arange(len(best))
+        top.append(best)
+    return place, top
+
+
+def _overall_items(
+    data: Patterns, top: list[Ints], queries: list[Query], number: dict[Query, int]
+) -> dict[int, list[int]]:
+    """Of all queries, the pairs shown most: their places, by query."""
+    pairs = [(q, slot) for q in (number[x] for x in queries) for slot in range(len(top[q]))]
+    pairs.sort(key=lambda pair: -data.impressions[top[pair[0]][pair[1]]])
+    out: dict[int, list[int]] = {}
+    for q, slot in pairs[:OVERALL_ITEMS]:
+        out.setdefault(q, []).append(slot)
+    return out
+
+
+def _with_items(
+    parts: Components, ids: list[int], shown: int, clicked: int, step: int = 1
+) -> Components:
+    """The components with those of the items shown most."""
+    n = np.arange(len(ids))
+    return Components(
+        parts.check + ["top-items"] * len(ids),
+        parts.label + [f"item {i}" for i in ids],
+        np.concatenate([parts.x, 1.0 + n]),
+        np.concatenate([parts.num, clicked + step * n]),
+        np.concatenate([parts.den, shown + step * n]),
+    )

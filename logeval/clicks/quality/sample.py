@@ -1,0 +1,86 @@
+"""The SERPs on which models are checked: those held out, if the models were fitted to this log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from logeval import seeds, tables
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.estimation.click_statistics import fold
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.fit import FitPlan
+from logeval.errors import LogevalError
+from logeval.log.log import Log
+from logeval.log.queries import Query
+
+SERPS = 20_000  # more held-out SERPs than this are sampled from
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The SERPs to check on, and those the models were fitted to where these are known."""
+
+    test: Patterns
+    train: Patterns | None
+    notes: list[str] = field(default_factory=list)
+
+
+def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: int = 0) -> Sample:
+    """The SERPs of a log to check models on."""
+    plan = plan_of_log(models, log)
+    notes: list[str] = []
+    train: Patterns | None = None
+    if plan is not None:
+        fitted_to, held_out = plan.patterns(log)
+        if held_out is not None:
+            train, test = fitted_to.in_memory(), held_out
+        else:
+            test = fitted_to.in_memory()
+            notes.append(
+                "the models were fitted to these SERPs, so the checks are lenient; fit with "
+                "--holdout to check on others"
+            )
+    else:
+        test = patterns_of(fold(log))
+        notes.append(
+            "the SERPs that the models were fitted to are not in this log: the parameters are "
+            "taken as known, and their errors count as the models'"
+        )
+    return sample_of(models.queries, test, train, serps, seed, notes)
+
+
+def sample_of(
+    queries: list[Query], test: Patterns, train: Patterns | None, serps: int, seed: int,
+    notes: Iterable[str] = (),
+) -> Sample:  # fmt: skip
+    """At most ``serps`` SERPs of the queries that the models know."""
+    notes = list(notes)
+    known = test.only(set(queries))
+    if not len(known.count):
+        raise LogevalError("the log has no SERPs of the queries that the models were fitted to")
+    if len(known.count) < len(test.count):
+        left_out = int(test.count.sum() - known.count.sum())
+        notes.append(f"{left_out:,} SERPs of queries that the models do not know are left out")
+    total = int(known.count.sum())
+    if total > serps:
+        rng = seeds.generator(seed, "checks", "sample")
+        each = np.repeat(np.arange(len(known.count)), known.count.astype(np.int64))
+        chosen = rng.choice(each, serps, replace=False)
+        kept = np.bincount(chosen, minlength=len(known.count)).astype(np.float64)
+        known = replace(known, count=kept).take(kept > 0)
+        notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked")
+    return Sample(known, train, notes)
+
+
+def plan_of_log(models: FittedModels, log: Log) -> FitPlan | None:
+    """How the models were fitted to this log; None for those from elsewhere."""
+    inputs = [{"log": tables.identity(log.path)}]
+    if models.manifest.get("stage") != "fit-models" or models.manifest.get("inputs") != inputs:
+        return None
+    arguments = dict(models.manifest["arguments"])
+    options = arguments.pop("options", {})
+    names, queries = arguments.pop("models"), arguments.pop("queries")
+    return FitPlan.of(names, queries=queries, **arguments, **options)
