@@ -41,8 +41,8 @@ PUBLISHED = {
     "2b": {"GL-CDCM": 28.51, "LR": 46.00},
 }
 FRESH = (
-    "contexts that are drawn anew explore by themselves, so LR needs no bonus; the paper does not "
-    "say what its contexts are"
+    "not reproduced: contexts that are drawn anew explore by themselves, so LR needs no bonus; the "
+    "paper does not say what its contexts are; docs/contextual.md has 40 runs of two seeds"
 )
 OTHER_LOG = "another log and other features; docs/contextual.md has the details"
 

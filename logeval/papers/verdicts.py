@@ -2,8 +2,9 @@
 
 A published number is met when ours differs by at most three standard errors (both together: with
 dozens of numbers two would be exceeded by chance). What a text says with words has ends; ours must
-lie between them, and counts as undecided where it does not by less than two standard errors. A
-difference of at most 10% is said to be within that percentage.
+lie between them by two standard errors, and is undecided where it is nearer to an end, on either
+side: "a is below b" is not reproduced by two policies that cannot be told apart. A difference of at
+most 10% is said to be within that percentage.
 """
 
 from __future__ import annotations
@@ -66,10 +67,14 @@ def _verdict(
         return SHORTER
     if ours.value != ours.value:
         return NOT
-    if abs(away) <= (NUMBER * error if claim.is_number else 0.0):
+    if claim.is_number and abs(away) <= NUMBER * error:
         return REPRODUCED
-    if not claim.is_number and abs(away) <= WORDS * error:
-        return UNDECIDED
+    if not claim.is_number:
+        to_an_end = min(abs(ours.value - end) for end in claim.interval)
+        if to_an_end < WORDS * error:
+            return UNDECIDED
+        if not away:
+            return REPRODUCED
     if relative <= NEAR:
         return f"within {max(1, math.ceil(100 * relative - 1e-9))}%"
     return NOT

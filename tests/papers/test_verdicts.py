@@ -30,7 +30,9 @@ def words(low=None, high=None, published=None):
         (number(100.0, 3.0), Measured(116.0, 4.0), NOT),  # 3.2, and 16%
         (number(100.0, 0.1), Measured(95.5, 0.1), "within 5%"),
         (number(100.0, 0.0), Measured(100.0), REPRODUCED),
-        (words(high=1.0), Measured(0.9, 0.2), REPRODUCED),
+        (words(high=1.0), Measured(0.9, 0.04), REPRODUCED),
+        (words(high=1.0), Measured(0.9, 0.2), UNDECIDED),  # not told apart
+        (words(high=1.0), Measured(1.0, 0.0), REPRODUCED),
         (words(high=1.0), Measured(1.3, 0.2), UNDECIDED),
         (words(high=1.0), Measured(1.3, 0.1), NOT),
         (words(high=1.0), Measured(1.05, 0.01), "within 5%"),
@@ -59,7 +61,7 @@ def test_the_distance_is_in_standard_errors_of_both():
 
 
 def test_an_experiment_is_reproduced_when_all_its_claims_are():
-    good = judge(words(high=1.0), Measured(0.9, 0.2))
+    good = judge(words(high=1.0), Measured(0.9, 0.02))
     near = judge(words(high=1.0), Measured(1.05, 0.01))
     assert verdict_of([good, good]) == REPRODUCED
     assert verdict_of([good, near]) == "1 of 2 reproduced, 1 within 5%"
