@@ -84,9 +84,12 @@ class Command:
             if time.monotonic() > until:
                 os.killpg(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
+                self._ended = -signal.SIGKILL
                 raise AssertionError(f"hangs: {self.said()}")
             time.sleep(0.005)
-        return Ended(self._ended, self.said())
+        end = Ended(self._ended, self.said())
+        self._said.close()
+        return end
 
     def said(self):
         return os.pread(self._said.fileno(), 1 << 20, 0).decode(errors="replace")

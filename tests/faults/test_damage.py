@@ -8,7 +8,7 @@ import pytest
 from logeval.errors import LogevalError
 from tests.faults.stages import BY_NAME, LONG, copied
 
-CASES = 2000 if LONG else 25  # per file and kind of damage
+CASES = 2000 if LONG else 12  # per file and kind of damage
 
 
 def flipped(content, rng):
