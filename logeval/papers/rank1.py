@@ -99,7 +99,7 @@ FIGURE_1 = Experiment(
                 4.0,
                 low=3.3,
                 high=4.7,
-                reason="the horizon ends before it has learned, which caps the regret",
+                reason="perhaps the horizon ends before it has learned, which would cap the regret",
             )
             for policy in ON_PAIRS
             for size in SIZES[1:]
@@ -340,7 +340,7 @@ FIGURE_3 = Experiment(
                 0.21,
                 low=0.0,
                 high=0.3,
-                reason="another log; how often nothing is eliminated in 2 million steps decides it",
+                reason="another log; perhaps how often nothing is eliminated decides it",
             )
             for kl, elim in ((KL, ELIM), (KL_AUTHORS, ELIM_AUTHORS))
         ),
