@@ -2,6 +2,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from logeval.cli import app as whole_app
 from logeval.commands import evaluate as commands
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
@@ -81,7 +82,7 @@ def test_relative_table_names_the_rewards():
                      ("UCB1", "rank1", "pair")}  # fmt: skip
 
 
-def test_help_shows_an_example(app):
+def test_help_shows_an_example():
     for command in (
         ["evaluate"],
         ["reproduce"],
@@ -89,4 +90,4 @@ def test_help_shows_an_example(app):
         ["plot", "relative"],
         ["plot", "remaining"],
     ):
-        assert "Example: logeval" in run(app, *command, "--help").stdout
+        assert "Example: logeval" in run(whole_app, *command, "--help").stdout
