@@ -2,15 +2,22 @@
 
 What is on its way when a command is stopped is written under temporary names, which the next one
 removes, so stopping at once loses nothing but time.
+
+Python swallows an exception in a destructor or in a callback of C code, such as those of numba's
+compiler, and tells ``sys.unraisablehook``; there the signal is sent once more, a little later.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 from types import FrameType
+from typing import Any
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+AGAIN = 0.05  # seconds
 _heard: list[int] = []
 
 
@@ -24,6 +31,7 @@ def answer_signals() -> None:
         signum = getattr(signal, name, None)
         if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:
             signal.signal(signum, _stop)
+    sys.unraisablehook = _once_more
 
 
 def exit_code() -> int:
@@ -37,3 +45,13 @@ def _stop(signum: int, frame: FrameType | None) -> None:
         os.write(2, b"\nlogeval: stopped at once\n")
         os._exit(exit_code())
     raise KeyboardInterrupt
+
+
+def _once_more(swallowed: Any) -> None:
+    if not (issubclass(swallowed.exc_type, KeyboardInterrupt) and len(_heard) == 1):
+        sys.__unraisablehook__(swallowed)
+        return
+    main = threading.main_thread().ident  # so that a sleeping main thread wakes up
+    again = threading.Timer(AGAIN, signal.pthread_kill, [main, _heard.pop()])
+    again.daemon = True
+    again.start()

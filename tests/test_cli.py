@@ -90,6 +90,14 @@ def test_a_wrong_input_is_one_line_and_exit_code_2(folder):
     assert "query_id=qid" in done.stderr
 
 
+def _said(process):
+    """What a command that was told to stop prints; it does not run on if it does not stop."""
+    try:
+        return process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+
+
 def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
     command = [*LOGEVAL, "generate", str(tmp_path / "big.tsv"), "--sessions", "100000000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -98,7 +106,7 @@ def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
         time.sleep(0.01)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate()
+    err = _said(process)
     assert process.returncode == 130
     assert "nothing is left half-written" in err
     assert not list(tmp_path.iterdir())
@@ -113,7 +121,7 @@ def test_a_stopped_ingest_leaves_nothing(folder, tmp_path, number):
         assert process.poll() is None
         time.sleep(0.002)
     process.send_signal(number)
-    assert "nothing is left half-written" in process.communicate()[1]
+    assert "nothing is left half-written" in _said(process)
     assert process.returncode == 128 + number
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log.truth", "log.tsv"]
 
