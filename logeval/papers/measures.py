@@ -22,6 +22,7 @@ class Measured(NamedTuple):
 
     value: float
     stderr: float = float("nan")
+    runs: int = 0  # behind the standard error; 0: it is not a mean of runs
 
 
 Measure = Callable[[Outcome], Measured]
@@ -30,7 +31,7 @@ Measure = Callable[[Outcome], Measured]
 def mean(x: Floats) -> Measured:
     """The mean over runs."""
     stderr = float(x.std(ddof=1) / np.sqrt(len(x))) if len(x) > 1 else float("nan")
-    return Measured(float(x.mean()), stderr)
+    return Measured(float(x.mean()), stderr, len(x))
 
 
 def ratio(a: Floats, b: Floats) -> Measured:
@@ -38,7 +39,7 @@ def ratio(a: Floats, b: Floats) -> Measured:
     if b.mean() == 0.0:
         return Measured(float("nan"))
     r = a.mean() / b.mean()
-    return Measured(float(r), mean((a - r * b) / b.mean()).stderr)
+    return Measured(float(r), mean((a - r * b) / b.mean()).stderr, len(a))
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 A published number is met when ours differs by at most three standard errors (both together: with
 dozens of numbers two would be exceeded by chance). What a text says with words has ends; ours must
 lie between them by two standard errors, and is undecided where it is nearer to an end, on either
-side: "a is below b" is not reproduced by two policies that cannot be told apart. A difference of at
-most 10% is said to be within that percentage.
+side: "a is below b" is not reproduced by two policies that cannot be told apart. With few runs the
+two become Student's quantile, and a single run decides nothing. A difference of at most 10% is said
+to be within that percentage.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 from typing import NamedTuple
 
 import pandas as pd
+from scipy.special import stdtrit
 
 from logeval.papers.experiment import Claim
 from logeval.papers.measures import Measured
@@ -67,11 +69,14 @@ def _verdict(
         return SHORTER
     if ours.value != ours.value:
         return NOT
+    if ours.runs == 1:
+        return UNDECIDED
     if claim.is_number and abs(away) <= NUMBER * error:
         return REPRODUCED
     if not claim.is_number:
         to_an_end = min(abs(ours.value - end) for end in claim.interval)
-        if to_an_end < WORDS * error:
+        few = stdtrit(ours.runs - 1, 0.975) / stdtrit(math.inf, 0.975) if ours.runs else 1.0
+        if to_an_end < WORDS * few * error:
             return UNDECIDED
         if not away:
             return REPRODUCED

@@ -50,7 +50,7 @@ def row(one: Judged) -> list[str]:
     reason = f" ({one.claim.reason})" if one.claim.reason and not one.holds else ""
     return [
         f"{one.claim.text} [{place(one)}]",
-        with_error(*one.ours),
+        with_error(one.ours.value, one.ours.stderr),
         published(one),
         distance,
         one.verdict + reason,

@@ -7,6 +7,7 @@ probabilities per rank), or by a formula (random).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +19,7 @@ from logeval.replay.prefixes import owners, prefix_numbers
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(ABC):
     """A ranker of Q queries, cut to K positions; a subclass says how its lists are drawn."""
 
     name: str
@@ -30,21 +31,21 @@ class Target:
     clicks: Floats | None = field(default=None, kw_only=True)  # (Q,) true clicks per SERP
     clicks_variance: Floats | None = field(default=None, kw_only=True)  # (Q,) of that mean
 
+    @abstractmethod
     def item_positions(self) -> Floats:
         """h(a, k), (I, K)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def prefixes(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
         """Prefixes of the log's lists (P, K), their h, query and depth; one number for both."""
-        raise NotImplementedError
 
+    @abstractmethod
     def whole_lists(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
         """The log's lists (P,) numbered, and h, query and length of each number."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lists(self) -> tuple[Ints, Ints, Floats]:
         """Query (n,), items (n, K) and probability (n,): for the value under a click model."""
-        raise NotImplementedError
 
     def mass(self) -> Floats:
         """The probability that a list has a position, (Q, K)."""

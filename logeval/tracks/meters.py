@@ -7,6 +7,7 @@ that nobody measured are null.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,27 +25,27 @@ TOLERANCE = 1e-9  # rewards closer than this are equal
 REGRET, REWARD, OPTIMAL_STEPS, LOWEST, CLICKS = range(5)  # totals of ``Regret``
 
 
-class Meter:
+class Meter(ABC):
     """The interface of a meter; what it does not override does nothing."""
 
-    def __init__(self, environment: Any, policy: Policy, checkpoints: Sequence[int]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def __init__(self, environment: Any, policy: Policy, checkpoints: Sequence[int]) -> None: ...
 
     @classmethod
     def fits(cls, environment: Any, policy: Policy) -> bool:
         """Whether there is something to measure."""
         return True
 
-    def add(self, t: int, A: Ints, clicks: Ints) -> None:
+    def add(self, t: int, A: Ints, clicks: Ints) -> None:  # noqa: B027
         """Step t: the actions A (R, W) and their clicks."""
 
+    @abstractmethod
     def record(self, i: int) -> None:
         """Keep the totals for checkpoint i; the policy has learned from the step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self) -> dict[str, Floats | Ints]:
         """(R, number of checkpoints) each, by name."""
-        raise NotImplementedError
 
 
 class Meters:

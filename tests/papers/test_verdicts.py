@@ -33,6 +33,10 @@ def words(low=None, high=None, published=None):
         (words(high=1.0), Measured(0.9, 0.04), REPRODUCED),
         (words(high=1.0), Measured(0.9, 0.2), UNDECIDED),  # not told apart
         (words(high=1.0), Measured(1.0, 0.0), REPRODUCED),
+        (words(high=1.0), Measured(0.9, 0.04, 20), REPRODUCED),  # 2.5 standard errors
+        (words(high=1.0), Measured(0.9, 0.04, 2), UNDECIDED),  # Student: 13 of them are needed
+        (words(high=1.0), Measured(0.5, math.nan, 1), UNDECIDED),  # one run
+        (number(100.0, 3.0), Measured(100.0, math.nan, 1), UNDECIDED),
         (words(high=1.0), Measured(1.3, 0.2), UNDECIDED),
         (words(high=1.0), Measured(1.3, 0.1), NOT),
         (words(high=1.0), Measured(1.05, 0.01), "within 5%"),

@@ -39,8 +39,8 @@ class Estimator:
     PARAMETERS: ClassVar[dict[str, type]] = {}
 
     def weights(self, view: View) -> Floats:
-        """rho of each cell, (c, B); 0 without support."""
-        raise NotImplementedError
+        """rho of each cell, (c, B); 0 without support. One without a level weights nothing."""
+        return np.zeros(view.p.shape)
 
     def supported(self, view: View) -> Bools:
         """Whether the estimator can see what the target shows in each cell, (c, B)."""
