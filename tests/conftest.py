@@ -8,6 +8,7 @@ and the processes that tests start share it.
 import ast
 import hashlib
 import os
+import signal
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -37,3 +38,7 @@ def _source_hash() -> str:
 
 os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _source_hash())
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell starts background jobs so; the commands that tests start and stop would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
