@@ -30,7 +30,6 @@ from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
 
-
 SHRUNK = (
     "PBM: 95% intervals of examination are too narrow where queries share a prior (in simulations "
     "they held the truth in 87 to 91%, and in 93 to 95% with --scope per-query)"
