@@ -39,6 +39,8 @@ def _source_hash() -> str:
 os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _source_hash())
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # a shell starts background jobs so; the commands that tests start and stop would inherit it
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Started with nohup, or in the background of a script, signals are ignored and would stay so in the
+# commands that tests stop.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

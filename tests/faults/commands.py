@@ -53,7 +53,6 @@ class Command:
                 os.dup2(self._said.fileno(), number)
             sys.stdout, sys.stderr = (open(n, "w", closefd=False) for n in (1, 2))  # noqa: SIM115
             sys.argv = ["logeval", *arguments]
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored when the tests run under nohup
             before()
             call()
             code = 0
