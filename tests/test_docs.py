@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from logeval import schemas
+from logeval import pipeline, schemas
 from logeval.cli import app
 from logeval.clicks.models.registry import MODELS
 from logeval.commands import document, document_output
@@ -33,9 +33,10 @@ OUTPUT = "docs/output.md"  # generated, see below
 def run_in(tmp_path, monkeypatch):
     """Run the commands and programs of a page in an empty folder, as in one shell.
 
-    In copies of this process: a fresh one would import everything anew for every command
-    (``test_cli.py`` starts fresh ones).
+    In copies of this process, which has imported what commands need: a fresh one takes seconds of
+    imports for every command. ``test_cli.py`` starts fresh ones.
     """
+    assert pipeline.STAGES
     monkeypatch.chdir(tmp_path)
 
     def run(command, language="console"):
