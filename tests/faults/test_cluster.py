@@ -26,7 +26,7 @@ SCHEDULER = """
 import time
 from distributed import LocalCluster
 settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
-with LocalCluster(**settings, dashboard_address=None) as cluster:
+with LocalCluster(**settings, dashboard_address=":0") as cluster:
     print(cluster.scheduler_address, flush=True)
     time.sleep(600)
 """
@@ -53,7 +53,7 @@ class Slow:
 @pytest.fixture(scope="module")
 def scheduler():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         yield cluster.scheduler_address
 
@@ -145,7 +145,7 @@ def test_workers_killed_in_the_middle_of_their_units_change_nothing(tmp_path, ev
 
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         pytest.MonkeyPatch.context() as patch,
     ):
