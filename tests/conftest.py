@@ -8,6 +8,7 @@ and the processes that tests start share it.
 import ast
 import hashlib
 import os
+import signal
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -37,3 +38,9 @@ def _source_hash() -> str:
 
 os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _source_hash())
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+# Started with nohup, or in the background of a script, signals are ignored and would stay so in the
+# commands that tests stop.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -21,11 +21,13 @@ from logeval.clicks.fit import fit_models
 from logeval.errors import LogevalError
 from logeval.evaluation import evaluate
 from logeval.features.table import make_features
+from logeval.locks import holding
 from logeval.papers.experiment import Experiment, OnLog, Part
 from logeval.papers.outcome import Fitted, Outcome
 from logeval.papers.registry import named
 
 RECORDS = "experiments.json"
+WAIT_SECONDS = 30.0  # for another command that writes its record
 FURTHER = 0.4  # of the runs, on the second log and those after it
 
 
@@ -148,28 +150,35 @@ def _recorded(outcome: Outcome, log: Path | None, how: How) -> Iterator[None]:
         refused = _without_path(error, log)
         raise
     finally:
-        known = records(how.out) if how.out is not None else {}
+        outcome.seconds, outcome.cpu_seconds = time.perf_counter() - start, _cpu() - cpu
+        if how.out is not None:
+            _record(outcome, log, how, done, refused)
+
+
+def _record(outcome: Outcome, log: Path | None, how: How, done: bool, refused: str) -> None:
+    """Write down what was run; others may be at work on other experiments in the same folder."""
+    assert how.out is not None
+    size = {"horizon": outcome.horizon, "runs": outcome.n_runs, "seed": how.seed}
+    how.out.mkdir(parents=True, exist_ok=True)
+    with holding(how.out, "reproduce", seconds=WAIT_SECONDS):
+        known = records(how.out)
         before = known.get(outcome.name, {"seconds": 0.0, "cpu_seconds": 0.0, "finished": False})
-        if before["finished"]:  # nothing was left to do but to read
-            outcome.seconds, outcome.cpu_seconds = before["seconds"], before["cpu_seconds"]
-        else:
-            outcome.seconds = before["seconds"] + time.perf_counter() - start
-            outcome.cpu_seconds = before["cpu_seconds"] + _cpu() - cpu
+        if before["finished"] and all(before[key] == size[key] for key in size):
+            outcome.seconds = outcome.cpu_seconds = 0.0  # nothing was left to do but to read
+            done = True
+        outcome.seconds += before["seconds"]
+        outcome.cpu_seconds += before["cpu_seconds"]
         known[outcome.name] = {
             "experiment": outcome.experiment.name,
             "log": None if log is None else str(log.resolve()),
-            "horizon": outcome.horizon,
-            "runs": outcome.n_runs,
-            "seed": how.seed,
+            **size,
             "seconds": outcome.seconds,
             "cpu_seconds": outcome.cpu_seconds,
-            "finished": done or before["finished"],
+            "finished": done,
             "refused": refused,
         }
-        if how.out is not None:
-            how.out.mkdir(parents=True, exist_ok=True)
-            with files.replacing(how.out / RECORDS) as partial:
-                partial.write_text(json.dumps(known, indent=1), encoding="utf-8")
+        with files.replacing(how.out / RECORDS) as partial:
+            partial.write_text(json.dumps(known, indent=1), encoding="utf-8")
 
 
 def records(out: Path) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Ints
+from logeval.kernels import njit_views
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def shuffle_rows(u, start, item, A):
     """The first K steps of a Fisher-Yates shuffle of each replica's items."""
     for r in range(A.shape[0]):

@@ -16,13 +16,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from logeval import seeds
 from logeval.arrays import Floats, Ints
 from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
+from logeval.kernels import njit_views
 from logeval.policies.setting import Policy
 from logeval.tracks.explicit import EXPLICIT
 from logeval.tracks.labels import Labels
@@ -42,65 +42,70 @@ from logeval.uniforms import Uniforms
 SATISFACTION, CLICKS, ANY_CLICK = range(3)
 
 
-@njit(cache=True, nogil=True)
-def step_chain(A, u, start, w, stay_item, stay_position, skip, clicks):
-    """Clicks of one user per replica."""
+W, STAY, SAT = range(3)  # columns of a chain's parameters
+
+
+@njit_views
+def step_chain(A, u, start, items, positions, skip, clicks, shown):
+    """Clicks of one user per replica; ``shown`` is scratch, (3, K + 1)."""
     K = A.shape[1]
-    w_k, stay_k = np.empty(K), np.empty(K)
+    w, stay = shown[0, :K], shown[1, :K]
     for r in range(A.shape[0]):
         for k in range(K):
             e = start[r] + A[r, k]
-            w_k[k] = w[e]
-            stay_k[k] = stay_item[e] * stay_position[r, k]
-        chain.sample_one(w_k, stay_k, skip[r], u[r], clicks[r])
+            w[k] = items[e, W]
+            stay[k] = items[e, STAY] * positions[r, k, STAY]
+        chain.sample_one(w, stay, skip[r], u[r], clicks[r])
 
 
-@njit(cache=True, nogil=True)
-def reward_chain(A, start, w, stay_item, stay_position, skip, sat_item, sat_position, kind, out):
-    """Expected reward of each replica's list."""
+@njit_views
+def reward_chain(A, start, items, positions, skip, kind, out, shown):
+    """Expected reward of each replica's list; ``shown`` is scratch, (3, K + 1)."""
     K = A.shape[1]
-    w_k, stay_k, sat_k = np.empty(K), np.empty(K), np.empty(K)
+    w, stay, sat = shown[0, :K], shown[1, :K], shown[2, :K]
     for r in range(A.shape[0]):
         for k in range(K):
             e = start[r] + A[r, k]
-            w_k[k] = w[e]
-            stay_k[k] = stay_item[e] * stay_position[r, k]
-            sat_k[k] = sat_item[e] * sat_position[r, k]
+            w[k] = items[e, W]
+            stay[k] = items[e, STAY] * positions[r, k, STAY]
+            sat[k] = items[e, SAT] * positions[r, k, SAT]
         if kind == SATISFACTION:
-            out[r] = chain.satisfaction_one(w_k, stay_k, skip[r], sat_k)
+            out[r] = chain.satisfaction_one(w, stay, skip[r], sat)
         elif kind == CLICKS:
-            out[r] = chain.clicks_one(w_k, stay_k, skip[r])
+            out[r] = chain.clicks_one(w, stay, skip[r])
         else:
-            out[r] = chain.any_click_one(w_k, skip[r])
+            out[r] = chain.any_click_one(w, skip[r])
 
 
-@njit(cache=True, nogil=True)
-def step_browsing(A, u, start, w, e, clicks):
-    """Clicks of one user per replica."""
+@njit_views
+def step_browsing(A, u, start, w_item, e, clicks, shown):
+    """Clicks of one user per replica; ``shown`` is scratch, (3, K + 1)."""
     K = A.shape[1]
-    w_k = np.empty(K)
+    w = shown[0, :K]
     for r in range(A.shape[0]):
         for k in range(K):
-            w_k[k] = w[start[r] + A[r, k]]
-        browsing.sample_one(w_k, e[r], u[r], clicks[r])
+            w[k] = w_item[start[r] + A[r, k]]
+        browsing.sample_one(w, e[r], u[r], clicks[r])
 
 
-@njit(cache=True, nogil=True)
-def reward_browsing(A, start, w, e, kind, out):
-    """Expected reward of each replica's list."""
+@njit_views
+def reward_browsing(A, start, w_item, e, kind, out, shown):
+    """Expected reward of each replica's list; ``shown`` is scratch, (3, K + 1)."""
     K = A.shape[1]
-    w_k, p_k, last = np.empty(K), np.empty(K), np.empty(K + 1)
+    w, p, last = shown[0, :K], shown[1, :K], shown[2]
     for r in range(A.shape[0]):
         for k in range(K):
-            w_k[k] = w[start[r] + A[r, k]]
+            w[k] = w_item[start[r] + A[r, k]]
+        total, none = 0.0, 1.0
         if kind == CLICKS:
-            browsing.click_probs_one(w_k, e[r], p_k, last)
-            out[r] = p_k.sum()
-        else:
-            none = 1.0
+            browsing.click_probs_one(w, e[r], p, last)
             for k in range(K):
-                none *= 1.0 - w_k[k] * e[r, k, 0]
-            out[r] = 1.0 - none
+                total += p[k]
+        else:
+            for k in range(K):
+                none *= 1.0 - w[k] * e[r, k, 0]
+            total = 1.0 - none
+        out[r] = total
 
 
 class RankingEnvironment:
@@ -243,21 +248,20 @@ class _Chains:
     """Parameters of replicas whose users are chains."""
 
     def __init__(self, users: Sequence[Chain], K: int) -> None:
-        self.w = np.concatenate([u.w for u in users]).astype(float)
-        self.stay_item = np.concatenate([u.stay_item for u in users]).astype(float)
-        self.sat_item = np.concatenate([u.sat_item for u in users]).astype(float)
-        self.stay_position = np.array([u.stay_position[:K] for u in users], dtype=float)
-        self.sat_position = np.array([u.sat_position[:K] for u in users], dtype=float)
+        self.items = np.concatenate(
+            [np.column_stack([u.w, u.stay_item, u.sat_item]) for u in users]
+        ).astype(float)
+        self.positions = np.ones((len(users), K, 3))
+        self.positions[:, :, STAY] = [u.stay_position[:K] for u in users]
+        self.positions[:, :, SAT] = [u.sat_position[:K] for u in users]
         self.skip = np.array([u.skip for u in users], dtype=float)
+        self._shown = np.empty((3, K + 1))
 
     def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
-        step_chain(A, u, start, self.w, self.stay_item, self.stay_position, self.skip, clicks)
+        step_chain(A, u, start, self.items, self.positions, self.skip, clicks, self._shown)
 
     def reward(self, A: Ints, start: Ints, kind: int, out: Floats) -> None:
-        reward_chain(
-            A, start, self.w, self.stay_item, self.stay_position, self.skip,
-            self.sat_item, self.sat_position, kind, out,
-        )  # fmt: skip
+        reward_chain(A, start, self.items, self.positions, self.skip, kind, out, self._shown)
 
 
 class _Browsings:
@@ -266,12 +270,13 @@ class _Browsings:
     def __init__(self, users: Sequence[Browsing], K: int) -> None:
         self.w = np.concatenate([u.w for u in users]).astype(float)
         self.e = np.array([u.e[:K, : K + 1] for u in users], dtype=float)
+        self._shown = np.empty((3, K + 1))
 
     def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
-        step_browsing(A, u, start, self.w, self.e, clicks)
+        step_browsing(A, u, start, self.w, self.e, clicks, self._shown)
 
     def reward(self, A: Ints, start: Ints, kind: int, out: Floats) -> None:
-        reward_browsing(A, start, self.w, self.e, kind, out)
+        reward_browsing(A, start, self.w, self.e, kind, out, self._shown)
 
 
 def _family(users: Sequence[Chain | Browsing], K: int) -> _Chains | _Browsings:

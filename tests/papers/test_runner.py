@@ -1,6 +1,8 @@
 """One runner for all experiments: sizes, resuming, logs, the page."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,10 +11,11 @@ from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
 from logeval.papers import dcm, rank1
 from logeval.papers.experiment import OnLog
-from logeval.papers.outcome import Cell
+from logeval.papers.measures import Ratio
+from logeval.papers.outcome import Cell, Outcome
 from logeval.papers.page import tell, write_markdown, write_page
 from logeval.papers.registry import EXPERIMENTS, named
-from logeval.papers.runner import How, finished, reproduce, reproduce_all
+from logeval.papers.runner import How, _record, finished, records, reproduce, reproduce_all
 from logeval.policies.registry import parse_policies
 from logeval.synthetic.generate import generate
 from logeval.tracks.registry import synthetic_problem
@@ -81,6 +84,25 @@ def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
     ] * 2
 
 
+def test_more_runs_cost_more_and_the_same_cost_nothing(tmp_path):
+    costs = [
+        reproduce(named("dcm-3a"), how=How(tmp_path, horizon=30, runs=runs, quiet=True)).cpu_seconds
+        for runs in (1, 2, 2)
+    ]
+    assert costs[0] < costs[1] == costs[2]
+    (kept,) = records(tmp_path).values()
+    assert (kept["runs"], kept["cpu_seconds"]) == (2, costs[1])
+
+
+def test_experiments_that_end_at_the_same_time_are_all_recorded(tmp_path):
+    """Each reads and writes the one file of records."""
+    names = [f"dcm-{i}" for i in range(12)]
+    ended = [Outcome(replace(named("dcm-3a"), name=name), 30, 1) for name in names]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda one: _record(one, None, How(tmp_path), True, ""), ended))
+    assert set(records(tmp_path)) == set(names)
+
+
 def test_experiments_of_a_log_need_one():
     with pytest.raises(LogevalError, match=r"dcm-3c needs an ingested log"):
         reproduce(named("dcm-3c"))
@@ -112,6 +134,16 @@ def test_the_constant_is_that_of_the_assumed_order(log):
         policies=[dcm.CONSTANT, "Oracle"], horizon=5, runs=1, quiet=True,
     ).summary()  # fmt: skip
     assert done["regret"].to_numpy() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_gl_cdcm_figure_2_needs_its_bonus(log):
+    """GL-CDCM is LR and a bonus; fixed contexts are not explored without one."""
+    experiment = named("gl-cdcm-2a")
+    part = replace(experiment.parts[0], policies=("GL-CDCM", "LR"))
+    how = How(horizon=1000, runs=5, quiet=True)
+    outcome = reproduce(replace(experiment, parts=(part,)), log, how)
+    found = Ratio(Cell("GL-CDCM"), Cell("LR"))(outcome)
+    assert found.value + 3 * found.stderr < 1.0
 
 
 def test_the_two_queries_are_chosen_by_hardness_alone(log):

@@ -17,9 +17,10 @@ import numpy as np
 from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
+from logeval.kernels import njit_inline
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def sample_one(w: Floats, e: Floats, u: Floats, clicks: Ints) -> None:
     """Clicks of one user, c_k = [u_k < e(k, r) w_k]."""
     r = 0
@@ -29,10 +30,9 @@ def sample_one(w: Floats, e: Floats, u: Floats, clicks: Ints) -> None:
             r = k + 1
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def click_probs_one(w: Floats, e: Floats, p: Floats, last: Floats) -> None:
     """P(c_k = 1) = sum_r P(previous click at r) e(k, r) w_k; ``last`` is scratch, (K+1,)."""
-    last[:] = 0.0
     last[0] = 1.0
     for k in range(w.shape[0]):
         p[k] = 0.0
@@ -43,7 +43,7 @@ def click_probs_one(w: Floats, e: Floats, p: Floats, last: Floats) -> None:
         last[k + 1] = p[k]
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def conditional_one(w: Floats, e: Floats, clicks: Bools, p: Floats) -> None:
     """P(c_k = 1 | c_<k) = e(k, r) w_k."""
     r = 0

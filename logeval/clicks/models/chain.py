@@ -26,9 +26,10 @@ import numpy as np
 from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
+from logeval.kernels import njit_inline
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> int:
     """Clicks of one user; one uniform per position decides the click and whether to go on.
 
@@ -48,7 +49,7 @@ def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) ->
     return K
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def click_probs_one(w: Floats, stay: Floats, skip: float, p: Floats) -> None:
     """P(c_k = 1) = e_k w_k with e_1 = 1, e_{k+1} = e_k [w_k stay_k + (1 - w_k) skip]."""
     e = 1.0
@@ -57,7 +58,7 @@ def click_probs_one(w: Floats, stay: Floats, skip: float, p: Floats) -> None:
         e *= w[k] * stay[k] + (1.0 - w[k]) * skip
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def conditional_one(w: Floats, stay: Floats, skip: float, clicks: Bools, p: Floats) -> None:
     """P(c_k = 1 | c_<k) = b_k w_k, where b_k = P(examined k | c_<k).
 
@@ -73,7 +74,7 @@ def conditional_one(w: Floats, stay: Floats, skip: float, clicks: Bools, p: Floa
             b = skip * b * (1.0 - w[k]) / unclicked if unclicked > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def satisfaction_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float:
     """P(some click satisfies) = sum_k e_k w_k sat_k."""
     e, total = 1.0, 0.0
@@ -83,7 +84,7 @@ def satisfaction_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def clicks_one(w: Floats, stay: Floats, skip: float) -> float:
     """Expected number of clicks, sum_k e_k w_k."""
     e, total = 1.0, 0.0
@@ -93,7 +94,7 @@ def clicks_one(w: Floats, stay: Floats, skip: float) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit_inline
 def any_click_one(w: Floats, skip: float) -> float:
     """P(at least one click) = sum_k w_k prod_{i<k} (1 - w_i) skip."""
     e, total = 1.0, 0.0

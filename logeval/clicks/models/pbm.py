@@ -30,6 +30,11 @@ from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
 
+SHRUNK = (
+    "PBM: 95% intervals of examination are too narrow where queries share a prior (in simulations "
+    "they held the truth in 87 to 91%, and in 93 to 95% with --scope per-query)"
+)
+
 
 @dataclass(frozen=True)
 class PBM(ClickModel):
@@ -67,6 +72,8 @@ class PBM(ClickModel):
             e, w = e / scale[:, None], w * scale[group[data.item_query]]
             prior = prior.rescaled(scale[group])
             notes.append("PBM: w and e are scaled so that the largest e is 1")
+        if (fit.caution[1] < 1.0).any():
+            notes.append(SHRUNK)
         inside = np.clip(w, 1e-9, 1 - 1e-9), np.minimum(e, 1 - 1e-9).ravel()
         var_w, var_e = fit.variances(cells, *inside, fixed.ravel())
         estimates = {

@@ -43,7 +43,7 @@ class Scratch(NamedTuple):
 
     taken: Bools  # items on the list
     nothing: Bools  # none
-    mass: Floats  # probability of the blocks
+    gone: Floats  # probability of the taken items of each block; 0 between draws
 
 
 @njit_inline
@@ -57,26 +57,29 @@ def weights_of(i, starts, weights):
 
 
 @njit_inline
-def draw(u, gamma, weights, taken, listed, k, mass):
+def draw(u, gamma, weights, taken, listed, k, gone):
     """An item from P among those not in ``taken``, and the probability with which it is drawn.
 
     listed[:k] are the taken ones.
     """
     W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
     share, floor = (1.0 - gamma) / weights.total[0], gamma / L
-    n_blocks = blocks.shape[0]
-    for j in range(n_blocks):
-        mass[j] = share * blocks[j] + floor * (min((j + 1) * BLOCK, L) - j * BLOCK)
+    free = 1.0
     for i in range(k):
-        mass[listed[i] // BLOCK] -= share * W[listed[i]] + floor
-    free = 0.0
-    for j in range(n_blocks):
-        free += max(mass[j], 0.0)
+        p = share * W[listed[i]] + floor
+        gone[listed[i] // BLOCK] += p
+        free -= p
+    free = max(free, floor * (L - k))  # what rounding may have taken
     left = free * u
-    j = 0
-    while j < n_blocks - 1 and left >= mass[j]:
-        left -= max(mass[j], 0.0)
+    j, last_block = 0, blocks.shape[0] - 1
+    while j < last_block:
+        mass = share * blocks[j] + floor * BLOCK - gone[j]
+        if left < mass:
+            break
+        left -= max(mass, 0.0)
         j += 1
+    for i in range(k):
+        gone[listed[i] // BLOCK] = 0.0
     last = -1
     for e in range(j * BLOCK, min((j + 1) * BLOCK, L)):
         if not taken[e]:
@@ -92,15 +95,15 @@ def draw(u, gamma, weights, taken, listed, k, mass):
 @njit_inline
 def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, P, A):
     """From the first position down, what each bandit draws, or a free item instead."""
-    K, taken, mass = A.shape[0], scratch.taken, scratch.mass
+    K, taken, gone = A.shape[0], scratch.taken, scratch.gone
     L = starts.arm[r * K + 1] - starts.arm[r * K]
     for k in range(K):
         mine = weights_of(r * K + k, starts, weights)
         if best:
-            e, P[k] = draw(u[k], gamma, mine, taken, A, k, mass)
+            e, P[k] = draw(u[k], gamma, mine, taken, A, k, gone)
             chosen[k] = e
         else:
-            e, P[k] = draw(u[k], gamma, mine, scratch.nothing, A, 0, mass)
+            e, P[k] = draw(u[k], gamma, mine, scratch.nothing, A, 0, gone)
             chosen[k] = e
             if taken[e]:
                 e = random_free(u[K + k], taken, L, k)
@@ -171,7 +174,7 @@ class RankedExp3:
             total=sizes.astype(float),
         )
         taken = np.zeros(max(L), dtype=np.bool_)
-        scratch = Scratch(taken, np.zeros_like(taken), np.empty(-(-max(L) // BLOCK)))
+        scratch = Scratch(taken, np.zeros_like(taken), np.zeros(-(-max(L) // BLOCK)))
         self._scratch, self._state = plain(scratch), plain(starts, weights)
         self._uniforms = Uniforms(setting.generators, K if self._best else 2 * K)
         self._A = np.empty((R, K), dtype=np.int64)
