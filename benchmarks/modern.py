@@ -42,7 +42,7 @@ def row(name: str, L: int, K: int) -> dict:
     steps(name, L, K, 2, False, 5, SECONDS)  # compile
     replicas = REPLICAS if L < 500 else 4
     ours, policy = steps(name, L, K, replicas, False, HORIZON, 2 * SECONDS)
-    reference, _ = steps(name, L, K, 1, True, 300, SECONDS)
+    reference, _ = steps(name, L, K, 1, True, HORIZON, SECONDS)
     return {
         "policy": name,
         "L": L,

@@ -7,7 +7,8 @@ negative code of the reason why the line is rejected. It runs inside compiled ke
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from logeval.kernels import njit_views
 
 # Places in the buffer and digits are unsigned: numba tests a signed index for wrap-around at
 # every byte, and the scan then runs at half the speed.
@@ -39,7 +40,7 @@ REASONS = {
 }
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def number(buf, i):
     """The non-negative integer at ``i`` (or a negative reason), and where it ends.
 
@@ -60,7 +61,7 @@ def number(buf, i):
     return np.int64(value), i
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def long_number(buf, i, end):
     """The value of the digits buf[i:end], or OVERFLOW."""
     value = 0
@@ -73,7 +74,7 @@ def long_number(buf, i, end):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def last_number(buf, i, end):
     """The number that fills the rest of the line, or a negative reason."""
     value, j = number(buf, i)
@@ -82,7 +83,7 @@ def last_number(buf, i, end):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def field(buf, i, end):
     """The number of a field that another one follows (or a reason), and where that starts."""
     value, j = number(buf, i)

@@ -9,8 +9,7 @@ Fields are separated by TABs. T marks a test query, whose clicks are withheld.
 
 from __future__ import annotations
 
-from numba import njit
-
+from logeval.kernels import njit_inline, njit_views
 from logeval.log.fields import (
     CLICK,
     COMMA,
@@ -40,7 +39,7 @@ from logeval.log.fields import (
 )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit_inline
 def parse(buf, i, end, rec, items, domains, at):
     """Parse the line buf[i:end] into ``rec`` and, for a query, items[at:] and domains[at:]."""
     rec[SESSION], i = field(buf, i, end)
@@ -77,7 +76,7 @@ def parse(buf, i, end, rec, items, domains, at):
     return QUERY if kind == ord("Q") else TEST
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def parse_metadata(buf, i, end, rec):
     """The rest of a metadata line, from the TAB after the M."""
     if i == end:
@@ -91,7 +90,7 @@ def parse_metadata(buf, i, end, rec):
     return METADATA if rec[USER] >= 0 else rec[USER]
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def parse_list(buf, i, end, rec, items, domains, at):
     """The terms (checked, not kept) and the URL,Domain pairs of a query line."""
     while i < end and buf[i] != TAB:

@@ -8,8 +8,7 @@ Fields are separated by TABs. The same QueryID in two regions is two queries.
 
 from __future__ import annotations
 
-from numba import njit
-
+from logeval.kernels import njit_inline
 from logeval.log.fields import (
     CLICK,
     EMPTY_LIST,
@@ -34,7 +33,7 @@ from logeval.log.fields import (
 )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit_inline
 def parse(buf, i, end, rec, items, at):
     """Parse the line buf[i:end] into ``rec`` and, for a query, items[at:]."""
     rec[SESSION], i = field(buf, i, end)

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from logeval.arrays import Bytes, Ints
+from logeval.kernels import njit_inline, njit_views
 from logeval.log import personalized, relpred
 from logeval.log.fields import (
     CLICK,
@@ -63,7 +64,7 @@ COUNTS = (
 LINES, N_METADATA, N_QUERIES, N_TEST, N_MATCHED, N_REPEAT, N_ORPHAN, N_REJECTED = range(8)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit_inline
 def parse_line(buf, i, end, fmt, rec, items, domains, at):
     """The kind of record of the line buf[i:end], or the reason why it is none."""
     if end - i > MAX_LINE:
@@ -124,7 +125,7 @@ def last_record(buf, fmt):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def click_on(place, time, url, serps, n, items, clicks, click_times, counts):
     """Credit a click on ``url`` to SERP ``place`` of ``n``, if it shows it."""
     for j in range(serps[S_ITEMS, place], serps[S_ITEMS, place + 1]):
@@ -140,7 +141,7 @@ def click_on(place, time, url, serps, n, items, clicks, click_times, counts):
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def match_serp(first, n, serp, serps):
     """The latest of the serps first..n-1 with this SERPID, or -1."""
     for s in range(n - 1, first - 1, -1):
@@ -149,10 +150,9 @@ def match_serp(first, n, serp, serps):
     return -1
 
 
-@njit(cache=True, nogil=True)
-def scan(buf, fmt, serps, items, domains, clicks, click_times, late, rejects, counts):
-    """Parse ``buf``, fill the arrays, return the number of SERPs."""
-    rec = np.empty(REC_SIZE, np.int64)
+@njit_views
+def scan(buf, fmt, rec, serps, items, domains, clicks, click_times, late, rejects, counts):
+    """Parse ``buf``, fill the arrays, return the number of SERPs; ``rec`` is scratch."""
     n = 0  # SERPs so far
     n_items = 0
     n_late = 0  # clicks of this session that name a SERP not seen yet
@@ -226,7 +226,7 @@ def scan(buf, fmt, serps, items, domains, clicks, click_times, late, rejects, co
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit_views
 def settle_late(late, n_late, first, n, serps, items, clicks, click_times, counts):
     """At the end of a session, credit the clicks whose SERP stood after them."""
     for c in range(n_late):
@@ -260,6 +260,7 @@ class Scanner:
     def __init__(self, fmt: int) -> None:
         self.fmt = fmt
         self._size = -1
+        self._rec = np.empty(REC_SIZE, np.int64)
 
     def scan(self, buf: Bytes) -> Scanned:
         """Parse a block that ends with a newline."""
@@ -267,7 +268,7 @@ class Scanner:
             self._allocate(len(buf) + len(buf) // 4)
         counts = np.zeros(len(COUNTS), np.int64)
         arrays = (self.serps, self.items, self.domains, self.clicks, self.click_times)
-        n = scan(buf, self.fmt, *arrays, self.late, self.rejects, counts)
+        n = scan(buf, self.fmt, self._rec, *arrays, self.late, self.rejects, counts)
         m = self.serps[S_ITEMS, n]
         return Scanned(
             self.serps[:, : n + 1],

@@ -19,7 +19,7 @@ from logeval.papers.figures import curves
 from logeval.papers.measures import Regret
 from logeval.papers.outcome import Cell
 
-HORIZON, RUNS = 100_000, 20
+HORIZON, RUNS = 100_000, 50
 _W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"
 _BIG = "0.99/0.95/0.9/0.85/0.8/0.75/0.75/0.75/0.75/0.75"
 

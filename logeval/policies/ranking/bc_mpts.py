@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from logeval.arrays import Ints
 from logeval.kernels import njit_views
-from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
 from logeval.policies.ranking.places import show
@@ -41,11 +40,11 @@ def learn_one(t, lag, item, c, views, betas):
 
 
 @njit_views
-def recommend_all(u, held, value, A, L, views, betas):
+def recommend_all(u, held, A, L, views, betas):
     """The largest draws of each replica."""
     views, betas = Views(*views), Betas(*betas)
     for r in range(A.shape[0]):
-        top_draws(u[r], betas_of(r, L[r], betas), held, value)
+        top_draws(u[r], betas_of(r, L[r], betas), held)
         show(held, views.best[r], A[r])
 
 
@@ -62,16 +61,11 @@ class BCMPTS(PBM):
     """BC-MPTS."""
 
     def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
-        super().__init__(setting, kappa=kappa, lag=lag)
-        self._betas = uniform_betas(setting.R, int(max(setting.L)))
-        self._state = self._L, self._counts, *plain(self._betas)
+        betas = uniform_betas(setting.R, int(max(setting.L)))
+        super().__init__(setting, kappa, lag, betas, learn_all)
         self._uniforms = Uniforms(setting.generators, setting.L)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
-        recommend_all(self._uniforms.at(t), self._held, self._value, self._A, *self._state)
+        recommend_all(self._uniforms.at(t), self._held, self._A, *self._state)
         return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        learn_all(t, self._lag, A, clicks, *self._state)

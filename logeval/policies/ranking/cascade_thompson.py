@@ -23,7 +23,7 @@ from logeval.arrays import Floats, Ints
 from logeval.kernels import njit_inline, njit_views
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.places import Places, insert_best, places, read, show
-from logeval.policies.ranking.top_betas import Betas, betas_of, set_beta, top_draws, uniform_betas
+from logeval.policies.ranking.top_betas import Betas, betas_of, count_beta, top_draws, uniform_betas
 from logeval.policies.setting import Setting
 from logeval.uniforms import Uniforms
 
@@ -44,16 +44,15 @@ def examined(c, last):
 def update_one(held, c, last, betas):
     """CTS: a click adds to a, an examination without one to b."""
     for k in range(examined(c, last)):
-        i = held[k]
-        set_beta(i, betas.a[i] + c[k], betas.b[i] + 1.0 - c[k], betas)
+        count_beta(held[k], c[k], betas)
 
 
 @njit_views
-def recommend_all(u, held, theta, A, places, betas):
+def recommend_all(u, held, A, places, betas):
     """The largest draws of each replica."""
     places, betas = Places(*places), Betas(*betas)
     for r in range(A.shape[0]):
-        top_draws(u[r], betas_of(r, places.L[r], betas), held, theta)
+        top_draws(u[r], betas_of(r, places.L[r], betas), held)
         show(held, places.order, A[r])
 
 
@@ -81,13 +80,12 @@ class CTS:
         self._state = plain(self._places, self._betas)
         self._uniforms = Uniforms(setting.generators, setting.L)
         self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
-        self._theta = np.empty(K)
         self._A = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         u = self._uniforms.at(t)
-        recommend_all(u, self._held, self._theta, self._A, *self._state)
+        recommend_all(u, self._held, self._A, *self._state)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:

@@ -28,18 +28,25 @@ def learn(t, lag, item, c, views):
 
 
 class PBM:
-    """``kappa=estimated`` learns the examination, every ``lag`` steps."""
+    """``kappa=estimated`` learns the examination, every ``lag`` steps.
+
+    A policy gives what it remembers of the items, and the kernel that learns it from a list.
+    """
 
     PARAMETERS: ClassVar[dict[str, Any]] = {"kappa": ("known", "estimated"), "lag": int}
     NEEDS: ClassVar = ("examination",)
 
-    def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
+    def __init__(self, setting: Setting, kappa: str, lag: int, memory: Any, learn_all: Any) -> None:
         if lag < 1:
             raise LogevalError(f"lag={lag} must be at least 1")
-        R, K = setting.R, setting.K
         self._lag = lag if kappa == "estimated" else 0
-        self._L: Ints = np.ascontiguousarray(setting.L, dtype=np.int64)
-        self._views = views(setting, kappa)
-        self._counts = plain(self._views)[0]
-        self._held, self._value = np.empty(K, dtype=np.int64), np.empty(K)
-        self._A = np.empty((R, K), dtype=np.int64)
+        self._learn_all = learn_all
+        L: Ints = np.ascontiguousarray(setting.L, dtype=np.int64)
+        self._views, self._memory = views(setting, kappa), memory
+        self._state = L, *plain(self._views, memory)
+        self._held, self._value = np.empty(setting.K, dtype=np.int64), np.empty(setting.K)
+        self._A = np.empty((setting.R, setting.K), dtype=np.int64)
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Learn from the clicks on the lists A."""
+        self._learn_all(t, self._lag, A, clicks, *self._state)

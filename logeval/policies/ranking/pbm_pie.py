@@ -21,7 +21,6 @@ import numpy as np
 from logeval.arrays import Floats, Ints
 from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import kl
-from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
 from logeval.policies.ranking.places import insert_best, show
@@ -146,11 +145,10 @@ class PBMPIE(PBM):
     def __init__(
         self, setting: Setting, *, kappa: str = "known", lag: int = 1, eps: float = 0.0
     ) -> None:
-        super().__init__(setting, kappa=kappa, lag=lag)
         R, L = setting.R, int(max(setting.L))
+        scores = Scores(np.zeros((R, L)), np.full((R, L), -1.0), np.full((R, L), np.inf))
+        super().__init__(setting, kappa, lag, scores, learn_all)
         self._budget = (1.0 + eps) * math.log(setting.horizon)
-        self._scores = Scores(np.zeros((R, L)), np.full((R, L), -1.0), np.full((R, L), np.inf))
-        self._state = self._L, self._counts, *plain(self._scores)
         self._uniforms = Uniforms(setting.generators, 2)
         self._scratch = self._held, self._value, np.empty(L, dtype=np.int64)
 
@@ -159,7 +157,3 @@ class PBMPIE(PBM):
         u = self._uniforms.at(t)
         recommend_all(t, self._budget, u, *self._scratch, self._A, *self._state)
         return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        learn_all(t, self._lag, A, clicks, *self._state)

@@ -22,7 +22,6 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.kernels import njit_inline, njit_views
-from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
 from logeval.policies.ranking.places import insert_best, show
@@ -209,16 +208,11 @@ class PBMTS(PBM):
     """PBM-TS."""
 
     def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
-        super().__init__(setting, kappa=kappa, lag=lag)
-        self._posteriors = flat(setting.R, int(max(setting.L)))
-        self._state = self._L, self._counts, *plain(self._posteriors)
+        posteriors = flat(setting.R, int(max(setting.L)))
+        super().__init__(setting, kappa, lag, posteriors, learn_all)
         self._uniforms = Uniforms(setting.generators, setting.L)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         recommend_all(self._uniforms.at(t), self._held, self._value, self._A, *self._state)
         return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        learn_all(t, self._lag, A, clicks, *self._state)

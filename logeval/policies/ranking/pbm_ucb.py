@@ -19,7 +19,6 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.kernels import njit_inline, njit_views
-from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
 from logeval.policies.ranking.places import insert_best, show
@@ -93,18 +92,13 @@ class PBMUCB(PBM):
     def __init__(
         self, setting: Setting, *, kappa: str = "known", lag: int = 1, eps: float = 0.0
     ) -> None:
-        super().__init__(setting, kappa=kappa, lag=lag)
         R, L = setting.R, int(max(setting.L))
+        scores = Scores(np.zeros((R, L)), np.full((R, L), -1.0))
+        super().__init__(setting, kappa, lag, scores, learn_all)
         self._eps = eps
-        self._scores = Scores(np.zeros((R, L)), np.full((R, L), -1.0))
-        self._state = self._L, self._counts, *plain(self._scores)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         delta = (1.0 + self._eps) * math.log(t)
         recommend_all(delta, self._held, self._value, self._A, *self._state)
         return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        learn_all(t, self._lag, A, clicks, *self._state)

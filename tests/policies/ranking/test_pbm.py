@@ -25,7 +25,7 @@ def test_pie_explores_at_the_last_place_only_and_among_all_items():
     for t, lists, _ in steps(policy, users, 600):
         for r in range(20):
             if t > 10:
-                theta = policy._scores.theta[r]
+                theta = policy._memory.theta[r]
                 greedy = np.argsort(-theta, kind="stable")[:5]
                 labels = lists[r]
                 assert labels[:4].tolist() == greedy[:4].tolist()
@@ -53,7 +53,7 @@ def test_pbm_ts_draws_from_the_posterior():
         for _ in steps(policy, users, shown):
             pass
         S, N = policy._views.S[0, 0], policy._views.N[0, 0]
-        p = policy._posteriors
+        p = policy._memory
         u = rng.random(4000)
         draws = [pbm_ts.draw(x, p.low[0, 0], p.high[0, 0], p.mass[0, 0]) for x in u]
         x = np.linspace(0, 1, 200_001)[1:-1]
