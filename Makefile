@@ -33,7 +33,7 @@ check: setup
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 faults: setup
 	LOGEVAL_FAULTS=long $(BIN)/python -m pytest tests/faults -n auto -v

@@ -28,7 +28,7 @@ from logeval.clicks.models.registry import option_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation import api
 from logeval.features import table as features
-from logeval.log import ingest
+from logeval.log import ingest, inputs
 from logeval.log.log import load
 from logeval.recipe_checks import check_types, check_values, fits
 from logeval.replay import estimate
@@ -198,7 +198,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
         made_by = {k: arguments[k] for k in ("format", "max_bad", "column_map")}
         return _Call(
             log,
-            lambda: ingest.why(sources, log, **made_by),
+            lambda: inputs.why(sources, log, **made_by),
             lambda quiet: function(sources, log, **arguments, overwrite=True, quiet=quiet),
         )
     if stage == "fit-models":

@@ -20,7 +20,7 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.matching import Users, in_tracks
 from logeval.features import table as features
-from logeval.log import ingest
+from logeval.log import inputs
 from logeval.log.queries import among, given_queries
 from logeval.policies.registry import parse_policies
 from logeval.replay.plan import EstimatePlan
@@ -108,7 +108,7 @@ def _generate(calls: Any, *, model: str, **arguments: Any) -> None:
 
 def _ingest(calls: Any, *, logs: list[str] | None = None, **arguments: Any) -> None:
     chosen = ("format", "max_bad", "column_map", "workers")
-    ingest.check(logs, **{key: arguments[key] for key in chosen})
+    inputs.check(logs, **{key: arguments[key] for key in chosen})
 
 
 def _fit_models(calls: Any, **arguments: Any) -> None:

@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 import types
@@ -12,12 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from logeval import schemas
+from logeval import pipeline, schemas
 from logeval.cli import app
 from logeval.clicks.models.registry import MODELS
 from logeval.commands import document, document_output
 from logeval.policies.reference import REFERENCES
 from logeval.policies.registry import POLICIES
+from tests.faults.commands import logeval
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -27,30 +29,25 @@ PAGES = [
 OUTPUT = "docs/output.md"  # generated, see below
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory):
-    """Run shell commands in an empty folder, with `logeval` on the path."""
-    folder = tmp_path_factory.mktemp("docs")
-    bin_ = folder / ".bin"
-    bin_.mkdir()
-    (bin_ / "logeval").write_text(f'#!/bin/sh\nexec {sys.executable} -m logeval.cli "$@"\n')
-    (bin_ / "logeval").chmod(0o755)
-    environment = os.environ | {
-        "PATH": f"{bin_}:{os.environ['PATH']}",
-        "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}",
-    }
+@pytest.fixture
+def run_in(tmp_path, monkeypatch):
+    """Run the commands and programs of a page in an empty folder, as in one shell.
 
-    def run(command, where="."):
-        (folder / where).mkdir(exist_ok=True)
-        done = subprocess.run(
-            ["sh", "-c", command],
-            cwd=folder / where,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
-        return done.stdout
+    In copies of this process, which has imported what commands need: a fresh one takes seconds of
+    imports for every command. ``test_cli.py`` starts fresh ones.
+    """
+    assert pipeline.STAGES
+    monkeypatch.chdir(tmp_path)
+
+    def run(command, language="console"):
+        if language == "python":
+            end = logeval(call=lambda: exec(command, {"__name__": "__main__"}))
+        elif command.startswith("logeval "):
+            end = logeval(*shlex.split(command, comments=True)[1:])
+        else:
+            subprocess.run(["sh", "-c", command], check=True)
+            return
+        assert end.code == 0, f"{command}\n{end.said}"
 
     return run
 
@@ -61,21 +58,18 @@ def blocks(page, language):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_run_in_their_order(shell, page):
-    where = page.replace("/", "-")
-    shell("printf 'qid,urls,clicks\\n7,11 12,0 1\\n' > mine.csv", where)
-    shell(f"cp -r '{ROOT / 'pipelines'}' . && logeval generate train.gz --sessions 3000 -q", where)
-    commands = [
-        line.removeprefix("$ ")
-        for block in blocks(page, "console")
-        for line in block.splitlines()
-        if line.startswith("$ ")
-    ]
+def test_the_commands_of_a_page_run_in_their_order(run_in, page):
+    run_in("printf 'qid,urls,clicks\\n7,11 12,0 1\\n' > mine.csv")
+    run_in("logeval generate train.gz --sessions 3000 -q")
+    run_in(f"cp -r '{ROOT / 'pipelines'}' .")
+    run_in("sed -i 's/^horizon = .*/horizon = 300/; s/^runs = .*/runs = 2/' pipelines/*.toml")
+    lines = [line for block in blocks(page, "console") for line in block.splitlines()]
+    commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
     assert commands
     for command in commands:
-        shell(command, where)
+        run_in(command)
     for code in blocks(page, "python"):
-        shell(f"{sys.executable} - <<'EOF'\n{code}\nEOF", where)
+        run_in(code, "python")
 
 
 def test_every_command_after_a_dollar_is_run():

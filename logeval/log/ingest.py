@@ -6,7 +6,6 @@ one block of whole sessions becomes one file, whatever the number of workers.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
@@ -24,16 +23,16 @@ from logeval.arrays import Bytes, Ints
 from logeval.errors import LogevalError
 from logeval.log import rejects
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
-from logeval.log.formats import HEAD, TABLE, check_format, recognise
+from logeval.log.formats import HEAD, TABLE, recognise
+from logeval.log.inputs import MAX_WORKERS, check, identity, is_stream, total_bytes, why
 from logeval.log.log import Log, load
 from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, Scanner
 from logeval.log.serps import serps_table
-from logeval.log.source import STDIN, Source
+from logeval.log.source import Source
 from logeval.log.tabular import read_batches
 from logeval.progress import Progress
 from logeval.work import Task, Tick, run_tasks
 
-MAX_WORKERS = 8  # each takes about 70 MB; all of it stays under 1 GiB
 CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
 
 
@@ -95,7 +94,7 @@ def ingest(
     n_workers = workers or min(os.cpu_count() or 1, MAX_WORKERS)
     format = arguments["format"]
     if (out / tables.MANIFEST).exists() and not overwrite:
-        if not any(map(_is_stream, paths)) and why(paths, out, **arguments) is None:
+        if not any(map(is_stream, paths)) and why(paths, out, **arguments) is None:
             _say(f"{out}: up to date, made from the same input; nothing to do", quiet)
             return load(out)
         raise LogevalError(f"{out}: holds another table already; choose another out, or overwrite")
@@ -103,11 +102,11 @@ def ingest(
         (staging / "serps").mkdir()
         with (
             open(staging / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
-            Progress("ingest", _total_bytes(paths), "bytes", quiet) as progress,
+            Progress("ingest", total_bytes(paths), "bytes", quiet) as progress,
         ):
             rejects_file.write(rejects.HEADER)
             run = _Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
-            run.stamps = [{} if _is_stream(p) else manifests.stamp(Path(p)) for p in paths]
+            run.stamps = [{} if is_stream(p) else manifests.stamp(Path(p)) for p in paths]
             if scheduler is not None:
                 _ingest_on_cluster(run, paths, format, scheduler)
             else:
@@ -120,24 +119,6 @@ def ingest(
     for caution in log.cautions():
         print(f"warning: {out}: {caution}", file=sys.stderr)
     return log
-
-
-def check(
-    sources: Sequence[str | Path] | None,
-    *,
-    format: str,
-    max_bad: float,
-    column_map: dict[str, str] | None,
-    workers: int | None,
-) -> tables.Manifest:
-    """Raise for arguments with which nothing can be ingested; else as a manifest records them."""
-    if workers is not None and not 1 <= workers <= MAX_WORKERS:
-        raise LogevalError(f"workers={workers}: choose 1 to {MAX_WORKERS}")
-    if not 0.0 <= max_bad <= 1.0:
-        raise LogevalError(f"max_bad={max_bad}: is a share, from 0 to 1")
-    if sources is not None:
-        _check_readable(sources)
-    return _arguments(format, max_bad, column_map)
 
 
 def _ingest_file(
@@ -188,7 +169,7 @@ class _FileDone:
 
 def _ingest_on_cluster(run: _Run, paths: Sequence[str | Path], format: str, scheduler: str) -> None:
     """One file is one task; its parts are then numbered as if all had been read here."""
-    if streams := [str(p) for p in paths if _is_stream(p)]:
+    if streams := [str(p) for p in paths if is_stream(p)]:
         raise LogevalError(f"{streams[0]}: a cluster cannot read a stream; give its file")
     tasks = []
     for i, path in enumerate(map(Path, paths)):
@@ -278,7 +259,7 @@ def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
 
 
 def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> None:
-    if _is_stream(path):
+    if is_stream(path):
         raise LogevalError(f"{path}: a table cannot be read from a stream; give its file")
     rows = 0
     for batch, share in read_batches(Path(path), column_map, first_session=run.counts["rows"]):
@@ -295,7 +276,7 @@ def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> No
         rows += batch.num_rows
     if not rows:
         raise LogevalError(f"{path}: has no rows; there is nothing to ingest")
-    run.inputs.append(_identity(path))
+    run.inputs.append(identity(path))
 
 
 def _check_bad(run: _Run, name: str, counts: Counter[str], first: Iterable[str]) -> None:
@@ -306,90 +287,6 @@ def _check_bad(run: _Run, name: str, counts: Counter[str], first: Iterable[str])
             f"max_bad = {run.max_bad:g} ({'; '.join(first)}); check the format, or allow more with "
             "max_bad; no table was written"
         )
-
-
-def _check_readable(paths: Sequence[str | Path]) -> None:
-    if not paths:
-        raise LogevalError("no log was given; name at least one file, or - for standard input")
-    names = [str(p) for p in paths]
-    if names.count(STDIN) > 1:
-        raise LogevalError("standard input can be read only once; give - once")
-    missing = [name for name in names if name != STDIN and not Path(name).exists()]
-    if missing:
-        raise LogevalError(f"{', '.join(missing)}: no such file; check the path")
-    folders = [name for name in names if name != STDIN and Path(name).is_dir()]
-    if folders:
-        raise LogevalError(f"{', '.join(folders)}: is a folder; name the files in it")
-    seen: dict[tuple[int, int], str] = {}
-    for name in names:
-        if name == STDIN or not Path(name).is_file():
-            continue
-        stat = Path(name).stat()
-        if first := seen.get((stat.st_dev, stat.st_ino)):
-            raise LogevalError(
-                f"{name}: is the same file as {first}, and its sessions would count twice; "
-                "name it once"
-            )
-        seen[stat.st_dev, stat.st_ino] = name
-
-
-def why(
-    sources: Sequence[str | Path],
-    out: Path,
-    *,
-    format: str,
-    max_bad: float,
-    column_map: dict[str, str] | None,
-) -> str | None:
-    """Why ``out`` is not what ``ingest`` makes of these files; None if it is.
-
-    A file of the same name, size and time of last change is taken for the same, as make and rsync
-    do; of others the checksum decides.
-    """
-    _check_readable(sources)
-    arguments = _arguments(format, max_bad, column_map)
-    inputs: list[tables.Manifest] = []
-    with contextlib.suppress(LogevalError):
-        found = tables.read_manifest(out)
-        known, stamps = found["inputs"], found.get("stamps", [])
-        if [i.get("bytes") for i in known] != [Path(s).stat().st_size for s in sources]:
-            return "its input has changed"
-        stamps = stamps if len(stamps) == len(known) else [{}] * len(known)
-        inputs = [_known(*each) for each in zip(sources, known, stamps, strict=True)]
-    return tables.why(out, tables.manifest_of("ingest", arguments, inputs))
-
-
-def _known(
-    source: str | Path, identity: tables.Manifest, stamp: tables.Manifest
-) -> tables.Manifest:
-    path = Path(source)
-    same = identity.get("name") == path.name and manifests.stamp(path) == stamp
-    return identity if same else _identity(path)
-
-
-def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -> tables.Manifest:
-    check_format(format)
-    if column_map and format == "auto":
-        format = TABLE
-    if column_map and format != TABLE:
-        raise LogevalError(f"a column map is for tables; a log in format {format} has no columns")
-    return {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
-
-
-def _identity(path: str | Path) -> tables.Manifest:
-    path = Path(path)
-    return {"name": path.name, "bytes": path.stat().st_size, "sha256": tables.checksum(path)}
-
-
-def _is_stream(path: str | Path) -> bool:
-    """Standard input or a pipe: it can be read only once."""
-    return str(path) == STDIN or not Path(path).is_file()
-
-
-def _total_bytes(paths: Sequence[str | Path]) -> int | None:
-    if any(map(_is_stream, paths)):
-        return None
-    return sum(Path(p).stat().st_size for p in paths)
 
 
 def _say(text: str, quiet: bool) -> None:

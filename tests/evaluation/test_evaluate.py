@@ -60,7 +60,7 @@ def test_two_workers_give_the_same_bytes(finished, tmp_path):
 def test_a_dask_cluster_gives_the_same_bytes(finished, tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         evaluate(
             problem=PROBLEM, out=tmp_path / "dask", scheduler=cluster.scheduler_address, **SMALL

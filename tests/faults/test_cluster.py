@@ -15,6 +15,7 @@ from logeval import tables
 from logeval.errors import LogevalError
 from logeval.evaluation.store import Store
 from tests.faults.commands import content
+from tests.faults.stages import LONG
 
 distributed = pytest.importorskip("distributed")
 
@@ -25,7 +26,7 @@ SCHEDULER = """
 import time
 from distributed import LocalCluster
 settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
-with LocalCluster(**settings, dashboard_address=None) as cluster:
+with LocalCluster(**settings, dashboard_address=":0") as cluster:
     print(cluster.scheduler_address, flush=True)
     time.sleep(600)
 """
@@ -52,7 +53,7 @@ class Slow:
 @pytest.fixture(scope="module")
 def scheduler():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         yield cluster.scheduler_address
 
@@ -124,4 +125,40 @@ def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_p
     assert list((out / "units").iterdir())
     logeval.evaluate(**settings, policies=policies, out=out)
     logeval.evaluate(**settings, policies=policies, out=tmp_path / "whole")
+    assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]
+
+
+@pytest.mark.parametrize("every_time", [False, *([True] if LONG else [])])
+def test_workers_killed_in_the_middle_of_their_units_change_nothing(tmp_path, every_time):
+    """Their nannies start others, and the units begin anew; killed too often, a resume does it."""
+    settings = {"problem": PROBLEM, "horizon": 20, "runs": 80, "quiet": True}
+    settings["policies"] = ["Random", "tests.faults.test_cluster:Slow"]
+    out, killed, add = tmp_path / "out", [], Store.add
+
+    def kill_all(self, rows):
+        add(self, rows)
+        if every_time or not killed:
+            pids = [worker.pid for worker in cluster.workers.values() if worker.pid]
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            killed.extend(pids)
+
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(Store, "add", kill_all)
+        for _ in range(20 if every_time else 1):
+            refused = None
+            try:
+                logeval.evaluate(**settings, scheduler=cluster.scheduler_address, out=out)
+                break
+            except LogevalError as error:
+                refused = str(error)
+            assert "died over the same unit" in refused
+    assert refused is None
+    assert len(killed) >= (3 if every_time else 1)
+    logeval.evaluate(**settings, out=tmp_path / "whole")
     assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]

@@ -4,6 +4,7 @@ What was read is compared with an independent reader where there is one. ``make 
 over a million cases, ``make test`` a seeded few thousand.
 """
 
+import functools
 import gzip
 import json
 import random
@@ -70,8 +71,13 @@ def damaged(content, rng):
     return bytes(content)
 
 
+@functools.cache
+def golden_lines(fmt):
+    return (GOLDEN / f"tiny.{fmt.removeprefix('yandex-')}.tsv").read_bytes().split(b"\n")
+
+
 def excerpt(fmt, rng, lines=40):
-    text = (GOLDEN / f"tiny.{fmt.removeprefix('yandex-')}.tsv").read_bytes().split(b"\n")
+    text = golden_lines(fmt)
     start = rng.randrange(len(text) - lines)
     return b"\n".join(text[start : start + lines]) + b"\n"
 

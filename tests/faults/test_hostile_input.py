@@ -15,7 +15,7 @@ import pytest
 
 import logeval as le
 from logeval import LogevalError, manifests
-from logeval.log import blocks, ingest
+from logeval.log import blocks, ingest, inputs
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
 from logeval.synthetic.generate import generate
@@ -266,15 +266,15 @@ def test_the_checksum_of_an_unchanged_log_is_not_taken_again(tmp_path, monkeypat
     settings = {"format": "auto", "max_bad": 0.01, "column_map": None}
     le.ingest(raw, tmp_path / "out", quiet=True)
     taken = []
-    identity = ingest._identity
-    monkeypatch.setattr(ingest, "_identity", lambda path: taken.append(path) or identity(path))
-    assert ingest.why([raw], tmp_path / "out", **settings) is None
+    identity = inputs.identity
+    monkeypatch.setattr(inputs, "identity", lambda path: taken.append(path) or identity(path))
+    assert inputs.why([raw], tmp_path / "out", **settings) is None
     assert not taken
     os.utime(raw)  # touched, and the same
-    assert ingest.why([raw], tmp_path / "out", **settings) is None
+    assert inputs.why([raw], tmp_path / "out", **settings) is None
     assert len(taken) == 1
     raw.write_bytes(TEXT[:-2] + b"9\n")
-    assert ingest.why([raw], tmp_path / "out", **settings) == "its input has changed"
+    assert inputs.why([raw], tmp_path / "out", **settings) == "its input has changed"
     assert len(taken) == 2
 
 
