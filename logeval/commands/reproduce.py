@@ -34,10 +34,7 @@ def reproduce(
     ],
     log: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="An ingested log, for those that need one; with all, several: two fifths of "
-            "the runs on all but the first."
-        ),
+        typer.Option(help="An ingested log, for those that need one; with all, several."),
     ] = None,
     scale: Annotated[
         float, typer.Option(help="A part of the paper's size: fewer runs, then fewer steps.")

@@ -12,7 +12,7 @@ import resource
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from logeval.papers.registry import named
 
 RECORDS = "experiments.json"
 WAIT_SECONDS = 30.0  # for another command that writes its record
-FURTHER = 0.4  # of the runs, on the second log and those after it
 
 
 @dataclass(frozen=True)
@@ -78,15 +77,12 @@ def reproduce_all(
 ) -> Iterator[Outcome]:
     """Every experiment, the quick ones first; those of a log on each of the logs.
 
-    The first log gets the runs of the paper, others ``FURTHER`` of them. What a log cannot give
-    (users, enough queries) is no reason to stop: such an outcome says why.
+    What a log cannot give (users, enough queries) is no reason to stop: such an outcome says why.
     """
     for experiment in sorted(experiments, key=lambda e: e.seconds):
-        for i, log in enumerate(logs if experiment.needs_log else [None]):
+        for log in logs if experiment.needs_log else [None]:
             try:
-                yield reproduce(
-                    experiment, log, replace(how, scale=how.scale * FURTHER) if i else how
-                )
+                yield reproduce(experiment, log, how)
             except LogevalError as error:
                 if log is None:
                     raise
