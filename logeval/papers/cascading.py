@@ -208,7 +208,7 @@ TABLES_AGAIN = Experiment(
             source="theory",
         ),
     ),
-    seconds=330,
+    seconds=100,
     figure=curves(
         ("cascading-tables",),
         only=(problem_name(*DRAWN),),
@@ -267,7 +267,7 @@ FIGURE_1 = Experiment(
             for problem, where in _NAMES.items()
         ),
     ),
-    seconds=60,
+    seconds=40,
     figure=curves(titles=_NAMES),
 )
 

@@ -186,7 +186,7 @@ FIGURE_2B = Experiment(
             high=1.6,
         ),
     ),
-    seconds=140,
+    seconds=60,
     figure=lines(
         {f"K={K}": [(g, Cell(DCM_KL, b_lb(16, K, 0.15, g))) for g in GAMMAS] for K in LENGTHS},
         "termination probability gamma",
@@ -430,7 +430,7 @@ FIGURE_3C = Experiment(
             reason="another log",
         ),
     ),
-    seconds=250,
+    seconds=160,
     figure=curves(),
     facts=_facts_3c,
 )

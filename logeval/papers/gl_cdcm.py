@@ -66,7 +66,7 @@ FIGURE_1A = Experiment(
         _below(LR, LR_SGD, "section 4.1"),
         *(_below(name, KL_DCM, "section 4.1") for name in (GL, GL_SGD, LR, LR_SGD)),
     ),
-    seconds=180,
+    seconds=40,
     figure=curves(),
 )
 
@@ -103,7 +103,7 @@ FIGURE_1B = Experiment(
             reason=FRESH,
         ),
     ),
-    seconds=180,
+    seconds=40,
     figure=cosine,
 )
 
@@ -137,7 +137,7 @@ def _web(figure: str, context: str, claims: tuple[Claim, ...]) -> Experiment:
                 for policy, value in PUBLISHED[figure].items()
             ),
         ),
-        seconds=120,
+        seconds={"2a": 40, "2b": 300}[figure],
         figure=curves(),
     )
 

@@ -159,7 +159,7 @@ FIGURE_1 = Experiment(
             for size, value in INDEPENDENT.items()
         ),
     ),
-    seconds=1000,
+    seconds=1800,
     figure=curves(titles={problem_name(size): f"K = L = {size}" for size in SIZES}),
     facts=_facts_1,
 )
@@ -290,7 +290,7 @@ FIGURE_2 = Experiment(
             for i, said, limit in ((1, "no worse than", 1.05), (2, "better than", 1.0))
         ),
     ),
-    seconds=1300,
+    seconds=1000,
     figure=draw_2,
     facts=_facts_2,
 )
@@ -361,7 +361,7 @@ FIGURE_3 = Experiment(
             for kl in (KL, KL_AUTHORS)
         ),
     ),
-    seconds=1300,
+    seconds=1000,
     figure=curves(("rank1-3",)),
     facts=_facts_3,
 )

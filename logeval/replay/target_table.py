@@ -19,6 +19,9 @@ from logeval.errors import LogevalError, one_line
 from logeval.log.queries import Query
 
 TOLERANCE = 1e-6  # of sums of probabilities
+LONGEST = 1_000  # positions of a list
+LARGEST = 2**63 - 1  # of an id
+EXACT = 2**53 - 1  # as floats, which a blank in a column makes them; larger ones are rounded
 
 
 def read_target_table(path: Path) -> pd.DataFrame:
@@ -28,7 +31,7 @@ def read_target_table(path: Path) -> pd.DataFrame:
     if "query" not in frame and "query_id" in frame:
         regions = frame["region_id"] if "region_id" in frame else [None] * len(frame)
         names = zip(frame["query_id"], regions, strict=True)
-        frame["query"] = [str(q) if pd.isna(r) else f"{q}@{int(r)}" for q, r in names]
+        frame["query"] = [str(q) if pd.isna(r) else f"{q}@{_whole(r)}" for q, r in names]
     missing = [name for name in ("query", "rank", "item") if name not in frame]
     if missing:
         raise LogevalError(
@@ -67,14 +70,21 @@ def _read(path: Path) -> pd.DataFrame:
         ) from None
 
 
+def _whole(region: object) -> object:
+    """A region as it is written in the name of a query: a blank in a column makes 5 a 5.0."""
+    return f"{region:.0f}" if isinstance(region, float) and region.is_integer() else region
+
+
 def _integers(path: Path, frame: pd.DataFrame, name: str) -> pd.Series:
     values = pd.to_numeric(frame[name], errors="coerce")
-    bad = values.isna() | (values != np.floor(values)) | ((values < 1) & (name == "rank"))
+    largest = EXACT if values.dtype.kind == "f" else LARGEST
+    first, last = (1, LONGEST) if name == "rank" else (-largest, largest)
+    bad = ~values.between(first, last) | (values != np.floor(values))
     if bad.any():
         row = int(np.argmax(bad))
         raise LogevalError(
-            f"{path}: column {name!r}, row {row + 1}: {frame[name].iloc[row]!r} is not a whole "
-            f"number{' from 1' if name == 'rank' else ''}"
+            f"{path}: column {name!r}, row {row + 1}: {frame[name].iloc[row]} is not a whole "
+            f"number{f' from 1 to {LONGEST:,}' if name == 'rank' else ' of 64 bits'}"
         )
     return values.astype(np.int64)
 

@@ -27,6 +27,30 @@ def test_units_are_queries_or_the_runs_of_a_single_one():
     assert statistics.units(np.array([[1.0, np.nan, 3.0]])).values.tolist() == [1.0, 3.0]
 
 
+def test_units_with_draws_are_the_draws_of_all_queries():
+    """The mean over Q queries has Q draws in it, however many were drawn of each."""
+    x = np.arange(12.0).reshape(2, 3, 2, 1)  # two queries, three draws, two runs, one checkpoint
+    both = statistics.units(x)
+    assert both.values.tolist() == [[0.5], [2.5], [4.5], [6.5], [8.5], [10.5]]
+    assert (both.n, both.size) == (2, 2)
+    assert both.error() == pytest.approx(np.std(both.values, ddof=1) / math.sqrt(2))
+    one = statistics.units(x[:1])
+    assert one.values.tolist() == [[0.5], [2.5], [4.5]]
+    assert (one.n, one.size) == (1, 3)
+    assert one.error() == pytest.approx(2.0)
+    assert statistics.mean(x) == pytest.approx(5.5)
+
+
+def test_two_units_have_an_interval_and_one_has_none():
+    # mean 10, standard error 2, Student's quantile 12.706205 at 1 degree of freedom
+    low, _ = statistics.interval(np.array([[8.0, 12.0]]))
+    assert low == pytest.approx(10 * math.exp(-12.706205 * 0.2), rel=1e-6)
+    assert statistics.units(np.array([[8.0, 12.0]])).error() == pytest.approx(2.0)
+    assert np.isnan(statistics.units(np.array([[8.0]])).error())
+    R, low, _ = statistics.ratio(np.array([[8.0, 12.0]]), np.array([[20.0, 20.0]]))
+    assert (R, low) == pytest.approx((0.5, 0.5 * math.exp(-12.706205 * 0.2)), rel=1e-6)
+
+
 def test_interval_worked_out_by_hand():
     # mean 10, standard error 2 / sqrt 3, Student's quantile 4.302653 at 2 degrees of freedom
     low, high = statistics.interval(np.array([[8.0, 10.0, 12.0]]))

@@ -182,6 +182,13 @@ BAD = [
     (["1,a,1,111,.5"], "query,list,rank,item,probability", "lists add up to 0.5"),
     (["1,1,111", "7,1,111", "8@2,1,5"], "query,rank,item", "no SERPs of query 7, 8@2"),
     (["1,1,55", "1,2,56"], "query,rank,item", "of another log"),
+    (["1,1,inf"], "query,rank,item", "column 'item', row 1: .*inf.* of 64 bits"),
+    (["1,1,1e30"], "query,rank,item", "column 'item', row 1"),
+    (["1,1,9007199254740993", "1,2,1.5"], "query,rank,item", "column 'item', row 1"),
+    (["1,1,18446744073709551615"], "query,rank,item", "column 'item', row 1"),
+    (["1,1,111,1", "1,999999999999,112,1"], "query,rank,item,probability", "from 1 to 1,000"),
+    (["1,x,1,111"], "query_id,region_id,rank,item", "1@x"),
+    (["1,inf,1,111", "1,,2,112"], "query_id,region_id,rank,item", "1@inf"),
 ]
 
 
