@@ -150,5 +150,5 @@ def _experiment(name: str, setting: Setting) -> Experiment:
     )
 
 
-SECONDS = {"A": 240, "B": 120, "C": 120, "D": 200, "square": 30, "cascade": 40, "lagree": 10}
+SECONDS = {"A": 330, "B": 100, "C": 100, "D": 130, "square": 40, "cascade": 40, "lagree": 10}
 EXPERIMENTS = tuple(_experiment(name, setting) for name, setting in SETTINGS.items())
