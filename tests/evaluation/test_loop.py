@@ -80,3 +80,11 @@ def test_choices_within_the_labels_are_copied_as_int64():
 def test_other_choices_are_refused_with_their_place(A, message):
     with pytest.raises(LogevalError, match=message):
         checked(A)
+
+
+def test_equal_labels_are_found_wherever_they_are():
+    setting = SimpleNamespace(limits=np.full((1, 4), 9), distinct=True)
+    for A in ([5, 5, 1, 2], [5, 1, 5, 2], [1, 5, 2, 5], [1, 2, 8, 8]):
+        policy = SimpleNamespace(recommend=lambda t, A=A: np.array([A]))
+        with pytest.raises(LogevalError, match="different labels"):
+            CheckedPolicy(policy, "mine", setting).recommend(1)

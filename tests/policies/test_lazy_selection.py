@@ -31,7 +31,7 @@ def by_bound(kind, S, T, b):
 @pytest.mark.parametrize("kind", [KL, UCB1])
 @pytest.mark.parametrize(("L", "m"), [(3, 3), (9, 1), (2 * BLOCK + 2, 4)])
 def test_the_list_is_that_of_sorting_all_bounds(kind, L, m):
-    bandits = lazy_topk.Bandits(np.array([BLOCK + 1, L, m]), m)
+    bandits = lazy_topk.Bandits(np.array([BLOCK + 1, L]), m)
     arms = plain(lazy_topk.arms_of)(1, bandits.starts, bandits.arms)
     search = plain(lazy_topk.search_of)(1, bandits.starts, bandits.search)
     rng, arms.S[:], arms.T[:] = worlds(L)
@@ -54,7 +54,7 @@ def test_the_list_is_that_of_sorting_all_bounds(kind, L, m):
 @pytest.mark.parametrize("L", [1, BLOCK, 3 * BLOCK + 2])
 @pytest.mark.parametrize("ahead", [0.01, 4.0])  # keys far ahead are in another order than bounds
 def test_the_arm_is_the_first_of_sorting_all_bounds(kind, L, ahead):
-    bandits = lazy_argmax.KeyedBandits(np.array([BLOCK + 1, L, 2]))
+    bandits = lazy_argmax.KeyedBandits(np.array([BLOCK + 1, L]))
     arms = plain(lazy_argmax.keyed_arms_of)(1, bandits.starts, bandits.arms)
     rng, arms.S[:], arms.T[:] = worlds(L)
     arms.state[lazy_argmax.AHEAD] = ahead
