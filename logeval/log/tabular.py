@@ -25,6 +25,7 @@ from logeval.tables import SERPS
 
 NEEDED = ("query_id", "items", "clicks")
 BATCH_ROWS = 1 << 16
+DAMAGED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)  # what Arrow says
 
 
 def read_batches(
@@ -67,7 +68,7 @@ def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
         for batch in pacsv.open_csv(stream, convert_options=convert, parse_options=parse):
             yield batch, (raw.tell() - before) / max(raw.size(), 1)
             before = raw.tell()
-    except (OSError, UnicodeDecodeError, StopIteration, pa.ArrowInvalid) as error:
+    except (OSError, UnicodeDecodeError, StopIteration, *DAMAGED) as error:
         raise LogevalError(
             f"{path}: cannot be read as Parquet or CSV ({one_line(error)})"
         ) from None

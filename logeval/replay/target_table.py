@@ -64,7 +64,7 @@ def _read(path: Path) -> pd.DataFrame:
         with open(path, "rb") as file:
             parquet = file.read(4) == b"PAR1"
         return pd.read_parquet(path) if parquet else pd.read_csv(path)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, NotImplementedError) as error:
         raise LogevalError(
             f"{path}: cannot be read as Parquet or CSV ({one_line(error)})"
         ) from None
@@ -82,8 +82,10 @@ def _integers(path: Path, frame: pd.DataFrame, name: str) -> pd.Series:
     bad = ~values.between(first, last) | (values != np.floor(values))
     if bad.any():
         row = int(np.argmax(bad))
+        found = frame[name].iloc[row]
+        shown = repr(found) if isinstance(found, str) else found
         raise LogevalError(
-            f"{path}: column {name!r}, row {row + 1}: {frame[name].iloc[row]} is not a whole "
+            f"{path}: column {name!r}, row {row + 1}: {shown} is not a whole "
             f"number{f' from 1 to {LONGEST:,}' if name == 'rank' else ' of 64 bits'}"
         )
     return values.astype(np.int64)

@@ -206,7 +206,7 @@ def read_and_check_recipe(file):
 
 READERS = {
     "table.csv": (lambda tmp: serps_csv(), lambda file: list(read_batches(file, {})), 200),
-    "table.parquet": (serps_parquet, lambda file: list(read_batches(file, {})), 200),
+    "table.parquet": (serps_parquet, lambda file: list(read_batches(file, {})), 1200),
     "models.json": (
         lambda tmp: json.dumps({"rows": MODEL_ROWS}).encode(),
         lambda file: models_of_json(file.read_bytes().decode(errors="replace"), str(file)),

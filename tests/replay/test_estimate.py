@@ -183,6 +183,7 @@ BAD = [
     (["1,1,111", "7,1,111", "8@2,1,5"], "query,rank,item", "no SERPs of query 7, 8@2"),
     (["1,1,55", "1,2,56"], "query,rank,item", "of another log"),
     (["1,1,inf"], "query,rank,item", "column 'item', row 1: .*inf.* of 64 bits"),
+    (['1,1,"a\nb"'], "query,rank,item", r"row 1: 'a\\nb' is not a whole number of 64 bits"),
     (["1,1,1e30"], "query,rank,item", "column 'item', row 1"),
     (["1,1,9007199254740993", "1,2,1.5"], "query,rank,item", "column 'item', row 1"),
     (["1,1,18446744073709551615"], "query,rank,item", "column 'item', row 1"),
