@@ -8,6 +8,7 @@ from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.errors import LogevalError
 from logeval.replay.estimation import Estimation, Fits, Settings, fit_models
+from logeval.replay.estimators.estimator import View
 from logeval.replay.estimators.registry import ESTIMATORS, parse_estimators
 from logeval.replay.logged import cut
 from logeval.replay.predictions import Prediction
@@ -260,6 +261,26 @@ def test_cutting_a_log_does_not_change_values(world, target):
     )
     for e in chosen:
         assert whole[e] == pytest.approx(part[e], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "supported"),
+    [
+        ("List", [1, 0, 0, 0, 0, 1]),
+        ("IP", [1, 0, 0, 0, 0, 1]),
+        ("Item", [1, 1, 0, 0, 1, 1]),
+        ("PBM", [1, 1, 0, 0, 0, 0]),  # the third item was shown where nobody looks
+        ("INTERPOL(window=0)", [1, 0, 0, 0, 0, 0]),
+        ("INTERPOL(window=1)", [1, 1, 0, 0, 0, 0]),
+        ("RCTR", [1, 1, 1, 1, 1, 1]),
+        ("DR", [1, 0, 0, 0, 0, 1]),
+    ],
+)
+def test_what_an_estimator_can_see_of_three_items_at_two_positions(name, supported):
+    p = np.array([0.25, 0.0, 0.0, 0.0, 0.0, 0.125])[:, None]
+    view = View(h=np.full(6, 0.5), p=p, K=2, e=np.array([0.5, 0.0, 0.5, 0.0, 0.5, 0.0]))
+    (estimator,) = parse_estimators([name])
+    assert estimator.supported(view)[:, 0].tolist() == [bool(x) for x in supported]
 
 
 def test_names_print_as_they_parse():
