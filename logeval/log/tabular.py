@@ -56,7 +56,8 @@ def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
                 yield batch, batch.num_rows / parquet.metadata.num_rows
             return
         head = _csv_stream(path, magic)[1].read(1 << 16).decode("utf-8-sig", "replace")
-        header = next(csv.reader(io.StringIO(head, newline="")))
+        rows = csv.reader(io.StringIO(head, newline=""))
+        header = next(filter(None, rows))  # Arrow passes over empty lines too
         if any("\ufffd" in name for name in header):
             raise LogevalError(f"{path}: the names of its columns are not UTF-8")
         if twice := [name for name in header if header.count(name) > 1]:

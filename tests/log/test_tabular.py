@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import logeval
+from logeval.errors import LogevalError
+from logeval.log.tabular import read_batches
 from logeval.tables import SERPS
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -105,6 +107,18 @@ def test_csv_as_spreadsheets_write_it(tmp_path):
     path.write_bytes(b'\xef\xbb\xbfitems,query_id,clicks\r\n"11",5,0\r\n"13 14",6,"2 0"\r\n')
     log = logeval.ingest(path, tmp_path / "out", quiet=True)
     assert log.serps()["items"].to_pylist() == [[11], [13, 14]]
+
+
+def test_empty_lines_before_the_names_of_columns(tmp_path):
+    """Arrow passes over them; so must the look at the names (found by damaged tables)."""
+    path = write(tmp_path, "\n\nquery_id,items,clicks,query_id\n5,11,0,5\n")
+    with pytest.raises(LogevalError, match="two columns 'query_id'"):
+        list(read_batches(path, {}))
+    path.write_bytes(b"\nquery_id,items,clicks,da\xf9\n5,11,0,1\n")
+    with pytest.raises(LogevalError, match="not UTF-8"):
+        list(read_batches(path, {}))
+    (found,) = read_batches(write(tmp_path, "\nquery_id,items,clicks\n5,11,0\n"), {})
+    assert found[0]["items"].to_pylist() == [[11]]
 
 
 def test_a_compressed_csv_is_recognised_by_its_bytes(tmp_path):
