@@ -230,7 +230,9 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
         unknown |= {key for row in listed or [] for key in row} - set(QUERIES.names)
         table = _table(rows, MODELS)
         queries = None if listed is None else _table(listed, QUERIES)
-    except (ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
+    except (
+        ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException,
+    ) as error:  # fmt: skip
         raise LogevalError(
             f"{source}: not rows of the models table ({error}); write "
             '{"rows": [{"model": "DCM", "query_id": 1, "parameter": "termination", '

@@ -125,9 +125,10 @@ class _Batch:
         n = self.batch.num_rows
         if source not in self.batch.schema.names:
             if field.name in NEEDED or field.name in self.columns:
+                names = (x if x.isprintable() else repr(x) for x in self.batch.schema.names)
                 raise LogevalError(
-                    f"{self.path}: there is no column {source!r} (it has "
-                    f"{', '.join(self.batch.schema.names)}); map yours to {field.name}"
+                    f"{self.path}: there is no column {source!r} (it has {', '.join(names)}); map "
+                    f"yours to {field.name}"
                 )
             return self._filled(field, n)
         values = self.batch.column(source)

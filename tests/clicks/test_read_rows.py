@@ -48,6 +48,8 @@ def test_parameters_from_elsewhere_can_be_imported():
         models_of_json(json.dumps([*rows[:3], {**rows[3], "position": 2}]))
     with pytest.raises(LogevalError, match="not rows of the models table"):
         models_of_json("[1, 2")
+    with pytest.raises(LogevalError, match="not rows of the models table"):
+        models_of_json(json.dumps([{**rows[0], "query_id": 10**30}]))
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,10 @@ def test_empty_lines_before_the_names_of_columns(tmp_path):
     path.write_bytes(b"\nquery_id,items,clicks,da\xf9\n5,11,0,1\n")
     with pytest.raises(LogevalError, match="not UTF-8"):
         list(read_batches(path, {}))
+    path.write_text('"query\nid",items,clicks\n5,11,0\n')
+    with pytest.raises(LogevalError, match=r"it has 'query\\nid', items") as raised:
+        list(read_batches(path, {}))
+    assert "\n" not in str(raised.value)
     (found,) = read_batches(write(tmp_path, "\nquery_id,items,clicks\n5,11,0\n"), {})
     assert found[0]["items"].to_pylist() == [[11]]
 
