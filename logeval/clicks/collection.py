@@ -239,8 +239,9 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
             '"position": 1, "value": 0.5}, ...]}'
         ) from None
     if unknown:
+        names = sorted(x if x.isprintable() else repr(x) for x in unknown)
         raise LogevalError(
-            f"{source}: unknown columns {', '.join(sorted(unknown))}; there are "
+            f"{source}: unknown columns {', '.join(names)}; there are "
             f"{', '.join(MODELS.names)}; of queries, {', '.join(QUERIES.names)}"
         )
     return FittedModels(fitted_of_rows(table, queries, source))

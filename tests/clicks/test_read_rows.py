@@ -44,6 +44,8 @@ def test_parameters_from_elsewhere_can_be_imported():
         models_of_json(json.dumps([{**rows[0], "value": 1.5}]))
     with pytest.raises(LogevalError, match="unknown columns colour"):
         models_of_json(json.dumps([{**rows[0], "colour": 1}]))
+    with pytest.raises(LogevalError, match=r"unknown columns 'positio\\n'; there"):
+        models_of_json(json.dumps([{**rows[0], "positio\n": 1}]))
     with pytest.raises(LogevalError, match="termination is incomplete"):
         models_of_json(json.dumps([*rows[:3], {**rows[3], "position": 2}]))
     with pytest.raises(LogevalError, match="not rows of the models table"):
