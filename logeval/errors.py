@@ -15,6 +15,11 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
+def printable(names: Iterable[str]) -> str:
+    """Names of somebody else's, for a message of one line."""
+    return ", ".join(name if name.isprintable() else repr(name) for name in names)
+
+
 def unknown_names(kind: str, unknown: Iterable[str], known: Iterable[str]) -> LogevalError:
     """One error for all unknown names at once, each with the closest known ones."""
     by_lower = {name.lower(): name for name in known}

@@ -23,7 +23,7 @@ from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
 from logeval.clicks.read_rows import fitted_of_rows
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, printable
 from logeval.log.queries import GivenQueries, GivenQuery, Query, among, given_queries
 from logeval.schemas import MODELS, QUERIES
 
@@ -239,9 +239,8 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
             '"position": 1, "value": 0.5}, ...]}'
         ) from None
     if unknown:
-        names = sorted(x if x.isprintable() else repr(x) for x in unknown)
         raise LogevalError(
-            f"{source}: unknown columns {', '.join(names)}; there are "
+            f"{source}: unknown columns {printable(sorted(unknown))}; there are "
             f"{', '.join(MODELS.names)}; of queries, {', '.join(QUERIES.names)}"
         )
     return FittedModels(fitted_of_rows(table, queries, source))

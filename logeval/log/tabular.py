@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from logeval.errors import LogevalError, one_line, unknown_names
+from logeval.errors import LogevalError, one_line, printable, unknown_names
 from logeval.log.fields import MAX_ITEMS
 from logeval.log.source import MAGIC
 from logeval.tables import SERPS
@@ -125,10 +125,9 @@ class _Batch:
         n = self.batch.num_rows
         if source not in self.batch.schema.names:
             if field.name in NEEDED or field.name in self.columns:
-                names = (x if x.isprintable() else repr(x) for x in self.batch.schema.names)
                 raise LogevalError(
-                    f"{self.path}: there is no column {source!r} (it has {', '.join(names)}); map "
-                    f"yours to {field.name}"
+                    f"{self.path}: there is no column {source!r} (it has "
+                    f"{printable(self.batch.schema.names)}); map yours to {field.name}"
                 )
             return self._filled(field, n)
         values = self.batch.column(source)
