@@ -105,7 +105,11 @@ app.add_typer(plot_app, name="plot")
 def main() -> None:
     """The console script."""
     stopping.answer_signals()
-    app(prog_name="logeval")
+    try:
+        app(prog_name="logeval")
+    except SystemExit as done:
+        stopping.leave(done.code)
+        raise
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ compiler, and tells ``sys.unraisablehook``; there the signal is sent once more, 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -37,6 +38,16 @@ def answer_signals() -> None:
 def exit_code() -> int:
     """Of a command that was stopped: 128 and the number of the signal, as shells have it."""
     return 128 + (_heard[0] if _heard else signal.SIGINT)
+
+
+def leave(code: Any) -> None:
+    """End a stopped command with its own exit code; return if it was not stopped.
+
+    Once a KeyboardInterrupt has passed through ``exec`` of a string (numba and namedtuple do that),
+    ``python -m`` ends by SIGINT, caught or not, and whatever SystemExit says. Py_Exit does not.
+    """
+    if _heard:
+        ctypes.pythonapi.Py_Exit(int(code))
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:

@@ -38,3 +38,26 @@ def test_a_signal_in_a_destructor_is_not_lost(name):
     assert done.stderr == ""
     assert done.returncode == 128 + getattr(signal, name)
     assert time.monotonic() - started < 40
+
+
+THROUGH_EXEC = """
+import os, signal, sys
+from logeval import cli, stopping
+
+def command(prog_name):
+    try:
+        exec("os.kill(os.getpid(), signal.{name})")
+    except KeyboardInterrupt:
+        sys.exit(stopping.exit_code())
+
+cli.app = command
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_the_exit_code_is_kept_where_a_signal_came_in_exec(name, tmp_path):
+    """``python -m`` would end by SIGINT: it remembers a KeyboardInterrupt that was caught."""
+    (tmp_path / "stopped.py").write_text(THROUGH_EXEC.format(name=name))
+    done = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, timeout=50, check=False)
+    assert done.returncode == 128 + getattr(signal, name)
