@@ -69,7 +69,9 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
     on2, all2 = sum_by(group, on, G) - on3, sum_by(group, t.clicked, G) - all3
     seen = examination(x, t, clicks)
     assert seen.missing is not None
+    # the variance of relevance given whether the user went on, and by not knowing that
     missing = seen.missing + relevant_on * (1.0 - if_on) + relevant_off * (1.0 - if_off)
+    missing += (off - t.left_squared) * (if_on - if_off) ** 2
     return {
         "w": Count(clicks + relevant, t.examined + t.clicked, missing),
         "tau1": Count(t.skip_went_on, t.skipped),
