@@ -54,6 +54,13 @@ def statistics_of(
     return pa.Table.from_pylist(rows, schema=tables.CLICK_STATISTICS)
 
 
+def table_of(rows: list[tuple[int, list[int], int, int]]) -> pa.Table:
+    """Click statistics of (query, items, clicks as bits, count)."""
+    names = ("query_id", "items", "clicks", "count")
+    every = [{"holdout": False, **dict(zip(names, row, strict=True))} for row in rows]
+    return pa.Table.from_pylist(every, schema=tables.CLICK_STATISTICS)
+
+
 def three_queries(folder: Path) -> Path:
     """A log with the clicks of the DCMs of three queries, and one short list."""
     rng = np.random.default_rng(8)

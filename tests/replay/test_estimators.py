@@ -299,3 +299,17 @@ def test_wrong_names_are_refused(text):
         parse_estimators([text])
     with pytest.raises(LogevalError, match="twice"):
         parse_estimators(["IP", "IIPS"])
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("DM(normalised)", "it takes a click model: gctr, "),
+        ("DR(xyz)", "it takes normalised, a click model: gctr, "),
+        ("IP(window=2)", "it takes normalised$"),
+        ("INTERPOL(window=x)", "it takes normalised, window=NUMBER$"),
+    ],
+)
+def test_a_wrong_argument_is_told_what_the_estimator_takes(text, offered):
+    with pytest.raises(LogevalError, match=offered):
+        parse_estimators([text])

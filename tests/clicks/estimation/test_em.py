@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
+from logeval.clicks.estimation.em import CAP, _jump
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import fit_one
@@ -57,3 +59,28 @@ def test_em_says_when_it_has_not_converged(data):
     fit = MODELS["PBM"].fit(data, Options("em", iterations=3))
     assert fit.converged == 0
     assert "not converged after 3 iterations in 3 of 3 fits" in fit.notes[0]
+
+
+def test_a_jump_along_a_line_ends_where_the_steps_are_heading():
+    """Steps that leave a share of the way, another one in each group, converge to ``end``."""
+    rng = np.random.default_rng(9)
+    group = {"w": np.array([0, 0, 1, 1, 1]), "e": np.array([0, 1])}
+    end = {"w": rng.normal(size=5), "e": rng.normal(size=(2, 3))}
+    way = {"w": rng.normal(size=5), "e": rng.normal(size=(2, 3))}
+    left = np.array([0.5, 0.9])
+    share = {"w": left[group["w"]], "e": left[group["e"]][:, None]}
+    steps = [{n: expit(end[n] + share[n] ** k * way[n]) for n in end} for k in range(3)]
+    jumped = _jump(*steps, group, 2)
+    for name, z in end.items():
+        assert logit(jumped[name]) == pytest.approx(z, abs=1e-9)
+
+
+def test_a_jump_leaves_values_at_their_ends():
+    slow = np.array([-3.0, -2.0, -1.05])  # heading far
+    capped = logit(1 - CAP) - np.array([0.9, 0.3, 0.0])
+    steps = [{"w": np.array([0.0, expit(z), expit(y)])} for y, z in zip(slow, capped, strict=True)]
+    steps[2]["w"][1] = 1 - CAP
+    jumped = _jump(*steps, {"w": np.zeros(3, int)}, 1)["w"]
+    assert jumped[0] == 0.0
+    assert jumped[1] == 1 - CAP
+    assert jumped[2] > steps[2]["w"][2]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from logeval.clicks.estimation.em import CAP
 from logeval.clicks.estimation.estimates import Options, around
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models.dcm import DCM
@@ -53,11 +55,14 @@ def test_intervals_hold_the_truth_as_often_as_they_should(name, method, fields, 
 
 def test_an_interval_at_the_boundary_is_jeffreys():
     value, variance = np.array([0.0, 1 - 1e-6, 0.5, 1.0]), np.array([1e12, np.inf, np.inf, 0.0])
-    estimate = around(value, variance, np.full(4, 100.0))
-    assert estimate.low == pytest.approx([0.0, 0.975, 0.0, 1.0], abs=1e-3)
-    assert estimate.high == pytest.approx([0.025, 1.0, 1.0, 1.0], abs=1e-3)
-    assert (estimate.low <= value).all()
-    assert (value <= estimate.high + 1e-9).all()
+    for n in (0.0, 0.5, 7.0, 100.0):
+        estimate = around(value, variance, np.full(4, n))
+        none, all_ = stats.beta(0.5, n + 0.5), stats.beta(n + 0.5, 0.5)
+        assert estimate.low == pytest.approx([0.0, all_.ppf(0.025), 0.0, 1.0])
+        highest = max(all_.ppf(0.975), 1 - CAP)
+        assert estimate.high == pytest.approx([none.ppf(0.975), highest, 1.0, 1.0])
+        assert (estimate.low <= value).all()
+        assert (value <= estimate.high + 1e-9).all()
 
 
 @pytest.mark.parametrize("name", ["PBM", "DCM"])
@@ -70,3 +75,15 @@ def test_without_a_prior_an_item_never_clicked_has_a_narrow_interval(name):
     never = data.item_ids == 111
     assert estimate.value[never] == pytest.approx(0.0, abs=1e-6)
     assert 0.0 < estimate.high[never][0] < 0.05
+
+
+def test_pooled_queries_are_one_group_and_others_are_their_own(data):
+    for scope, groups in (("pooled", [0, 0, 0]), ("partial", [0, 1, 2]), ("per-query", [0, 1, 2])):
+        G, group = Options("em", scope).groups(data)
+        assert G == len(set(groups))
+        assert group.tolist() == groups
+
+
+def test_a_closed_form_needs_no_iterations(data):
+    fit = MODELS["CM"].fit(data, Options("counting"))
+    assert (fit.iterations, fit.converged, fit.groups) == (0, 0, 0)

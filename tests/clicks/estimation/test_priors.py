@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import optimize, special, stats
 
-from logeval.clicks.estimation.beta_binomial import digamma, fit_beta, trigamma
+from logeval.clicks.estimation.beta_binomial import HYPER, digamma, fit_beta, trigamma
 from logeval.clicks.estimation.estimates import Options
-from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.priors import evidence
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.priors import cautious, evidence, item_prior
 from logeval.clicks.models.pbm import SHRUNK
 from logeval.clicks.models.registry import MODELS
 from tests.clicks.examples import random_model, statistics_of
@@ -90,3 +90,64 @@ def test_evidence_gives_the_counts_back():
     assert found[1] == pytest.approx(den)
     known = evidence(x, np.zeros(2), (np.full(2, a), np.full(2, b)))
     assert not known[1].any()  # fixed: nothing is said of it
+
+
+def test_without_a_prior_the_unseen_have_the_mean_of_what_was_counted(data):
+    """Of the query, or of the log where nothing of the query was counted."""
+    num, den = np.zeros(data.I), np.zeros(data.I)
+    second, third = (np.flatnonzero(data.item_query == q) for q in (1, 2))
+    num[second[0]], den[second[0]] = 1.0, 1.0
+    num[third], den[third] = 2.0, 5.0
+    prior = item_prior("none", data, num, den)
+    log_mean = (1 + 2 * len(third)) / (1 + 5 * len(third))
+    assert prior.log_mean == pytest.approx(log_mean)
+    assert prior.mean == pytest.approx([log_mean, 1.0, 0.4])
+    assert not prior.a.any()
+    assert not prior.b.any()
+
+
+def beta_by_search(num, den, hyper):
+    """(a, b) with the largest beta-binomial likelihood over (a + b)^hyper."""
+
+    def cost(z):
+        a, b = np.exp(z)
+        return hyper * np.log(a + b) - stats.betabinom.logpmf(num, den, a, b).sum()
+
+    found = optimize.minimize(cost, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-7})
+    return np.exp(found.x)
+
+
+def test_a_query_has_the_beta_of_its_own_items_if_it_has_ten():
+    """Twelve seen items; nine, and five that were not seen; ten that were seen once each."""
+    offsets = np.array([0, 12, 26, 36])
+    none = np.zeros(0, dtype=np.int64)
+    data = Patterns(
+        ["x", "y", "z"], none, none.reshape(0, 1), none.reshape(0, 1) > 0, none,  # type: ignore[list-item]
+        none * 1.0, np.arange(36), offsets,
+    )  # fmt: skip
+    first = np.array([2, 31, 9, 1, 14, 22, 5, 3, 17, 8, 27, 11])
+    second = np.array([20, 28, 33, 37, 38, 12, 30, 25, 35])
+    num = np.concatenate([first, second, np.zeros(5), [1, 0, 0, 1, 0, 0, 0, 0, 0, 0]]).astype(float)
+    den = np.concatenate([np.full(21, 40.0), np.zeros(5), np.ones(10)])
+    prior = item_prior("empirical-bayes", data, num, den)
+    a, b = beta_by_search(first, 40, 0.0)
+    assert (prior.a[0], prior.b[0]) == pytest.approx((a, b), rel=1e-3)
+    assert prior.caution[0] == pytest.approx(
+        beta_by_search(first, 40, HYPER).sum() / (a + b), rel=1e-3
+    )
+    seen = den > 0
+    of_log = beta_by_search(num[seen], den[seen], 0.0)
+    assert (prior.log_a, prior.log_b) == pytest.approx(tuple(of_log), rel=1e-3)
+    assert (prior.a[1], prior.b[1], prior.caution[1]) == (prior.log_a, prior.log_b, 1.0)
+    assert prior.mean[2] == pytest.approx(0.2, abs=1e-3)  # one trial each tells the mean alone
+
+
+def test_a_cautious_variance_relies_on_a_share_of_the_prior():
+    """Of a proportion: what is left out of a + b pseudo-counts is as if it had not been given."""
+    x, den, strength, share = np.array([0.3, 0.9]), 50.0, np.array([7.0, 20.0]), np.array([0.25, 0])
+    variance = 1.0 / ((den + strength) * x * (1 - x))
+    expected = 1.0 / ((den + share * strength) * x * (1 - x))
+    assert cautious(x, variance, strength, share) == pytest.approx(expected)
+    assert cautious(x, variance, strength, np.ones(2)) == pytest.approx(variance)
+    ends = np.array([0.0, np.inf])  # fixed, unknown
+    assert np.array_equal(cautious(x, ends, strength, share), ends)

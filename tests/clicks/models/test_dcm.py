@@ -10,7 +10,7 @@ from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS
-from tests.clicks.examples import log_likelihood, random_model, statistics_of
+from tests.clicks.examples import log_likelihood, random_model, statistics_of, table_of
 
 RAW = {"last_termination": "raw"}
 
@@ -66,3 +66,27 @@ def test_the_end_of_a_shorter_list_says_nothing_of_termination(method, lengths):
     assert replaced[-1]
     assert estimate.raw[0][replaced] == pytest.approx(plain[0][replaced])
     assert value[~replaced] == pytest.approx(plain[0][~replaced])
+
+
+def test_raw_is_kept_where_termination_was_replaced_and_only_there():
+    """Three queries, whose longest lists have four positions, two and one; counts by hand."""
+    serps = [
+        (0, [1, 2, 3, 4], 0b0011, 5),
+        (0, [1, 2, 3, 4], 0b0010, 3),
+        (0, [1, 2, 3, 4], 0b1010, 2),
+        (0, [1, 2, 3, 4], 0b1000, 2),
+        (0, [1, 2], 0b10, 1),  # one click at the end of a short list
+        (1, [7, 8], 0b01, 4),
+        (1, [7, 8], 0b11, 3),
+        (2, [9], 0b1, 2),
+    ]
+    data = patterns_of(table_of(serps))
+    counted = MODELS["DCM"].fit(data, Options("guo", "per-query", "none")).estimates["v"]
+    nan = np.nan
+    value = [[0, 0.8, 0.8, 0.8], [4 / 7] * 4, [1, 0.5, 0.5, 0.5]]
+    raw = [[nan, 9 / 11, 0.5, 1], [nan, 1, nan, nan], [nan] * 4]
+    assert counted.value == pytest.approx(np.array(value))
+    assert counted.raw == pytest.approx(np.array(raw), nan_ok=True)
+    exact = MODELS["DCM"].fit(data, Options("em", "per-query", "none")).estimates["v"]
+    replaced = [[False, False, True, True], [False, True, False, False], [False] * 4]
+    assert np.isfinite(exact.raw).tolist() == replaced
