@@ -46,6 +46,8 @@ def test_an_item_after_which_everybody_goes_on_satisfies_nobody(name):
         (0, [1, 2], 0b11, 5), (0, [1, 2], 0b10, 3), (0, [2, 1], 0b01, 4), (0, [2, 1], 0b00, 2)
     ]  # fmt: skip
     data = patterns_of(table_of(rows))
-    s = MODELS[name].fit(data, Options("em", smoothing="none")).estimates["s"].value
+    fit = MODELS[name].fit(data, Options("em", smoothing="none"))
+    assert np.isfinite(fit.trace).all()
+    s = fit.estimates["s"].value
     assert s[data.item_ids == 1] == 0.0
     assert 0.0 < s[data.item_ids == 2] < 1.0
