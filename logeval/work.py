@@ -158,12 +158,12 @@ def _on_cluster(
     except KilledWorker as error:
         raise LogevalError(
             f"several workers of {scheduler} died over the same unit (out of memory?); look into "
-            f"their logs ({error}); the same command goes on where it stopped"
+            f"their logs ({error}); the same command again does what is left"
         ) from None
     except (CancelledError, CommClosedError, OSError):
         raise LogevalError(
             f"the Dask scheduler at {scheduler} went away; start it again, and the same command "
-            "goes on where it stopped"
+            "does what is left"
         ) from None
     finally:
         client.close(timeout=CLOSE_SECONDS)
