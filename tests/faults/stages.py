@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,7 +97,8 @@ def _generated(out):
 
 def _page(out):
     tables.check_files(out, tables.read_manifest(out))
-    return [(out / "index.html").read_text()]
+    text = (out / "index.html").read_text()
+    return [re.sub(r"<footer>.*</footer>", "", text)]  # when it was made, and by which command
 
 
 def prepared(folder: Path) -> Path:
