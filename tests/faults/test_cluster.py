@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -129,6 +131,22 @@ def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_p
     assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]
 
 
+def test_a_cluster_without_workers_is_waited_for_and_said_to_be(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(work, "LONELY_SECONDS", 0.2)
+    said = ""
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
+        address = cluster.scheduler_address
+        with ThreadPoolExecutor(1) as pool:
+            settings = {"horizon": 5, "runs": 2, "scheduler": address, "quiet": True}
+            done = pool.submit(logeval.evaluate, problem=PROBLEM, policies=["Random"], **settings)
+            while "workers" not in said and not done.done():
+                time.sleep(0.05)
+                said += capfd.readouterr().err
+            cluster.scale(1)
+            assert len(done.result(timeout=60).rows)
+    assert said == f"logeval: {address} has no workers; waiting for: dask worker {address}\n"
+
+
 @pytest.fixture(scope="module")
 def processes():
     """A cluster of one worker in a process of its own."""
@@ -139,7 +157,9 @@ def processes():
 
 
 def kill_workers(cluster):
-    pids = [worker.pid for worker in cluster.workers.values() if worker.pid]
+    """Those that are up: a nanny gives up where its worker dies before that."""
+    nannies = [n for n in cluster.workers.values() if n.process]
+    pids = [n.pid for n in nannies if n.process.status.name == "running"]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     return pids
