@@ -8,9 +8,9 @@ killed process left behind is recognised and removed.
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import platform
+import re
 import secrets
 import shutil
 import zlib
@@ -69,22 +69,21 @@ def remove_stale(
 
     ``rescue`` sees each of the leftovers before it goes.
     """
-    for left in stale(path, home or path.parent):
+    for left in stale(home or path.parent, path.name):
         if rescue is not None:
             rescue(left)
         remove(left)
 
 
-def stale(path: Path, home: Path) -> list[Path]:
-    """What processes of this machine that are no more left in ``home`` on their way to ``path``."""
-    found = []
-    prefix = f".{path.name}{PARTIAL}"
-    for left in home.glob(f"{glob.escape(prefix)}*"):
-        before, _, rest = left.name.removeprefix(prefix).rpartition(f"{platform.node()}-")
-        pid = rest.partition("-")[0]
-        if not before and pid.isdigit() and not process_alive(int(pid)):
-            found.append(left)
-    return found
+def stale(home: Path, name: str | None = None) -> list[Path]:
+    """What processes of this machine that are no more left in ``home`` (on their way to ``name``).
+
+    Folders may hold what is to be put back (``logeval.tables``); files are of no use to anybody.
+    """
+    target = ".+" if name is None else re.escape(name)
+    mine = re.compile(rf"\.{target}{re.escape(PARTIAL + platform.node())}-(\d+)-[0-9a-f]+", re.S)
+    found = [(left, mine.fullmatch(left.name)) for left in home.glob(f".*{PARTIAL}*")]
+    return [left for left, match in found if match and not process_alive(int(match[1]))]
 
 
 def remove(path: Path) -> None:

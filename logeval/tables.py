@@ -138,10 +138,14 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
 def recover(out: Path) -> None:
     """Put back what was there before a writer of ``out`` was killed, and remove what it left."""
     home = out if out.exists() else out.parent
-    if files.stale(out, home):
+    if files.stale(home, out.name):
         with _alone_in(out):
             files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
-    locks.clear(out)
+    if out.is_dir():
+        for left in files.stale(out):
+            if not left.is_dir():
+                files.remove(left)
+        locks.clear(out)
 
 
 def same_work(out: Path | str, manifest: Manifest) -> bool:

@@ -234,11 +234,17 @@ def test_work_that_is_done_is_tidied_up(tmp_path):
     left = tmp_path / "out" / f".out.partial-{platform.node()}-{dead.pid}-1"
     (left / ".old").mkdir(parents=True)
     (left / ".old" / "models.parquet").write_text("old")
+    half = tmp_path / "out" / f".manifest.json.partial-{platform.node()}-{dead.pid}-2"
+    half.write_text("half")
+    used = tmp_path / "out" / f".manifest.json.partial-{platform.node()}-{os.getpid()}-2"
+    used.write_text("half")
     lock = tmp_path / "out" / ".lock"
     lock.write_text(f"{platform.node()}\n{dead.pid}\nevaluate\n")
     assert tables.same_work(tmp_path / "out", tables.manifest_of("fit-models", {}, []))
     assert not left.exists()
+    assert not half.exists()
     assert not lock.exists()
+    assert used.exists()
 
 
 def test_a_lock_that_is_held_stays(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 
 import logeval as le
 from logeval import tables
+from logeval.errors import LogevalError
 from logeval.pipeline import Recipe, run
 from logeval.synthetic.generate import generate, truth_folder
 
@@ -74,6 +75,8 @@ def _tables(names):
 def _everything(out):
     log, models = le.load(out / "log"), out / "models"
     runs = [tables.read_table(f, "runs") for f in sorted((out / "runs").iterdir())]
+    if not runs:
+        raise LogevalError("there are no runs yet")
     return [log.serps(), tables.read_table(models, "models"), *runs]
 
 
