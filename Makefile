@@ -4,7 +4,7 @@ VENV ?= .venv
 SHARE ?= 1
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check faults bench full-size docs notebooks clean
+.PHONY: help setup demo test check pytest faults bench full-size docs notebooks clean
 
 help:
 	@echo "make demo    set up .venv and run everything on a synthetic log"
@@ -32,7 +32,10 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check
+test: setup
+	$(MAKE) -j2 check pytest
+
+pytest: setup
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 faults: setup

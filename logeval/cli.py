@@ -105,12 +105,17 @@ app.add_typer(plot_app, name="plot")
 def main() -> None:
     """The console script."""
     stopping.answer_signals()
+    app(prog_name="logeval")
+
+
+def main_of_module() -> None:
+    """``python -m logeval.cli``."""
     try:
-        app(prog_name="logeval")
+        main()
     except SystemExit as done:
         stopping.leave(done.code)
         raise
 
 
 if __name__ == "__main__":
-    main()
+    main_of_module()

@@ -8,9 +8,9 @@ killed process left behind is recognised and removed.
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import platform
+import re
 import secrets
 import shutil
 import zlib
@@ -26,13 +26,10 @@ PARTIAL = ".partial-"
 def replacing(path: Path | str) -> Iterator[Path]:
     """A file to write to that takes the place of ``path`` when the block ends well.
 
-    The temporary file is made by ``O_EXCL``, so a link that was put there before is not followed.
-    It is removed when anything goes wrong.
+    The temporary file is removed when anything goes wrong.
     """
     path = Path(path)
-    remove_stale(path)
-    temporary = partial_name(path)
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    temporary = new_partial(path)
     try:
         yield temporary
         flush(temporary)
@@ -48,6 +45,17 @@ def write_text(path: Path | str, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def new_partial(path: Path) -> Path:
+    """A new temporary file beside ``path``; those that killed processes left are removed.
+
+    It is made by ``O_EXCL``, so a link that was put there before is not followed.
+    """
+    remove_stale(path)
+    temporary = partial_name(path)
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    return temporary
+
+
 def partial_name(path: Path) -> Path:
     """A new name beside ``path`` that tells which process uses it."""
     name = f".{path.name}{PARTIAL}{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -61,15 +69,21 @@ def remove_stale(
 
     ``rescue`` sees each of the leftovers before it goes.
     """
-    prefix = f".{path.name}{PARTIAL}"
-    for left in (home or path.parent).glob(f"{glob.escape(prefix)}*"):
-        before, _, rest = left.name.removeprefix(prefix).rpartition(f"{platform.node()}-")
-        pid = rest.partition("-")[0]
-        if before or not pid.isdigit() or process_alive(int(pid)):
-            continue
+    for left in stale(home or path.parent, path.name):
         if rescue is not None:
             rescue(left)
         remove(left)
+
+
+def stale(home: Path, name: str | None = None) -> list[Path]:
+    """What processes of this machine that are no more left in ``home`` (on their way to ``name``).
+
+    Folders may hold what is to be put back (``logeval.tables``); files are of no use to anybody.
+    """
+    target = ".+" if name is None else re.escape(name)
+    mine = re.compile(rf"\.{target}{re.escape(PARTIAL + platform.node())}-(\d+)-[0-9a-f]+", re.S)
+    found = [(left, mine.fullmatch(left.name)) for left in home.glob(f".*{PARTIAL}*")]
+    return [left for left, match in found if match and not process_alive(int(match[1]))]
 
 
 def remove(path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from numba import njit
 
-COMMON: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+COMMON: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 
 njit_views: Any = njit(**COMMON)
 njit_inline: Any = njit(forceinline=True, **COMMON)

@@ -51,6 +51,13 @@ def holding(folder: Path, doing: str, seconds: float = 0.0) -> Iterator[None]:
         os.close(descriptor)
 
 
+def clear(folder: Path) -> None:
+    """Remove the lock of a process that is no more; in a folder that is read only it stays."""
+    if (folder / LOCK).exists():
+        with contextlib.suppress(LogevalError, OSError), holding(folder, "another command"):
+            pass
+
+
 def _take(file: Path) -> int | None:
     """An open descriptor of the locked file, or None if another process has it."""
     # a link that was put there before is not followed

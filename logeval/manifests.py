@@ -181,11 +181,6 @@ def why(path: Path | str, wanted: Manifest) -> str | None:
     return None
 
 
-def same_work(path: Path | str, manifest: Manifest) -> bool:
-    """Whether ``path`` already holds what this manifest asks for, undamaged."""
-    return why(path, manifest) is None
-
-
 def identity(folder: Path | str) -> str:
     """What a folder holds, as a checksum; the same work done again has the same."""
     manifest = read_manifest(folder)

@@ -145,6 +145,9 @@ def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[S
             steps.append(Step(stage, recipe.out, f"{earlier} runs before it"))
             continue
         call = _call(recipe, stage)
+        if not dry_run:
+            made = call.out if stage != "generate" else generate.truth_folder(call.out)
+            tables.recover(made.resolve())
         steps.append(Step(stage, call.out, call.why()))
         if dry_run:
             continue

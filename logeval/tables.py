@@ -23,7 +23,6 @@ from logeval.manifests import checksum as checksum
 from logeval.manifests import identity as identity
 from logeval.manifests import manifest_of as manifest_of
 from logeval.manifests import read_manifest as read_manifest
-from logeval.manifests import same_work as same_work
 from logeval.manifests import why as why
 from logeval.manifests import write_manifest as write_manifest
 from logeval.manifests import written_here
@@ -137,10 +136,22 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
 
 
 def recover(out: Path) -> None:
-    """Put back what was there before a writer of ``out`` was killed in the middle."""
+    """Put back what was there before a writer of ``out`` was killed, and remove what it left."""
     home = out if out.exists() else out.parent
-    with _alone_in(out):
-        files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
+    if files.stale(home, out.name):
+        with _alone_in(out):
+            files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
+    if out.is_dir():
+        for left in files.stale(out):
+            if not left.is_dir():
+                files.remove(left)
+        locks.clear(out)
+
+
+def same_work(out: Path | str, manifest: Manifest) -> bool:
+    """Whether ``out`` already holds what this manifest asks for, undamaged; it is tidied up."""
+    recover(output_folder(Path(out)))
+    return why(out, manifest) is None
 
 
 @contextlib.contextmanager

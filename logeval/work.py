@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import (
@@ -32,6 +33,7 @@ from logeval.progress import Bars
 Tick = Callable[[float], None]
 CONNECT_SECONDS = 10  # to reach a scheduler
 CLOSE_SECONDS = 2  # to take leave of it
+LONELY_SECONDS = 5.0  # without a result, after which one looks whether there are any workers
 POLL_SECONDS = 0.5  # between two looks at the progress of local processes
 
 
@@ -150,20 +152,25 @@ def _on_cluster(
         pool = client.get_executor(pure=False)
         by_future = _submit(pool, function, tasks)
         pending = set(by_future)
+        said = False
         while pending:
-            ready, pending = wait(pending, return_when=FIRST_COMPLETED)
+            ready, pending = wait(pending, LONELY_SECONDS, FIRST_COMPLETED)
+            if not (ready or said or client.nthreads()):
+                said = True
+                text = f"{scheduler} has no workers; waiting for: dask worker {scheduler}"
+                print(f"logeval: {text}", file=sys.stderr, flush=True)
             for future in ready:
                 yield future.result()
                 bars.advance(by_future[future].title, by_future[future].size)
     except KilledWorker as error:
         raise LogevalError(
             f"several workers of {scheduler} died over the same unit (out of memory?); look into "
-            f"their logs ({error}); the same command goes on where it stopped"
+            f"their logs ({error}); the same command again does what is left"
         ) from None
     except (CancelledError, CommClosedError, OSError):
         raise LogevalError(
             f"the Dask scheduler at {scheduler} went away; start it again, and the same command "
-            "goes on where it stopped"
+            "does what is left"
         ) from None
     finally:
         client.close(timeout=CLOSE_SECONDS)

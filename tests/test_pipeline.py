@@ -8,7 +8,7 @@ import pytest
 import logeval
 from logeval.pipeline import read_recipe, run
 from logeval.replay.estimate import read_estimates
-from logeval.reports import page
+from tests.undrawn import draw_nothing
 
 ROOT = Path(__file__).parent.parent
 SMALL = """
@@ -39,14 +39,8 @@ force = true
 
 @pytest.fixture
 def recipe(tmp_path, monkeypatch):
-    """A recipe whose figures are not drawn: that takes seconds, and here it matters when."""
-
-    def not_drawn(figure, out):
-        out.write_text("a figure")
-        return out
-
-    monkeypatch.setattr(page, "save_figure", not_drawn)
-    monkeypatch.setattr(page, "inline_svg", lambda figure, name: "<svg></svg>")
+    """A recipe whose figures are not drawn."""
+    draw_nothing(monkeypatch)
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "small.toml"
     path.write_text(SMALL)

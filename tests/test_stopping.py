@@ -51,7 +51,7 @@ def command(prog_name):
         sys.exit(stopping.exit_code())
 
 cli.app = command
-cli.main()
+cli.main_of_module()
 """
 
 

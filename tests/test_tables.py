@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from logeval import files, tables
+from logeval import files, locks, tables
 from logeval.errors import LogevalError
 from logeval.manifests import MARKER
 
@@ -223,6 +224,34 @@ def test_the_same_work_is_recognised_and_other_work_is_explained(tmp_path):
     with tables.staged(tmp_path) as folder:
         tables.write_manifest(folder, manifest(cpu_seconds=2.5))
     assert tables.identity(tmp_path) == first
+
+
+def test_work_that_is_done_is_tidied_up(tmp_path):
+    """A process may be killed when all is in its place but the old table and its lock."""
+    write(tmp_path / "out")
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = tmp_path / "out" / f".out.partial-{platform.node()}-{dead.pid}-1"
+    (left / ".old").mkdir(parents=True)
+    (left / ".old" / "models.parquet").write_text("old")
+    half = tmp_path / "out" / f".manifest.json.partial-{platform.node()}-{dead.pid}-2"
+    half.write_text("half")
+    used = tmp_path / "out" / f".manifest.json.partial-{platform.node()}-{os.getpid()}-2"
+    used.write_text("half")
+    lock = tmp_path / "out" / ".lock"
+    lock.write_text(f"{platform.node()}\n{dead.pid}\nevaluate\n")
+    assert tables.same_work(tmp_path / "out", tables.manifest_of("fit-models", {}, []))
+    assert not left.exists()
+    assert not half.exists()
+    assert not lock.exists()
+    assert used.exists()
+
+
+def test_a_lock_that_is_held_stays(tmp_path):
+    write(tmp_path / "out")
+    with locks.holding(tmp_path / "out", "evaluate"):
+        tables.recover(tmp_path / "out")
+        assert (tmp_path / "out" / ".lock").exists()
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path):

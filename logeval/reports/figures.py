@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.text import Text
@@ -69,7 +70,8 @@ def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
     literal_dollars(figure)
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
     drawn = io.BytesIO()  # matplotlib fails in many ways on a full disk
-    figure.savefig(drawn, format=kind, dpi=dpi, metadata=metadata)
+    with rc_context({"svg.hashsalt": "logeval"}):  # else ids in it are random
+        figure.savefig(drawn, format=kind, dpi=dpi, metadata=metadata)
     with files.replacing(out) as partial:
         partial.write_bytes(drawn.getbuffer())
     return out

@@ -74,6 +74,7 @@ class Page:
         files = [self.folder / "figures" / f"{name}{kind}" for kind in (".svg", ".pdf")]
         for file in files:
             save_figure(figure, file)
+            figure.set_layout_engine("none")  # the layout of the first, which takes a third of it
         svg = inline_svg(figure, name)
         panels = [{"svg": svg, "query": ""}]
         self._add(kind="figure", name=name, panels=panels, text=how_to_read, files=_links(files))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 import logeval as le
 from logeval import tables
+from logeval.errors import LogevalError
 from logeval.pipeline import Recipe, run
 from logeval.synthetic.generate import generate, truth_folder
 
@@ -73,6 +75,8 @@ def _tables(names):
 def _everything(out):
     log, models = le.load(out / "log"), out / "models"
     runs = [tables.read_table(f, "runs") for f in sorted((out / "runs").iterdir())]
+    if not runs:
+        raise LogevalError("there are no runs yet")
     return [log.serps(), tables.read_table(models, "models"), *runs]
 
 
@@ -96,7 +100,8 @@ def _generated(out):
 
 def _page(out):
     tables.check_files(out, tables.read_manifest(out))
-    return [(out / "index.html").read_text()]
+    text = (out / "index.html").read_text()
+    return [re.sub(r"<footer>.*</footer>", "", text)]  # when it was made, and by which command
 
 
 def prepared(folder: Path) -> Path:

@@ -5,13 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 import logeval
-from logeval import tables
+from logeval import tables, work
+from logeval.clicks.estimation import click_statistics
 from logeval.errors import LogevalError
 from logeval.evaluation.store import Store
 from tests.faults.commands import content
@@ -128,8 +131,79 @@ def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_p
     assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]
 
 
+def test_a_cluster_without_workers_is_waited_for_and_said_to_be(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(work, "LONELY_SECONDS", 0.2)
+    said = ""
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
+        address = cluster.scheduler_address
+        with ThreadPoolExecutor(1) as pool:
+            settings = {"horizon": 5, "runs": 2, "scheduler": address, "quiet": True}
+            done = pool.submit(logeval.evaluate, problem=PROBLEM, policies=["Random"], **settings)
+            while "workers" not in said and not done.done():
+                time.sleep(0.05)
+                said += capfd.readouterr().err
+            cluster.scale(1)
+            assert len(done.result(timeout=60).rows)
+    assert said == f"logeval: {address} has no workers; waiting for: dask worker {address}\n"
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """A cluster of one worker in a process of its own."""
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
+        yield cluster
+
+
+def kill_workers(cluster):
+    """Those that are up: a nanny gives up where its worker dies before that."""
+    nannies = [n for n in cluster.workers.values() if n.process]
+    pids = [n.pid for n in nannies if n.process.status.name == "running"]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return pids
+
+
+def test_workers_killed_during_ingest_and_statistics_change_nothing(processes, tmp_path):
+    logs = [tmp_path / name for name in ("1.tsv", "2.tsv.gz")]
+    for log, sessions in zip(logs, (300, 40_000), strict=True):
+        logeval.generate(log, sessions=sessions, queries=5, seed=sessions, quiet=True)
+    killed, advance = [], work.Bars.advance
+
+    def kill_once(self, title, size):  # when the first task is done, and the next one has begun
+        advance(self, title, size)
+        if title not in killed:
+            killed.extend([title, *kill_workers(processes)])
+
+    settings = {"block_size": 200_000, "quiet": True}
+    options = {"top_queries": 3, "holdout": 0.3, "quiet": True}
+    address = processes.scheduler_address
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work.Bars, "advance", kill_once)
+        patch.setattr(click_statistics, "SHARD_FILES", 2)
+        there = logeval.ingest(logs, tmp_path / "there", **settings, scheduler=address)
+        logeval.fit_models(there, "dcm", out=tmp_path / "two", **options, scheduler=address)
+    assert len(there.files) > 4
+    assert killed[::2] == ["ingest", "fold"]
+    assert len(killed) == 4
+    here = logeval.ingest(logs, tmp_path / "here", **settings)
+    logeval.fit_models(here, "dcm", out=tmp_path / "one", **options)
+    (tmp_path / "there" / "click_statistics").rename(tmp_path / "statistics")
+    assert len(list((tmp_path / "statistics").iterdir())) == 1
+    assert content(tmp_path / "there") == {
+        name: data
+        for name, data in content(tmp_path / "here").items()
+        if not name.startswith("click_statistics")
+    }
+    models = [tables.read_table(tmp_path / name, "models") for name in ("one", "two")]
+    assert models[0].equals(models[1])
+
+
 @pytest.mark.parametrize("every_time", [False, *([True] if LONG else [])])
-def test_workers_killed_in_the_middle_of_their_units_change_nothing(tmp_path, every_time):
+def test_workers_killed_in_the_middle_of_their_units_change_nothing(
+    processes, tmp_path, every_time
+):
     """Their nannies start others, and the units begin anew; killed too often, a resume does it."""
     settings = {"problem": PROBLEM, "horizon": 20, "runs": 80, "quiet": True}
     settings["policies"] = ["Random", "tests.faults.test_cluster:Slow"]
@@ -138,22 +212,14 @@ def test_workers_killed_in_the_middle_of_their_units_change_nothing(tmp_path, ev
     def kill_all(self, rows):
         add(self, rows)
         if every_time or not killed:
-            pids = [worker.pid for worker in cluster.workers.values() if worker.pid]
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-            killed.extend(pids)
+            killed.extend(kill_workers(processes))
 
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Store, "add", kill_all)
         for _ in range(20 if every_time else 1):
             refused = None
             try:
-                logeval.evaluate(**settings, scheduler=cluster.scheduler_address, out=out)
+                logeval.evaluate(**settings, scheduler=processes.scheduler_address, out=out)
                 break
             except LogevalError as error:
                 refused = str(error)

@@ -74,7 +74,7 @@ def logs(draw):
 buffers = st.integers(1, 400)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(logs(), buffers, st.sampled_from([1, 2]))
 def test_a_log_reads_back_as_written_wherever_it_is_cut(log, block_size, workers):
     fmt, text, expected = log
@@ -101,7 +101,7 @@ damages = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(logs(), damages, buffers, st.sampled_from([1, 2]))
 def test_damaged_logs_are_read_as_the_slow_parser_reads_them(log, damages, block_size, workers):
     fmt, text, _ = log

@@ -18,6 +18,7 @@ from logeval.reports.page import Page, cell
 from logeval.reports.regret_sections import lower_bounds
 from logeval.reports.verdict import verdict
 from logeval.reports.words import number, query_names
+from tests.undrawn import draw_nothing
 
 PROBLEM = "B_LB(L=8,K=2,p=0.2,gap=0.15,gamma=0.5)"
 
@@ -136,7 +137,8 @@ def test_models_that_changed_since_the_runs_are_refused(site, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_models_that_are_gone_are_said_to_be(site, tmp_path):
+def test_models_that_are_gone_are_said_to_be(site, tmp_path, monkeypatch):
+    draw_nothing(monkeypatch)
     runs = shutil.copytree(site / "runs", tmp_path / "runs")
     manifest = manifests.read_manifest(runs) | {"models_folder": str(tmp_path / "nowhere")}
     manifests.write_records(runs, manifest)

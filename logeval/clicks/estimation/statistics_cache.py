@@ -28,8 +28,7 @@ from logeval.schemas import CLICK_STATISTICS
 
 LIMIT = 1 << 30
 T = TypeVar("T")
-ABANDONED = 24 * 3600  # seconds after which an unfinished file is taken for that of a dead process
-PARTIAL = ".partial-"
+ABANDONED = 24 * 3600  # seconds after which the unfinished file of another machine is removed
 
 
 def cached(
@@ -46,11 +45,11 @@ def cached(
                 return found
             file.unlink()  # damaged
     with tempfile.TemporaryDirectory(prefix="logeval-") as nowhere:
-        partial = _partial(folders) or Path(nowhere) / f"{key}.parquet"
+        partial = _partial(folders, key) or Path(nowhere) / f"{key}.parquet"
         try:
             fold(partial)
             found = read(partial)
-            if partial.name.startswith(PARTIAL):
+            if partial.parent != Path(nowhere):
                 name = f"{key}-{files.crc32(partial)}.parquet"
                 partial.replace(partial.with_name(name))
                 shrink(partial.parent, LIMIT, keep=name)
@@ -71,7 +70,7 @@ def shrink(folder: Path, limit: int, keep: str) -> None:
     for file in folder.iterdir():
         with contextlib.suppress(OSError):  # another process may remove it first
             stat = file.stat()
-            if file.name.startswith(PARTIAL):
+            if files.PARTIAL in file.name:
                 if time.time() - stat.st_mtime > ABANDONED:
                     file.unlink()
             elif file.suffix == ".parquet":
@@ -85,15 +84,12 @@ def shrink(folder: Path, limit: int, keep: str) -> None:
         total -= size
 
 
-def _partial(folders: list[Path]) -> Path | None:
+def _partial(folders: list[Path], key: str) -> Path | None:
     """A new file in the first folder that can be written."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=PARTIAL, suffix=".parquet", dir=folder)
-            os.close(handle)
-            Path(name).chmod(0o644)
-            return Path(name)
+            return files.new_partial(folder / f"{key}.parquet")
     return None
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -102,13 +104,21 @@ def test_the_least_recently_used_go_first_and_the_newest_stays(log, monkeypatch)
 def test_what_a_dead_process_left_is_removed(log):
     folder = log.path / "click_statistics"
     folder.mkdir()
-    old, young = folder / ".partial-old.parquet", folder / ".partial-young.parquet"
-    for file in (old, young):
-        file.write_text("half")
-    os.utime(old, (0, 0))
     fold(log)
-    assert not old.exists()
-    assert young.exists()  # another process may be writing it
+    (entry,) = folder.iterdir()
+    name = f".{entry.name[:32]}.parquet"
+    entry.unlink()
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    here = f"{name}.partial-{platform.node()}"
+    left = [f"{here}-{dead.pid}-1", f"{here}-{os.getpid()}-1", f"{name}.partial-there-1-1"]
+    left.append(".0.parquet.partial-there-1-1")
+    for file in left:
+        (folder / file).write_text("half")
+    os.utime(folder / left[-1], (0, 0))
+    fold(log)
+    found = {file for file in left if (folder / file).exists()}
+    assert found == set(left[1:3])  # another process may be writing them
 
 
 def test_two_fits_at_once_do_not_meet(log, monkeypatch):
