@@ -54,11 +54,12 @@ def test_intervals_hold_the_truth_as_often_as_they_should(name, method, fields, 
 
 
 def test_an_interval_at_the_boundary_is_jeffreys():
-    value, variance = np.array([0.0, 1 - 1e-6, 0.5, 1.0]), np.array([1e12, np.inf, np.inf, 0.0])
-    for n in (0.0, 0.5, 7.0, 100.0):
+    value, variance = np.array([1e-6, 1 - 1e-6, 0.5, 1.0]), np.array([1e12, np.inf, np.inf, 0.0])
+    for n in (0.0, 0.5, 7.0, 100.0, 10_000.0):
         estimate = around(value, variance, np.full(4, n))
         none, all_ = stats.beta(0.5, n + 0.5), stats.beta(n + 0.5, 0.5)
-        assert estimate.low == pytest.approx([0.0, all_.ppf(0.025), 0.0, 1.0])
+        lowest = min(none.ppf(0.025), CAP)
+        assert estimate.low == pytest.approx([lowest, all_.ppf(0.025), 0.0, 1.0])
         highest = max(all_.ppf(0.975), 1 - CAP)
         assert estimate.high == pytest.approx([none.ppf(0.975), highest, 1.0, 1.0])
         assert (estimate.low <= value).all()
