@@ -2,11 +2,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import logeval
 from logeval.cli import app as whole_app
 from logeval.commands import evaluate as commands
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
 from logeval.evaluation import evaluate
+from logeval.evaluation.results import Runs
 from tests.stand_in import models
 
 PROBLEM = "B_LB(L=8,K=3,p=0.4,gap=0.3,gamma=0.5)"
@@ -40,6 +42,22 @@ def test_evaluate_prints_a_table_and_draws(app, tmp_path):
         figure = tmp_path / "figure.svg"
         assert run(app, "plot", "regret", out, "--out", figure, *options).exit_code == 0
         assert "<svg" in figure.read_text()
+
+
+def test_steps_of_the_curves_and_draws_of_the_parameters(app, tmp_path):
+    logeval.generate(tmp_path / "log.tsv", sessions=300, queries=2, quiet=True)
+    log = logeval.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
+    folder, out = tmp_path / "models", tmp_path / "runs"
+    logeval.fit_models(log, "dcm", out=folder, quiet=True)
+    result = run(app, "evaluate", folder, "--policy", "Random", "--horizon", 50, "--runs", 2,
+                 "--checkpoints", "10,50", "--draws", 3, "--out", out)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert str(out / "variance.pdf") in result.stdout
+    rows = Runs.load(out).rows
+    assert sorted(set(rows["t"].to_pylist())) == [10, 50]
+    assert sorted(set(rows["draw"].to_pylist())) == [1, 2, 3]
+    wrong = run(app, "evaluate", folder, "--policy", "Random", "--checkpoints", "x")
+    assert "--checkpoints x: write a number, or steps like 10,100" in str(wrong.exception)
 
 
 def test_unknown_policies_are_an_error(app):

@@ -61,3 +61,19 @@ def test_information_is_minus_the_second_derivative_of_the_likelihood(name, monk
         data, np.zeros(1, int), em.formulas, em.slopes, item, shared, strength
     )
     assert found["J"] == pytest.approx(expected, abs=2e-3)
+
+
+def test_variances_without_correlations_of_items_are_near_those_with(monkeypatch):
+    """For queries of more items than MAX_DENSE; for the DCM little is lost by it."""
+    rng = np.random.default_rng(4)
+    truth = random_model("DCM", rng, L=8, K=4, low=0.2, high=0.8)
+    data = patterns_of(statistics_of([truth], 400, rng, spread=3.0))
+    em, w, v = BY_EM["DCM"], truth.w[: data.I], truth.v[None]
+    strength = {"w": np.ones_like(w), "v": np.ones_like(v)}
+    arguments = (data, np.zeros(1, int), em.formulas, em.slopes, {"w": w}, {"v": v}, strength)
+    dense = chain_information.variances(*arguments)
+    monkeypatch.setattr(chain_information, "MAX_DENSE", 0)
+    diagonal = chain_information.variances(*arguments)
+    for field in ("w", "v"):
+        assert diagonal[field] == pytest.approx(dense[field], rel=0.05)
+        assert not np.array_equal(diagonal[field], dense[field])

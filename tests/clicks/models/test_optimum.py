@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logeval.clicks.models import optimum
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.ubm import UBM
 from tests.clicks.examples import ALL, random_model
@@ -52,6 +53,25 @@ def test_a_best_list_may_leave_out_an_item_of_the_middle():
         best = model.optimum(6, "clicks")
         assert best.proven
         assert best.value == pytest.approx(model.expected_reward(lists, "clicks").max())
+
+
+@pytest.mark.parametrize("way", ["descending", "ascending", "any"])
+def test_the_best_list_of_many_positions_is_proven_where_termination_is_in_order(monkeypatch, way):
+    """DCM clicks beyond EXACT_K positions: sorted, which is best if termination is monotone."""
+    rng = np.random.default_rng(3)
+    lists = np.array(list(itertools.permutations(range(6), 4)))
+    monkeypatch.setattr(optimum, "EXACT_K", 1)
+    for _ in range(20):
+        w, v = rng.beta(0.5, 0.5, 6), rng.beta(0.5, 0.5, 4)
+        if way != "any":
+            v = np.sort(v)[:: -1 if way == "descending" else 1]
+        model = DCM(items=np.arange(6), K=4, w=w, v=v)
+        best, truth = model.optimum(4, "clicks"), model.expected_reward(lists, "clicks").max()
+        assert best.value == pytest.approx(model.expected_reward(best.A[None], "clicks")[0])
+        if best.proven:
+            assert best.value == pytest.approx(truth)
+        assert best.proven or way == "any"
+        assert best.value <= truth + 1e-12
 
 
 def test_a_strong_tail_makes_a_weak_item_best_at_a_terminating_position():

@@ -139,3 +139,21 @@ def test_sgd_is_the_plain_loop(name, kinds):
 )
 def test_what_was_observed(clicks, dcm, literal, first):
     assert [observed_one(f, np.array(clicks)) for f in range(3)] == [dcm, literal, first]
+
+
+def test_draws_in_the_space_of_the_rows_have_the_mean_and_covariance_of_laplace():
+    """theta ~ N(theta, scale^2 H^-1), H = ridge I + sum of p (1 - p) x x' over the rows seen."""
+    ridge, scale, n = 0.5, 0.7, 4000
+    env, (folded,), rows, _ = history("in-turn", [lambda e: FoldedGram(e, 2, ridge)])
+    now, rngs = env.at(121), [np.random.default_rng(r) for r in range(2)]
+    drawn = np.array([folded.sample(now, scale, rngs).copy() for _ in range(n)])
+    for r in range(2):
+        p = expit(rows[r] @ folded.theta[r])
+        H = ridge * np.eye(env.d) + (rows[r].T * (p * (1 - p))) @ rows[r]
+        X = now.X[now.table[r], now.row[r]]
+        covariance = scale**2 * X @ np.linalg.solve(H, X.T)
+        sd = np.sqrt(np.diag(covariance))
+        error = np.abs(drawn[:, r].mean(0) - X @ folded.theta[r])
+        assert (error < 4 * sd / np.sqrt(n) + 1e-3).all()
+        found = np.cov(drawn[:, r].T) / np.outer(sd, sd)
+        assert np.abs(found - covariance / np.outer(sd, sd)).max() < 5 * np.sqrt(2 / n)
