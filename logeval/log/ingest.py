@@ -34,7 +34,6 @@ from logeval.progress import Progress
 from logeval.work import Task, Tick, run_tasks
 
 CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
-AHEAD = 1  # blocks that wait to be parsed, so that no worker waits while the next one is read
 
 
 @dataclass
@@ -251,7 +250,7 @@ def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
         waiting: deque[Future[_Parsed]] = deque()
         for buf in session_blocks(source, fmt, run.block_size, free):
             waiting.append(pool.submit(parse_and_write, buf, run.next_part()))
-            if len(waiting) > run.workers + AHEAD:
+            if len(waiting) > run.workers:
                 collect(waiting.popleft())
         while waiting:
             collect(waiting.popleft())
