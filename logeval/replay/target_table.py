@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logeval.errors import LogevalError, one_line
+from logeval.errors import LogevalError, one_line, printable
 from logeval.log.queries import Query
 
 TOLERANCE = 1e-6  # of sums of probabilities
@@ -35,7 +35,7 @@ def read_target_table(path: Path) -> pd.DataFrame:
     missing = [name for name in ("query", "rank", "item") if name not in frame]
     if missing:
         raise LogevalError(
-            f"{path}: there is no column {missing[0]!r} (it has {', '.join(frame.columns)}); "
+            f"{path}: there is no column {missing[0]!r} (it has {printable(frame.columns)}); "
             "a target has query, rank, item and perhaps probability, list"
         )
     if not len(frame):
@@ -111,7 +111,7 @@ def _check_lists(path: Path, frame: pd.DataFrame) -> None:
     for key, rows in frame.groupby(["query", "list"], sort=False):
         query, number = key  # type: ignore[misc]
         place = f"{path}: query {Query(*query)}" + (  # type: ignore[misc]
-            f", list {number}" if number else ""
+            f", list {printable([str(number)])}" if number else ""
         )
         _no_twice(place, rows)
         if rows["probability"].nunique() > 1:

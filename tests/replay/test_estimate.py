@@ -184,6 +184,8 @@ BAD = [
     (["1,1,55", "1,2,56"], "query,rank,item", "of another log"),
     (["1,1,inf"], "query,rank,item", "column 'item', row 1: .*inf.* of 64 bits"),
     (['1,1,"a\nb"'], "query,rank,item", r"row 1: 'a\\nb' is not a whole number of 64 bits"),
+    (["1,1,111"], 'query,"ra\nnk",item', r"no column 'rank' \(it has query, 'ra\\nnk', item\)"),
+    (['1,"a\nb",2,111,1'], "query,list,rank,item,probability", r"list 'a\\nb': rank 1 is missing"),
     (["1,1,1e30"], "query,rank,item", "column 'item', row 1"),
     (["1,1,9007199254740993", "1,2,1.5"], "query,rank,item", "column 'item', row 1"),
     (["1,1,18446744073709551615"], "query,rank,item", "column 'item', row 1"),
