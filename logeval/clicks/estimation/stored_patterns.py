@@ -9,6 +9,7 @@ is written to a file as the arrays of its own ``Patterns``. In memory are only t
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,9 @@ class StoredPatterns(FoldedClicks):
     size: tuple[int, int]  # P, K
     numbers: list[tuple[Ints, Ints]] = field(repr=False)  # of the queries and pairs of each block
     file: IO[bytes] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.file.close)
 
     @property
     def P(self) -> int:
@@ -83,6 +87,7 @@ def store(statistics: Path, *, holdout: bool = False, block: int = BLOCK) -> Sto
         parts.append(data.take(np.zeros(0, dtype=np.int64)))
         parts[-1].__dict__["serps"] = serps
     if not parts:
+        file.close()
         return None
     serps = np.concatenate([part.serps for part in parts])
     seen = [query for part in parts for query in part.queries]
