@@ -1,4 +1,4 @@
-"""The variances of PBM and UBM parameters, against differences of the likelihood."""
+"""The variances of PBM parameters, against differences of the likelihood."""
 
 from __future__ import annotations
 
