@@ -147,7 +147,7 @@ def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[S
         call = _call(recipe, stage)
         if not dry_run:
             made = call.out if stage != "generate" else generate.truth_folder(call.out)
-            tables.recover(made.resolve())
+            tables.recover(made)
         steps.append(Step(stage, call.out, call.why()))
         if dry_run:
             continue

@@ -137,6 +137,7 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
 
 def recover(out: Path) -> None:
     """Put back what was there before a writer of ``out`` was killed, and remove what it left."""
+    out = output_folder(out)
     home = out if out.exists() else out.parent
     if files.stale(home, out.name):
         with _alone_in(out):
@@ -144,13 +145,14 @@ def recover(out: Path) -> None:
     if out.is_dir():
         for left in files.stale(out):
             if not left.is_dir():
-                files.remove(left)
+                with contextlib.suppress(OSError):  # a folder that is read only
+                    files.remove(left)
         locks.clear(out)
 
 
 def same_work(out: Path | str, manifest: Manifest) -> bool:
     """Whether ``out`` already holds what this manifest asks for, undamaged; it is tidied up."""
-    recover(output_folder(Path(out)))
+    recover(Path(out))
     return why(out, manifest) is None
 
 

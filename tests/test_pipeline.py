@@ -1,11 +1,13 @@
 """Recipes: checked, run in order, skipped when up to date, resumed, and run again from the copy."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import logeval
+from logeval.errors import LogevalError
 from logeval.pipeline import read_recipe, run
 from logeval.replay.estimate import read_estimates
 from tests.undrawn import draw_nothing
@@ -45,6 +47,15 @@ def recipe(tmp_path, monkeypatch):
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
     return path
+
+
+def test_a_link_to_itself_in_the_output_is_named(recipe, tmp_path):
+    run(read_recipe(recipe), quiet=True)
+    models = next(tmp_path.rglob("models"))
+    shutil.rmtree(models)
+    models.symlink_to(models)
+    with pytest.raises(LogevalError, match="models: cannot be a folder for the output"):
+        run(read_recipe(recipe), quiet=True)
 
 
 def reasons(steps):

@@ -74,7 +74,7 @@ class Page:
         files = [self.folder / "figures" / f"{name}{kind}" for kind in (".svg", ".pdf")]
         for file in files:
             save_figure(figure, file)
-            figure.set_layout_engine("none")  # the layout of the first, which takes a third of it
+            figure.set_layout_engine("none")  # the next are drawn as the first was laid out
         svg = inline_svg(figure, name)
         panels = [{"svg": svg, "query": ""}]
         self._add(kind="figure", name=name, panels=panels, text=how_to_read, files=_links(files))

@@ -154,7 +154,7 @@ def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:
     """The record of the log that is going to be replaced; an error if logeval did not write it."""
     if not out.exists():
         return None
-    tables.recover(truth.resolve())
+    tables.recover(truth)
     found = manifests.record(out)
     with contextlib.suppress(LogevalError):
         manifest = tables.read_manifest(truth)
