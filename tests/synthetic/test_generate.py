@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import qmc
 
 import logeval
 from logeval import tables
 from logeval.synthetic.generate import generate, truth_folder
 from logeval.synthetic.tastes import read_tastes
-from logeval.synthetic.world import MODELS_OFFERED
+from logeval.synthetic.world import MODELS_OFFERED, radical_inverse
 
 # Of 35,064 real Yandex SERPs of 20 frequent queries (docs/synthetic.md).
 REAL_CTR = [0.257, 0.249, 0.170, 0.154, 0.106, 0.073, 0.069, 0.047, 0.050, 0.045]
@@ -208,3 +209,8 @@ def test_with_tastes_clicks_follow_the_agreement_of_user_and_item(tmp_path):
         slope += x @ (y - p) / (x**2 * p * (1 - p)).sum()
     assert taste == 1.0
     assert slope == pytest.approx(1.0, abs=4.5 / np.sqrt((x**2 * p * (1 - p)).sum()))
+
+
+def test_the_effects_of_queries_are_halton_points():
+    points = np.stack([radical_inverse(5000, base) for base in (2, 3, 5)], axis=1)
+    assert np.array_equal(points, qmc.Halton(d=3, scramble=False).random(5000))
