@@ -166,7 +166,7 @@ def _query_effects(queries: int) -> Floats:
 
 
 def radical_inverse(n: int, base: int) -> Floats:
-    """The first ``n`` points of Halton's sequence: the digits of 0, 1, ... behind the point, reversed.
+    """The first ``n`` points of Halton's sequence: digits of 0, 1, ... behind the point, reversed.
 
     As in ``scipy.stats.qmc``, whose import takes most of a second in every command.
     """
