@@ -7,6 +7,7 @@ depends only on the bytes and the block size, never on the number of workers.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 
@@ -14,21 +15,37 @@ from logeval.arrays import Bytes
 from logeval.errors import LogevalError
 from logeval.log.fields import MAX_LINE
 from logeval.log.scan import NEWLINE, last_record, last_session
-from logeval.log.source import Source
 
 BLOCK_SIZE = 12 << 20  # about 50,000 SERPs of the Kaggle log, one row group
 MAX_SESSION = 64 << 20
 
 
+class Stream(Protocol):
+    """What blocks are read from: a ``Source``, or a range of a file."""
+
+    name: str
+
+    def readinto(self, buffer: Bytes) -> int:
+        """Fill the buffer; returns the number of bytes, fewer than its size only at the end."""
+
+
 def session_blocks(
-    source: Source, fmt: int, size: int = BLOCK_SIZE, free: list[Bytes] | None = None
+    source: Stream,
+    fmt: int,
+    size: int = BLOCK_SIZE,
+    free: list[Bytes] | None = None,
+    rest: Bytes | None = None,
+    to_end: bool = True,
 ) -> Iterator[Bytes]:
     """Blocks of whole sessions, each ending with a newline.
 
-    Who is done with a block may put it into ``free``: its memory is then used again.
+    Who is done with a block may put it into ``free``: its memory is then used again. ``rest`` was
+    read before the first bytes of ``source``; unless ``to_end``, what follows the last block is
+    left out, to be the rest of the next range.
     """
     free = [] if free is None else free
-    rest = np.empty(0, np.uint8)  # after the last block: its last session, the start of a line
+    # after the last block: its last session, the start of a line
+    rest = np.empty(0, np.uint8) if rest is None else rest
     held = np.empty(0, np.uint8)  # the block before; the last one takes the rest with it
     while True:
         buffer = _buffer(free, len(rest) + size)
@@ -45,6 +62,9 @@ def session_blocks(
             held = buffer[:cut]
         elif n > MAX_SESSION:
             raise _too_long(source.name, n - last_record(buffer[:n], fmt))
+    if not to_end:
+        yield held
+        return
     if len(rest) and rest[-1] != NEWLINE:
         rest = np.append(rest, np.uint8(NEWLINE))
     if len(held) or len(rest):
@@ -74,7 +94,7 @@ def _buffer(free: list[Bytes], size: int) -> Bytes:
     return np.empty(size + MAX_LINE, np.uint8)
 
 
-def _fill(source: Source, buffer: Bytes, rest: Bytes) -> int:
+def _fill(source: Stream, buffer: Bytes, rest: Bytes) -> int:
     """Put the rest and the next bytes into the buffer; returns how many there are now.
 
     Of an overlong line only the head is kept, more than MAX_LINE bytes: enough for the parser

@@ -1,39 +1,32 @@
-"""raw log -> serps: read blocks, parse and write them side by side, count everything.
-
-The kernel and the Parquet writer release the interpreter lock, so the workers are threads:
-one block of whole sessions becomes one file, whatever the number of workers.
-"""
+"""raw log -> serps: read the files block by block, write the table, count everything."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-import threading
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby
 from pathlib import Path
 from typing import IO
 
 from logeval import manifests, tables
-from logeval.arrays import Bytes, Ints
+from logeval.arrays import Bytes
 from logeval.errors import LogevalError
-from logeval.log import rejects
+from logeval.log import cluster, rejects
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
 from logeval.log.formats import HEAD, TABLE, recognise
 from logeval.log.inputs import MAX_WORKERS, check, identity, is_stream, total_bytes, why
 from logeval.log.log import Log, load
-from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, Scanner
-from logeval.log.serps import serps_table
+from logeval.log.parts import write_parts
+from logeval.log.scan import FORMATS
 from logeval.log.source import Source
 from logeval.log.tabular import read_batches
+from logeval.log.tally import Tally
 from logeval.progress import Progress
-from logeval.work import Task, Tick, run_tasks
-
-CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
 
 
 @dataclass
@@ -58,15 +51,6 @@ class _Run:
         return path
 
 
-@dataclass(frozen=True)
-class _Parsed:
-    """What is left of a block once its SERPs are written."""
-
-    counts: Counter[str]
-    rejects: Ints
-    buf: Bytes
-
-
 def ingest(
     sources: str | Path | Sequence[str | Path],
     out: str | Path,
@@ -85,8 +69,9 @@ def ingest(
     ``sources`` are plain, .gz or .zst files ("-" is standard input). Lines that are no records
     go to ``out``/rejects.tsv; over ``max_bad`` of them is an error, and no table is left.
     ``column_map`` ({"query_id": "qid"}) names the columns of a file in format ``table``.
-    The same input and arguments again do nothing. With a ``scheduler`` the files are shared out to
-    the workers of that Dask cluster, which must see ``sources`` and ``out`` under the same paths.
+    The same input and arguments again do nothing. With a ``scheduler`` files, and ranges of
+    plain ones, are shared out to the workers of that Dask cluster, which must see ``sources`` and
+    ``out`` under the same paths.
     """
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     out = Path(out)
@@ -147,115 +132,46 @@ def _ingest_file(
         source.close()
 
 
-@dataclass(frozen=True)
-class _FileTask:
-    """A file of the log as a worker gets it, and the folder for what becomes of it."""
-
-    number: int
-    path: Path
-    format: str
-    folder: Path
-    max_bad: float
-    block_size: int
-
-
-@dataclass(frozen=True)
-class _FileDone:
-    number: int
-    parts: int
-    counts: Counter[str]
-    inputs: list[tables.Manifest]
+def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
+    tally = Tally(source.name, run.max_bad)
+    free: list[Bytes] = []  # blocks whose memory can be used again
+    blocks = session_blocks(source, fmt, run.block_size, free)
+    with closing(write_parts(blocks, fmt, run.next_part, run.workers)) as written:
+        for block in written:
+            before = tally.add(block.counts, block.rejects())
+            for reject in block.rejects():
+                run.rejects_file.write(f"{source.name}\t{reject.row(before)}")
+            free.append(block.buf)
+    tally.check()
+    run.counts.update(tally.counts)
 
 
 def _ingest_on_cluster(run: _Run, paths: Sequence[str | Path], format: str, scheduler: str) -> None:
-    """One file is one task; its parts are then numbered as if all had been read here."""
-    if streams := [str(p) for p in paths if is_stream(p)]:
-        raise LogevalError(f"{streams[0]}: a cluster cannot read a stream; give its file")
-    tasks = []
-    for i, path in enumerate(map(Path, paths)):
-        name = format if format != "auto" else _format_of(path)
-        if name == TABLE:
-            raise LogevalError(f"{path}: tables are ingested here, not on a cluster; no scheduler")
-        run.formats.append(name)
-        folder = run.staging.resolve() / f"file-{i}"
-        task = _FileTask(i, path.resolve(), name, folder, run.max_bad, run.block_size)
-        tasks.append(Task("ingest", path.stat().st_size, task))
-    quiet = run.progress.quiet
-    done = run_tasks(_ingest_task, tasks, scheduler=scheduler, unit="bytes", quiet=quiet)
-    for file in sorted(done, key=lambda file: file.number):
-        folder = tasks[file.number].argument.folder
-        for part in sorted((folder / "serps").iterdir()):
-            part.rename(run.next_part())
-        with open(folder / rejects.FILE, errors="backslashreplace") as rejected:
-            shutil.copyfileobj(rejected, run.rejects_file)
-        shutil.rmtree(folder)
-        run.counts.update(file.counts)
-        run.inputs += file.inputs
-
-
-def _ingest_task(task: _FileTask, tick: Tick) -> _FileDone:
-    """On a worker; a task that was begun by a worker that died begins anew."""
-    shutil.rmtree(task.folder, ignore_errors=True)
-    (task.folder / "serps").mkdir(parents=True)
-    with (
-        open(task.folder / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
-        Progress("ingest", quiet=True) as progress,
-    ):
-        run = _Run(task.folder, task.max_bad, 1, task.block_size, progress, rejects_file)
-        _ingest_file(run, task.path, task.format, {}, quiet=True)
-    return _FileDone(task.number, run.parts, run.counts, run.inputs)
-
-
-def _format_of(path: Path) -> str:
-    source = Source(path)
-    try:
-        head = source.peek(HEAD)
-        if not head:
-            raise LogevalError(f"{path}: is empty; there is nothing to ingest")
-        return recognise(head, str(path))
-    finally:
-        source.close()
-
-
-def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
-    file_counts: Counter[str] = Counter()
-    first_rejects: list[str] = []
-
-    def collect(done: Future[_Parsed]) -> None:
-        parsed = done.result()
-        lines_before = file_counts["lines"]
-        file_counts.update(parsed.counts)
-        bad = rejects.rejects_of(parsed.rejects, parsed.buf)
-        for reject in islice(bad, 3 - len(first_rejects)):
-            first_rejects.append(f"line {lines_before + reject.line + 1}: {reject.reason}")
-        if file_counts["lines"] > CHECK_BAD_AFTER:
-            _check_bad(run, source.name, file_counts, first_rejects)
-        for reject in rejects.rejects_of(parsed.rejects, parsed.buf):
-            line = lines_before + reject.line + 1
-            run.rejects_file.write(f"{source.name}\t{line}\t{reject.reason}\t{reject.text}\n")
-        free.append(parsed.buf)
-
-    scanners = threading.local()
-    free: list[Bytes] = []  # blocks whose memory can be used again
-
-    def parse_and_write(buf: Bytes, path: Path) -> _Parsed:
-        if not hasattr(scanners, "own"):
-            scanners.own = Scanner(fmt)
-        block = scanners.own.scan(buf)
-        tables.write_serps(serps_table(block, has_domains=fmt == PERSONALIZED), path)
-        counts = Counter(dict(zip(COUNTS, block.counts.tolist(), strict=True)))
-        return _Parsed(counts, block.rejects.copy(), buf)
-
-    with ThreadPoolExecutor(run.workers) as pool:
-        waiting: deque[Future[_Parsed]] = deque()
-        for buf in session_blocks(source, fmt, run.block_size, free):
-            waiting.append(pool.submit(parse_and_write, buf, run.next_part()))
-            if len(waiting) > run.workers:
-                collect(waiting.popleft())
-        while waiting:
-            collect(waiting.popleft())
-    _check_bad(run, source.name, file_counts, first_rejects)
-    run.counts.update(file_counts)
+    kinds = [cluster.recognised(path, format) for path in paths]
+    run.formats = [name for name, _ in kinds]
+    run.inputs, pieces = cluster.ingest_pieces(
+        [Path(path) for path in paths],
+        kinds,
+        run.staging,
+        scheduler=scheduler,
+        block_size=run.block_size,
+        quiet=run.progress.quiet,
+    )
+    for file, of_file in groupby(pieces, key=lambda piece: piece.file):
+        tally = Tally(str(paths[file]), run.max_bad)
+        for piece in of_file:
+            lines = tally.counts["lines"]
+            for counts, first_rejects in piece.blocks:
+                tally.add(counts, first_rejects)
+            for part in piece.parts():
+                part.rename(run.next_part())
+            with open(piece.folder / rejects.FILE, errors="backslashreplace") as rejected:
+                for row in rejected:
+                    line, _, rest = row.partition("\t")
+                    run.rejects_file.write(f"{tally.name}\t{lines + int(line)}\t{rest}")
+            shutil.rmtree(piece.folder)
+        tally.check()
+        run.counts.update(tally.counts)
 
 
 def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> None:
@@ -277,16 +193,6 @@ def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> No
     if not rows:
         raise LogevalError(f"{path}: has no rows; there is nothing to ingest")
     run.inputs.append(identity(path))
-
-
-def _check_bad(run: _Run, name: str, counts: Counter[str], first: Iterable[str]) -> None:
-    bad, lines = counts["rejected"], counts["lines"]
-    if bad > run.max_bad * lines:
-        raise LogevalError(
-            f"{name}: {bad:,} of {lines:,} lines ({bad / lines:.1%}) are not records, over "
-            f"max_bad = {run.max_bad:g} ({'; '.join(first)}); check the format, or allow more with "
-            "max_bad; no table was written"
-        )
 
 
 def _say(text: str, quiet: bool) -> None:

@@ -21,6 +21,10 @@ class Reject:
     reason: str
     text: str
 
+    def row(self, before: int) -> str:
+        """Its row in FILE, but for the name of the log; ``before`` lines precede its block."""
+        return f"{before + self.line + 1}\t{self.reason}\t{self.text}\n"
+
 
 def rejects_of(rejects: Ints, buf: Bytes) -> Iterator[Reject]:
     """The rejected lines of a block, one by one: there may be millions."""

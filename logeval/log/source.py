@@ -60,6 +60,12 @@ class _Counted(io.RawIOBase):
         self.on_read(len(data))
 
 
+class _Gzip(igzip.IGzipFile):
+    def readinto(self, buffer: Any) -> int:
+        """Straight into the buffer; that of ``io`` makes bytes first, and copies them."""
+        return int(self._buffer.readinto(buffer))
+
+
 class Source:
     """One log file, read from start to end, decompressed."""
 
@@ -74,7 +80,7 @@ class Source:
         self._begun = False
         self._stream: Any = self._counted
         if self.compression == "gzip":
-            self._stream = igzip.IGzipFile(fileobj=self._counted, mode="rb")
+            self._stream = _Gzip(fileobj=self._counted, mode="rb")
         elif self.compression:
             file = pa.PythonFile(self._counted, mode="r")
             self._stream = pa.CompressedInputStream(file, self.compression)

@@ -17,6 +17,7 @@ from logeval import tables, work
 from logeval.clicks.estimation import click_statistics
 from logeval.errors import LogevalError
 from logeval.evaluation.store import Store
+from logeval.log import ranges
 from tests.faults.commands import content
 from tests.faults.stages import LONG
 
@@ -61,7 +62,8 @@ def scheduler():
         yield cluster.scheduler_address
 
 
-def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path):
+def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path, monkeypatch):
+    monkeypatch.setattr(ranges, "RANGE_BLOCKS", 2)
     text = (GOLDEN / "tiny.personalized.tsv").read_text().splitlines(keepends=True)
     cuts = [0, *(i for i, line in enumerate(text) if line.startswith("300\tM")), len(text)]
     logs = []
@@ -69,6 +71,7 @@ def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path):
         logs.append(tmp_path / f"{i}.tsv")
         logs[-1].write_text("".join(text[a:b]) + f"broken {i}\n")
     assert len(logs) == 2
+    assert min(len(ranges.byte_ranges(log, 0, 20_000)) for log in logs) > 1
     here = logeval.ingest(logs, tmp_path / "here", block_size=20_000, quiet=True)
     there = logeval.ingest(
         logs, tmp_path / "there", block_size=20_000, quiet=True, scheduler=scheduler
@@ -91,6 +94,22 @@ def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path):
     ]
     assert len(statistics[0]) == 1
     assert statistics[0] == statistics[1]
+
+
+def test_too_many_bad_lines_are_the_same_error_on_a_cluster(scheduler, tmp_path, monkeypatch):
+    monkeypatch.setattr(ranges, "RANGE_BLOCKS", 1)
+    text = (GOLDEN / "tiny.relpred.tsv").read_text().splitlines(keepends=True)
+    bad = [*text[:2000], "bad 1\n", *text[2000:3000], *("bad\n" for _ in range(60)), *text[3000:]]
+    (tmp_path / "log.tsv").write_text("".join(bad))
+    said = []
+    for where in (None, scheduler):
+        with pytest.raises(LogevalError, match=r"line 2001: .* line 3002: ") as error:
+            logeval.ingest(
+                tmp_path / "log.tsv", tmp_path / "out", block_size=9000, quiet=True, scheduler=where
+            )
+        said.append(str(error.value))
+    assert said[0] == said[1]
+    assert [p.name for p in tmp_path.iterdir()] == ["log.tsv"]
 
 
 def test_a_stream_or_a_table_is_refused(scheduler, tmp_path):

@@ -246,7 +246,7 @@ def test_out_of_memory_says_so(tmp_path, log, monkeypatch):
         raise pa.ArrowMemoryError("malloc of size 64 failed")
 
     def arrange():
-        ingest.serps_table = too_much
+        parts.serps_table = too_much
 
     command = ["ingest", GOLDEN / "tiny.personalized.tsv", "--out", tmp_path / "out"]
     end = logeval(*command, before=arrange)

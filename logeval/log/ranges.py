@@ -1,0 +1,96 @@
+"""A plain file -> ranges of bytes that can be cut into blocks apart from each other.
+
+Read from its start, a file is cut after every ``size`` bytes where the last session begins
+(``blocks.session_blocks``). That place can be found by looking back from there, so a range of
+reads can be made by itself, and gives the same blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from logeval.arrays import Bytes
+from logeval.log.blocks import BLOCK_SIZE, session_blocks
+from logeval.log.scan import NEWLINE, last_session
+from logeval.log.source import BYTE_ORDER_MARK
+
+RANGE_BLOCKS = 16  # reads of a range: one to two seconds of work
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """The blocks that begin at ``begin`` and end at the last session before ``end``.
+
+    The bytes from ``begin`` to ``position`` were read last by the range before; ``end`` is None for
+    the last range, which goes on to the end of the file.
+    """
+
+    begin: int
+    position: int
+    end: int | None
+
+    def bytes(self, size: int) -> int:
+        """How much of a file of this size is read as new."""
+        return (size if self.end is None else self.end) - self.position
+
+
+def byte_ranges(path: Path, fmt: int, size: int = BLOCK_SIZE) -> list[ByteRange]:
+    """The ranges of a plain file, each of some RANGE_BLOCKS blocks.
+
+    Where no session begins between two reads, there is no place to cut, and the range goes on. The
+    last range holds another such place: the end of the file goes with the block before it, which
+    must be of the same range.
+    """
+    with open(path, "rb") as file:
+        start = len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK.tobytes() else 0
+        places = [(start, start)]
+        for position in range(start, path.stat().st_size, RANGE_BLOCKS * size)[1:]:
+            file.seek(position - size)
+            window = np.frombuffer(file.read(size), np.uint8)
+            if cut := _last_session(window, fmt):
+                places.append((position - size + cut, position))
+    places = places[: max(len(places) - 1, 1)]
+    ends = [*(position for _, position in places[1:]), None]
+    return [ByteRange(*place, end) for place, end in zip(places, ends, strict=True)]
+
+
+def _last_session(window: Bytes, fmt: int) -> int:
+    """Where the last session begins in bytes that may begin within a line; 0 if nowhere."""
+    lines = int(np.argmax(window == NEWLINE)) + 1
+    cut = int(last_session(window[lines:], fmt))
+    return cut and lines + cut
+
+
+class _Section:
+    """The bytes of a plain file from ``begin`` to ``end``, as a source of blocks."""
+
+    def __init__(self, path: Path, file: IO[bytes], begin: int, end: int | None) -> None:
+        self.name, self._file = str(path), file
+        self._left = (path.stat().st_size if end is None else end) - begin
+        file.seek(begin)
+
+    def readinto(self, buffer: Bytes) -> int:
+        """Fill the buffer; returns the number of bytes, fewer than its size only at the end."""
+        n: int = self._file.readinto(buffer[: self._left].data)  # type: ignore[attr-defined]
+        self._left -= n
+        return n
+
+
+def range_blocks(
+    path: Path,
+    part: ByteRange,
+    fmt: int,
+    size: int = BLOCK_SIZE,
+    free: list[Bytes] | None = None,
+) -> Iterator[Bytes]:
+    """The blocks of a range, as ``session_blocks`` of the whole file has them."""
+    with open(path, "rb") as file:
+        section = _Section(path, file, part.begin, part.end)
+        rest = np.empty(part.position - part.begin, np.uint8)
+        section.readinto(rest)
+        yield from session_blocks(section, fmt, size, free, rest, to_end=part.end is None)
