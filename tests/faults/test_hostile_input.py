@@ -15,7 +15,7 @@ import pytest
 
 import logeval as le
 from logeval import LogevalError, manifests
-from logeval.log import blocks, ingest, inputs
+from logeval.log import blocks, inputs, parts
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
 from logeval.synthetic.generate import generate
