@@ -28,8 +28,8 @@ def run(*arguments, check=True, **options):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
-    run("generate", folder / "log.tsv.gz", "--sessions", 2000, "--seed", 1)
-    run("ingest", folder / "log.tsv.gz", "--out", folder / "log")
+    assert forked("generate", folder / "log.tsv.gz", "--sessions", 2000, "--seed", 1).code == 0
+    assert forked("ingest", folder / "log.tsv.gz", "--out", folder / "log").code == 0
     return folder
 
 

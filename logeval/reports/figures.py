@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 from pathlib import Path
@@ -55,10 +56,16 @@ def literal_dollars(figure: Figure) -> None:
     """Show a text with ``$`` as it stands if it is no formula: names may hold anything."""
     for text in figure.findobj(Text):
         if isinstance(text, Text) and text.get_text().count("$") > 1:
-            try:
-                MathTextParser("path").parse(text.get_text())
-            except ValueError:
-                text.set_parse_math(False)
+            text.set_parse_math(_is_formula(text.get_text()))
+
+
+@functools.lru_cache(10_000)  # tick labels are the same in every figure, and parsing them is slow
+def _is_formula(text: str) -> bool:
+    try:
+        MathTextParser("path").parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:

@@ -1,9 +1,7 @@
 import os
 import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -14,11 +12,11 @@ from logeval.evaluation import Runs, evaluate
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.tables import RUNS
 from tests.evaluation.my_policy import Greedy
+from tests.faults.commands import Command
 from tests.stand_in import NAMES, models
 
 PROBLEM = "B_LB(L=8,K=3,p=0.4,gap=0.3,gamma=0.5)"
 SMALL = {"policies": ["dcmKL-UCB", "RankedExp3"], "horizon": 300, "runs": 20, "quiet": True}
-ROOT = Path(__file__).parents[2]
 
 
 def bytes_of(folder):
@@ -127,32 +125,28 @@ def test_a_folder_with_other_things_is_refused(tmp_path):
 
 
 def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(tmp_path):
-    settings = "policies=['dcmKL-UCB', 'RankedKL-UCB'], horizon=3000, runs=32, quiet=True"
-    code = (
-        "from logeval.evaluation import evaluate\n"
-        f"evaluate(problem='{PROBLEM}', out=OUT, {settings})\n"
-    )
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    settings = {"policies": ["dcmKL-UCB", "RankedKL-UCB"], "horizon": 3000, "runs": 32}
 
     def start(out):
-        return subprocess.Popen(
-            [sys.executable, "-c", code.replace("OUT", repr(str(out)))], env=environ
-        )
+        return Command(call=lambda: evaluate(problem=PROBLEM, out=out, **settings, quiet=True))
 
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert start(whole).wait() == 0
-    rng = np.random.default_rng()
+    evaluate(problem=PROBLEM, out=tmp_path / "compiled", **settings, quiet=True)
+    began = time.monotonic()
+    assert start(whole).wait().code == 0
+    seconds = time.monotonic() - began
+    rng = np.random.default_rng(7)
     interrupted = 0
     for _ in range(3):
         process = start(killed)
         while not (killed / "manifest.json").exists() and process.poll() is None:
             time.sleep(0.01)
-        time.sleep(rng.random() * 0.8)
+        time.sleep(rng.random() * seconds / 2)
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
             interrupted += 1
         process.wait()
-    assert start(killed).wait() == 0
+    assert start(killed).wait().code == 0
     assert interrupted > 0
     assert bytes_of(killed) == bytes_of(whole)
     assert not (killed / "units").exists()

@@ -6,6 +6,8 @@ hundreds of kills fit into a test.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -17,6 +19,16 @@ from pathlib import Path
 
 from logeval import cli
 from logeval.errors import LogevalError
+
+LATE = (  # what commands import when they need it, and take most of a second for
+    "duckdb", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg", "pyarrow.acero", "pyarrow.dataset", "pyarrow.pandas_compat",
+    "jinja2", "typer._adapters", "rich.markup", "rich.progress", "rich.table", "scipy.optimize",
+    "logeval.pipeline", "logeval.reports.report", "logeval.papers.runner",
+)  # fmt: skip
+for name in LATE:
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name)
 
 TRACEBACK = 70  # exit code of a command that raised
 SECONDS = 300  # beyond it a command hangs, on a busy machine as well
