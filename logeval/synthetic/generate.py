@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
+
+from isal import igzip
 
 from logeval import files, manifests, tables
 from logeval.errors import LogevalError, unknown_names
@@ -22,6 +23,7 @@ from logeval.synthetic.world import make_world
 from logeval.synthetic.zstd import ZstdWriter
 
 REGIONS = 4  # of the users in yandex-relpred
+GZ_LEVEL = 2  # of ISA-L's 0 to 3: smaller than zlib's level 1, and three times as quick
 
 
 def truth_folder(log: str | Path) -> Path:
@@ -171,7 +173,7 @@ def _compressed(path: Path, suffix: str) -> Iterator[IO[bytes] | Any]:
     """A file to write to, compressed as the suffix of the log says."""
     with open(path, "wb") as raw:
         if suffix == ".gz":
-            with gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
+            with igzip.IGzipFile("", "wb", GZ_LEVEL, raw, mtime=0) as file:
                 yield file
         elif suffix == ".zst":
             yield ZstdWriter(raw)
