@@ -1,9 +1,13 @@
 """Lines that are no records are counted, kept aside with their reason, and limited."""
 
+from collections import Counter
+
 import pytest
 
 import logeval
+from logeval.log import tally
 from logeval.log.fields import MAX_LINE
+from logeval.log.rejects import Reject
 from tests.log.helpers import adds_up
 
 GOOD_P = b"1\t0\tQ\t0\t5\t9\t11,1\t12,2"
@@ -82,6 +86,18 @@ def test_too_many_bad_lines_stop_the_run_and_leave_nothing(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log.tsv"]
     log = logeval.ingest(source, tmp_path / "out", max_bad=0.02, quiet=True)
     assert log.counts["rejected"] == 2
+
+
+def test_a_long_file_is_given_up_early_but_not_by_its_first_lines(monkeypatch):
+    """With the first three bad lines, numbered over blocks."""
+    monkeypatch.setattr(tally, "CHECK_BAD_AFTER", 10)
+    counts = tally.Tally("log.tsv", 0.5)
+    bad = [Reject(line, f"reason {line}", "") for line in range(4)]
+    assert counts.add(Counter(lines=10, rejected=9), bad[:2]) == 0
+    with pytest.raises(logeval.LogevalError) as error:
+        counts.add(Counter(lines=5, rejected=4), bad)
+    said = "13 of 15 lines (86.7%) are not records, over max_bad = 0.5 "
+    assert said + "(line 1: reason 0; line 2: reason 1; line 11: reason 0);" in str(error.value)
 
 
 def test_line_numbers_count_over_blocks_and_workers(tmp_path):

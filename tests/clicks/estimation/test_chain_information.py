@@ -77,3 +77,34 @@ def test_variances_without_correlations_of_items_are_near_those_with(monkeypatch
     for field in ("w", "v"):
         assert diagonal[field] == pytest.approx(dense[field], rel=0.05)
         assert not np.array_equal(diagonal[field], dense[field])
+
+
+@pytest.mark.parametrize("block", [1, 20_000])
+def test_variances_are_the_diagonal_of_the_inverse_of_all_information(monkeypatch, block):
+    """Of two queries that share v, inverted at once; a group without patterns has its prior."""
+    rng = np.random.default_rng(6)
+    truths = [random_model("DCM", rng, L=L, K=4, low=0.2, high=0.8) for L in (6, 8)]
+    data = patterns_of(statistics_of(truths, 100, rng, spread=3.0))
+    em, w, v = BY_EM["DCM"], rng.uniform(0.2, 0.8, data.I), rng.uniform(0.2, 0.8, (2, 4))
+    strength = {"w": rng.uniform(1, 9, data.I), "v": rng.uniform(1, 9, (2, 4))}
+    whole = np.diag(
+        np.concatenate([strength["w"] * w * (1 - w), strength["v"][0] * v[0] * (1 - v[0])])
+    )
+    add_to, queries = chain_information._Local.add_to, iter(range(2))
+
+    def keep(self, J, rows):
+        add_to(self, J, rows)
+        q = next(queries)
+        items = np.arange(data.offsets[q], data.offsets[q + 1])
+        at = np.append(items, data.I + np.arange(4))
+        whole[np.ix_(at, at)] += J
+
+    monkeypatch.setattr(chain_information._Local, "add_to", keep)
+    monkeypatch.setattr(chain_information, "BLOCK", block)
+    found = chain_information.variances(
+        data, np.zeros(2, int), em.formulas, em.slopes, {"w": w}, {"v": v}, strength
+    )
+    expected = np.diag(np.linalg.inv(whole))
+    assert found["w"] == pytest.approx(expected[: data.I], rel=1e-6)
+    assert found["v"][0] == pytest.approx(expected[data.I :], rel=1e-6)
+    assert found["v"][1] == pytest.approx(1 / (strength["v"][1] * v[1] * (1 - v[1])))

@@ -106,8 +106,10 @@ def test_lists_are_given_and_returned_as_item_ids(rng):
     ("items", "message"),
     [
         ([100, 7], "there is no item 7; it has 100, 101"),
+        ([100, 700], "there is no item 700; it has 100, 101"),
         ([100, 101, 100], "item 100 is twice in a list"),
         ([100, 101, 102, 103, 104], "a list of 5 items; it has 4 positions"),
+        (np.zeros((2, 0), dtype=int), "a list of 0 items; it has 4 positions"),
         ([0.5], "a list holds item ids"),
         ([[100], [100, 101]], "a list holds item ids"),
         ([], "a list holds item ids"),
