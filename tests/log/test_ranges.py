@@ -42,6 +42,7 @@ def test_ranges_have_the_blocks_of_the_whole_file(name, mark, tmp_path, monkeypa
         size = rng.choice([300, 600, 2000])
         parts, blocks = by_ranges(file, fmt, size)
         assert blocks == from_the_start(file, fmt, size), f"case {case}, {size}: {text!r}"
+        assert sum(part.bytes(file.stat().st_size) for part in parts) == len(text)
         several += len(parts) > 1
     assert several > 75
 

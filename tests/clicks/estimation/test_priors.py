@@ -142,6 +142,11 @@ def test_a_query_has_the_beta_of_its_own_items_if_it_has_ten():
     assert prior.mean[2] == pytest.approx(0.2, abs=1e-3)  # one trial each tells the mean alone
 
 
+def test_a_group_without_members_has_a_uniform_beta():
+    a, b = fit_beta(np.array([1.0]), np.array([3.0]), np.array([1]), 3)
+    assert a[[0, 2]].tolist() == b[[0, 2]].tolist() == [1.0, 1.0]
+
+
 def test_a_cautious_variance_relies_on_a_share_of_the_prior():
     """Of a proportion: what is left out of a + b pseudo-counts is as if it had not been given."""
     x, den, strength, share = np.array([0.3, 0.9]), 50.0, np.array([7.0, 20.0]), np.array([0.25, 0])
