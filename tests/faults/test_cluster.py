@@ -1,5 +1,6 @@
 """A Dask cluster: the same tables as without, and what happens when parts of it die."""
 
+import gzip
 import itertools
 import os
 import signal
@@ -72,6 +73,8 @@ def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path, mo
         logs[-1].write_text("".join(text[a:b]) + f"broken {i}\n")
     assert len(logs) == 2
     assert min(len(ranges.byte_ranges(log, 0, 20_000)) for log in logs) > 1
+    logs.append(tmp_path / "2.tsv.gz")
+    logs[-1].write_bytes(gzip.compress(logs[0].read_bytes()))
     here = logeval.ingest(logs, tmp_path / "here", block_size=20_000, quiet=True)
     there = logeval.ingest(
         logs, tmp_path / "there", block_size=20_000, quiet=True, scheduler=scheduler
