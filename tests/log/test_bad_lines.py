@@ -2,12 +2,15 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
 import logeval
 from logeval.log import tally
 from logeval.log.fields import MAX_LINE
+from logeval.log.parts import write_parts
 from logeval.log.rejects import Reject
+from logeval.log.scan import FORMATS
 from tests.log.helpers import adds_up
 
 GOOD_P = b"1\t0\tQ\t0\t5\t9\t11,1\t12,2"
@@ -107,3 +110,12 @@ def test_line_numbers_count_over_blocks_and_workers(tmp_path):
     logeval.ingest(source, tmp_path / "out", workers=2, block_size=100, quiet=True)
     rows = (tmp_path / "out" / "rejects.tsv").read_text().splitlines()[1:]
     assert [row.split("\t")[1::2] for row in rows] == [["201", "bad"], ["402", "worse"]]
+
+
+def test_bad_lines_of_a_block_stay_when_the_next_ones_are_parsed(tmp_path):
+    texts = [b"bad\n1\t0\tC\t5\n", b"1\t0\tC\t5\nworse\n", b"1\t0\tC\t5\n" * 2 + b"worst\n"]
+    blocks = [np.array(list(text), np.uint8) for text in texts]
+    parts = (tmp_path / f"{i}.parquet" for i in range(3))
+    written = list(write_parts(blocks, FORMATS.index("yandex-relpred"), lambda: next(parts), 1))
+    found = [[(bad.line, bad.text) for bad in block.rejects()] for block in written]
+    assert found == [[(0, "bad")], [(1, "worse")], [(2, "worst")]]
