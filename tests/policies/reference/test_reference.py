@@ -155,6 +155,13 @@ def test_lists(name, odd):
     compare(name, RankingEnvironment(problems, replicas, seed=5), horizon)
 
 
+def test_batches_are_split_until_every_position_has_its_own():
+    problems = [dcm([0.98, 0.7, 0.35, 0.1, 0.02], K=4), dcm([0.95, 0.02, 0.6, 0.9, 0.3, 0.0], K=4)]
+    users = RankingEnvironment(problems, [(0, 0), (0, 1), (1, 0)], seed=5)
+    policy = compare("BatchRank", users, 6000)
+    assert policy._batches.number[:, 0].tolist() == [4, 3, 3]
+
+
 ODD_PBM = {
     "different L in one batch": (
         [
