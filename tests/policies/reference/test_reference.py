@@ -193,6 +193,13 @@ def test_lists_of_a_pbm(name, odd):
     compare(name, RankingEnvironment(problems, replicas, seed=5), horizon)
 
 
+def test_items_change_places_for_good_until_the_base_list_is_in_order():
+    problem = parse_pbm("PBM(w=0.95/0.5/0.05,e=1/1/0.9,base=3>2>1)")
+    users = RankingEnvironment([problem], [(0, 0), (0, 1)], seed=5)
+    policy = compare("BubbleRank", users, 4000)
+    assert policy._bubbles.base.tolist() == [[2, 1, 0]] * 2
+
+
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("odd", ODD_PAIRS)
 def test_pairs(name, odd):
