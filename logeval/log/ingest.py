@@ -83,17 +83,18 @@ def ingest(
             _say(f"{out}: up to date, made from the same input; nothing to do", quiet)
             return load(out)
         raise LogevalError(f"{out}: holds another table already; choose another out, or overwrite")
+    on_cluster = scheduler is not None  # which has bars of its own
     with tables.staged(out, overwrite) as staging:
         (staging / "serps").mkdir()
         with (
             open(staging / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
-            Progress("ingest", total_bytes(paths), "bytes", quiet) as progress,
+            Progress("ingest", total_bytes(paths), "bytes", quiet or on_cluster) as progress,
         ):
             rejects_file.write(rejects.HEADER)
             run = _Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
             run.stamps = [{} if is_stream(p) else manifests.stamp(Path(p)) for p in paths]
             if scheduler is not None:
-                _ingest_on_cluster(run, paths, format, scheduler)
+                _ingest_on_cluster(run, paths, format, scheduler, quiet)
             else:
                 for path in paths:
                     _ingest_file(run, path, format, column_map or {}, quiet)
@@ -146,7 +147,9 @@ def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
     run.counts.update(tally.counts)
 
 
-def _ingest_on_cluster(run: _Run, paths: Sequence[str | Path], format: str, scheduler: str) -> None:
+def _ingest_on_cluster(
+    run: _Run, paths: Sequence[str | Path], format: str, scheduler: str, quiet: bool
+) -> None:
     kinds = [cluster.recognised(path, format) for path in paths]
     run.formats = [name for name, _ in kinds]
     run.inputs, pieces = cluster.ingest_pieces(
@@ -155,7 +158,7 @@ def _ingest_on_cluster(run: _Run, paths: Sequence[str | Path], format: str, sche
         run.staging,
         scheduler=scheduler,
         block_size=run.block_size,
-        quiet=run.progress.quiet,
+        quiet=quiet,
     )
     for file, of_file in groupby(pieces, key=lambda piece: piece.file):
         tally = Tally(str(paths[file]), run.max_bad)

@@ -115,6 +115,15 @@ def test_too_many_bad_lines_are_the_same_error_on_a_cluster(scheduler, tmp_path,
     assert [p.name for p in tmp_path.iterdir()] == ["log.tsv"]
 
 
+def test_progress_on_a_cluster_is_that_of_its_tasks(scheduler, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("logeval.progress.SILENT_SECONDS", 0.0)
+    log = GOLDEN / "tiny.relpred.tsv"
+    logeval.ingest(log, tmp_path / "out", scheduler=scheduler)
+    said = [line for line in capfd.readouterr().err.splitlines() if "left" in line]
+    assert {line.partition(":")[0] for line in said} == {"ingest", "checksum"}
+    assert all(line.endswith("100%, 0 s left") for line in said)
+
+
 def test_a_stream_or_a_table_is_refused(scheduler, tmp_path):
     (tmp_path / "t.csv").write_text("query_id,items,clicks\n1,1 2,0 1\n")
     with pytest.raises(LogevalError, match="tables are ingested here"):
