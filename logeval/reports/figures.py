@@ -55,8 +55,12 @@ def check_kind(out: Path | str) -> None:
 def literal_dollars(figure: Figure) -> None:
     """Show a text with ``$`` as it stands if it is no formula: names may hold anything."""
     for text in figure.findobj(Text):
-        if isinstance(text, Text) and text.get_text().count("$") > 1:
-            text.set_parse_math(_is_formula(text.get_text()))
+        if (
+            isinstance(text, Text)
+            and text.get_text().count("$") > 1
+            and not _is_formula(text.get_text())
+        ):
+            text.set_parse_math(False)
 
 
 @functools.lru_cache(10_000)  # tick labels are the same in every figure, and parsing them is slow
