@@ -9,7 +9,7 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.policies.reference.blocks import shuffle_first
-from logeval.policies.reference.kl import budget, kl_ucb
+from logeval.policies.reference.bounds import budget_at, kl_lcb, kl_ucb
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
 
@@ -52,7 +52,7 @@ class Batch:
         """This batch at its next stage, or two."""
         items, length = sorted(self.waiting), len(self.positions)
         p = np.array([self.clicks[i] / self.n for i in items])
-        U, Lo = kl_ucb(p, np.array(self.n), b), 1 - kl_ucb(1 - p, np.array(self.n), b)
+        U, Lo = kl_ucb(p, self.n, b), kl_lcb(p, self.n, b)
         order = np.argsort(-Lo, kind="stable")
         items, U, Lo = [items[i] for i in order], U[order], Lo[order]
         splits = [k for k in range(1, length) if Lo[k - 1] > U[k:].max()]
@@ -87,5 +87,5 @@ class BatchRank(Places):
             batch.collect(A[k].tolist(), np.asarray(clicks)[k])
             length = math.ceil(16 * 4**batch.stage * math.log(self.n))
             done = batch.n > n and batch.n == length
-            after += batch.end_stage(budget(self.n)) if done else [batch]
+            after += batch.end_stage(budget_at(self.n)) if done else [batch]
         self.batches = after

@@ -16,13 +16,13 @@ def kl(p: Floats, q: Floats) -> Floats:
 
 
 def kl_ucb(p: Floats, T: Floats | float, budget: float) -> Floats:
-    """max { q in [p, 1] : T d(p, q) <= budget } (dcm-bandits, equation 1)."""
-    low, high = np.array(p, dtype=float), np.ones_like(p, dtype=float)
+    """max { q in [p, 1] : T d(p, q) <= budget } (dcm-bandits, equation 1); 1 where T = 0."""
+    low, width = np.array(p, dtype=float), 1.0 - p
     for _ in range(45):  # to 3e-14
-        q = 0.5 * (low + high)
-        inside = T * kl(p, q) <= budget
-        low, high = np.where(inside, q, low), np.where(inside, high, q)
-    return np.where(p >= 1.0, 1.0, low)
+        width = 0.5 * width
+        q = low + width
+        low = np.where(T * kl(p, q) <= budget, q, low)
+    return np.where((p >= 1.0) | (np.asarray(T) == 0), 1.0, low)
 
 
 def kl_lcb(p: Floats, T: Floats | float, budget: float) -> Floats:
@@ -35,10 +35,14 @@ def ucb1(p: Floats, T: Floats, budget: float) -> Floats:
     return p + np.sqrt(budget / T)
 
 
+def budget_at(t: int) -> float:
+    """log t + 3 log log t, 0 where that is negative or undefined."""
+    return max(math.log(t) + 3.0 * math.log(math.log(t)), 0.0) if t > 1 else 0.0
+
+
 def kl_ucb_at(t: int, p: Floats, T: Floats) -> Floats:
-    """KL-UCB at step t: budget log t + 3 log log t, 0 where that is negative or undefined."""
-    budget = math.log(t) + 3.0 * math.log(math.log(t)) if t > 1 else 0.0
-    return kl_ucb(p, T, max(budget, 0.0))
+    """KL-UCB at step t."""
+    return kl_ucb(p, T, budget_at(t))
 
 
 def ucb1_at(t: int, p: Floats, T: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from logeval.arrays import Floats, Ints
-from logeval.policies.reference.kl import kl
+from logeval.policies.reference.bounds import kl
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
 

@@ -43,20 +43,14 @@ class PBMTS(PBM):
                 high = x
         top = 0.5 * (low + high)
         level = self.log_density(i, top) - DROP
-        ends = []
-        for end in (0.0, 1.0):
-            inside, outside = top, end
-            if self.log_density(i, end) >= level:
-                ends.append(end)
-                continue
-            for _ in range(40):
-                x = 0.5 * (inside + outside)
-                if self.log_density(i, x) >= level:
-                    inside = x
-                else:
-                    outside = x
-            ends.append(outside)
-        self.cells[i] = (ends[0], ends[1])
+        ends = np.array([0.0, 1.0])
+        inside, outside = np.array([top, top]), ends
+        for _ in range(40):
+            x = 0.5 * (inside + outside)
+            above = self.log_density(i, x) >= level
+            inside, outside = np.where(above, x, inside), np.where(above, outside, x)
+        low, high = np.where(self.log_density(i, ends) >= level, ends, outside)
+        self.cells[i] = (low, high)
 
     def tabulated(self, i: Any) -> Any:
         """The log density in the middle of each cell."""
