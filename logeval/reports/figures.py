@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import math
@@ -17,6 +18,8 @@ from logeval import files
 from logeval.errors import LogevalError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from matplotlib.axes import Axes
 
 
@@ -72,16 +75,37 @@ def _is_formula(text: str) -> bool:
     return True
 
 
+@contextlib.contextmanager
+def laid_out(figure: Any) -> Iterator[None]:
+    """Lay the figure out now and not again while it is saved.
+
+    A figure that lays itself out is drawn and laid out twice for every file.
+    """
+    engine = figure.get_layout_engine()
+    if engine is None or not figure.axes:
+        yield
+        return
+    literal_dollars(figure)
+    engine.execute(figure)
+    with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
+
+
 def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
     """Write a figure, whole or not at all, and the same bytes every time."""
     check_kind(out)
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     kind = out.suffix.lstrip(".")
-    literal_dollars(figure)
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
     drawn = io.BytesIO()  # matplotlib fails in many ways on a full disk
-    with rc_context({"svg.hashsalt": "logeval"}):  # else ids in it are random
+    # else ids in an SVG are random
+    with laid_out(figure), rc_context({"svg.hashsalt": "logeval"}):
+        literal_dollars(figure)
         figure.savefig(drawn, format=kind, dpi=dpi, metadata=metadata)
     with files.replacing(out) as partial:
         partial.write_bytes(drawn.getbuffer())

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from logeval.reports.charts import side_by_side
-from logeval.reports.figures import save_figure
+from logeval.reports.figures import laid_out, save_figure
 from logeval.reports.inline import inline_svg
 
 WIDEST = 7  # columns that fit a page of 1280 pixels
@@ -72,10 +72,10 @@ class Page:
     def figure(self, name: str, figure: Any, how_to_read: str) -> None:
         """A figure of matplotlib, with two sentences on how to read it."""
         files = [self.folder / "figures" / f"{name}{kind}" for kind in (".svg", ".pdf")]
-        for file in files:
-            save_figure(figure, file)
-            figure.set_layout_engine("none")  # the next are drawn as the first was laid out
-        svg = inline_svg(figure, name)
+        with laid_out(figure):
+            for file in files:
+                save_figure(figure, file)
+            svg = inline_svg(figure, name)
         panels = [{"svg": svg, "query": ""}]
         self._add(kind="figure", name=name, panels=panels, text=how_to_read, files=_links(files))
 

@@ -40,6 +40,8 @@ with LocalCluster(**settings, dashboard_address=":0") as cluster:
 class Slow:
     """A policy that is in no hurry."""
 
+    SECONDS = 0.05
+
     def __init__(self, setting):
         import numpy as np
 
@@ -48,7 +50,7 @@ class Slow:
     def recommend(self, t):
         import time
 
-        time.sleep(0.05)
+        time.sleep(self.SECONDS)
         return self.A
 
     def update(self, t, A, clicks):
@@ -133,7 +135,7 @@ def test_a_stream_or_a_table_is_refused(scheduler, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_path):
+def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_path, monkeypatch):
     root = str(Path(__file__).parents[2])
     process = subprocess.Popen(
         [sys.executable, "-c", SCHEDULER],
@@ -157,6 +159,7 @@ def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_p
     process.wait()
     process.stdout.close()
     assert list((out / "units").iterdir())
+    monkeypatch.setattr(Slow, "SECONDS", 0)
     logeval.evaluate(**settings, policies=policies, out=out)
     logeval.evaluate(**settings, policies=policies, out=tmp_path / "whole")
     assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]
@@ -234,7 +237,7 @@ def test_workers_killed_during_ingest_and_statistics_change_nothing(processes, t
 
 @pytest.mark.parametrize("every_time", [False, *([True] if LONG else [])])
 def test_workers_killed_in_the_middle_of_their_units_change_nothing(
-    processes, tmp_path, every_time
+    processes, tmp_path, every_time, monkeypatch
 ):
     """Their nannies start others, and the units begin anew; killed too often, a resume does it."""
     settings = {"problem": PROBLEM, "horizon": 20, "runs": 80, "quiet": True}
@@ -258,5 +261,6 @@ def test_workers_killed_in_the_middle_of_their_units_change_nothing(
             assert "died over the same unit" in refused
     assert refused is None
     assert len(killed) >= (3 if every_time else 1)
+    monkeypatch.setattr(Slow, "SECONDS", 0)
     logeval.evaluate(**settings, out=tmp_path / "whole")
     assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]

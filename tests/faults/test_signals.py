@@ -22,18 +22,18 @@ def children(pid):
     return [int(c) for c, line in lines if "spawn_main" in line]
 
 
-def busy(pids):
-    """Whether the processes have computed for a while: they are past their imports."""
+def busy(pids, seconds):
+    """Whether the processes have computed for so long: they are past their imports."""
     stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
-    return all(int(stat[11]) > 1.5 * os.sysconf("SC_CLK_TCK") for stat in stats)
+    return all(int(stat[11]) > seconds * os.sysconf("SC_CLK_TCK") for stat in stats)
 
 
 def start(workers, out):
     """A long evaluation whose workers are in the middle of their units."""
     command = Command(*LONG, "--workers", workers, "--out", out)
     while command.poll() is None:
-        pids = children(command.pid) if workers > 1 else [command.pid]
-        if (out / "manifest.json").exists() and len(pids) == workers and busy(pids):
+        pids, seconds = (children(command.pid), 1.5) if workers > 1 else ([command.pid], 0.3)
+        if (out / "manifest.json").exists() and len(pids) == workers and busy(pids, seconds):
             return command
         time.sleep(0.02)
     raise AssertionError(command.said())
