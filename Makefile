@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 SHARE ?= 1
 BIN := $(VENV)/bin
+# else every process that a test starts compiles all of logeval, and pytest rewrites every test
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test check pytest faults bench full-size docs notebooks clean
 

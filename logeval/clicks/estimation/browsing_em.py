@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
@@ -243,6 +242,8 @@ def fit_mle(
         trace.append(-objective(z)[0] * scale)
 
     first = logit(np.clip(np.concatenate([start["w"], start["e"]]), 1e-9, 1 - CAP))
+    from scipy.optimize import minimize  # a third of a second, in every command and worker
+
     found = minimize(  # type: ignore[call-overload]
         objective,
         first,
