@@ -77,15 +77,15 @@ def _is_formula(text: str) -> bool:
 
 @contextlib.contextmanager
 def laid_out(figure: Any) -> Iterator[None]:
-    """Lay the figure out now and not again while it is saved.
+    """Lay the figure out now and not again while it is saved, with dollars that are no formula.
 
     A figure that lays itself out is drawn and laid out twice for every file.
     """
+    literal_dollars(figure)
     engine = figure.get_layout_engine()
     if engine is None or not figure.axes:
         yield
         return
-    literal_dollars(figure)
     engine.execute(figure)
     with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)
@@ -103,9 +103,7 @@ def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
     kind = out.suffix.lstrip(".")
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
     drawn = io.BytesIO()  # matplotlib fails in many ways on a full disk
-    # else ids in an SVG are random
-    with laid_out(figure), rc_context({"svg.hashsalt": "logeval"}):
-        literal_dollars(figure)
+    with laid_out(figure), rc_context({"svg.hashsalt": "logeval"}):  # else ids are random
         figure.savefig(drawn, format=kind, dpi=dpi, metadata=metadata)
     with files.replacing(out) as partial:
         partial.write_bytes(drawn.getbuffer())

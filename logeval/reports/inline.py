@@ -6,16 +6,14 @@ import io
 import re
 from typing import Any
 
-from logeval.reports.figures import literal_dollars
 from logeval.reports.style import css_colour
 
 
 def inline_svg(figure: Any, prefix: str) -> str:
-    """The figure with the page's colours; ``prefix`` keeps its ids apart from other figures'."""
+    """A ``laid_out`` figure in the page's colours; ``prefix`` keeps its ids apart from others'."""
     from matplotlib import rc_context
 
     buffer = io.StringIO()
-    literal_dollars(figure)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "logeval"}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 from logeval.errors import LogevalError
 from logeval.reports.figures import new_panels, save_figure
@@ -64,6 +66,20 @@ def test_the_same_figure_has_the_same_bytes(tmp_path):
             ax.plot([1, 2], marker="o")  # an SVG names its clips and markers
             saved.append(save_figure(figure, tmp_path / f"{i}.{kind}").read_bytes())
         assert saved[0] == saved[1]
+
+
+def test_a_figure_is_laid_out_and_drawn_once(tmp_path, monkeypatch):
+    figure, (ax,) = new_panels(1)
+    ax.set_title("a title that needs room\n" * 5)
+    engine, (before,) = figure.get_layout_engine(), figure.axes
+    unlaid, drawn, draw = before.get_position().y1, [], Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda self, to: (drawn.append(self), draw(self, to)))
+    with rc_context({"figure.autolayout": True}):
+        for n, kind in enumerate(("pdf", "png", "svg"), 1):
+            save_figure(figure, tmp_path / f"figure.{kind}")
+            assert len(drawn) == n
+            assert figure.get_layout_engine() is engine
+    assert figure.axes[0].get_position().y1 < unlaid - 0.1
 
 
 def test_an_unknown_kind_is_named(tmp_path):
