@@ -24,7 +24,7 @@ def recognise(head: bytes, name: str) -> str:
     if head.startswith(b"PAR1"):
         return TABLE
     lines = head[: head.rfind(b"\n") + 1] or head + b"\n"
-    buf = np.frombuffer(lines, np.uint8)
+    buf = np.frombuffer(bytearray(lines), np.uint8)  # not read-only, as blocks are not
     shares = []
     for fmt in range(len(FORMATS)):
         counts = Scanner(fmt).scan(buf).counts

@@ -51,7 +51,7 @@ def byte_ranges(path: Path, fmt: int, size: int = BLOCK_SIZE) -> list[ByteRange]
         places = [(start, start)]
         for position in range(start, path.stat().st_size, RANGE_BLOCKS * size)[1:]:
             file.seek(position - size)
-            window = np.frombuffer(file.read(size), np.uint8)
+            window = np.fromfile(file, np.uint8, size)
             if cut := _last_session(window, fmt):
                 places.append((position - size + cut, position))
     places = places[: max(len(places) - 1, 1)]

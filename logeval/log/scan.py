@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from logeval.arrays import Bytes, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.log import personalized, relpred
 from logeval.log.fields import (
     CLICK,
@@ -97,7 +97,7 @@ def last_session(buf, fmt):
         start = end
         while start > 0 and buf[start - ONE] != NEWLINE:
             start -= ONE
-        if parse_line(buf, start, end, fmt, rec, items, domains, 0) >= 0:
+        if parse_line(buf, start, end, fmt, rec, items, domains, ZERO) >= 0:
             if session >= 0 and rec[SESSION] != session:
                 return np.int64(end) + 1
             session = rec[SESSION]
@@ -119,15 +119,15 @@ def last_record(buf, fmt):
         start = end
         while start > 0 and buf[start - ONE] != NEWLINE:
             start -= ONE
-        if parse_line(buf, start, end, fmt, rec, items, domains, 0) >= 0:
+        if parse_line(buf, start, end, fmt, rec, items, domains, ZERO) >= 0:
             return np.int64(end) + 1
         end = start
     return 0
 
 
 @njit_views
-def click_on(place, time, url, serps, n, items, clicks, click_times, counts):
-    """Credit a click on ``url`` to SERP ``place`` of ``n``, if it shows it."""
+def click_on(place, time, url, serps, items, clicks, click_times, counts):
+    """Credit a click on ``url`` to SERP ``place``, if it shows it."""
     for j in range(serps[S_ITEMS, place], serps[S_ITEMS, place + 1]):
         if items[j] == url:
             clicks[j] += 1
@@ -153,11 +153,11 @@ def match_serp(first, n, serp, serps):
 @njit_views
 def scan(buf, fmt, rec, serps, items, domains, clicks, click_times, late, rejects, counts):
     """Parse ``buf``, fill the arrays, return the number of SERPs; ``rec`` is scratch."""
-    n = 0  # SERPs so far
-    n_items = 0
-    n_late = 0  # clicks of this session that name a SERP not seen yet
+    n = ZERO  # SERPs so far
+    n_items = ZERO
+    n_late = ZERO  # clicks of this session that name a SERP not seen yet
     session = -1
-    first = 0  # the first SERP of this session
+    first = ZERO  # the first SERP of this session
     user, day = -1, -1
     serps[S_ITEMS, 0] = 0
     i = np.uint64(0)
@@ -174,7 +174,7 @@ def scan(buf, fmt, rec, serps, items, domains, clicks, click_times, late, reject
         else:
             if rec[SESSION] != session:
                 settle_late(late, n_late, first, n, serps, items, clicks, click_times, counts)
-                session, first, n_late, user, day = rec[SESSION], n, 0, -1, -1
+                session, first, n_late, user, day = rec[SESSION], n, ZERO, -1, -1
             if kind == METADATA:
                 counts[N_METADATA] += 1
                 user, day = rec[USER], rec[DAY]
@@ -192,13 +192,13 @@ def scan(buf, fmt, rec, serps, items, domains, clicks, click_times, late, reject
                         )
                         n_late += 1
                     elif not click_on(
-                        s, rec[TIME], rec[URL], serps, n, items, clicks, click_times, counts
+                        s, rec[TIME], rec[URL], serps, items, clicks, click_times, counts
                     ):
                         counts[N_ORPHAN] += 1
                 else:
                     s = n - 1
                     while s >= oldest and not click_on(
-                        s, rec[TIME], rec[URL], serps, n, items, clicks, click_times, counts
+                        s, rec[TIME], rec[URL], serps, items, clicks, click_times, counts
                     ):
                         s -= 1
                     if s < oldest:
@@ -232,7 +232,7 @@ def settle_late(late, n_late, first, n, serps, items, clicks, click_times, count
     for c in range(n_late):
         s = match_serp(max(first, n - LOOK_BACK), n, late[0, c], serps)
         if s < 0 or not click_on(
-            s, late[1, c], late[2, c], serps, n, items, clicks, click_times, counts
+            s, late[1, c], late[2, c], serps, items, clicks, click_times, counts
         ):
             counts[N_ORPHAN] += 1
 

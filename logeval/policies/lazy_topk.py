@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.bounds import budget_at, upper
 
 BLOCK = 64  # arms in a block
@@ -131,7 +131,7 @@ def select_lazy(kind, b, arms, search):
     S, T, wake, block_wake = arms
     taken, held, index, level, block_level, memo = search
     m, L = held.shape[0], S.shape[0]
-    size = 0
+    size = ZERO
     for i in range(m):  # the last list first: it sets a high bar
         e = held[i]
         if taken[e]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from logeval.kernels import ZERO
 from logeval.log.scan import PERSONALIZED
 from logeval.synthetic.sessions import Sessions
 from logeval.synthetic.world import K, World
 
-TAB, COMMA, NEWLINE = 9, 44, 10
+TAB, COMMA, NEWLINE = np.uint8(9), np.uint8(44), np.uint8(10)
 # An upper bound on the bytes of a number, and on the numbers that one clicked result, one SERP
 # and one session take, with repeats counted apart.
 NUMBER = 20
@@ -86,10 +87,10 @@ def write_sessions(
     out, fmt, number, first, user, day, query, region, lists, clicks, late, orphan, test, dwell
 ):
     """Write all sessions, numbered from ``number``; returns the number of bytes."""
-    i = 0
+    i = ZERO
     for s in range(first.shape[0] - 1):
         session = number + s
-        time = 0
+        time = ZERO
         if fmt == PERSONALIZED:
             i = put(out, i, session, TAB)
             out[i], out[i + 1] = ord("M"), TAB

@@ -28,7 +28,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
 from logeval.policies.lazy_topk import plain
 from logeval.policies.setting import Setting
@@ -58,7 +58,7 @@ def rounds_of(rule, stage, log_n):
     if stage == 0:
         if rule.authors and rule.kind != KL:
             return math.ceil(2.0 * log_n)
-        return stage_length(rule.kind, 0, log_n)
+        return stage_length(rule.kind, ZERO, log_n)
     return stage_length(rule.kind, stage, log_n) - stage_length(rule.kind, stage - 1, log_n)
 
 

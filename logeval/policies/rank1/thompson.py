@@ -25,7 +25,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.beta import hazard, log_density, survival
 from logeval.policies.lazy_topk import BLOCK, Starts, plain, starts_of
 from logeval.policies.setting import Setting
@@ -98,7 +98,7 @@ def fill(g, x, posteriors, memo):
 def set_levels(posteriors, memo):
     """Levels whose total hazards are near ``TARGETS``."""
     levels = posteriors.levels
-    fill(0, 1.0, posteriors, memo)
+    fill(ZERO, 1.0, posteriors, memo)
     for g in range(1, TARGETS.shape[0]):
         target = TARGETS[g]
         high = levels[g - 1]
@@ -210,7 +210,7 @@ def draw_one(u, posteriors, scratch):
             g = 0
         g += 1
         H = total(g, block_h)
-    i, rest = next_in_cell(E - top, 0, g, h, block_h)
+    i, rest = next_in_cell(E - top, ZERO, g, h, block_h)
     if i == N:  # E fell into the rounding of the sums
         i, rest = 0, h[0, g] - h[0, g - 1]
         for j in range(1, N):

@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.bounds import kl_budget, kl_lower, kl_upper
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.places import Places, places, read, show
@@ -102,8 +102,8 @@ def split(j, s, b):
     b.start[j + 1] = b.start[j] + s
     b.first[j + 1], b.size[j + 1] = b.first[j] + s, b.size[j] - s
     b.size[j] = s
-    begin(j, 0, b)
-    begin(j + 1, 0, b)
+    begin(j, ZERO, b)
+    begin(j + 1, ZERO, b)
 
 
 @njit_views
@@ -159,7 +159,7 @@ def update_one(log_n, budget, b, held, c):
     for k in range(held.shape[0]):
         if b.counts[k]:
             b.clicks[held[k]] += c[k]
-    j = 0
+    j = ZERO
     while j < b.number[0]:
         if b.waiting[j] == 0:
             b.shown[j] += 1

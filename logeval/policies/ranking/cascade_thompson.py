@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.places import Places, insert_best, places, read, show
 from logeval.policies.ranking.top_betas import Betas, betas_of, count_beta, top_draws, uniform_betas
@@ -107,7 +107,7 @@ class Gaussians(NamedTuple):
 def rank_one(z, t, g, held, value):
     """The K largest m + Z sd."""
     log = math.log(t + 1.0)
-    root, size = math.sqrt(log), 0
+    root, size = math.sqrt(log), ZERO
     for i in range(g.m.shape[0]):
         x = g.m[i] + z * max(g.root[i] * root, g.inverse[i] * log)
         size = insert_best(held, value, size, i, x)

@@ -20,7 +20,7 @@ import numpy as np
 
 from logeval.arrays import Bools, Floats, Ints
 from logeval.errors import LogevalError
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.lazy_topk import Starts, plain, starts_of
 from logeval.policies.ranking.ranked import random_free
 from logeval.policies.setting import Setting
@@ -103,7 +103,7 @@ def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, P, A):
             e, P[k] = draw(u[k], gamma, mine, taken, A, k, gone)
             chosen[k] = e
         else:
-            e, P[k] = draw(u[k], gamma, mine, scratch.nothing, A, 0, gone)
+            e, P[k] = draw(u[k], gamma, mine, scratch.nothing, A, ZERO, gone)
             chosen[k] = e
             if taken[e]:
                 e = random_free(u[K + k], taken, L, k)

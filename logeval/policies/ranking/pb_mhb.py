@@ -23,7 +23,7 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.kernels import njit_views
+from logeval.kernels import ZERO, njit_views
 from logeval.policies import normal
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.grab import Cells, cells_of, count, no_cells
@@ -93,7 +93,7 @@ def sweep(sd, u, extra, cells, p):
 def recommend_one(sd, u, extra, cells, p, scratch, held):
     """A sweep, and the largest theta onto the largest kappa."""
     sweep(sd, u, extra, cells, p)
-    size, K = 0, held.shape[0]
+    size, K = ZERO, held.shape[0]
     for i in range(p.theta.shape[0]):
         size = insert_best(scratch.largest, scratch.value, size, i, p.theta[i])
     sort_descending(p.kappa, K, scratch.by_kappa)

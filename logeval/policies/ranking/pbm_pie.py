@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.bounds import kl
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
@@ -98,7 +98,7 @@ def recommend_one(t, budget, u, views, scores, held, value, candidates):
         for k in range(K):
             held[k] = (t - 1 + k) % L
         return
-    size = 0
+    size = ZERO
     for i in range(L):
         size = insert_best(held, value, size, i, scores.theta[i])
     if u[0] < 0.5:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
 from logeval.policies.ranking.places import insert_best, show
@@ -188,7 +188,7 @@ def recommend_all(u, held, value, A, L, views, p):
     """The largest draws of each replica."""
     views, p = Views(*views), Posteriors(*p)
     for r in range(A.shape[0]):
-        size = 0
+        size = ZERO
         for i in range(L[r]):
             x = draw(u[r, i], p.low[r, i], p.high[r, i], p.mass[r, i])
             size = insert_best(held, value, size, i, x)

@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
 from logeval.policies.ranking.places import insert_best, show
@@ -48,7 +48,7 @@ def score(i, views, scores):
 @njit_views
 def largest_bounds(delta, scores, held, value):
     """PBM-UCB: the K items with the largest theta + width sqrt(delta)."""
-    root, size = math.sqrt(delta), 0
+    root, size = math.sqrt(delta), ZERO
     for i in range(scores.theta.shape[0]):
         U = scores.theta[i] + scores.width[i] * root if scores.width[i] >= 0.0 else math.inf
         size = insert_best(held, value, size, i, U)
