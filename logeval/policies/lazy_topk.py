@@ -174,7 +174,7 @@ def select_lazy(kind, b, arms, search):
 def select_eager(kind, b, arms, search):
     """The same list, by evaluating every arm."""
     held, index = search.held, search.U
-    size, m = 0, held.shape[0]
+    size, m = ZERO, held.shape[0]
     for e in range(arms.S.shape[0]):
         if search.taken[e]:
             continue
