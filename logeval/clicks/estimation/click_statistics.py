@@ -173,7 +173,7 @@ def _folded(where: str, held_out: str) -> str:
 def _write_sorted(db: duckdb.DuckDBPyConnection, select: str, out: Path) -> None:
     db.execute(
         f"""COPY ({select} ORDER BY query_id, region_id, items, clicks, holdout)
-        TO '{_quoted(str(out))}' (FORMAT parquet, COMPRESSION zstd)"""
+        TO '{_quoted(str(out))}' (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)"""
     )
 
 

@@ -8,6 +8,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import duckdb
 import pytest
 
 from logeval.clicks.estimation import click_statistics, statistics_cache
@@ -119,6 +120,20 @@ def test_what_a_dead_process_left_is_removed(log):
     fold(log)
     found = {file for file in left if (folder / file).exists()}
     assert found == set(left[1:3])  # another process may be writing them
+
+
+def test_nothing_but_the_partial_file_is_written(tmp_path):
+    """A name that DuckDB makes up would stay when it is killed."""
+    columns = "range AS query_id, 0 AS region_id, 0 AS items, 0 AS clicks, hash(range) AS holdout"
+    with duckdb.connect() as db, ThreadPoolExecutor(1) as pool:
+        (tmp_path / ".partial").touch()
+        select = f"SELECT {columns} FROM range(1_000_000)"
+        done = pool.submit(click_statistics._write_sorted, db, select, tmp_path / ".partial")
+        found = set()
+        while not done.done():
+            found |= set(os.listdir(tmp_path))
+        done.result()
+    assert found == {".partial"}
 
 
 def test_two_fits_at_once_do_not_meet(log, monkeypatch):
