@@ -218,6 +218,8 @@ def fit_mle(
     cells: Cells, items: Pair, shared: Pair, options: Options, start: em.Params
 ) -> EMResult:
     """The same penalised likelihood maximised directly: L-BFGS on the logits of w and e."""
+    from scipy.optimize import minimize  # at the top it slows down the start of every command
+
     (a, b), (c_e, d_e) = items, shared
     item, cell, n, c = cells.item, cells.cell, cells.impressions, cells.clicks
     scale = max(float(n.sum()), 1.0)
@@ -242,8 +244,6 @@ def fit_mle(
         trace.append(-objective(z)[0] * scale)
 
     first = logit(np.clip(np.concatenate([start["w"], start["e"]]), 1e-9, 1 - CAP))
-    from scipy.optimize import minimize  # a third of a second, in every command and worker
-
     found = minimize(  # type: ignore[call-overload]
         objective,
         first,

@@ -45,6 +45,11 @@ def kl_ucb_at(t: int, p: Floats, T: Floats) -> Floats:
     return kl_ucb(p, T, budget_at(t))
 
 
+def kl_index_at(t: int, p: Floats, T: Floats) -> Floats:
+    """``kl_ucb_at``, but 1 for t < 3, where there is no budget (GRAB, UniRank)."""
+    return kl_ucb_at(t, p, T) if t >= 3 else np.ones_like(p)
+
+
 def ucb1_at(t: int, p: Floats, T: Floats) -> Floats:
     """UCB1 at step t: p + sqrt(1.5 log(t - 1) / T) (cascading-bandits, section 3.2)."""
     return ucb1(p, T, 1.5 * math.log(t - 1) if t > 1 else 0.0)

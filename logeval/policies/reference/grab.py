@@ -11,7 +11,7 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.policies.reference.assignment import Leader
-from logeval.policies.reference.bounds import kl_ucb, kl_ucb_at
+from logeval.policies.reference.bounds import kl_index_at, kl_ucb
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
 
@@ -59,7 +59,7 @@ class GRAB(Places):
         self.tau[tuple(A)] += 1
         if self.gamma == 0 or tau % self.gamma == 0:
             return A.copy()
-        U = kl_ucb_at(tau, rho, self.T) if tau >= 3 else np.ones_like(rho)
+        U = kl_index_at(tau, rho, self.T)
         played, best = A, 0.0
         for other in self.candidates(A, rho):
             changed = other != A

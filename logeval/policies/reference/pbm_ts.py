@@ -43,14 +43,12 @@ class PBMTS(PBM):
                 high = x
         top = 0.5 * (low + high)
         level = self.log_density(i, top) - DROP
-        ends = np.array([0.0, 1.0])
-        inside, outside = np.array([top, top]), ends
+        inside, outside = np.array([top, top]), np.array([0.0, 1.0])
         for _ in range(40):
             x = 0.5 * (inside + outside)
             above = self.log_density(i, x) >= level
             inside, outside = np.where(above, x, inside), np.where(above, outside, x)
-        low, high = np.where(self.log_density(i, ends) >= level, ends, outside)
-        self.cells[i] = (low, high)
+        self.cells[i] = (outside[0], outside[1])
 
     def tabulated(self, i: Any) -> Any:
         """The log density in the middle of each cell."""

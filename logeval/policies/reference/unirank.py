@@ -9,7 +9,7 @@ import numpy as np
 
 from logeval.arrays import Floats, Ints
 from logeval.policies.reference.blocks import displayed, peel, shuffle_first
-from logeval.policies.reference.bounds import kl_ucb_at
+from logeval.policies.reference.bounds import kl_index_at
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
 
@@ -43,9 +43,7 @@ class UniRank(Places):
         tau = self.tau[tuple(block_of)]
         with np.errstate(invalid="ignore"):
             s = np.where(self.T > 0, self.S / self.T, 0.0)
-        f = np.ones_like(s)  # f[j, i]: how much better j may be than i
-        if tau >= 3:
-            f = kl_ucb_at(tau, (1 + s) / 2, self.T)
+        f = kl_index_at(tau, (1 + s) / 2, self.T)  # f[j, i]: how much better j may be than i
         d = len(displayed(leader, self.K)) - 1
         best, played = 0.5, leader
         for b in range(d):
