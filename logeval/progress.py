@@ -68,11 +68,15 @@ class Progress:
         scale, unit = 1.0, self.unit
         if unit == "bytes":
             scale, unit = (1e6, "MB") if max(self.done, self.total or 0) > 1e7 else (1e3, "kB")
-        text = f"{self.title}: {self.done / scale:,.0f} {unit}, {speed / scale:,.0f} {unit}/s"
+        text = f"{self.title}: {self.done / scale:,.0f} {unit}, {_rate(speed / scale)} {unit}/s"
         if self.total:
             left = max(self.total - self.done, 0) / max(speed, 1e-9)
             text += f", {min(self.done / self.total, 1):.0%}, {left:,.0f} s left"
         print(text, file=sys.stderr, flush=True)
+
+
+def _rate(speed: float) -> str:
+    return f"{speed:,.0f}" if speed >= 9.95 else f"{speed:.2g}"
 
 
 class Bars:
@@ -136,7 +140,7 @@ def _bar(unit: str) -> rich.progress.Progress:
     class Speed(ProgressColumn):
         def render(self, task: Task) -> Text:
             speed = task.finished_speed or task.speed
-            return Text(f"{speed:,.0f} {unit}/s" if speed else "")
+            return Text(f"{_rate(speed)} {unit}/s" if speed else "")
 
     amount = (
         [DownloadColumn(), TransferSpeedColumn()]

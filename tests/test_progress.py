@@ -3,7 +3,7 @@
 import io
 import sys
 
-from logeval.progress import Progress
+from logeval.progress import Progress, _rate
 
 
 def test_plain_progress_has_speed_and_time_left_and_quiet_has_none(monkeypatch):
@@ -15,3 +15,9 @@ def test_plain_progress_has_speed_and_time_left_and_quiet_has_none(monkeypatch):
         text = sys.stderr.getvalue()
         assert ("ingest: 10 MB" in text and "25%" in text and "s left" in text) != quiet
         assert bool(text) != quiet
+
+
+def test_a_slow_speed_is_not_nothing():
+    assert [_rate(x) for x in (0.04, 0.75, 9.94, 9.96, 1234.6)] == [
+        "0.04", "0.75", "9.9", "10", "1,235",
+    ]  # fmt: skip
