@@ -92,11 +92,14 @@ def in_words(hint: Any) -> str:
     return plain.get(hint, "")
 
 
-def check_values(calls: Mapping[str, dict[str, Any]]) -> None:
-    """The arguments of all stages, defaults included; the section is named in the error."""
+def check_values(calls: Mapping[str, dict[str, Any]], load: bool = True) -> None:
+    """The arguments of all stages, defaults included; the section is named in the error.
+
+    Without ``load`` policies of the user's are not imported, and not checked.
+    """
     for stage, arguments in calls.items():
         try:
-            CHECKS[stage](calls, **arguments)
+            CHECKS[stage](calls, **arguments, **({"load": load} if stage == "evaluate" else {}))
         except LogevalError as error:
             raise LogevalError(f"[{stage}] {error}") from None
 
@@ -120,10 +123,10 @@ def _features(calls: Any, *, context: str, **arguments: Any) -> None:
     features.check(context, **{name: arguments[name] for name in sizes})
 
 
-def _evaluate(calls: Any, **arguments: Any) -> None:
+def _evaluate(calls: Any, *, load: bool, **arguments: Any) -> None:
     models = FitPlan.of(**calls["fit-models"]).models
     home = CONTEXTUAL.name if "features" in calls else next(iter(TRACKS))
-    specs = parse_policies(arguments["policies"], arguments["reference"], home)
+    specs = parse_policies(arguments["policies"], arguments["reference"], home, load)
     specs = in_tracks(specs, arguments["track"], home)
     if not specs:
         raise LogevalError("policies is empty; name at least one")

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,28 @@ def test_a_link_to_itself_in_the_output_is_named(recipe, tmp_path):
 
 def reasons(steps):
     return {step.stage: step.reason for step in steps}
+
+
+def test_a_dry_run_imports_no_policy_and_a_run_refuses_an_edited_one(recipe, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    own = (ROOT / "tests/evaluation/my_policy.py").read_text()
+    module, ran = tmp_path / "stranger.py", tmp_path / "ran"
+    module.write_text(f"open({str(ran)!r}, 'a').close()\n{own}")
+    asked = ["evaluate.policies=['dcmKL-UCB', 'stranger:Greedy']", "evaluate.runs=1"]
+    run(read_recipe(recipe, asked), dry_run=True)
+    assert not ran.exists()
+    run(read_recipe(recipe, asked), quiet=True)
+    assert ran.exists()
+    assert set(reasons(run(read_recipe(recipe, asked), quiet=True)).values()) == {None}
+    ran.unlink()
+    sys.modules.pop("stranger")
+    dry = reasons(run(read_recipe(recipe, asked), dry_run=True))
+    assert dry["evaluate"] == "a dry run does not import stranger:Greedy, so it may run"
+    assert not ran.exists()
+    module.write_text(module.read_text().replace("0.1", "0.9"))
+    with pytest.raises(LogevalError, match="code of policy stranger:Greedy is not the same"):
+        run(read_recipe(recipe, asked), quiet=True)
+    sys.modules.pop("stranger")
 
 
 def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path):

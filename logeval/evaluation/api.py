@@ -18,9 +18,9 @@ from logeval.evaluation.hardness import hardness_of
 from logeval.evaluation.matching import Users, in_tracks, users_of
 from logeval.evaluation.position_order import order_notes
 from logeval.evaluation.results import Runs
-from logeval.evaluation.store import Store, keys_of
+from logeval.evaluation.store import Store, edited, keys_of
 from logeval.log.queries import GivenQueries
-from logeval.policies.registry import PolicySpec, parse_policies
+from logeval.policies.registry import PolicySpec, own_sources, parse_policies
 from logeval.policies.setting import Setting
 from logeval.seeds import generator
 from logeval.tables import RUNS, read_manifest, read_table
@@ -99,8 +99,7 @@ def evaluate(
             "checkpoints": list(experiment.checkpoints),
         }
         folder = str(models) if isinstance(models, str | Path) else None
-        own = {spec.name: spec.source() for spec in specs if not spec.built_in}
-        store.open(settings, problems, folder, own, notes)
+        store.open(settings, problems, folder, own_sources(specs), notes)
         with contextlib.closing(run_all(experiment.tasks(store.done(), workers))) as finished:
             for rows in finished:
                 store.add(rows)
@@ -150,8 +149,11 @@ def missing_runs(
     parsed = parse_policies(policies, reference, users.track)
     asked = set(_experiment(users, parsed, track, horizon, runs, checkpoints, seed).keys())
     try:
-        if (made_by := read_manifest(out)["version"]) != __version__:
+        manifest = read_manifest(out)
+        if (made_by := manifest["version"]) != __version__:
             return f"it was made by logeval {made_by}"
+        if changed := edited(manifest, own_sources(parsed)):
+            return changed[0]
         missing = asked - keys_of(read_table(out, "runs"))
     except LogevalError as error:
         return str(error).partition(";")[0]

@@ -27,6 +27,7 @@ from logeval import files, locks, manifests, tables
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Key
 from logeval.evaluation.hardness import united
+from logeval.policies.source import UNKNOWN
 from logeval.tables import RUNS
 from logeval.tracks.fitted import drawn_name
 from logeval.tracks.track import Problem
@@ -70,7 +71,7 @@ class Store:
         checksums = {f"{p.simulator} {p.query} ({p.track})": p.checksum() for p in problems}
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums)
         manifest["models_folder"] = models_folder
-        manifest["own_policies"] = sources or {}  # checksums of their source
+        manifest["own_policies"] = sources or {}  # checksums of their code
         manifest["notes"] = list(notes)
         found = self._found()
         if found:
@@ -150,11 +151,7 @@ class Store:
             for name, checksum in asked["problems"].items()
             if found["problems"].get(name, checksum) != checksum
         ]
-        differences += [
-            f"the code of policy {name} is not the same"
-            for name, checksum in asked["own_policies"].items()
-            if found.get("own_policies", {}).get(name, checksum) != checksum
-        ]
+        differences += edited(found, asked["own_policies"])
         if differences:
             raise LogevalError(
                 f"{self.folder}: holds runs with other settings ({'; '.join(differences)}); "
@@ -249,6 +246,18 @@ class Store:
             keys,
         ]
         return hashlib.sha256(json.dumps(made_with).encode()).hexdigest()[:16]
+
+
+def edited(found: tables.Manifest, sources: dict[str, str]) -> list[str]:
+    """Which policies have runs that were made by other code, as far as can be known."""
+    there = found.get("own_policies", {})
+    return [
+        f"the code of policy {name} cannot be compared, keep the class in a file of its own"
+        if UNKNOWN in (there[name] + checksum)
+        else f"the code of policy {name} is not the same, or of a file that it imports"
+        for name, checksum in sources.items()
+        if there.get(name, checksum) != checksum
+    ]
 
 
 def _united(parts: Sequence[pa.Table]) -> pa.Table:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib
-import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +33,7 @@ from logeval.policies.ranking import (
 from logeval.policies.reference import REFERENCES, REFERENCES_IN_TRACK, one_by_one
 from logeval.policies.reference.replica import Reference
 from logeval.policies.setting import Policy, Setting
+from logeval.policies.source import source_checksum
 
 POLICIES: dict[str, type] = {
     "CascadeUCB1": cascade.CascadeUCB1,
@@ -111,24 +110,24 @@ class PolicySpec:
         policy: Policy = self.cls(told, **self.parameters)
         return policy
 
-    def source(self) -> str:
-        """SHA-256 of the policy's source, so that runs of an edited one are not taken for its."""
-        try:
-            text = inspect.getsource(self.cls)
-        except (OSError, TypeError):  # typed in at a prompt
-            text = self.name
-        return hashlib.sha256(text.encode()).hexdigest()
+
+class NotLoaded:
+    """Stands for a user's class that was not imported."""
+
+    TRACK = None
 
 
 def parse_policies(
     policies: str | type | Sequence[str | type],
     reference: bool = False,
     track: str | None = None,
+    load: bool = True,
 ) -> list[PolicySpec]:
     """Names (or classes) of policies; all unknown names are reported at once.
 
     ``reference`` stands for the parameter reference=yes in every name. In a ``track`` that has its
-    own class for a name, that is meant.
+    own class for a name, that is meant. Without ``load`` no code of the user's is run: a class that
+    would have to be imported is not looked at, and taken to be of any track.
     """
     policies = [policies] if isinstance(policies, str | type) else list(policies)
     if strange := [p for p in policies if not isinstance(p, str | type)]:
@@ -153,7 +152,7 @@ def parse_policies(
             specs.append(PolicySpec(name, policy, {}, False, _track(policy)))
         elif ":" in name:
             values = {key: _literal(value) for key, value in given.items()}
-            cls = _imported(name)
+            cls = _imported(name) if load else NotLoaded
             specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
         else:
             asked = {"reference": "yes"} if reference else {}
@@ -162,6 +161,11 @@ def parse_policies(
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
     return specs
+
+
+def own_sources(specs: Sequence[PolicySpec]) -> dict[str, str]:
+    """The checksums of the code of those that are not built in."""
+    return {spec.name: source_checksum(spec.cls) for spec in specs if not spec.built_in}
 
 
 def _class_name(cls: type) -> str:

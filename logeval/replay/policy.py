@@ -18,7 +18,7 @@ from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.loop import CheckedPolicy, run
 from logeval.log.queries import Query
 from logeval.names import format_call, parse_call
-from logeval.policies.registry import PolicySpec, parse_policies
+from logeval.policies.registry import PolicySpec, own_sources, parse_policies
 from logeval.policies.setting import Setting
 from logeval.progress import Progress
 from logeval.replay.logged import cut, read_logged
@@ -156,7 +156,7 @@ def replay_policy(
         top_queries = TOP_QUERIES
     arguments = {
         "policies": [s.name for s in specs],
-        "sources": {s.name: s.source() for s in specs if not s.built_in},
+        "sources": own_sources(specs),
         "positions": positions,
         "queries": None if wanted is None else [str(q) for q in wanted],
         "top_queries": top_queries,
