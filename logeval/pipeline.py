@@ -216,7 +216,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
     if stage == "fit-models":
         return _Call(
             models,
-            lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(log)),
+            lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(load(log))),
             lambda quiet: function(log, **arguments, out=models, overwrite=True, quiet=quiet),
         )
     made = home / "features"
@@ -239,7 +239,7 @@ def _call(recipe: Recipe, stage: str) -> _Call:
     if stage == "replay":
         return _Call(
             replay,
-            lambda: tables.why(replay, EstimatePlan.of(**arguments).manifest(log)),
+            lambda: tables.why(replay, EstimatePlan.of(**arguments).manifest(load(log))),
             lambda quiet: function(log, **arguments, out=replay, quiet=quiet),
         )
     given = {

@@ -8,6 +8,7 @@ half of one.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from logeval.manifests import Manifest as Manifest
 from logeval.manifests import check_files as check_files
 from logeval.manifests import checksum as checksum
 from logeval.manifests import identity as identity
+from logeval.manifests import identity_of as identity_of
 from logeval.manifests import manifest_of as manifest_of
 from logeval.manifests import read_manifest as read_manifest
 from logeval.manifests import why as why
@@ -81,7 +83,11 @@ def read_table(path: Path | str, name: str) -> pa.Table:
     path = Path(path)
     file = path / f"{name}.parquet"
     _check_file(path, file)
-    table = pq.read_table(file)
+    with open(file, "rb") as opened:  # and checked again: another may have taken its place
+        _check_file(path, file)
+        if not os.path.samestat(os.fstat(opened.fileno()), file.stat()):
+            return read_table(path, name)
+        table = pq.read_table(opened)
     missing = [n for n in schema.names if n not in table.column_names]
     if missing:
         raise LogevalError(f"{file}: column {missing[0]!r} is missing; write it again")

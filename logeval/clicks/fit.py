@@ -87,9 +87,9 @@ class FitPlan:
         holdout = None if self.holdout is None else str(self.holdout)
         return {**vars(self), "queries": queries, "holdout": holdout, "options": dict(self.options)}
 
-    def manifest(self, log: Path) -> tables.Manifest:
+    def manifest(self, log: Log) -> tables.Manifest:
         """The manifest of the models that the plan makes of a log."""
-        return tables.manifest_of("fit-models", self.arguments(), [{"log": tables.identity(log)}])
+        return tables.manifest_of("fit-models", self.arguments(), [{"log": log.identity}])
 
     def patterns(
         self, log: Log, scheduler: str | None = None
@@ -174,7 +174,7 @@ def fit_models(
         **options,
     )
     log = load(log)
-    manifest = plan.manifest(log.path)
+    manifest = plan.manifest(log)
     if out is not None and tables.same_work(Path(out), manifest):
         return read_models(out)
     if out is not None and not overwrite:

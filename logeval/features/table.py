@@ -160,7 +160,7 @@ def wanted_manifest(
         "same_log": same_log,
         "seed": seed,
     }
-    return tables.manifest_of("features", arguments, [{"log": tables.identity(log.path)}])
+    return tables.manifest_of("features", arguments, [{"log": log.identity}])
 
 
 def check(context: str, **sizes: int) -> None:

@@ -21,7 +21,7 @@ from logeval.log.blocks import BLOCK_SIZE, session_blocks
 from logeval.log.formats import HEAD, TABLE, recognise
 from logeval.log.inputs import MAX_WORKERS, check, identity, is_stream, total_bytes, why
 from logeval.log.log import Log, load
-from logeval.log.parts import write_parts
+from logeval.log.parts import name_by_content, write_parts
 from logeval.log.scan import FORMATS
 from logeval.log.source import Source
 from logeval.log.tabular import read_batches
@@ -98,6 +98,7 @@ def ingest(
             else:
                 for path in paths:
                     _ingest_file(run, path, format, column_map or {}, quiet)
+        name_by_content(staging / "serps")
         manifest = tables.manifest_of("ingest", arguments, run.inputs)
         manifest |= {"formats": run.formats, "counts": dict(run.counts), "stamps": run.stamps}
         tables.write_manifest(staging, manifest)

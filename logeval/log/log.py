@@ -63,12 +63,40 @@ class Log:
         rows = "".join(f"<tr><td>{k}</td><td>{v:,}</td></tr>" for k, v in counts.items())
         return f"<p>Log {html.escape(str(self.path))}</p><table>{rows}</table>"
 
+    @property
+    def identity(self) -> str:
+        """What was read here, as a checksum: of the manifest at hand, not of one written since."""
+        return tables.identity_of(self.manifest)
+
     @cached_property
     def files(self) -> list[Path]:
-        """The Parquet files of the SERPs, in the order of the log; checked when first asked for."""
+        """The Parquet files of the SERPs, in the order of the log; checked when first asked for.
+
+        Their names hold their checksums (``log.parts``): a file of another log, put here after the
+        check, has another name.
+        """
         names = sorted(name for name in self.manifest["files"] if name.startswith("serps/"))
-        tables.check_files(self.path, self.manifest, names)
+        with self._as_it_was():
+            tables.check_files(self.path, self.manifest, names)
         return [self.path / name for name in names]
+
+    @contextmanager
+    def _as_it_was(self) -> Iterator[None]:
+        """Errors of reading are put down to another log in the place of this one, if there is."""
+        try:
+            yield
+        except (LogevalError, OSError):
+            if self._is_there():
+                raise
+            raise LogevalError(
+                f"{self.path}: another log took its place while it was read; run the command again"
+            ) from None
+
+    def _is_there(self) -> bool:
+        try:
+            return tables.read_manifest(self.path) == self.manifest
+        except LogevalError:
+            return False
 
     @contextmanager
     def connect(self, names: Sequence[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -91,10 +119,11 @@ class Log:
                     "ask for fewer queries"
                 ) from None
             except duckdb.IOException as error:
-                raise LogevalError(
-                    f"{self.path}: cannot be read, or its results not written ({one_line(error)}); "
-                    f"check the disk and the space on it and in {spill}"
-                ) from None
+                with self._as_it_was():
+                    raise LogevalError(
+                        f"{self.path}: cannot be read, or its results not written "
+                        f"({one_line(error)}); check the disk and the space on it and in {spill}"
+                    ) from None
             except duckdb.InterruptException:
                 raise KeyboardInterrupt from None
             finally:

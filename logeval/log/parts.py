@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from logeval import tables
+from logeval import files, tables
 from logeval.arrays import Bytes, Ints
 from logeval.log import rejects
 from logeval.log.scan import COUNTS, PERSONALIZED, Scanner
@@ -31,6 +31,16 @@ class Written:
     def rejects(self) -> Iterator[rejects.Reject]:
         """Its lines that are not records; valid until the memory of the block is used again."""
         return rejects.rejects_of(self.bad, self.buf)
+
+
+def name_by_content(folder: Path) -> None:
+    """Add its checksum to the name of every part: ``part-00000-1c291ca3.parquet``.
+
+    The files of two logs that take each other's place then never share a name, unless they are the
+    same, and a reader who has checked a file cannot open another one.
+    """
+    for part in sorted(folder.iterdir()):
+        part.rename(part.with_stem(f"{part.stem}-{files.crc32(part)}"))
 
 
 def write_parts(

@@ -20,6 +20,7 @@ from logeval import tables
 from logeval.arrays import Ints
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError
+from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.replay.estimate import point_and_interval
 from logeval.replay.estimation import Settings
@@ -89,7 +90,7 @@ def replay_cross_check(
     from logeval.clicks.quality.compare import compare_models
     from logeval.evaluation.api import evaluate
 
-    path = Path(getattr(log, "path", log))
+    log = load(log)
     wanted = None if queries is None else [str(q) for q in queries]
     arguments = {
         "policies": list(policies),
@@ -102,11 +103,11 @@ def replay_cross_check(
         "rounds": rounds,
         "seed": seed,
     }
-    manifest = tables.manifest_of("replay cross-check", arguments, [{"log": tables.identity(path)}])
+    manifest = tables.manifest_of("replay cross-check", arguments, [{"log": log.identity}])
     if out is not None and tables.same_work(Path(out), manifest):
         return read_cross_check(out)
     replayed = replay_policy(
-        path, policies, positions=positions, queries=wanted, top_queries=top_queries,
+        log, policies, positions=positions, queries=wanted, top_queries=top_queries,
         items=items, horizon=horizon, shuffles=runs, seed=seed, quiet=quiet,
     )  # fmt: skip
     summary = replayed.summary()
@@ -115,17 +116,15 @@ def replay_cross_check(
     steps = int(summary["common_t"].min())
     if not steps:
         raise LogevalError(
-            f"{path}: some queue was exhausted before the first checkpoint; the lists of this log "
-            "vary too little; try fewer positions, fewer items or other queries"
+            f"{log.path}: some queue was exhausted before the first checkpoint; the lists of this "
+            "log vary too little; try fewer positions, fewer items or other queries"
         )
     chosen = [Query.parse(q) for q in dict.fromkeys(replayed.table["query"])]
-    whole = read_logged(path, queries=chosen)
+    whole = read_logged(log, queries=chosen)
     streams = {
         s.query: s.item_ids for s in streams_of(cut(whole, positions).logged.patterns, items)
     }
-    score = compare_models(
-        path, CANDIDATES, queries=[str(q) for q in chosen], seed=seed, quiet=True
-    )
+    score = compare_models(log, CANDIDATES, queries=[str(q) for q in chosen], seed=seed, quiet=True)
     best = str(score.overall().index[0]).lower()
     rows: list[dict[str, Any]] = []
     names = list(summary["policy"])
@@ -148,7 +147,7 @@ def replay_cross_check(
     table = pd.DataFrame(rows)
     manifest["verdict"] = verdict = _verdict(table, names, steps)
     manifest["notes"] = replayed.notes
-    manifest["log_folder"] = str(path)
+    manifest["log_folder"] = str(log.path)
     found = CrossCheck(table, verdict, replayed.notes, manifest)
     if out is not None:
         found.write(out)

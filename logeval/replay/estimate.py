@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from logeval import tables
 from logeval.errors import LogevalError
+from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.progress import Progress
 from logeval.replay.bootstrap import resampled
@@ -94,22 +95,24 @@ def replay_estimate(
     Intervals come from ``rounds`` bootstrap rounds over sessions; estimators with a click model
     fit it again in ``refits`` of them.
     """
-    path = Path(getattr(log, "path", log))
+    log = load(log)
     plan = EstimatePlan.of(
         target, estimators=estimators, positions=positions, clip=clip, smoothing=smoothing,
         cross_fit=cross_fit, propensities=propensities, scope=scope, queries=queries,
         top_queries=top_queries, rounds=rounds, refits=refits, min_support=min_support,
         force=force, seed=seed,
     )  # fmt: skip
-    manifest = plan.manifest(path)
+    manifest = plan.manifest(log)
     if out is not None and tables.same_work(Path(out), manifest):
         return read_estimates(out)
 
     chosen = plan.estimators
-    sources = [read_source(name, path) for name in plan.targets]
+    sources = [read_source(name, log) for name in plan.targets]
+    if plan.manifest(log)["inputs"] != manifest["inputs"]:
+        raise LogevalError("a target was replaced while it was read; run the command again")
     with_models = any(e.model is not None or e.EXAMINATION for e in chosen)
     learned = [s.name for s in sources if s.name.startswith("best:") or s.name == "by-ctr"]
-    whole, K, notes = _read(path, sources, plan, whole=with_models or bool(learned))
+    whole, K, notes = _read(log, sources, plan, whole=with_models or bool(learned))
     notes += [
         f"{name}: chosen on the clicks by which it is judged here, so its value is too high; make "
         "the ranker from one part of the log and estimate it on another"
@@ -122,7 +125,7 @@ def replay_estimate(
     reports = []
     for t in targets:
         estimation = Estimation(short.logged, t, chosen, settings)
-        reports.append(Valuation(estimation, estimation.fits(models), path, min_support, force))
+        reports.append(Valuation(estimation, estimation.fits(models), log.path, min_support, force))
     _bootstrap(reports, short.logged, rounds, seed, quiet)
     if rounds and any(e.model is not None for e in chosen):
         _refit(reports, whole, short, refits, seed, quiet)
@@ -130,7 +133,7 @@ def replay_estimate(
 
     table = pd.concat([r.table() for r in reports], ignore_index=True)
     manifest["notes"] = notes
-    manifest["log_folder"] = str(path)
+    manifest["log_folder"] = str(log.path)
     found = Estimates(table, notes, manifest)
     if out is not None:
         found.write(out)
@@ -162,7 +165,7 @@ def read_estimates(folder: Path | str) -> Estimates:
 
 
 def _read(
-    path: Path, sources: list[TargetSource], plan: EstimatePlan, whole: bool
+    log: Log, sources: list[TargetSource], plan: EstimatePlan, whole: bool
 ) -> tuple[Logged, int, list[str]]:
     """The log without what is itself a target, K, and what was left out."""
     notes: list[str] = []
@@ -173,7 +176,7 @@ def _read(
     shortest = min((s.positions for s in sources if s.positions is not None), default=None)
     excluded = " OR ".join(f"({s.excluded})" for s in sources)
     logged = read_logged(
-        path, None if whole else positions, queries=wanted, top_queries=plan.top_queries,
+        log, None if whole else positions, queries=wanted, top_queries=plan.top_queries,
         where=f"NOT coalesce({excluded}, false)",
         part=parts_sql(plan.cross_fit, plan.seed) if plan.cross_fit > 1 else "0",
         propensities=plan.propensities == "logged",
@@ -188,7 +191,7 @@ def _read(
             "give longer lists"
         )
     if logged.propensities is not None:
-        check_logged(logged.propensities, logged.patterns.items >= 0, str(path))
+        check_logged(logged.propensities, logged.patterns.items >= 0, str(log.path))
     known = set(logged.patterns.queries)
     for source in sources:
         if source.logged is not None:

@@ -20,7 +20,7 @@ from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.click_statistics import choose, click_bits
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.errors import LogevalError
-from logeval.log.log import load
+from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.replay.prefixes import prefix_numbers
 
@@ -92,7 +92,7 @@ def parts_sql(parts: int | None, seed: int) -> str:
 
 
 def read_logged(
-    log: Path | str,
+    log: Log | Path | str,
     K: int | None = None,
     *,
     queries: list[Query] | None = None,

@@ -9,6 +9,7 @@ from pathlib import Path
 from logeval import tables
 from logeval.clicks.fitted import SCOPES
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.log import Log
 from logeval.log.queries import Query
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.estimators.registry import DEFAULT, parse_estimators
@@ -104,14 +105,14 @@ class EstimatePlan:
         for name in self.targets:
             check_target(name)
 
-    def manifest(self, log: Path) -> tables.Manifest:
+    def manifest(self, log: Log) -> tables.Manifest:
         """The manifest of the estimates that this plan makes from a log."""
         arguments = {
             **vars(self),
             "estimators": [str(e) for e in self.estimators],
             "queries": None if self.queries is None else [str(q) for q in self.queries],
         }
-        inputs = [{"log": tables.identity(log)}, *(_input(name) for name in self.targets)]
+        inputs = [{"log": log.identity}, *(_input(name) for name in self.targets)]
         return tables.manifest_of("replay", arguments, inputs)
 
 

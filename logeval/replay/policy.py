@@ -16,6 +16,7 @@ from logeval.arrays import Ints
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.loop import CheckedPolicy, run
+from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec, own_sources, parse_policies
@@ -138,7 +139,7 @@ def replay_policy(
     keeps the most shown candidates only. ``init=rounds`` is the default of every policy that has
     the choice: a log gives no free samples.
     """
-    path = Path(getattr(log, "path", log))
+    log = load(log)
     parsed = zip(policies, parse_policies(policies), strict=True)
     specs = [_with_rounds(given, spec) for given, spec in parsed]
     if not specs:
@@ -166,12 +167,12 @@ def replay_policy(
         "checkpoints": checkpoints if checkpoints is None else str(checkpoints),
         "seed": seed,
     }
-    inputs = [{"log": tables.identity(path)}]
+    inputs = [{"log": log.identity}]
     manifest = tables.manifest_of("replay policy", arguments, inputs)
     if out is not None and tables.same_work(Path(out), manifest):
         return read_replays(out)
 
-    whole = read_logged(path, positions, queries=wanted, top_queries=top_queries)
+    whole = read_logged(log, positions, queries=wanted, top_queries=top_queries)
     if whole.patterns.K < positions:
         raise LogevalError(
             f"positions={positions}: the lists of the log have at most {whole.patterns.K} items"
@@ -197,7 +198,7 @@ def replay_policy(
     table = pd.concat(frames, ignore_index=True)
     notes = [f"{s.name}: init=rounds, a log gives no free samples" for s in specs if _has_init(s)]
     notes += _notes(table)
-    manifest["notes"], manifest["log_folder"] = notes, str(path)
+    manifest["notes"], manifest["log_folder"] = notes, str(log.path)
     found = PolicyReplay(table, notes, manifest, lists)
     if out is not None:
         found.write(out)

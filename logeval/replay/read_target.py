@@ -18,7 +18,7 @@ from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
-from logeval.log.log import load
+from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.replay.logged import Logged, read_logged
 from logeval.replay.predictions import fit
@@ -41,7 +41,7 @@ class TargetSource:
     logged: Logged | None = None  # the target is these SERPs
 
 
-def read_source(text: str, log: Path) -> TargetSource:
+def read_source(text: str, log: Log) -> TargetSource:
     """The target of that name."""
     check_target(text)
     kind, _, rest = text.partition(":")

@@ -19,6 +19,7 @@ import pyarrow as pa
 from logeval import seeds, tables
 from logeval.arrays import Floats, sum_by
 from logeval.errors import LogevalError
+from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.progress import Progress
 from logeval.replay.estimation import Estimation, Settings, fit_models
@@ -79,7 +80,7 @@ def replay_validate(
     quiet: bool = False,
 ) -> Validation:
     """Leave out one day at a time, or one of ``parts`` equal shares of the sessions."""
-    path = Path(getattr(log, "path", log))
+    log = load(log)
     chosen = parse_estimators(estimators)
     if not any(e.NAME == "RCTR" for e in chosen):
         chosen += parse_estimators(["RCTR"])
@@ -100,18 +101,18 @@ def replay_validate(
         "top_queries": top_queries,
         "seed": seed,
     }
-    inputs = [{"log": tables.identity(path)}]
+    inputs = [{"log": log.identity}]
     manifest = tables.manifest_of("replay validate", arguments, inputs)
     if out is not None and tables.same_work(Path(out), manifest):
         return read_validation(out)
     wanted = None
     if queries is not None:
         wanted = [Query.parse(q) if isinstance(q, str) else q for q in queries]
-    whole = read_logged(path, queries=wanted, top_queries=top_queries, part=parts_sql(parts, seed))
+    whole = read_logged(log, queries=wanted, top_queries=top_queries, part=parts_sql(parts, seed))
     numbers = np.unique(whole.part)
     if len(numbers) < 2:
         raise LogevalError(
-            f"{path}: the log has one day only (or none); leave out parts instead, as parts=10"
+            f"{log.path}: the log has one day only (or none); leave out parts instead, as parts=10"
         )
     if max(positions) > whole.patterns.K:
         raise LogevalError(
@@ -135,7 +136,7 @@ def replay_validate(
     table = pd.DataFrame([row for K in positions for row in errors[K].rows(chosen, clips, K, seed)])
     verdict = [line for K in positions for line in _verdict(table, errors[K], chosen, K, seed)]
     manifest["verdict"] = verdict
-    manifest["log_folder"] = str(path)
+    manifest["log_folder"] = str(log.path)
     found = Validation(table, verdict, manifest)
     if out is not None:
         found.write(out)

@@ -131,7 +131,7 @@ def _kept(
         "holdout": None if holdout is None else str(holdout),
         "seed": seed if split.share else None,
     }
-    inputs = [{"serps": tables.identity(log.path)}]
+    inputs = [{"serps": log.identity}]
     manifest = tables.manifest_of("click statistics", arguments, inputs)
 
     def write(out: Path) -> None:

@@ -167,7 +167,7 @@ def _comparison(scores: dict[str, Score], seed: int, scored_on: str = HELD_OUT) 
 
 def _scored_on(models: FittedModels, log: Log) -> str:
     """Whether the models have seen the log before."""
-    if models.manifest.get("inputs") == [{"log": tables.identity(log.path)}]:
+    if models.manifest.get("inputs") == [{"log": log.identity}]:
         part = "partly " if models.manifest["arguments"].get("holdout") else ""
         return f"the log that the models were {part}fitted to, not held out"
     return f"all SERPs of {log.path}"

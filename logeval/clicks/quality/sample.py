@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from logeval import seeds, tables
+from logeval import seeds
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
@@ -77,7 +77,7 @@ def sample_of(
 
 def plan_of_log(models: FittedModels, log: Log) -> FitPlan | None:
     """How the models were fitted to this log; None for those from elsewhere."""
-    inputs = [{"log": tables.identity(log.path)}]
+    inputs = [{"log": log.identity}]
     if models.manifest.get("stage") != "fit-models" or models.manifest.get("inputs") != inputs:
         return None
     arguments = dict(models.manifest["arguments"])
