@@ -93,11 +93,11 @@ class FittedModels:
         follow, the most shown first.
         """
         fitted = self.fitted[name]
-        base = None if fitted.base is None else fitted.base[fitted.index[query]]
-        if base is None or (base < 0).all():
+        base = [] if fitted.base is None else fitted.base[fitted.index[query]].tolist()
+        if not base:
             return None
         items = fitted.of(query).items
-        place = {item: k for k, item in reversed(list(enumerate(base.tolist())))}
+        place = {item: k for k, item in reversed(list(enumerate(base)))}
         return np.argsort([place.get(item, len(base)) for item in items.tolist()], kind="stable")
 
     @property

@@ -40,7 +40,7 @@ class FittedModel:
     estimates: dict[str, ParameterEstimate]  # by field: (I,), (G, K), (G, K, K + 1) or (G,)
     unseen_items: dict[str, Floats]  # item parameters by field: (Q,)
     unseen_query: dict[str, Any]  # every parameter by field: scalar, (K,) or (K, K + 1)
-    base: Ints | None = None  # (Q, K) ids of the list shown most often, -1 beyond its end
+    base: list[Ints] | None = None  # (Q,) ids of the list shown most often; none: unknown
     report: dict[str, Any] = field(default_factory=dict)  # iterations, convergence, notes, ...
 
     @property
@@ -83,7 +83,8 @@ class FittedModel:
             else:
                 fitted = value.shape[1] if self.scope == "pooled" and value.ndim > 1 else own
                 values[p.field] = _sized(p, value[g], fitted, K or own)
-        items = np.concatenate([self.item_ids[span], [UNSEEN] if unseen else []]).astype(np.int64)
+        stand_in = np.full(int(unseen), UNSEEN, dtype=np.int64)  # a plain [] would be of floats
+        items = np.concatenate([self.item_ids[span], stand_in])
         return self.kind(items=items, K=K or own, **values)
 
     def _unseen_query(self, K: int | None) -> ClickModel:

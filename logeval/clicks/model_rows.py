@@ -28,8 +28,10 @@ def query_rows(fitted: FittedModel) -> pa.Table:
     Q = len(fitted.queries)
     base = pa.nulls(Q, pa.list_(pa.int64()))
     if fitted.base is not None:
-        shown = fitted.base >= 0
-        base = _lists(shown.sum(axis=1), fitted.base[shown], null=np.logical_not(shown.any(axis=1)))
+        length = np.array([len(shown) for shown in fitted.base], dtype=np.int64)
+        base = _lists(
+            length, np.concatenate([*fitted.base, np.empty(0, dtype=np.int64)]), null=length == 0
+        )
     columns = [
         pa.repeat(fitted.model, Q),
         *_keys(fitted, np.arange(Q)),

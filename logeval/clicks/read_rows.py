@@ -40,7 +40,7 @@ class Listing(NamedTuple):
     serps: Floats  # (Q,)
     item_query: Ints  # (I,) ascending
     item_ids: Ints  # (I,)
-    base: Ints | None
+    base: list[Ints] | None
 
     @property
     def Q(self) -> int:
@@ -248,10 +248,7 @@ def _listed(rows: pd.DataFrame) -> Listing:
     items = np.concatenate([np.empty(0, np.int64), *rows["items"]]).astype(np.int64)
     base = None
     if rows["base"].notna().any():
-        lists = [[] if shown is None else shown for shown in rows["base"]]
-        base = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int64)
-        for q, shown in enumerate(lists):
-            base[q, : len(shown)] = shown
+        base = [np.array([] if x is None else x, dtype=np.int64) for x in rows["base"]]
     return Listing(
         pd.MultiIndex.from_frame(rows[KEYS]),
         rows["positions"].to_numpy(dtype=np.int64),

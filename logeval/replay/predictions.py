@@ -16,6 +16,7 @@ from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fit import fit_one
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.registry import MODELS, model_names
+from logeval.clicks.quality.scores import local_items
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
 from logeval.replay.targets import MarginalTarget, Target
@@ -70,7 +71,7 @@ def click_probabilities(
         if not len(rows):
             continue
         model = fitted.of(queries[query[rows[0]]], unseen=True, K=K)
-        A = _places(model.items, np.where(items[rows] >= 0, item_ids[items[rows]], -1))
+        A = local_items(model.items, item_ids[items[rows]])  # beyond the end any item will do
         # a click never depends on what stands below it
         out[rows] = model.click_probs_of_rows(A)
     out[items < 0] = 0.0
@@ -80,10 +81,3 @@ def click_probabilities(
 def examination(fitted: FittedModel, queries: list[Query], K: int) -> Floats:
     """e of a fitted PBM, (Q, K)."""
     return np.stack([fitted.of(query, unseen=True, K=K).e for query in queries])  # type: ignore[attr-defined]
-
-
-def _places(known: Ints, ids: Ints) -> Ints:
-    """Where each id is among the model's items; unknown ones at the stand-in, which is last."""
-    order = np.argsort(known, kind="stable")
-    at = order[np.minimum(np.searchsorted(known[order], ids), len(known) - 1)]
-    return np.where(known[at] == ids, at, len(known) - 1)

@@ -99,7 +99,7 @@ class World:
                 p.field: self.parameters[p.field].mean(axis=0)
                 for p in MODELS[self.model].PARAMETERS
             },
-            base=1 + self.first_item[:-1, None] + np.arange(K),  # the production ranking
+            base=list(1 + self.first_item[:-1, None] + np.arange(K)),  # the production ranking
         )
         return FittedModels({self.model: fitted})
 

@@ -115,17 +115,17 @@ class FoldedClicks(ABC):
         return serps
 
     @cached_property
-    def base(self) -> Ints:
-        """The list of each query that was shown most often, as item ids, (Q, K); -1 beyond its end.
+    def base(self) -> list[Ints]:
+        """The list of each query that was shown most often, as item ids.
 
         Of lists shown equally often, the one that comes first in the patterns.
         """
-        items = np.full((self.Q, self.K), -1, dtype=np.int64)
+        found = [np.empty(0, dtype=np.int64)] * self.Q
         for block in self.blocks():
-            row = block.most_shown()
-            local = block.items[row]
-            items[block.query[row]] = np.where(local >= 0, self.item_ids[local], -1)
-        return items
+            for row in block.most_shown():
+                shown = block.items[row, : block.length[row]]
+                found[block.query[row]] = self.item_ids[shown]
+        return found
 
 
 @dataclass(frozen=True)

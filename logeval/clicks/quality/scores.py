@@ -16,7 +16,7 @@ import numpy as np
 
 from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.fitted import UNSEEN, FittedModel
+from logeval.clicks.fitted import FittedModel
 
 FLOOR = 1e-6
 BINS = (1, 10, 100, 1000, 10_000)  # SERPs of a query in the training part
@@ -83,7 +83,7 @@ def score_model(fitted: FittedModel, data: Patterns) -> Score:
         model = fitted.of(query, unseen=True, K=K)
         ids = data.item_ids[data.items[rows, :K]]
         A = local_items(model.items, ids)
-        missing = model.items[A] == UNSEEN
+        missing = A == model.L - 1  # the stand-in
         unseen_items += float(data.count[rows] @ missing.sum(axis=1))
         if query not in fitted.index:
             unseen_queries += float(data.count[rows].sum())

@@ -137,8 +137,7 @@ def _regret_of_log(fitted: FittedModel, true: FittedModel, queries: list[Query])
     if fitted.base is not None:
         for query in queries:
             if query in fitted.index:
-                base = fitted.base[fitted.index[query]]
-                lists[query] = base[base >= 0]
+                lists[query] = fitted.base[fitted.index[query]]
     return {"model": LOGGED, "parameter": "best list", **_cost(lists, true)}
 
 
