@@ -19,7 +19,7 @@ from logeval.errors import LogevalError
 from logeval.log import cluster, rejects
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
 from logeval.log.formats import HEAD, TABLE, recognise
-from logeval.log.inputs import MAX_WORKERS, check, identity, is_stream, total_bytes, why
+from logeval.log.inputs import MAX_WORKERS, check, identity, is_stream, total_bytes, unchanged, why
 from logeval.log.log import Log, load
 from logeval.log.parts import name_by_content, write_parts
 from logeval.log.scan import FORMATS
@@ -94,7 +94,8 @@ def ingest(
             run = _Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
             run.stamps = [{} if is_stream(p) else manifests.stamp(Path(p)) for p in paths]
             if scheduler is not None:
-                _ingest_on_cluster(run, paths, format, scheduler, quiet)
+                with unchanged(paths):
+                    _ingest_on_cluster(run, paths, format, scheduler, quiet)
             else:
                 for path in paths:
                     _ingest_file(run, path, format, column_map or {}, quiet)
@@ -126,7 +127,8 @@ def _ingest_file(
                 f"{source.name}: tables and logs cannot be ingested together; do it one by one"
             )
         if name == TABLE:
-            _ingest_table(run, path, column_map)
+            with unchanged([path]):
+                _ingest_table(run, path, column_map)
         else:
             _ingest_log(run, source, FORMATS.index(name))
             run.inputs.append(source.identity())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logeval import manifests, tables
@@ -102,6 +103,34 @@ def identity(path: str | Path) -> tables.Manifest:
     """What a manifest records of an input file."""
     path = Path(path)
     return {"name": path.name, "bytes": path.stat().st_size, "sha256": tables.checksum(path)}
+
+
+@contextlib.contextmanager
+def unchanged(paths: Sequence[str | Path]) -> Iterator[None]:
+    """Raise if a file is written or replaced meanwhile.
+
+    What is opened more than once, by one process or by several, is then the same each time, and
+    its checksum is of what was read.
+    """
+    before = [_state(path) for path in paths]
+    yield
+    for path, state in zip(paths, before, strict=True):
+        if _state(path) != state:
+            raise LogevalError(
+                f"{path}: was written or replaced while it was read; run the command again"
+            )
+
+
+def _state(path: str | Path) -> tuple[int, ...] | None:
+    """Which file it is, its size and last change; shared file systems look when it is opened."""
+    if is_stream(path):
+        return None
+    try:
+        with open(path, "rb") as file:
+            stat = os.fstat(file.fileno())
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def is_stream(path: str | Path) -> bool:

@@ -18,7 +18,7 @@ from logeval import tables, work
 from logeval.clicks.estimation import click_statistics
 from logeval.errors import LogevalError
 from logeval.evaluation.store import Store
-from logeval.log import ranges
+from logeval.log import cluster, ranges
 from tests.faults.commands import content
 from tests.faults.stages import LONG
 
@@ -99,6 +99,25 @@ def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path, mo
     ]
     assert len(statistics[0]) == 1
     assert statistics[0] == statistics[1]
+
+
+def test_a_log_that_changes_while_a_cluster_reads_it_is_not_vouched_for(
+    scheduler, tmp_path, monkeypatch
+):
+    log = tmp_path / "log.tsv"
+    log.write_bytes((GOLDEN / "tiny.relpred.tsv").read_bytes())
+    plain = cluster.ingest_pieces
+
+    def changed_afterwards(*arguments, **options):
+        found = plain(*arguments, **options)
+        with open(log, "a") as file:
+            file.write("1\t0\tQ\t5\t0\t1\t2\n")
+        return found
+
+    monkeypatch.setattr(cluster, "ingest_pieces", changed_afterwards)
+    with pytest.raises(LogevalError, match="replaced while it was read; run the command again"):
+        logeval.ingest(log, tmp_path / "out", quiet=True, scheduler=scheduler)
+    assert not (tmp_path / "out").exists()
 
 
 def test_too_many_bad_lines_are_the_same_error_on_a_cluster(scheduler, tmp_path, monkeypatch):
