@@ -13,13 +13,21 @@ import platform
 import re
 import secrets
 import shutil
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from logeval.errors import LogevalError
 from logeval.locks import process_alive
 
 PARTIAL = ".partial-"
+KINDS = {
+    "a folder": stat.S_ISDIR,
+    "a symbolic link": stat.S_ISLNK,
+    "a pipe": stat.S_ISFIFO,
+    "a device": lambda mode: stat.S_ISCHR(mode) or stat.S_ISBLK(mode),
+}
 
 
 @contextlib.contextmanager
@@ -29,14 +37,25 @@ def replacing(path: Path | str) -> Iterator[Path]:
     The temporary file is removed when anything goes wrong.
     """
     path = Path(path)
+    check_regular(path)
     temporary = new_partial(path)
     try:
         yield temporary
         flush(temporary)
+        check_regular(path)
         os.replace(temporary, path)
         flush(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_regular(path: Path) -> None:
+    """Raise if something is there that is not a regular file: a rename would destroy it."""
+    with contextlib.suppress(FileNotFoundError):
+        kind = path.lstat().st_mode
+        if not stat.S_ISREG(kind):
+            what = next((name for name, has in KINDS.items() if has(kind)), "not a regular file")
+            raise LogevalError(f"{path}: is {what}, so it is not replaced; name another file")
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -201,7 +201,7 @@ def _replace_entries(staging: Path, out: Path, overwrite: bool) -> None:
 
 def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool) -> list[str]:
     """The entries of ``out`` that make way, the manifest first; an error if one must not."""
-    in_the_way = [name for name in new if (out / name).exists()]
+    in_the_way = [name for name in new if os.path.lexists(out / name)]
     if in_the_way and not overwrite:
         raise LogevalError(
             f"{out / in_the_way[0]}: is there already; choose another folder, or overwrite"
@@ -233,9 +233,15 @@ def _stage_of(folder: Path) -> str | None:
 
 
 def _foreign(entry: Path, out: Path, ours: set[str]) -> list[Path]:
-    """The files of an entry that logeval did not write."""
-    held = [f for f in entry.rglob("*") if not f.is_dir()] if entry.is_dir() else [entry]
-    return sorted(f for f in held if f.relative_to(out).as_posix() not in ours)
+    """The files of an entry that logeval did not write; it writes no links."""
+    held = [entry]
+    if entry.is_dir() and not entry.is_symlink():
+        held = [f for f in entry.rglob("*") if f.is_symlink() or not f.is_dir()]
+    return sorted(
+        f
+        for f in held
+        if f.relative_to(out).as_posix() not in ours or f.is_symlink() or not f.is_file()
+    )
 
 
 def _roll_back(staging: Path, out: Path) -> None:

@@ -13,7 +13,9 @@ import pytest
 from logeval import files, locks, tables
 from logeval.errors import LogevalError
 from logeval.manifests import MARKER
+from logeval.synthetic.generate import generate
 
+GENERATE = {"sessions": 10, "queries": 2, "overwrite": True, "quiet": True}
 MODEL = {"model": "DCM", "method": "truth", "scope": "per-query", "parameter": "termination"}
 ROWS = [MODEL | {"query_id": 1, "position": k + 1, "value": k / 10} for k in range(10)]
 MODELS = pa.Table.from_pylist(ROWS, schema=tables.MODELS)
@@ -48,6 +50,49 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     assert content(tmp_path) == {"a.txt": b"old"}
     files.write_text(file, "new")
     assert content(tmp_path) == {"a.txt": b"new"}
+
+
+def pipe(path, elsewhere):
+    os.mkfifo(path)
+
+
+def link(path, elsewhere):
+    elsewhere.write_text("precious")
+    path.symlink_to(elsewhere)
+
+
+def dangling_link(path, elsewhere):
+    path.symlink_to(elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [(pipe, "a pipe"), (link, "a symbolic link"), (dangling_link, "a symbolic link")],
+)
+def test_only_a_regular_file_is_replaced(tmp_path, make, what):
+    """As root a rename destroys a device as well."""
+    place = tmp_path / "models.parquet"
+    make(place, tmp_path / "elsewhere")
+    kind = place.lstat().st_mode
+    before = content(tmp_path)
+    for write_over in (lambda: files.write_text(place, "x"), lambda: generate(place, **GENERATE)):
+        with pytest.raises(LogevalError, match=f"models.parquet: is {what}.*name another file"):
+            write_over()
+    with pytest.raises(LogevalError, match=r"models.parquet: was not written by logeval"):
+        write(tmp_path)
+    assert place.lstat().st_mode == kind
+    assert content(tmp_path) == before
+
+
+def test_a_link_in_the_place_of_a_file_of_ours_is_not_replaced(tmp_path):
+    write(tmp_path / "out", more=["figures/a.png"])
+    for name in ("models.parquet", "figures"):
+        (tmp_path / "out" / name).rename(tmp_path / name)
+        (tmp_path / "out" / name).symlink_to(tmp_path / name)
+        with pytest.raises(LogevalError, match=f"{name}: was not written by logeval"):
+            write(tmp_path / "out", more=["figures/a.png"])
+        (tmp_path / "out" / name).unlink()
+        (tmp_path / name).rename(tmp_path / "out" / name)
 
 
 def test_a_link_put_in_the_place_of_the_temporary_file_is_not_followed(tmp_path, monkeypatch):

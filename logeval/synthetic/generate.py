@@ -62,8 +62,7 @@ def generate(
         taste=taste, factors=factors, explore=explore, seed=seed,
     )  # fmt: skip
     n_users = int(wanted["arguments"]["users"])
-    if out.is_dir():
-        raise LogevalError(f"{out}: is a folder; name a file for the log")
+    files.check_regular(out)
     if not overwrite and (out.exists() or truth.exists()):
         if why(out, wanted) is None:
             return truth
