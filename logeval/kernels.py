@@ -1,4 +1,4 @@
-"""How kernels are compiled that allocate nothing.
+"""How kernels are compiled: ``njit`` for all, ``njit_views`` for those that allocate nothing.
 
 numba counts the references to every array that a function makes, slices or is given, with atomic
 instructions. A kernel that takes what belongs to a replica as views, in a named tuple, spends more
@@ -13,10 +13,20 @@ compiled for it, and then again for an integer. ZERO is an integer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
-from numba import njit
+
+from logeval.kernel_cache import keep_compiled
+
+
+def njit(*, cache: bool, **options: Any) -> Callable[[Any], Any]:
+    """numba's decorator; with ``cache`` the compiled kernel is kept, and checked when loaded."""
+    compiled = numba.njit(**options)
+    return lambda function: keep_compiled(compiled(function)) if cache else compiled(function)
+
 
 COMMON: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 

@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bytes, Ints
-from logeval.kernels import ZERO, njit_inline, njit_views
+from logeval.kernels import ZERO, njit, njit_inline, njit_views
 from logeval.log import personalized, relpred
 from logeval.log.fields import (
     CLICK,

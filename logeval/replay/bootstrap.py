@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 from scipy.special import pdtr
 
 from logeval import seeds
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit
 from logeval.replay.logged import Logged
 
 SMALL = 16  # up to this mean a draw is the inverse of the distribution function

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from logeval.kernels import ZERO
+from logeval.kernels import ZERO, njit
 from logeval.log.scan import PERSONALIZED
 from logeval.synthetic.sessions import Sessions
 from logeval.synthetic.world import K, World

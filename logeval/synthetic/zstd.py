@@ -11,9 +11,9 @@ from typing import IO
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from logeval.arrays import Bytes
+from logeval.kernels import njit
 
 CHECKSUM_FLAG = 0b100  # of the frame header descriptor, the byte after the magic number
 # XXH64: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md

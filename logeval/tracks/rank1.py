@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from logeval import seeds
 from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
+from logeval.kernels import njit
 from logeval.names import format_call
 from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.labels import Labels

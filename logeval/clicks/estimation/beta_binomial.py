@@ -14,9 +14,9 @@ Bayesian Data Analysis (2013), section 5.3.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit
 
 STRENGTH = 0.05, 10_000.0  # bounds on a + b
 SMALLEST = 1e-6  # of a and of b

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.special import expit, logit
 
 from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
@@ -30,6 +29,7 @@ from logeval.clicks.estimation.priors import (
     flat_prior,
     prior_over_queries,
 )
+from logeval.kernels import njit
 
 CHUNK = 100_000  # rows whose information is in memory at a time
 SHARED_ROUNDS = 4  # of fitting the prior over queries (scope partial), and then the values

@@ -19,9 +19,9 @@ rule needs only slopes d stay / dx and the mixed second derivatives.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
+from logeval.kernels import njit
 
 
 @njit(cache=True, nogil=True)

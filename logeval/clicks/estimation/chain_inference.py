@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.kernels import njit
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy.linalg import lapack
 
 from logeval.arrays import Floats
+from logeval.kernels import njit
 
 SMALL = 128  # matrices up to this size are inverted without BLAS
 

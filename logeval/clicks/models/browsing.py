@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import njit_inline
+from logeval.kernels import njit, njit_inline
 
 
 @njit_inline

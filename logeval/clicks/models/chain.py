@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import njit_inline
+from logeval.kernels import njit, njit_inline
 
 
 @njit_inline

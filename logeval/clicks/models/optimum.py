@@ -25,13 +25,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.clicks.models.ubm_optimum import best_order
 from logeval.errors import LogevalError
+from logeval.kernels import njit
 
 EXACT_K = 14  # 2^K subsets are tabulated
 

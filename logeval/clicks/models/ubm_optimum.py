@@ -12,9 +12,9 @@ clicks so far plus sum_r P(r) U(R, r) do not beat the best list found. U costs 2
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
+from logeval.kernels import njit
 
 MAX_NODES = 2_000_000
 SLACK = 1e-12  # differences below this are rounding

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Bools, Floats, Ints
+from logeval.kernels import njit
 
 MOST_CLICKS = 5  # SERPs with this many clicks or more are counted together
 TOP_ITEMS = 10  # of a query, by impressions

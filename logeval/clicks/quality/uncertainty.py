@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from logeval import seeds
@@ -31,6 +30,7 @@ from logeval.clicks.quality.sensitivity import (
     sized_like_score,
 )
 from logeval.clicks.quality.simulate import BLOCK, QueryRows
+from logeval.kernels import njit
 from logeval.log.queries import Query
 
 USERS = 10  # simulated per pattern, at least

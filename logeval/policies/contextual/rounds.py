@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 
 from logeval.arrays import Floats, Ints
-from logeval.kernels import COMMON, njit_views
+from logeval.kernels import COMMON, njit, njit_views
 
 FEEDBACK = ("dcm", "literal", "first")
 DCM, LITERAL, FIRST = range(3)

@@ -1,0 +1,101 @@
+"""Compiled kernels on disk: used when whole, compiled again when not, never in the way."""
+
+import errno
+import importlib
+from pathlib import Path
+
+import numba
+import pytest
+from numba.core.caching import CacheImpl
+
+from logeval import kernel_cache
+
+ROOT = Path(__file__).parent.parent
+MODULE = """
+from logeval.kernels import njit
+
+@njit(cache=True, nogil=True)
+def added(x):
+    return x + 1
+
+@njit(cache=True, nogil=True)
+def other(x):
+    return x + 2
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "few_kernels.py").write_text(MODULE)
+    return tmp_path
+
+
+def calls(name="added", x=1):
+    """The result in what is a new process to the cache, and how often it was found there."""
+    module = importlib.reload(importlib.import_module("few_kernels"))
+    kernel = getattr(module, name)
+    return kernel(x), sum(kernel.stats.cache_hits.values())
+
+
+def kept(folder, name="added"):
+    (file,) = (folder / "cache").rglob(f"*{name}*.kernel")
+    return file
+
+
+def test_a_kernel_is_compiled_once(folder):
+    assert [calls(), calls()] == [(2, 0), (2, 1)]
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "text", "other", "folder"])
+def test_a_damaged_file_is_compiled_again(folder, damage):
+    calls()
+    calls("other")
+    file = kept(folder)
+    whole = file.read_bytes()
+    for place in range(0, len(whole) if damage == "flipped" else 1, len(whole) // 20):
+        content = {
+            "flipped": whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :],
+            "cut": whole[: len(whole) // 2],
+            "empty": b"",
+            "text": b"not a kernel",
+            "other": kept(folder, "other").read_bytes(),
+            "folder": b"",
+        }[damage]
+        file.write_bytes(content)
+        if damage == "folder":
+            file.unlink()
+            file.mkdir()
+        assert calls() == (2, 0)
+        assert calls() == (2, 0 if damage == "folder" else 1), "it was mended"
+
+
+def test_an_edited_kernel_and_another_version_are_compiled_again(folder, monkeypatch):
+    calls()
+    monkeypatch.setattr(kernel_cache, "__version__", "another")
+    assert calls() == (2, 0)
+    assert calls() == (2, 1)
+    (folder / "few_kernels.py").write_text(MODULE.replace("x + 1", "x + 10"))
+    importlib.invalidate_caches()
+    assert calls()[0] == 11
+
+
+def test_a_full_disk_stops_nothing(folder, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kernel_cache.KernelFiles, "_open_for_write", full)
+    assert [calls(), calls()] == [(2, 0), (2, 0)]
+
+
+def test_without_any_folder_kernels_are_compiled_every_time(folder, monkeypatch):
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    assert [calls(), calls()] == [(2, 0), (2, 0)]
+
+
+def test_every_kernel_is_kept_this_way():
+    sources = {path: path.read_text() for path in (ROOT / "logeval").rglob("*.py")}
+    assert not [path for path, text in sources.items() if "from numba import" in text]
+    assert "numba.njit" in sources.pop(ROOT / "logeval" / "kernels.py")
+    assert not [path for path, text in sources.items() if "numba.njit" in text]
