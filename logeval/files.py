@@ -1,8 +1,8 @@
 """Atomic writing: a file is there whole, or as it was before.
 
 Every file that logeval puts beside others is written here: under a temporary name next to its
-target, flushed to the disk, and renamed. The name holds the machine and the process, so what a
-killed process left behind is recognised and removed.
+target, flushed to the disk, and renamed. Its writer holds a lock on it, so what a killed process
+left behind is recognised and removed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from logeval import locks
 from logeval.errors import LogevalError
-from logeval.locks import process_alive
 
 PARTIAL = ".partial-"
 KINDS = {
@@ -38,15 +39,12 @@ def replacing(path: Path | str) -> Iterator[Path]:
     """
     path = Path(path)
     check_regular(path)
-    temporary = new_partial(path)
-    try:
+    with partial_file(path) as temporary:
         yield temporary
         flush(temporary)
         check_regular(path)
         os.replace(temporary, path)
         flush(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_regular(path: Path) -> None:
@@ -64,45 +62,86 @@ def write_text(path: Path | str, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def new_partial(path: Path) -> Path:
-    """A new temporary file beside ``path``; those that killed processes left are removed.
+@contextlib.contextmanager
+def partial_file(path: Path) -> Iterator[Path]:
+    """A new temporary file beside ``path``, removed when the block ends.
 
-    It is made by ``O_EXCL``, so a link that was put there before is not followed.
+    Those that killed processes left are removed first. It is made by ``O_EXCL``, so a link that was
+    put there before is not followed.
     """
-    remove_stale(path)
-    temporary = partial_name(path)
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    return temporary
+    remove_abandoned(path.parent, path.name)
+    while True:
+        temporary = partial_name(path)
+        with locks.locked(temporary, os.O_CREAT | os.O_EXCL) as ours:
+            if not ours:  # another process was quicker, took it for abandoned, and removes it
+                continue
+            try:
+                yield temporary
+            finally:
+                temporary.unlink(missing_ok=True)
+            return
+
+
+@contextlib.contextmanager
+def partial_folder(path: Path, home: Path, mode: int = 0o777) -> Iterator[Path]:
+    """A new temporary folder in ``home`` on its way to ``path``, removed when the block ends."""
+    with contextlib.ExitStack() as held:
+        while True:
+            folder = home / partial_name(path).name
+            folder.mkdir(mode)
+            with contextlib.suppress(FileNotFoundError):  # another process was quicker, as above
+                if held.enter_context(locks.locked(folder / locks.LOCK, os.O_CREAT)):
+                    break
+        try:
+            yield folder
+        finally:
+            remove(folder)
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for what does not fit into memory; those that killed processes left are removed."""
+    home = Path(tempfile.gettempdir())
+    remove_abandoned(home, "logeval")
+    with partial_folder(home / "logeval", home, 0o700) as folder:
+        yield folder
 
 
 def partial_name(path: Path) -> Path:
-    """A new name beside ``path`` that tells which process uses it."""
+    """A new name beside ``path``; machine and process count where there are no locks."""
     name = f".{path.name}{PARTIAL}{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
     return path.with_name(name)
 
 
-def remove_stale(
-    path: Path, home: Path | None = None, rescue: Callable[[Path], None] | None = None
-) -> None:
-    """Remove what killed processes of this machine left beside ``path`` (or in ``home``).
+def abandoned(home: Path, name: str | None = None) -> Iterator[Path]:
+    """What processes that are no more left in ``home`` (on their way to ``name``).
 
-    ``rescue`` sees each of the leftovers before it goes.
-    """
-    for left in stale(home or path.parent, path.name):
-        if rescue is not None:
-            rescue(left)
-        remove(left)
-
-
-def stale(home: Path, name: str | None = None) -> list[Path]:
-    """What processes of this machine that are no more left in ``home`` (on their way to ``name``).
-
-    Folders may hold what is to be put back (``logeval.tables``); files are of no use to anybody.
+    Each is locked while it is looked at, so two processes never take care of the same. Folders may
+    hold what is to be put back (``logeval.tables``); files are of no use to anybody.
     """
     target = ".+" if name is None else re.escape(name)
-    mine = re.compile(rf"\.{target}{re.escape(PARTIAL + platform.node())}-(\d+)-[0-9a-f]+", re.S)
-    found = [(left, mine.fullmatch(left.name)) for left in home.glob(f".*{PARTIAL}*")]
-    return [left for left, match in found if match and not process_alive(int(match[1]))]
+    ours = re.compile(rf"\.{target}{re.escape(PARTIAL)}(.+)-(\d+)-[0-9a-f]+", re.S)
+    for left in home.glob(f".*{PARTIAL}*"):
+        match = ours.fullmatch(left.name)
+        if match is None or left.is_symlink():
+            continue
+        file, flags = (left / locks.LOCK, os.O_CREAT) if left.is_dir() else (left, 0)
+        dead = match[1] == platform.node() and not locks.process_alive(int(match[2]))
+        with (
+            contextlib.suppress(OSError),  # gone already, or in a folder that is read only
+            locks.locked(file, flags, otherwise=dead) as free,
+        ):
+            if free:
+                yield left
+
+
+def remove_abandoned(
+    home: Path, name: str | None = None, rescue: Callable[[Path], None] = lambda left: None
+) -> None:
+    """Remove what killed processes left in ``home``; ``rescue`` sees it before it goes."""
+    for left in abandoned(home, name):
+        rescue(left)
+        remove(left)
 
 
 def remove(path: Path) -> None:

@@ -3,7 +3,11 @@
 The kernel gives the lock up when its process ends, however it ends, so a lock that a killed process
 left behind is simply taken over. The file names the holder's process and machine, for the message
 to others. File systems that are shared between machines do not always share such locks: a file that
-names another machine is therefore believed until somebody deletes it.
+names another machine is therefore believed until somebody deletes it; containers on one machine
+are known by the boot of their kernel.
+
+What is on its way to its place is locked by its writer as well (``logeval.files``): one that can be
+locked belongs to nobody. A process number says nothing, because containers number their own.
 """
 
 from __future__ import annotations
@@ -43,7 +47,8 @@ def holding(folder: Path, doing: str, seconds: float = 0.0) -> Iterator[None]:
         time.sleep(POLL_SECONDS)
     try:
         os.truncate(descriptor, 0)
-        os.pwrite(descriptor, f"{platform.node()}\n{os.getpid()}\n{doing}\n".encode(), 0)
+        holder = f"{platform.node()}\n{os.getpid()}\n{doing}\n{_boot()}\n"
+        os.pwrite(descriptor, holder.encode(), 0)
         yield
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -58,23 +63,48 @@ def clear(folder: Path) -> None:
             pass
 
 
+@contextlib.contextmanager
+def locked(file: Path, flags: int = 0, otherwise: bool = True) -> Iterator[bool]:
+    """Lock a file while the block lasts; whether it is ours, and not another's or removed.
+
+    ``flags`` may make it. Where there are no locks, the answer is ``otherwise``.
+    """
+    descriptor = _open(file, flags)
+    try:
+        if fcntl is None:  # an open file could be neither renamed nor removed
+            os.close(descriptor)
+        mine = None if fcntl is None else _lock(descriptor)
+        yield otherwise if mine is None else mine and _is_still(file, descriptor)
+    finally:
+        if fcntl is not None:
+            os.close(descriptor)
+
+
+def _open(file: Path, flags: int) -> int:
+    """A link that was put there before is not followed."""
+    return os.open(file, os.O_RDWR | flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
 def _take(file: Path) -> int | None:
     """An open descriptor of the locked file, or None if another process has it."""
-    # a link that was put there before is not followed
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
-    if _lock(descriptor) and _is_still(file, descriptor) and _takes_over(descriptor):
+    descriptor = _open(file, os.O_CREAT)
+    mine = _lock(descriptor)
+    if mine is None:
+        mine = not _alive(descriptor)
+    if mine and _is_still(file, descriptor) and _takes_over(descriptor):
         return descriptor
     os.close(descriptor)
     return None
 
 
-def _lock(descriptor: int) -> bool:
+def _lock(descriptor: int) -> bool | None:
+    """Whether it could be locked; None on a file system without locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
-        return not _alive(descriptor)
+    except OSError:
+        return None
     return True
 
 
@@ -87,19 +117,27 @@ def _is_still(file: Path, descriptor: int) -> bool:
 
 
 def _takes_over(descriptor: int) -> bool:
-    host = _holder(descriptor)[0]
-    return host in ("", platform.node())
+    host, _, _, boot = _holder(descriptor)
+    return host in ("", platform.node()) or boot == _boot() != ""
 
 
-def _holder(descriptor: int) -> tuple[str, int, str]:
-    """Machine, process and command of the holder; empty if nobody is named (yet)."""
+def _holder(descriptor: int) -> tuple[str, int, str, str]:
+    """Machine, process, command and boot of the holder; empty if nobody is named (yet)."""
     text = os.pread(descriptor, 4096, 0).decode(errors="replace")
-    host, pid, doing, *_ = [*text.split("\n"), "", ""]
-    return host, int(pid) if pid.isdigit() else 0, doing
+    host, pid, doing, boot, *_ = [*text.split("\n"), "", "", ""]
+    return host, int(pid) if pid.isdigit() else 0, doing, boot
+
+
+def _boot() -> str:
+    """The kernel that keeps our locks: all containers of a machine have the same."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _alive(descriptor: int) -> bool:
-    _, pid, _ = _holder(descriptor)
+    pid = _holder(descriptor)[1]
     return pid > 0 and process_alive(pid)
 
 
@@ -120,7 +158,7 @@ def _held(file: Path) -> str:
     except OSError:
         return f"{file.parent}: another process is at work here; run the command again"
     try:
-        host, pid, doing = _holder(descriptor)
+        host, pid, doing, _ = _holder(descriptor)
     finally:
         os.close(descriptor)
     if host in ("", platform.node()):

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import logeval
 from logeval import files
 from logeval.errors import LogevalError
+from logeval.locks import LOCK
 
 MANIFEST = "manifest.json"
 MARKER = ".logeval"  # the names of what was written, for the day on which the manifest is damaged
@@ -60,7 +61,9 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a folder, with size, checksum and rows of every file in it."""
     listed = [f for f in sorted(folder.rglob("*")) if f.is_file()]
     names = {f.relative_to(folder).as_posix(): f for f in listed}
-    records = {name: record(f) for name, f in names.items() if name not in (MANIFEST, MARKER)}
+    for name in (MANIFEST, MARKER, LOCK):
+        names.pop(name, None)
+    records = {name: record(f) for name, f in names.items()}
     write_records(folder, {**manifest, "files": records})
 
 

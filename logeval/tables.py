@@ -126,30 +126,27 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
     home = out if existed else out.parent
     home.mkdir(parents=True, exist_ok=True)
     recover(out)
-    staging = home / files.partial_name(out).name
-    staging.mkdir()
-    try:
+    with files.partial_folder(out, home) as staging:
         yield staging
         if out.exists() != existed:
             raise LogevalError(f"{out}: appeared while its content was made; see what it is")
         if not existed:
             staging.rename(out)
+            (out / locks.LOCK).unlink()
         else:
             with _alone_in(out):
                 _replace_entries(staging, out, overwrite)
-    finally:
-        files.remove(staging)
 
 
 def recover(out: Path) -> None:
     """Put back what was there before a writer of ``out`` was killed, and remove what it left."""
     out = output_folder(out)
     home = out if out.exists() else out.parent
-    if files.stale(home, out.name):
+    if any(True for _ in files.abandoned(home, out.name)):
         with _alone_in(out):
-            files.remove_stale(out, home, rescue=lambda left: _roll_back(left, out))
+            files.remove_abandoned(home, out.name, rescue=lambda left: _roll_back(left, out))
     if out.is_dir():
-        for left in files.stale(out):
+        for left in files.abandoned(out):
             if not left.is_dir():
                 with contextlib.suppress(OSError):  # a folder that is read only
                     files.remove(left)
@@ -184,7 +181,8 @@ def output_folder(out: Path) -> Path:
 
 
 def _replace_entries(staging: Path, out: Path, overwrite: bool) -> None:
-    new = sorted((p.name for p in staging.iterdir()), key=lambda name: name == MANIFEST)
+    made = {p.name for p in staging.iterdir()} - {locks.LOCK}
+    new = sorted(made, key=lambda name: name == MANIFEST)
     old = _make_way(staging, out, new, overwrite)
     waiting = staging / OLD
     waiting.mkdir()

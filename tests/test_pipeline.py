@@ -63,6 +63,18 @@ def reasons(steps):
     return {step.stage: step.reason for step in steps}
 
 
+def test_units_that_a_killed_process_had_merged_already_are_tidied_up(recipe, monkeypatch):
+    with monkeypatch.context() as killed:  # after the table is in place, before its units go
+        killed.setattr(Path, "unlink", lambda self, missing_ok=False: None)
+        run(read_recipe(recipe), quiet=True)
+    (units,) = Path("out").rglob("units")
+    assert list(units.glob("*.parquet"))
+    again = reasons(run(read_recipe(recipe), quiet=True))
+    assert again["evaluate"] == "a process was killed while it merged its runs"
+    assert not units.exists()
+    assert not any(reasons(run(read_recipe(recipe), quiet=True)).values())
+
+
 def test_a_dry_run_imports_no_policy_and_a_run_refuses_an_edited_one(recipe, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     own = (ROOT / "tests/evaluation/my_policy.py").read_text()

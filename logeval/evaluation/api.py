@@ -143,6 +143,8 @@ def missing_runs(
     """Why ``out`` does not hold all runs that ``evaluate`` would make; None if it does."""
     if not (out / "runs.parquet").exists():
         return "there is no output yet"
+    if Store(out).units.exists():
+        return "a process was killed while it merged its runs"
     users = users_of(
         models, None, positions, reward, queries, features, block, same_log, draws, seed
     )

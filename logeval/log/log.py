@@ -7,7 +7,6 @@ spilled to a temporary folder.
 from __future__ import annotations
 
 import html
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from logeval import tables
+from logeval import files, tables
 from logeval.errors import LogevalError, one_line, unknown_names
 from logeval.log.queries import QueryKey, query_name, sql_condition
 
@@ -101,14 +100,14 @@ class Log:
     @contextmanager
     def connect(self, names: Sequence[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """A DuckDB connection with the view ``serps``; of some files only if they are named."""
-        with tempfile.TemporaryDirectory(prefix="logeval-") as spill:
-            settings: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": spill}
+        with files.scratch() as spill:
+            settings: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)}
             connection = duckdb.connect(config=settings)
             try:
                 connection.execute("SET preserve_insertion_order = false")
                 chosen = self.files if names is None else [self.path / name for name in names]
-                files = ", ".join(_quoted(file) for file in chosen)
-                source = f"read_parquet([{files}], hive_partitioning = false)"
+                listed = ", ".join(_quoted(file) for file in chosen)
+                source = f"read_parquet([{listed}], hive_partitioning = false)"
                 there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
                 new = "" if "propensities" in there else ", NULL::DOUBLE[] AS propensities"
                 connection.execute(f"CREATE VIEW serps AS SELECT *{new} FROM {source}")

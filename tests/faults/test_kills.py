@@ -8,10 +8,12 @@ import random
 import shutil
 import signal
 import sys
+import tempfile
 import time
 
 import pytest
 
+from logeval import load
 from logeval.errors import LogevalError
 from tests.faults.commands import Command, logeval
 from tests.faults.stages import BY_NAME, LONG, STAGES, copied, leftovers
@@ -120,6 +122,27 @@ def test_killed_at_any_moment(name, given, tmp_path):
         stage.call(given, out, False)
         assert stage.read(out) == expected
         assert not leftovers(out)
+
+
+def test_what_duckdb_spilled_before_a_kill_goes_with_the_next_command(given, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    log = load(given / "log")
+
+    def killed():
+        with log.connect() as db:
+            (spill,) = tmp_path.iterdir()
+            (spill / "spilled").write_text("much")
+            assert db.sql("SELECT current_setting('temp_directory')").fetchall() == [(str(spill),)]
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    ended = Command(call=killed).wait()
+    assert ended.code == -signal.SIGKILL, ended.said
+    assert len(list(tmp_path.iterdir())) == 1
+    with log.connect():
+        (spill,) = tmp_path.iterdir()
+        assert not (spill / "spilled").exists()
+        assert spill.stat().st_mode & 0o777 == 0o700, "others have no business there"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", [s.name for s in STAGES if s.name != "run"])

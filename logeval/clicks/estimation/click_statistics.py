@@ -9,7 +9,6 @@ order of rows or the number of workers. The result is kept and used again (``sta
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logeval import tables
+from logeval import files, tables
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, patterns_of
 from logeval.clicks.estimation.statistics_cache import cached, read_table
 from logeval.clicks.estimation.stored_patterns import store
@@ -204,13 +203,15 @@ def _fold_on_cluster(
     tasks = [
         Task("fold", len(shard), _Shard(home, tuple(shard), where, held_out)) for shard in shards
     ]
-    with tempfile.TemporaryDirectory(prefix="logeval-") as folder:
+    with files.scratch() as folder:
         for i, rows in enumerate(
             run_tasks(_fold_shard, tasks, scheduler=scheduler, unit="files", quiet=True)
         ):
-            tables.write_parquet(rows, Path(folder) / f"{i}.parquet")
+            tables.write_parquet(rows, folder / f"{i}.parquet")
         with log.connect() as db:
-            db.execute(f"CREATE VIEW parts AS FROM read_parquet('{_quoted(folder)}/*.parquet')")
+            db.execute(
+                f"CREATE VIEW parts AS FROM read_parquet('{_quoted(str(folder))}/*.parquet')"
+            )
             select = (
                 "SELECT query_id, region_id, holdout, items, clicks, sum(count)::BIGINT AS count "
                 "FROM parts GROUP BY ALL"

@@ -14,8 +14,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -28,7 +26,6 @@ from logeval.schemas import CLICK_STATISTICS
 
 LIMIT = 1 << 30
 T = TypeVar("T")
-ABANDONED = 24 * 3600  # seconds after which the unfinished file of another machine is removed
 
 
 def cached(
@@ -44,17 +41,17 @@ def cached(
                 os.utime(file)  # used now
                 return found
             file.unlink()  # damaged
-    with tempfile.TemporaryDirectory(prefix="logeval-") as nowhere:
-        partial = _partial(folders, key) or Path(nowhere) / f"{key}.parquet"
-        try:
-            fold(partial)
-            found = read(partial)
-            if partial.parent != Path(nowhere):
-                name = f"{key}-{files.crc32(partial)}.parquet"
-                partial.replace(partial.with_name(name))
-                shrink(partial.parent, LIMIT, keep=name)
-        finally:
-            partial.unlink(missing_ok=True)
+    with contextlib.ExitStack() as held:
+        partial = _partial(folders, key, held)
+        if partial is None:
+            nowhere = held.enter_context(files.scratch()) / f"{key}.parquet"
+            fold(nowhere)
+            return read(nowhere)
+        fold(partial)
+        found = read(partial)
+        name = f"{key}-{files.crc32(partial)}.parquet"
+        partial.replace(partial.with_name(name))
+        shrink(partial.parent, LIMIT, keep=name)
     return found
 
 
@@ -66,14 +63,12 @@ def user_cache() -> Path:
 
 def shrink(folder: Path, limit: int, keep: str) -> None:
     """Remove what was used least recently until ``limit`` bytes are left; never ``keep``."""
+    files.remove_abandoned(folder)
     found = []
     for file in folder.iterdir():
         with contextlib.suppress(OSError):  # another process may remove it first
             stat = file.stat()
-            if files.PARTIAL in file.name:
-                if time.time() - stat.st_mtime > ABANDONED:
-                    file.unlink()
-            elif file.suffix == ".parquet":
+            if file.suffix == ".parquet":
                 found.append((file.name == keep, stat.st_mtime_ns, stat.st_size, file))
     total = sum(size for _, _, size, _ in found)
     for kept, _, size, file in sorted(found):
@@ -84,12 +79,12 @@ def shrink(folder: Path, limit: int, keep: str) -> None:
         total -= size
 
 
-def _partial(folders: list[Path], key: str) -> Path | None:
-    """A new file in the first folder that can be written."""
+def _partial(folders: list[Path], key: str, held: contextlib.ExitStack) -> Path | None:
+    """A new file in the first folder that can be written, as long as ``held`` lasts."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            return files.new_partial(folder / f"{key}.parquet")
+            return held.enter_context(files.partial_file(folder / f"{key}.parquet"))
     return None
 
 

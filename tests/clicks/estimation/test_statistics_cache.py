@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import platform
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import duckdb
 import pytest
 
+from logeval import files
 from logeval.clicks.estimation import click_statistics, statistics_cache
 from logeval.clicks.estimation.click_statistics import fold
 from logeval.log.log import load
@@ -109,17 +108,11 @@ def test_what_a_dead_process_left_is_removed(log):
     (entry,) = folder.iterdir()
     name = f".{entry.name[:32]}.parquet"
     entry.unlink()
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    here = f"{name}.partial-{platform.node()}"
-    left = [f"{here}-{dead.pid}-1", f"{here}-{os.getpid()}-1", f"{name}.partial-there-1-1"]
-    left.append(".0.parquet.partial-there-1-1")
-    for file in left:
+    for file in (f"{name}.partial-there-1-1", ".0.parquet.partial-there-1-1"):
         (folder / file).write_text("half")
-    os.utime(folder / left[-1], (0, 0))
-    fold(log)
-    found = {file for file in left if (folder / file).exists()}
-    assert found == set(left[1:3])  # another process may be writing them
+    with files.partial_file(folder / "1.parquet") as used:  # by another process that is alive
+        fold(log)
+        assert set(folder.iterdir()) == {entry, used}
 
 
 def test_nothing_but_the_partial_file_is_written(tmp_path):
