@@ -41,10 +41,15 @@ def replacing(path: Path | str) -> Iterator[Path]:
     check_regular(path)
     with partial_file(path) as temporary:
         yield temporary
-        flush(temporary)
-        check_regular(path)
-        os.replace(temporary, path)
-        flush(path.parent)
+        put_in_place(temporary, path)
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a file that is complete, and see to it that it is on the disk."""
+    flush(temporary)
+    check_regular(path)
+    os.replace(temporary, path)
+    flush(path.parent)
 
 
 def check_regular(path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -108,14 +108,17 @@ def _check_file(path: Path, file: Path) -> None:
 
 
 @contextlib.contextmanager
-def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
+def staged(
+    out: Path | str, overwrite: bool = True, then: Callable[[], None] = lambda: None
+) -> Iterator[Path]:
     """A folder to write into; its content appears in ``out`` by rename, or not at all.
 
     Whatever else is in ``out`` (say, ``models/`` below a log) stays. The manifest is taken away
     first and put in place last, so it vouches for the rest; if anything goes wrong on the way,
     or the process is killed, what was there before is put back. Nothing is replaced that the
     manifest in ``out`` does not list, for logeval did not write it; without ``overwrite``
-    nothing is replaced at all.
+    nothing is replaced at all. ``then`` is called when all is in place and before another process
+    may replace it again.
 
     Only the manifest is flushed to the disk. If the machine dies and a file was not, its checksum
     tells.
@@ -132,10 +135,12 @@ def staged(out: Path | str, overwrite: bool = True) -> Iterator[Path]:
             raise LogevalError(f"{out}: appeared while its content was made; see what it is")
         if not existed:
             staging.rename(out)
+            then()
             (out / locks.LOCK).unlink()
         else:
             with _alone_in(out):
                 _replace_entries(staging, out, overwrite)
+                then()
 
 
 def recover(out: Path) -> None:

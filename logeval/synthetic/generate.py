@@ -64,7 +64,7 @@ def generate(
     n_users = int(wanted["arguments"]["users"])
     files.check_regular(out)
     if not overwrite and (out.exists() or truth.exists()):
-        if why(out, wanted) is None:
+        if why(out, wanted, thorough=True) is None:
             return truth
         there = out if out.exists() else truth
         raise LogevalError(f"{there}: exists already; choose another name, or overwrite")
@@ -75,7 +75,10 @@ def generate(
     world = replace(world, tastes=tastes)
     out.parent.mkdir(parents=True, exist_ok=True)
     # the truth first: whenever the log is there, a manifest says that logeval wrote it
-    with files.replacing(out) as partial, tables.staged(truth) as staging:
+    with (
+        files.partial_file(out) as partial,
+        tables.staged(truth, then=lambda: files.put_in_place(partial, out)) as staging,
+    ):
         world.models().write_tables(staging)
         if tastes is not None:
             tastes.write(staging)
@@ -138,17 +141,21 @@ def wanted_manifest(
     return tables.manifest_of("generate", arguments, [])
 
 
-def why(out: str | Path, wanted: tables.Manifest) -> str | None:
-    """Why ``out`` is not the log that a manifest asks for; None if it is."""
+def why(out: str | Path, wanted: tables.Manifest, thorough: bool = False) -> str | None:
+    """Why ``out`` is not the log that a manifest asks for; None if it is.
+
+    A log of the same size and time of last change is taken for the same, unless ``thorough``.
+    """
     out, truth = Path(out), truth_folder(out)
     if reason := tables.why(truth, wanted):
         return reason
     if not out.exists():
         return "there is no output yet"
     found = tables.read_manifest(truth)
-    if manifests.stamp(out) == found.get("stamp") or manifests.record(out) == found.get("log"):
+    if not thorough and manifests.stamp(out) == found.get("stamp"):
         return None
-    return f"{out} is not the log that was written"
+    same = manifests.record(out) == found.get("log")
+    return None if same else f"{out} is not the log that was written"
 
 
 def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:

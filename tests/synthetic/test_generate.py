@@ -1,6 +1,11 @@
 """The synthetic log is like the real one, and its clicks come from the model beside it."""
 
+import contextlib
 import hashlib
+import os
+import shutil
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -10,7 +15,7 @@ from scipy.special import expit, logit
 from scipy.stats import qmc
 
 import logeval
-from logeval import tables
+from logeval import files, tables
 from logeval.synthetic.generate import generate, truth_folder
 from logeval.synthetic.tastes import read_tastes
 from logeval.synthetic.world import MODELS_OFFERED, radical_inverse
@@ -129,6 +134,47 @@ def test_an_existing_log_is_kept_unless_it_is_the_same(tmp_path):
     with pytest.raises(logeval.LogevalError, match="or overwrite"):
         generate(out, sessions=101, quiet=True)
     generate(out, sessions=101, overwrite=True, quiet=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log.truth", "log.tsv"]
+
+
+def test_a_damaged_log_is_not_up_to_date(tmp_path):
+    """Nor if its size and the time of its last change say so."""
+    out = tmp_path / "log.tsv"
+    generate(out, sessions=100, quiet=True)
+    stat, damaged = out.stat(), bytearray(out.read_bytes())
+    damaged[50] ^= 1
+    out.write_bytes(damaged)
+    os.utime(out, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(logeval.LogevalError, match="or overwrite"):
+        generate(out, sessions=100, quiet=True)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_log_and_its_truth_are_of_one_seed(tmp_path, exists, monkeypatch):
+    """Another generate replaces both between the truth and the log of the first."""
+    out, whole, put = tmp_path / "log.tsv", {}, files.put_in_place
+    for seed in (2, 1):
+        truth = generate(out, sessions=100, seed=seed, overwrite=True, quiet=True)
+        whole[tables.identity(truth)] = out.read_bytes()
+    if not exists:
+        out.unlink()
+        shutil.rmtree(truth)
+    others = []
+
+    def another_one_first(partial, path):
+        if path == out and not others:
+            code = f"import logeval; logeval.generate({str(out)!r}, sessions=100, seed=2, "
+            others.append(
+                subprocess.Popen([sys.executable, "-c", f"{code} overwrite=True, quiet=True)"])
+            )
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                others[0].wait(5)  # if nothing keeps it waiting, it is done by then
+        put(partial, path)
+
+    monkeypatch.setattr(files, "put_in_place", another_one_first)
+    generate(out, sessions=100, seed=1, overwrite=True, quiet=True)
+    others[0].wait()
+    assert whole[tables.identity(truth)] == out.read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log.truth", "log.tsv"]
 
 
