@@ -134,6 +134,7 @@ def _print(told: list[Told], as_json: bool, as_csv: bool) -> None:
     import pandas as pd
 
     from logeval.papers import words
+    from logeval.papers.page import NOT_PUBLISHED
     from logeval.papers.verdicts import table, verdict_of
 
     rows = pd.concat(
@@ -147,7 +148,10 @@ def _print(told: list[Told], as_json: bool, as_csv: bool) -> None:
         print_table("experiments", words.SUMMARY, summary)
         return
     (one,) = told
-    print_table(f"{one.title}; {words.size(one.outcome)}", words.COLUMNS, map(words.row, one.found))
+    title = f"{one.title}; {words.size(one.outcome)}"
+    for _, columns, lines in words.halves(one.found):
+        print_table(title, columns, lines)
+        title = NOT_PUBLISHED
     for line in (f"verdict: {verdict_of(one.found)}", *one.facts):
         typer.echo(wrapped(line))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
 from logeval.papers.figures import curves
-from logeval.papers.measures import Between, Largest, LastHalf, Ratio, Regret
+from logeval.papers.measures import Between, LastHalf, Quotient, Ratio, Regret
 from logeval.papers.outcome import Cell
 from logeval.tracks.ranking_theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
 
@@ -59,12 +59,12 @@ POLICIES = {
 Setting = tuple[int, int, float]
 REASONS: dict[tuple[str, Setting, str], str] = {
     ("Table 1", (16, 8, 0.075), "CascadeKL-UCB"): (
-        "the printed number seems to be off: 200 runs of ours agree with 20, and an independent "
-        "implementation found 263"
+        "the printed number seems to be off: an independent implementation found 263 "
+        "(ours are 200 runs)"
     ),
     ("Table 2", (16, 2, 0.075), "CascadeKL-UCB(order=ascending)"): (
         "the paper's Table 2 lies below its Table 1 everywhere, as it says, but for this cell "
-        "(785.8 above 766.0); 200 runs of ours agree with 20"
+        "(785.8 above 766.0; ours are 200 runs)"
     ),
 }
 
@@ -74,42 +74,36 @@ def problem_name(L: int, K: int, gap: float) -> str:
     return f"B_LB(L={L},K={K},p={P:g},gap={gap:g},gamma=1)"
 
 
+PART = "cascading-tables"
+# CascadeKL-UCB, both orders, where a published number is doubtful: ten times the runs
+MORE_RUNS = {(16, 8, 0.075): "cascading-doubtful-1", (16, 2, 0.075): "cascading-doubtful-2"}
+
+
+def _cell(policy: str, setting: Setting) -> Cell:
+    """The cell of a table, with all the runs that there are."""
+    more = policy.startswith("CascadeKL-UCB") and setting in MORE_RUNS
+    return Cell(policy, problem_name(*setting), MORE_RUNS[setting] if more else PART)
+
+
 def _numbers() -> list[Claim]:
     return [
         Claim(
-            f"{policy.partition('(')[0]}, L={L}, K={K}, gap {gap:g}",
+            f"{policy.partition('(')[0]}, {_named(setting)}",
             place,
-            Regret(Cell(policy, problem_name(L, K, gap), "cascading-tables")),
+            Regret(_cell(policy, setting)),
             value.regret,
             value.stderr,
-            reason=REASONS.get((place, (L, K, gap), policy), ""),
+            reason=REASONS.get((place, setting, policy), ""),
         )
         for place, settings in TABLES.items()
-        for (L, K, gap), values in settings.items()
+        for setting, values in settings.items()
         for policy, value in zip(POLICIES[place], values, strict=True)
     ]
 
 
-def _again() -> list[Claim]:
-    """The doubtful cells once more, with 200 runs."""
-    claims = []
-    for part, (place, setting, policy) in zip(DOUBTFUL, REASONS, strict=True):
-        value = TABLES[place][setting][1]
-        L, K, gap = setting
-        claims.append(
-            Claim(
-                f"CascadeKL-UCB, L={L}, K={K}, gap {gap:g}, ten times the runs",
-                place,
-                Regret(Cell(policy, problem_name(*setting), part)),
-                value.regret,
-                value.stderr,
-                reason=REASONS[place, setting, policy],
-            )
-        )
-    return claims
-
-
-DOUBTFUL = ("cascading-doubtful-1", "cascading-doubtful-2")
+def _named(setting: Setting) -> str:
+    L, K, gap = setting
+    return f"L={L}, K={K}, gap {gap:g}"
 
 
 def attractions(L: int, K: int, gap: float) -> np.ndarray:
@@ -127,7 +121,7 @@ def _bounded() -> Between:
         ):
             cells.append(
                 (
-                    Cell(policy, problem_name(L, K, gap), "cascading-tables"),
+                    _cell(policy, (L, K, gap)),
                     lambda n, slope=slope: float(slope * np.log(n)),
                     lambda n, w=w, K=K, upper=upper: float(upper(w, K, n)),
                 )
@@ -135,23 +129,90 @@ def _bounded() -> Between:
     return Between(tuple(cells))
 
 
-def _ratios(a: str, b: str) -> Largest:
-    """The largest ratio of two policies over the settings."""
-    part = "cascading-tables"
-    return Largest(
-        tuple(
-            Ratio(Cell(a, problem_name(*s), part), Cell(b, problem_name(*s), part)) for s in TABLE_1
-        )
-    )
+def _pairs(pairs: list[tuple[Setting, Setting]]) -> dict[str, Ratio]:
+    """The regret on one setting over that on another, both policies of Table 1."""
+    return {
+        f"{policy}, {_named(a)} over {_named(b)}": Ratio(_cell(policy, a), _cell(policy, b))
+        for policy in POLICIES["Table 1"]
+        for a, b in pairs
+    }
 
 
-def _doubling(policy: str, K: int) -> Ratio:
-    part = "cascading-tables"
-    return Ratio(
-        Cell(policy, problem_name(32, K, 0.15), part), Cell(policy, problem_name(16, K, 0.15), part)
-    )
+def _ascending(policy: str, setting: Setting) -> Ratio:
+    """The smallest bound first over the largest first."""
+    first, last = (_cell(name, setting) for name in (f"{policy}(order=ascending)", policy))
+    return Ratio(first, last)
 
 
+# 18 cells of CascadeUCB1, 20 runs each; for CascadeKL-UCB ten cells with L = 16, 6 runs
+TRIED = [
+    "An independent implementation sides with ours in the four cells that it was compared in, and "
+    "a second one, written for this question, is as far below the tables: 18 cells of CascadeUCB1 "
+    "have a mean distance of -1.40 ± 0.24 standard errors.",
+    "What was looked for as the cause, with the mean distance of these cells: no free first sample "
+    "(-1.15), one round for each item first (-0.98), log n for log t (-1.21), log(t + L) (-1.33), "
+    "bounds capped at 1 (-1.20), ties to the first item or to the last, the good ones first "
+    "(-1.29, -1.34). "
+    "None explains it, neither does 10% more steps: -0.09, but chi squared is 42 on 18. 2 log t "
+    "for 1.5 log t is far off (+18), as is CascadeKL-UCB without 3 log log t (-10). The cause is "
+    "not known.",
+]
+SHORTER_LISTS = [(s, (s[0], s[1] // 2, s[2])) for s in TABLE_1 if s[1] > 2]
+CLAIMS = (
+    Claim(
+        "the regret doubles when L doubles",
+        "section 5.1",
+        _pairs([((32, K, 0.15), (16, K, 0.15)) for K in (2, 4, 8)]),
+        2.0,
+        low=1.75,
+        high=2.35,
+        reason="the paper's own Table 1 has 2.75 and 2.92 for K = 8; its bound grows with L - K, "
+        "from 8 to 24",
+    ),
+    Claim("the regret falls when K grows", "section 5.1", _pairs(SHORTER_LISTS), high=1.0),
+    Claim(
+        "the regret grows when the gap falls",
+        "section 5.1",
+        _pairs([((16, K, 0.075), (16, K, 0.15)) for K in (2, 4, 8)]),
+        low=1.0,
+    ),
+    Claim(
+        "CascadeKL-UCB is below CascadeUCB1",
+        "section 5.1",
+        {_named(s): Ratio(_cell("CascadeKL-UCB", s), _cell("CascadeUCB1", s)) for s in TABLE_1},
+        high=1.0,
+    ),
+    Claim(
+        "the smallest bound first lowers the regret in all settings",
+        "section 5.2",
+        {
+            f"{policy}, {_named(s)}": _ascending(policy, s)
+            for policy in POLICIES["Table 1"]
+            for s in TABLE_1
+        },
+        high=1.0,
+        reason="the paper's own tables have 785.8 above 766.0 there",
+    ),
+    Claim(
+        "most at large K (what is left of the regret, K over K / 2)",
+        "section 5.2",
+        {
+            f"{policy}, {_named(a)}": Quotient(_ascending(policy, a), _ascending(policy, b))
+            for policy in POLICIES["Table 1"]
+            for a, b in SHORTER_LISTS
+        },
+        high=1.0,
+    ),
+    Claim(
+        "measured regret lies between the lower and the upper bound (share of 18 settings)",
+        "Theorems 2, 3 and 4",
+        _bounded(),
+        low=1.0,
+        high=1.0,
+    ),
+)
+
+KL_ORDERS = tuple(both[1] for both in POLICIES.values())
 DRAWN = (16, 4, 0.15)  # with its bounds
 _W = attractions(*DRAWN)
 
@@ -162,55 +223,22 @@ TABLES_AGAIN = Experiment(
     "regret of CascadeUCB1 and CascadeKL-UCB on B_LB, largest and smallest bound first",
     (
         Part(
-            "cascading-tables",
+            PART,
             Synthetic(tuple(problem_name(*setting) for setting in TABLE_1)),
             tuple(policy for both in POLICIES.values() for policy in both),
         ),
         *(
-            Part(part, Synthetic((problem_name(*setting),)), (policy,), runs=200)
-            for part, (_, setting, policy) in zip(DOUBTFUL, REASONS, strict=True)
+            Part(part, Synthetic((problem_name(*setting),)), KL_ORDERS, runs=10 * RUNS)
+            for setting, part in MORE_RUNS.items()
         ),
     ),
     HORIZON,
     RUNS,
-    (
-        *_numbers(),
-        *_again(),
-        *(
-            Claim(
-                f"{policy}, K=2: the regret doubles when L doubles",
-                "section 5.1",
-                _doubling(policy, 2),
-                2.0,
-                low=1.75,
-                high=2.35,
-            )
-            for policy in POLICIES["Table 1"]
-        ),
-        Claim(
-            "CascadeKL-UCB is below CascadeUCB1 in every setting (largest ratio)",
-            "section 5.1",
-            _ratios("CascadeKL-UCB", "CascadeUCB1"),
-            high=1.0,
-        ),
-        Claim(
-            "the smallest bound first lowers the regret in every setting (largest ratio)",
-            "section 5.2",
-            _ratios(POLICIES["Table 2"][1], "CascadeKL-UCB"),
-            high=1.0,
-        ),
-        Claim(
-            "measured regret lies between the lower and the upper bound (share of 18 settings)",
-            "Theorems 2, 3 and 4",
-            _bounded(),
-            low=1.0,
-            high=1.0,
-            source="theory",
-        ),
-    ),
+    (*_numbers(), *CLAIMS),
+    facts=lambda outcome: TRIED,
     seconds=100,
     figure=curves(
-        ("cascading-tables",),
+        (PART,),
         only=(problem_name(*DRAWN),),
         bounds={
             problem_name(*DRAWN): {
@@ -245,26 +273,19 @@ FIGURE_1 = Experiment(
     HORIZON,
     RUNS,
     (
-        *(
-            Claim(
-                f"RankedKL-UCB has about three times the regret, {where}",
-                "section 5.4",
-                Ratio(Cell(RANKED, problem), Cell(LAST, problem)),
-                3.0,
-                low=2.5,
-                high=3.5,
-                reason="the paper says this of its four settings together",
-            )
-            for problem, where in _NAMES.items()
+        Claim(
+            "RankedKL-UCB has about three times the regret",
+            "section 5.4",
+            {where: Ratio(Cell(RANKED, name), Cell(LAST, name)) for name, where in _NAMES.items()},
+            3.0,
+            low=2.5,
+            high=3.5,
         ),
-        *(
-            Claim(
-                f"the regret of CascadeKL-UCB flattens, {where} (share of the last half)",
-                "section 5.3",
-                LastHalf(Cell(LAST, problem)),
-                high=0.25,
-            )
-            for problem, where in _NAMES.items()
+        Claim(
+            "the regret of CascadeKL-UCB flattens (share of the last half)",
+            "section 5.3",
+            {where: LastHalf(Cell(LAST, name)) for name, where in _NAMES.items()},
+            high=0.25,
         ),
     ),
     seconds=40,

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from logeval.papers.measures import Measure
+    from logeval.papers.measures import Cases
     from logeval.papers.outcome import Outcome
+
+PAPER = "paper"
 
 
 @dataclass(frozen=True)
@@ -51,22 +53,26 @@ class Part:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says, and how to measure it.
+    """Something that a paper says, how to measure it, and the same measured otherwise.
 
     ``published`` alone is a number to be met; ``low`` and ``high`` are the ends of what the words
-    may mean ("three times": 2.5 to 3.5). ``reason`` is what is known about a difference.
+    may mean ("three times": 2.5 to 3.5). ``measure`` is the paper's own method, and by name
+    where the claim is made of several cases: it holds when it holds in each. ``variants`` (other
+    fits, the authors' program) are shown below it and have no verdict. ``reason`` is what is known
+    about a difference.
     """
 
     text: str
     place: str
-    measure: Measure
+    measure: Cases
     published: float | None = None
     stderr: float = 0.0  # the published one
     low: float | None = None
     high: float | None = None
     reason: str = ""
-    source: str = "paper"
+    source: str = PAPER  # whoever else found the number: nobody published it
     judged: bool = True  # False: a number of another log, shown and not judged
+    variants: Mapping[str, Cases] = field(default_factory=dict)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -83,6 +89,11 @@ class Claim:
     def is_number(self) -> bool:
         """Whether a number is to be met, not an interval."""
         return self.low is None and self.high is None
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is of a paper, not of somebody's program."""
+        return self.source == PAPER
 
 
 @dataclass(frozen=True)

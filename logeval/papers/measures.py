@@ -7,7 +7,8 @@ run by run (the delta method); policies of one run met the same users, which mak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ class Measured(NamedTuple):
 
 
 Measure = Callable[[Outcome], Measured]
+Cases = Measure | Mapping[str, Measure]  # one, or several by name
 
 
 def mean(x: Floats) -> Measured:
@@ -84,16 +86,31 @@ class LastHalf:
 
 
 @dataclass(frozen=True)
-class Largest:
-    """The largest (or, with ``smallest``, the smallest) of several measures."""
+class Quotient:
+    """One ratio over another, of problems whose users have nothing in common."""
 
-    measures: tuple[Measure, ...]
-    smallest: bool = False
+    a: Ratio
+    b: Ratio
 
     def __call__(self, outcome: Outcome) -> Measured:
-        """The one that decides whether all hold."""
-        found = [measure(outcome) for measure in self.measures]
-        return (min if self.smallest else max)(found, key=lambda m: m.value)
+        """Their relative errors add up in squares."""
+        a, b = self.a(outcome), self.b(outcome)
+        value = a.value / b.value
+        return Measured(
+            value,
+            abs(value) * math.hypot(a.stderr / a.value, b.stderr / b.value),
+            min(a.runs, b.runs),
+        )
+
+
+def jackknife(statistic: Callable[[Floats], float], by_run: Floats) -> Measured:
+    """A function of means over runs; its standard error by leaving out one run (row) at a time."""
+    n = len(by_run)
+    if n < 2:
+        return Measured(statistic(by_run.mean(axis=0)), runs=n)
+    left = np.array([statistic(np.delete(by_run, i, axis=0).mean(axis=0)) for i in range(n)])
+    stderr = float(np.sqrt((n - 1) * left.var()))
+    return Measured(statistic(by_run.mean(axis=0)), stderr, n)
 
 
 @dataclass(frozen=True)

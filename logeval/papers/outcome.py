@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.arrays import Floats
+from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError
 from logeval.evaluation import Runs
 from logeval.papers.experiment import Experiment
@@ -40,6 +41,7 @@ class Outcome:
     log: str = ""  # what the log is called
     runs: dict[str, Runs] = field(default_factory=dict)  # by part
     models: dict[str, list[Fitted]] = field(default_factory=dict)  # by part
+    fits: dict[str, FittedModel] = field(default_factory=dict)  # by part, as fitted
     seconds: float = 0.0  # by the clock
     cpu_seconds: float = 0.0
     refused: str = ""  # why it could not be run

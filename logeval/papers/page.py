@@ -19,10 +19,18 @@ from logeval.reports.style import styled
 
 INTRODUCTION = (
     "Every experiment of the papers again: what we measured beside what is published. Values "
-    "after ± are standard errors over runs. A published number is reproduced when ours differs "
-    "by at most three standard errors of both; what a text says in words, when ours lies between "
-    "the ends given. Undecided: outside, by less than two standard errors. Otherwise the "
-    "difference is given where it is at most 10%, and the known reason where it is more."
+    "after ± are standard errors over runs; a run draws everything anew that the seed decides. One "
+    "claim has one row and one verdict, that of the paper's own method; variants (other fits, the "
+    "authors' program) stand below it and have none. A published number is reproduced when ours "
+    "differs by at most three standard errors of both, else the difference is given where it is at "
+    "most 10%. What a text says in words has ends, which are ours; it is reproduced when "
+    "the 99% interval of ours (Student's, over the runs) lies between them, not reproduced when it "
+    "lies outside, and otherwise it cannot be told. A claim about several cases must hold in "
+    "each: the hardest is shown. The standard errors given are to the number, or to the nearer end."
+)
+NOT_PUBLISHED = (
+    "Not published: what independent programs found. Ours agrees when it differs by at most three "
+    "standard errors of both."
 )
 
 
@@ -41,9 +49,11 @@ class Told(NamedTuple):
 
     @property
     def facts(self) -> list[str]:
-        """What else was found."""
+        """The joint test of many numbers, and what else was found."""
+        if self.outcome.refused:
+            return []
         facts = self.outcome.experiment.facts
-        return [] if facts is None or self.outcome.refused else facts(self.outcome)
+        return words.joint_test(self.found) + (facts(self.outcome) if facts else [])
 
 
 def tell(outcomes: Sequence[Outcome]) -> list[Told]:
@@ -87,13 +97,14 @@ def _section(page: Page, one: Told) -> None:
         page.notes([f"not run: {outcome.refused}"])
         return
     name = outcome.name.replace("@", "-on-")
-    shown = list(zip(*(words.row(j) for j in found), strict=True))
-    page.table(
-        name,
-        table(found),
-        "Ours beside the published",
-        shown={c: [(v, None) for v in shown[i]] for i, c in enumerate(words.COLUMNS)},
-    )
+    for is_published, columns, rows in words.halves(found):
+        shown = list(zip(*rows, strict=True))
+        page.table(
+            name if is_published else f"{name}-independent",
+            table([j for j in found if j.claim.is_published == is_published]),
+            "Ours beside the published" if is_published else NOT_PUBLISHED,
+            shown={c: [(v, None) for v in shown[i]] for i, c in enumerate(columns)},
+        )
     if outcome.experiment.figure is not None:
         page.figure(name, outcome.experiment.figure(outcome), f"{outcome.experiment.place} again.")
     page.notes(one.facts)
@@ -124,7 +135,9 @@ def write_markdown(told: Sequence[Told], out: Path) -> Path:
         if outcome.refused:
             lines.append(f"Not run: {outcome.refused}")
             continue
-        lines += _table(words.COLUMNS, [words.row(j) for j in found])
+        for is_published, columns, rows in words.halves(found):
+            lines += [] if is_published else ["", NOT_PUBLISHED, ""]
+            lines += _table(columns, rows)
         if outcome.experiment.figure is not None:
             file = out.with_suffix("") / f"{outcome.name.replace('@', '-on-')}.png"
             with styled("paper"):

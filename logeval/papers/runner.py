@@ -113,6 +113,7 @@ def _run_part(outcome: Outcome, part: Part, log: Path | None, how: How) -> None:
         log, users.model, top_queries=users.top_queries, out=folder, seed=how.seed,
         quiet=how.quiet, **users.fit,
     )  # fmt: skip
+    outcome.fits[part.name] = models.named()
     changed = users.change or (lambda model: model)
     triples = [(name, query, changed(model)) for name, query, model in models]
     outcome.models[part.name] = [Fitted(str(query), model) for _, query, model in triples]

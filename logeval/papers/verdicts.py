@@ -1,31 +1,39 @@
-"""Ours beside the published, and the verdict: reproduced, within x%, or not.
+"""Ours beside the published, and the verdict: reproduced, not reproduced, or cannot be told.
 
 A published number is met when ours differs by at most three standard errors (both together: with
-dozens of numbers two would be exceeded by chance). What a text says with words has ends; ours must
-lie between them by two standard errors, and is undecided where it is nearer to an end, on either
-side: "a is below b" is not reproduced by two policies that cannot be told apart. With few runs the
-two become Student's quantile, and a single run decides nothing. A difference of at most 10% is said
-to be within that percentage.
+dozens of numbers two would be exceeded by chance); a difference of at most 10% is given. What a
+text says with words has ends, and the 99% interval of ours (Student's, over the runs) must lie
+between them: an interval with an end in it cannot tell. "a is below b" is not reproduced by two
+policies that cannot be told apart, and a single run decides nothing. A claim of several cases has
+the verdict of the worst: all must hold, so no case is forgiven for there being many.
+
+What an independent program found is not published: ours agrees with it or differs.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
-from scipy.special import stdtrit
+from scipy.special import chdtrc, stdtrit
 
 from logeval.papers.experiment import Claim
-from logeval.papers.measures import Measured
+from logeval.papers.measures import Cases, Measured
 from logeval.papers.outcome import Outcome
 
-NUMBER, WORDS = 3.0, 2.0  # standard errors
+NUMBER = 3.0  # standard errors
+LEVEL = 0.99  # of the interval for words
 NEAR = 0.10
 
-REPRODUCED, UNDECIDED, NOT = "reproduced", "undecided", "not reproduced"
+REPRODUCED, UNDECIDED, NOT = "reproduced", "cannot be told", "not reproduced"
+AGREES, DIFFERS = "agrees", "differs"
+BY = f"{DIFFERS} by "  # so many percent
+VARIANT = "variant"
 SHOWN = "another log: not judged"
 SHORTER = "not judged at this horizon"
+FEWEST = 5  # numbers that are tested together
 
 
 class Judged(NamedTuple):
@@ -33,36 +41,27 @@ class Judged(NamedTuple):
 
     claim: Claim
     ours: Measured
-    distance: float  # to what was published, in standard errors; nan where there are none
+    distance: float  # to the number or the nearer end, in standard errors; nan without them
     verdict: str
+    case: str = ""  # the one that decides, where there are several
+    others: tuple[float, ...] = ()  # the values of the other cases
 
     @property
     def holds(self) -> bool:
-        """Whether it was reproduced."""
-        return self.verdict == REPRODUCED
+        """Whether it was reproduced, or agrees."""
+        return self.verdict in (REPRODUCED, AGREES)
 
 
 def judge(claim: Claim, ours: Measured, *, same_horizon: bool = True) -> Judged:
-    """The verdict on a claim."""
-    low, high = claim.interval
-    away = min(ours.value - low, 0.0) + max(ours.value - high, 0.0)
+    """The verdict on one measured value."""
     error = math.hypot(0.0 if ours.stderr != ours.stderr else ours.stderr, claim.stderr)
-    centre = claim.published if claim.published is not None else None
-    z = math.nan
-    if not same_horizon and claim.judged:
-        pass  # the two do not compare
-    elif error > 0.0 and centre is not None:
-        z = (ours.value - centre) / error
-    elif error > 0.0 and away:
-        z = away / error
-    nearest = low if away < 0.0 else high
-    relative = abs(away / nearest) if away and nearest else 0.0 if not away else math.inf
-    return Judged(claim, ours, z, _verdict(claim, ours, away, error, relative, same_horizon))
+    end = min(claim.interval, key=lambda end: abs(ours.value - end))
+    compared = error > 0.0 and (same_horizon or not claim.judged)
+    distance = (ours.value - end) / error if compared else math.nan
+    return Judged(claim, ours, distance, _verdict(claim, ours, end, error, same_horizon))
 
 
-def _verdict(
-    claim: Claim, ours: Measured, away: float, error: float, relative: float, same_horizon: bool
-) -> str:
+def _verdict(claim: Claim, ours: Measured, end: float, error: float, same_horizon: bool) -> str:
     if not claim.judged:
         return SHOWN
     if not same_horizon:
@@ -71,46 +70,116 @@ def _verdict(
         return NOT
     if ours.runs == 1:
         return UNDECIDED
-    if claim.is_number and abs(away) <= NUMBER * error:
-        return REPRODUCED
+    low, high = claim.interval
+    inside, away = low <= ours.value <= high, abs(ours.value - end)
+    good, bad = (REPRODUCED, NOT) if claim.is_published else (AGREES, DIFFERS)
     if not claim.is_number:
-        to_an_end = min(abs(ours.value - end) for end in claim.interval)
-        few = stdtrit(ours.runs - 1, 0.975) / stdtrit(math.inf, 0.975) if ours.runs else 1.0
-        if to_an_end < WORDS * few * error:
+        if away < _quantile(ours.runs) * error:
             return UNDECIDED
-        if not away:
-            return REPRODUCED
-    if relative <= NEAR:
-        return f"within {max(1, math.ceil(100 * relative - 1e-9))}%"
-    return NOT
+        return good if inside else bad
+    if away <= NUMBER * error:
+        return good
+    relative = away / abs(end) if end else math.inf
+    return f"{BY}{max(1, math.ceil(100 * relative - 1e-9))}%" if relative <= NEAR else bad
+
+
+def _quantile(runs: int) -> float:
+    """Standard errors on either side of the mean that an interval has."""
+    return float(stdtrit(runs - 1 if runs else math.inf, (1.0 + LEVEL) / 2.0))
+
+
+def judge_cases(claim: Claim, cases: Cases, outcome: Outcome) -> Judged:
+    """The verdict on the case that is hardest for the claim, where there are several."""
+    named = cases if isinstance(cases, Mapping) else {"": cases}
+    found = [
+        judge(claim, measure(outcome), same_horizon=outcome.at_full_horizon)._replace(case=name)
+        for name, measure in named.items()
+    ]
+    worst = max(found, key=_hardness)
+    return worst._replace(others=tuple(one.ours.value for one in found if one is not worst))
+
+
+def _hardness(one: Judged) -> tuple[int, float]:
+    """Greater for what is worse for the claim: the verdict, then how near or beyond an end."""
+    low, high = one.claim.interval
+    severity = 0 if one.holds else 1 if one.verdict == UNDECIDED else 2
+    beyond = max(low - one.ours.value, one.ours.value - high)
+    distance = one.distance if one.distance == one.distance else beyond
+    return severity, math.copysign(abs(distance), beyond)
 
 
 def judged(outcome: Outcome) -> list[Judged]:
-    """The verdicts on all claims of an experiment."""
-    return [
-        judge(claim, claim.measure(outcome), same_horizon=outcome.at_full_horizon)
-        for claim in outcome.experiment.claims
-    ]
+    """The verdicts on all claims of an experiment, each followed by its variants."""
+    found = []
+    for claim in outcome.experiment.claims:
+        found.append(judge_cases(claim, claim.measure, outcome))
+        for name, cases in claim.variants.items():
+            decides = judge_cases(claim, cases, outcome)
+            text = ", ".join(filter(None, (name, decides.case)))
+            found.append(decides._replace(verdict=VARIANT, case=text))
+    return found
 
 
-def verdict_of(found: list[Judged]) -> str:
-    """All claims of an experiment in a word: 5 of 6 reproduced, 1 within 4%."""
-    asked = [one.verdict for one in found if one.claim.judged]
-    if not asked:
-        return SHOWN
-    if SHORTER in asked:
+def verdict_of(found: Sequence[Judged]) -> str:
+    """All claims of an experiment in a word: 5 of 6 reproduced, 1 cannot be told."""
+    claims = [one for one in found if one.claim.judged and one.verdict != VARIANT]
+    if any(one.verdict == SHORTER for one in claims):
         return SHORTER
-    done = asked.count(REPRODUCED)
-    if done == len(asked):
-        return REPRODUCED
-    others = sorted({verdict for verdict in asked if verdict != REPRODUCED})
-    return f"{done} of {len(asked)} reproduced, " + ", ".join(
-        f"{asked.count(verdict)} {verdict}" for verdict in others
-    )
+    told = []
+    for published, done in ((True, REPRODUCED), (False, AGREES)):
+        asked = [one.verdict for one in claims if one.claim.is_published == published]
+        if asked:
+            said = done if published else "agree with an independent program"
+            told.append(", ".join([f"{asked.count(done)} of {len(asked)} {said}", *_others(asked)]))
+    all_of_them = together(found)
+    if all_of_them is not None and all_of_them.differ:
+        told.append("together the numbers differ by more than chance")
+    return "; ".join(told) or SHOWN
 
 
-def table(found: list[Judged]) -> pd.DataFrame:
-    """One row per claim."""
+def _others(verdicts: list[str]) -> list[str]:
+    """What else there is, counted: 3 differ by at most 9%."""
+    counted = [f"{n} {v}" for v in (NOT, DIFFERS, UNDECIDED) if (n := verdicts.count(v))]
+    near = [int(v.removeprefix(BY).rstrip("%")) for v in verdicts if v.startswith(BY)]
+    return [*([f"{len(near)} differing by at most {max(near)}%"] if near else []), *counted]
+
+
+class Together(NamedTuple):
+    """Many numbers tested at once: each may be within chance, and all of them not."""
+
+    n: int
+    chi_squared: float
+    p: float
+    mean: float  # of the distances in standard errors; by chance 0 ± 1 / sqrt(n)
+    below: int
+
+    @property
+    def differ(self) -> bool:
+        """Whether chance does not explain it."""
+        return self.p < 1.0 - LEVEL
+
+
+def together(found: Sequence[Judged]) -> Together | None:
+    """The joint test of the numbers of an experiment, where there are enough of them.
+
+    Distances are taken as independent. Policies of one problem met the same users, which ties
+    ours a little; the published errors are the larger part.
+    """
+    z = [
+        one.distance
+        for one in found
+        if one.claim.is_number and one.claim.judged and one.verdict not in (VARIANT, SHORTER)
+    ]
+    z = [value for value in z if value == value]
+    if len(z) < FEWEST:
+        return None
+    chi_squared = sum(value * value for value in z)
+    below = sum(value < 0 for value in z)
+    return Together(len(z), chi_squared, float(chdtrc(len(z), chi_squared)), sum(z) / len(z), below)
+
+
+def table(found: Sequence[Judged]) -> pd.DataFrame:
+    """One row per claim, and one per variant."""
     rows = []
     for one in found:
         low, high = one.claim.interval
@@ -126,8 +195,9 @@ def table(found: list[Judged]) -> pd.DataFrame:
                 "high": None if one.claim.is_number or math.isinf(high) else high,
                 "standard_errors": one.distance,
                 "verdict": one.verdict,
-                "reason": "" if one.holds else one.claim.reason,
+                "reason": "" if one.holds or one.verdict == VARIANT else one.claim.reason,
                 "source": one.claim.source,
+                "case": one.case,
             }
         )
     return pd.DataFrame(rows)

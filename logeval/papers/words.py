@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from logeval.papers.outcome import Outcome
 from logeval.papers.registry import EXPERIMENTS, seconds
-from logeval.papers.verdicts import Judged, verdict_of
+from logeval.papers.verdicts import VARIANT, Judged, together, verdict_of
 
 COLUMNS = ["claim", "ours", "published", "standard errors", "verdict"]
+INDEPENDENT = ["not published", "ours", "independent program", "standard errors", "verdict"]
 
 
 def number(value: float) -> str:
@@ -45,15 +47,48 @@ def published(one: Judged) -> str:
 
 
 def row(one: Judged) -> list[str]:
-    """A claim in the columns ``COLUMNS``."""
+    """A claim, or a variant of one, in the columns ``COLUMNS``."""
+    is_variant = one.verdict == VARIANT
     distance = "" if one.distance != one.distance else f"{one.distance:+.1f}"
     reason = f" ({one.claim.reason})" if one.claim.reason and not one.holds else ""
+    said = f"{one.claim.text} [{place(one)}]"
+    ours = with_error(one.ours.value, one.ours.stderr)
+    if one.others:
+        ours += f"; the others {_range(one.others)}"
+    if is_variant:
+        return [f"- variant: {one.case}", ours, "", distance, ""]
+    if one.case:
+        said += f"; hardest of {1 + len(one.others)}: {one.case}"
+    return [said, ours, published(one), distance, one.verdict + reason]
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = number(min(values)), number(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def halves(found: Sequence[Judged]) -> list[tuple[bool, list[str], list[list[str]]]]:
+    """Columns and rows of what is published, and of what independent programs found."""
+    parts = []
+    for is_published, columns in ((True, COLUMNS), (False, INDEPENDENT)):
+        rows = [row(one) for one in found if one.claim.is_published == is_published]
+        if rows:
+            parts.append((is_published, columns, rows))
+    return parts
+
+
+def joint_test(found: Sequence[Judged]) -> list[str]:
+    """The joint test of many numbers, in a sentence."""
+    all_of_them = together(found)
+    if all_of_them is None:
+        return []
+    n, chi_squared, p, mean, below = all_of_them
     return [
-        f"{one.claim.text} [{place(one)}]",
-        with_error(one.ours.value, one.ours.stderr),
-        published(one),
-        distance,
-        one.verdict + reason,
+        f"All {n} numbers together: chi squared {chi_squared:.0f} on {n} (p "
+        + ("below 0.0001" if p < 1e-4 else f"= {p:.2g}")
+        + f"), the mean distance is {mean:+.2f} ± {1 / math.sqrt(n):.2f} standard errors, and "
+        f"{below} of ours are lower: "
+        + ("they differ by more than chance." if all_of_them.differ else "no more than chance.")
     ]
 
 
@@ -88,7 +123,7 @@ def minutes(seconds: float) -> str:
 def place(one: Judged) -> str:
     """Where it is said; of numbers that are not of the paper, by whom."""
     claim = one.claim
-    return claim.place if claim.source in ("paper", "theory") else f"{claim.place}, {claim.source}"
+    return claim.place if claim.is_published else f"{claim.place}, {claim.source}"
 
 
 def listing() -> tuple[list[str], list[list[object]]]:

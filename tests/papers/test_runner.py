@@ -9,13 +9,14 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
-from logeval.papers import dcm, rank1
+from logeval.papers import dcm_log, rank1_log
 from logeval.papers.experiment import OnLog
 from logeval.papers.measures import Ratio
 from logeval.papers.outcome import Cell, Outcome
 from logeval.papers.page import tell, write_markdown, write_page
 from logeval.papers.registry import EXPERIMENTS, named
 from logeval.papers.runner import How, _record, finished, records, reproduce, reproduce_all
+from logeval.papers.verdicts import VARIANT, judged
 from logeval.policies.registry import parse_policies
 from logeval.synthetic.generate import generate
 from logeval.tracks.registry import synthetic_problem
@@ -113,7 +114,7 @@ def test_figure_3c_has_its_variants(log, tmp_path):
     assert len(outcome.models["dcm-3c"]) == 20
     for f in outcome.models["dcm-3c-sorted"]:
         assert (np.diff(f.model.v) <= 0).all()
-    assert (outcome.regret(Cell(dcm.CONSTANT, None, "dcm-3c")) > 0).all()
+    assert (outcome.regret(Cell(dcm_log.CONSTANT, None, "dcm-3c")) > 0).all()
     (told,) = tell([outcome])
     assert "the first position terminates most in" in told.facts[0]
     page, text = write_page([told], tmp_path / "page"), write_markdown([told], tmp_path / "x.md")
@@ -122,16 +123,50 @@ def test_figure_3c_has_its_variants(log, tmp_path):
     assert (tmp_path / "x" / "dcm-3c-on-log.png").stat().st_size > 1000
 
 
+def test_figure_3c_is_judged_by_the_fit_of_the_paper(log):
+    """One claim, one verdict: a DCM per query by counting; the other fifteen ways have none."""
+    outcome = reproduce(named("dcm-3c"), log, How(horizon=20, runs=2, quiet=True))
+    assert outcome.fits[dcm_log.PAPERS].method == "guo"
+    assert outcome.fits[dcm_log.PAPERS].scope == "per-query"
+    found = judged(outcome)
+    half = [one for one in found if one.claim.text.startswith("at most half")]
+    assert [one.verdict for one in half].count(VARIANT) == len(half) - 1 == 15
+    ours = Ratio(Cell(dcm_log.DCM_KL, None, dcm_log.PAPERS), dcm_log._best_ranked(dcm_log.PAPERS))
+    assert half[0].ours == ours(outcome)
+
+
+@pytest.mark.parametrize(
+    ("v", "clicks", "rising"),
+    [
+        ([0.5, 0.7], [20, 20], False),  # a rise that chance may make
+        ([0.5, 0.7], [2000, 2000], True),
+        ([0.7, 0.5], [2000, 2000], False),
+        ([0.7, 0.5, 0.6], [2000, 2000, 2000], True),  # somewhere
+        ([0.5, 0.7, 0.0], [2000, 0, 0], False),  # no clicks, no test
+        ([0.0, 0.0], [50, 50], False),
+    ],
+)
+def test_terminations_rise_when_chance_does_not_explain_it(v, clicks, rising):
+    assert dcm_log.rises(np.array(v), np.array(clicks, dtype=float)) == rising
+
+
+def test_falling_terminations_are_seldom_taken_for_rising_ones():
+    rng = np.random.default_rng(3)
+    v, clicks = np.full(9, 0.6), np.full(9, 300)
+    found = [dcm_log.rises(rng.binomial(clicks, v) / clicks, clicks * 1.0) for _ in range(400)]
+    assert np.mean(found) < 0.03  # 1%
+
+
 def test_the_constant_is_that_of_the_assumed_order(log):
     """Sorted terminations leave nothing of it."""
     part = named("dcm-3c").parts[1]
-    assert part.users.change is dcm.sorted_terminations
+    assert part.users.change is dcm_log.sorted_terminations
     models = [f.model for f in reproduce(named("dcm-2c"), log, How(quiet=True)).models["dcm-2c"]]
     from logeval.evaluation import evaluate
 
     done = evaluate(
-        [("DCM", str(i), dcm.sorted_terminations(m)) for i, m in enumerate(models)],
-        policies=[dcm.CONSTANT, "Oracle"], horizon=5, runs=1, quiet=True,
+        [("DCM", str(i), dcm_log.sorted_terminations(m)) for i, m in enumerate(models)],
+        policies=[dcm_log.CONSTANT, "Oracle"], horizon=5, runs=1, quiet=True,
     ).summary()  # fmt: skip
     assert done["regret"].to_numpy() == pytest.approx(0.0, abs=1e-9)
 
@@ -160,9 +195,9 @@ def test_the_two_queries_are_chosen_by_hardness_alone(log):
             ([0.9, 0.1], [0.6, 0.6], [0.6, 0.4]), strict=False,
         )
     ]  # fmt: skip
-    hard = rank1.hardnesses(outcome, "rank1-3-raw")
+    hard = rank1_log.hardnesses(outcome, "rank1-3-raw")
     assert hard["b"].p_max == pytest.approx(0.6)
-    first, second = rank1.two_queries(outcome)
+    first, second = rank1_log.two_queries(outcome)
     products = {q: h.mu * h.gamma for q, h in hard.items()}
     assert products[first] == min(products.values())
     assert products[second] == max(products.values())

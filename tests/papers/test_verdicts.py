@@ -1,14 +1,31 @@
 """Verdicts follow from the distance to what is published, in standard errors and in percent."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from logeval.papers.experiment import Claim
-from logeval.papers.measures import Measured, mean, ratio
-from logeval.papers.verdicts import NOT, REPRODUCED, SHORTER, SHOWN, UNDECIDED, judge, verdict_of
-from logeval.papers.words import published
+from logeval.papers.measures import Measured, jackknife, mean, ratio
+from logeval.papers.outcome import Outcome
+from logeval.papers.registry import named
+from logeval.papers.verdicts import (
+    AGREES,
+    DIFFERS,
+    NOT,
+    REPRODUCED,
+    SHORTER,
+    SHOWN,
+    UNDECIDED,
+    VARIANT,
+    judge,
+    judge_cases,
+    judged,
+    together,
+    verdict_of,
+)
+from logeval.papers.words import halves, joint_test, published, row
 
 
 def nothing(outcome):
@@ -28,19 +45,23 @@ def words(low=None, high=None, published=None):
     [
         (number(100.0, 3.0), Measured(114.0, 4.0), REPRODUCED),  # 2.8 standard errors
         (number(100.0, 3.0), Measured(116.0, 4.0), NOT),  # 3.2, and 16%
-        (number(100.0, 0.1), Measured(95.5, 0.1), "within 5%"),
+        (number(100.0, 0.1), Measured(95.5, 0.1), "differs by 5%"),
         (number(100.0, 0.0), Measured(100.0), REPRODUCED),
-        (words(high=1.0), Measured(0.9, 0.04), REPRODUCED),
+        (number(100.0, 3.0, source="a program"), Measured(114.0, 4.0), AGREES),
+        (number(100.0, 3.0, source="a program"), Measured(116.0, 4.0), DIFFERS),
+        (words(high=1.0), Measured(0.9, 0.03), REPRODUCED),
         (words(high=1.0), Measured(0.9, 0.2), UNDECIDED),  # not told apart
         (words(high=1.0), Measured(1.0, 0.0), REPRODUCED),
-        (words(high=1.0), Measured(0.9, 0.04, 20), REPRODUCED),  # 2.5 standard errors
-        (words(high=1.0), Measured(0.9, 0.04, 2), UNDECIDED),  # Student: 13 of them are needed
+        (words(high=1.0), Measured(0.9, 0.03, 20), REPRODUCED),  # 3.3 standard errors of 2.9
+        (words(high=1.0), Measured(0.92, 0.03, 10), UNDECIDED),  # 2.7 of 3.2
+        (words(high=1.0), Measured(0.9, 0.03, 2), UNDECIDED),  # Student: 64 of them are needed
         (words(high=1.0), Measured(0.5, math.nan, 1), UNDECIDED),  # one run
         (number(100.0, 3.0), Measured(100.0, math.nan, 1), UNDECIDED),
         (words(high=1.0), Measured(1.3, 0.2), UNDECIDED),
         (words(high=1.0), Measured(1.3, 0.1), NOT),
-        (words(high=1.0), Measured(1.05, 0.01), "within 5%"),
+        (words(high=1.0), Measured(1.05, 0.01), NOT),  # not below, by however little
         (words(2.5, 3.5, 3.0), Measured(3.4, 0.01), REPRODUCED),
+        (words(2.5, 3.5, 3.0), Measured(3.4, 0.1), UNDECIDED),
         (words(2.5, 3.5, 3.0), Measured(20.0, 1.0), NOT),
         (words(low=1.0), Measured(math.nan), NOT),
         (number(1.0, 0.1, judged=False), Measured(9.0, 0.1), SHOWN),
@@ -59,16 +80,83 @@ def test_at_another_horizon_nothing_is_judged():
 
 def test_the_distance_is_in_standard_errors_of_both():
     assert judge(number(100.0, 3.0), Measured(110.0, 4.0)).distance == pytest.approx(2.0)
-    assert judge(words(2.5, 3.5, 3.0), Measured(3.2, 0.1)).distance == pytest.approx(2.0)
+    assert judge(words(2.5, 3.5, 3.0), Measured(3.2, 0.1)).distance == pytest.approx(-3.0)
     assert judge(words(high=1.0), Measured(1.3, 0.1)).distance == pytest.approx(3.0)
-    assert math.isnan(judge(words(high=1.0), Measured(0.3, 0.1)).distance)
+    assert math.isnan(judge(words(high=1.0), Measured(0.3)).distance)
 
 
 def test_an_experiment_is_reproduced_when_all_its_claims_are():
     good = judge(words(high=1.0), Measured(0.9, 0.02))
-    near = judge(words(high=1.0), Measured(1.05, 0.01))
-    assert verdict_of([good, good]) == REPRODUCED
-    assert verdict_of([good, near]) == "1 of 2 reproduced, 1 within 5%"
+    far = judge(words(high=1.0), Measured(1.05, 0.01))
+    agrees = judge(number(10.0, 1.0, source="a program"), Measured(10.5, 1.0))
+    assert verdict_of([good, good]) == "2 of 2 reproduced"
+    assert verdict_of([good, far]) == "1 of 2 reproduced, 1 not reproduced"
+    near = [judge(number(100.0, 0.1), Measured(x, 0.1)) for x in (96.0, 99.0)]
+    assert verdict_of([good, *near]) == "1 of 3 reproduced, 2 differing by at most 4%"
+    assert verdict_of([agrees]) == "1 of 1 agree with an independent program"
+    assert verdict_of([good, agrees]) == f"1 of 1 reproduced; {verdict_of([agrees])}"
+
+
+def outcome_of(*claims):
+    """Claims that are measured on nothing."""
+    return Outcome(replace(named("dcm-3b"), claims=claims), named("dcm-3b").horizon, 20)
+
+
+def measured(*values):
+    """Cases by name, from value and standard error."""
+    return {name: lambda outcome, m=m: Measured(*m) for name, *m in values}
+
+
+@pytest.mark.parametrize(
+    ("cases", "decides", "verdict"),
+    [
+        ([("a", 0.5, 0.01), ("b", 0.9, 0.01)], "b", REPRODUCED),  # the nearest to the end
+        ([("a", 0.9, 0.01), ("b", 0.8, 0.2)], "b", UNDECIDED),  # by standard errors, not by value
+        ([("a", 1.2, 0.01), ("b", 0.8, 0.2)], "a", NOT),
+        ([("a", 1.2, 0.01), ("b", 1.1, 0.001)], "b", NOT),
+    ],
+)
+def test_the_hardest_case_decides(cases, decides, verdict):
+    claim = replace(words(high=1.0), measure=measured(*cases))
+    found = judge_cases(claim, claim.measure, outcome_of(claim))
+    assert (found.case, found.verdict) == (decides, verdict)
+    assert found.others == tuple(value for name, value, _ in cases if name != decides)
+
+
+def test_variants_have_no_verdict():
+    """A variant that holds does not save a claim that does not."""
+    claim = replace(
+        words(high=0.5),
+        measure=lambda outcome: Measured(0.65, 0.01),
+        variants=measured(("another fit", 0.39, 0.01)),
+    )
+    first, variant = found = judged(outcome_of(claim))
+    assert (first.verdict, variant.verdict) == (NOT, VARIANT)
+    assert verdict_of(found) == "0 of 1 reproduced, 1 not reproduced"
+    assert row(variant) == ["- variant: another fit", "0.39 ± 0.01", "", "-11.0", ""]
+
+
+def test_what_is_not_published_stands_apart():
+    claims = [number(10.0, 1.0), number(10.0, 1.0, source="a program")]
+    (_, columns, _), (_, others, rows) = halves([judge(c, Measured(10.0, 1.0)) for c in claims])
+    assert columns[2] == "published"
+    assert others[2] == "independent program"
+    assert rows[0][-1] == AGREES
+
+
+def test_numbers_that_are_each_within_chance_may_not_be_together():
+    """Nine numbers that are all two standard errors too low."""
+    low = [judge(number(100.0, 1.0), Measured(98.0)) for _ in range(9)]
+    assert all(one.holds for one in low)
+    found = together(low)
+    assert (found.n, found.chi_squared, found.mean, found.below) == (9, 36.0, -2.0, 9)
+    assert found.p == pytest.approx(3.9e-5, rel=0.02)  # chi squared 36 on 9
+    assert verdict_of(low) == ("9 of 9 reproduced; together the numbers differ by more than chance")
+    assert "they differ by more than chance" in joint_test(low)[0]
+    mixed = [judge(number(100.0, 1.0), Measured(100.0 + x)) for x in (-1, 1, 0.5, -0.5, 1.5)]
+    assert "no more than chance" in joint_test(mixed)[0]
+    assert together(low[:4]) is None
+    assert together([one._replace(verdict=VARIANT) for one in low]) is None
 
 
 def test_what_is_published_is_told_with_its_ends():
@@ -91,3 +179,9 @@ def test_ratios_have_the_standard_error_of_the_delta_method():
     assert sum(e.stderr for e in errors) / len(errors) == pytest.approx(spread, rel=0.05)
     assert ratio(a[0], b[0]).value == pytest.approx(a[0].mean() / b[0].mean())
     assert mean(a[0]).stderr == pytest.approx(a[0].std(ddof=1) / 12**0.5)
+
+
+def test_jackknife_of_a_mean_is_its_standard_error():
+    x = np.random.default_rng(2).normal(5.0, 1.0, 15)
+    found = jackknife(lambda means: float(means[0]), x[:, None])
+    assert found == pytest.approx(mean(x))
