@@ -184,13 +184,8 @@ def why(path: Path | str, wanted: Manifest) -> str | None:
     return None
 
 
-def identity(folder: Path | str) -> str:
-    """What a folder holds, as a checksum; the same work done again has the same."""
-    return identity_of(read_manifest(folder))
-
-
 def identity_of(manifest: Manifest) -> str:
-    """What the folder with this manifest holds, as a checksum."""
+    """What the folder of a manifest holds, as a checksum; the same work done again has the same."""
     kept = [manifest[key] for key in ("stage", "version", "arguments", "inputs", "files")]
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 

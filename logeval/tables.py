@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logeval import files, locks
+from logeval import files, locks, manifests
 from logeval.errors import LogevalError
 from logeval.manifests import MANIFEST as MANIFEST
 from logeval.manifests import Manifest as Manifest
 from logeval.manifests import check_files as check_files
 from logeval.manifests import checksum as checksum
-from logeval.manifests import identity as identity
 from logeval.manifests import identity_of as identity_of
 from logeval.manifests import manifest_of as manifest_of
-from logeval.manifests import read_manifest as read_manifest
 from logeval.manifests import why as why
 from logeval.manifests import write_manifest as write_manifest
 from logeval.manifests import written_here
@@ -41,6 +40,34 @@ from logeval.schemas import USER_FEATURES as USER_FEATURES
 
 MOVING_SECONDS = 10.0  # to wait for another process that is putting its files in place
 OLD = ".old"  # where the entries that are being replaced wait for the new ones
+
+
+def there_is(folder: Path | str) -> bool:
+    """Whether a folder holds a table; one that is being replaced is waited for.
+
+    If the process that replaced it was killed, the table of before is put back.
+    """
+    folder, until = Path(folder), time.monotonic() + MOVING_SECONDS
+    while not (folder / MANIFEST).exists():
+        if not any(folder.glob(f".*{files.PARTIAL}*/{OLD}")) or time.monotonic() > until:
+            return False
+        with contextlib.suppress(LogevalError, OSError):  # a folder that is read only
+            recover(folder)
+        time.sleep(locks.POLL_SECONDS)
+    return True
+
+
+def read_manifest(folder: Path | str) -> Manifest:
+    """The manifest of a folder that a stage wrote."""
+    with contextlib.suppress(LogevalError):  # it may be taken away between a look and the next
+        return manifests.read_manifest(folder)
+    there_is(folder)
+    return manifests.read_manifest(folder)
+
+
+def identity(folder: Path | str) -> str:
+    """What a folder holds, as a checksum."""
+    return identity_of(read_manifest(folder))
 
 
 def write_parquet(table: pa.Table, path: Path | pa.NativeFile) -> None:
@@ -205,10 +232,8 @@ def _replace_entries(staging: Path, out: Path, overwrite: bool) -> None:
 def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool) -> list[str]:
     """The entries of ``out`` that make way, the manifest first; an error if one must not."""
     in_the_way = [name for name in new if os.path.lexists(out / name)]
-    if in_the_way and not overwrite:
-        raise LogevalError(
-            f"{out / in_the_way[0]}: is there already; choose another folder, or overwrite"
-        )
+    if not overwrite:
+        check_free(out, in_the_way)
     ours = written_here(out)
     if made := _stage_of(out):
         makes = _stage_of(staging)
@@ -229,9 +254,18 @@ def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool) -> list
     return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
 
 
+def check_free(out: Path, names: Iterable[str]) -> None:
+    """Raise if one of the entries that are going to be written is there already."""
+    for name in names:
+        if os.path.lexists(out / name):
+            raise LogevalError(
+                f"{out / name}: is there already; choose another folder, or overwrite"
+            )
+
+
 def _stage_of(folder: Path) -> str | None:
     with contextlib.suppress(LogevalError):
-        return str(read_manifest(folder)["stage"])
+        return str(manifests.read_manifest(folder)["stage"])
     return None
 
 

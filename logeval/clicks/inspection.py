@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ def inspect(
 
 def _patterns(models: FittedModels, query: Query, log: Log | None) -> Patterns | None:
     named = models.manifest.get("log_folder")
-    if log is None and named and (Path(named) / tables.MANIFEST).exists():
+    if log is None and named and tables.there_is(named):
         log = load(named)
     if log is None:
         return None

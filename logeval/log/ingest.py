@@ -78,11 +78,13 @@ def ingest(
     arguments = check(paths, format=format, max_bad=max_bad, column_map=column_map, workers=workers)
     n_workers = workers or min(os.cpu_count() or 1, MAX_WORKERS)
     format = arguments["format"]
-    if (out / tables.MANIFEST).exists() and not overwrite:
+    if not overwrite and tables.there_is(out):
         if not any(map(is_stream, paths)) and why(paths, out, **arguments) is None:
             _say(f"{out}: up to date, made from the same input; nothing to do", quiet)
             return load(out)
         raise LogevalError(f"{out}: holds another table already; choose another out, or overwrite")
+    if not overwrite:
+        tables.check_free(out, ("serps", rejects.FILE))
     on_cluster = scheduler is not None  # which has bars of its own
     with tables.staged(out, overwrite) as staging:
         (staging / "serps").mkdir()

@@ -61,7 +61,7 @@ def content_of(
         named = models if models is not None else manifest.get("models_folder")
         if named is None:
             continue
-        if models is None and not (Path(named) / tables.MANIFEST).exists():
+        if models is None and not tables.there_is(named):
             found.notes.append(f"the models of {folder} are no longer in {named}")
             continue
         if str(named) not in found.models:
@@ -71,7 +71,7 @@ def content_of(
     if log is None:
         logs = [str(m.manifest.get("log_folder") or "") for m in found.models.values()]
     for named in dict.fromkeys(filter(None, logs)):
-        if log is not None or (Path(named) / tables.MANIFEST).exists():
+        if log is not None or tables.there_is(named):
             found.logs[named] = load(named)
         else:
             found.notes.append(f"the log is no longer in {named}")

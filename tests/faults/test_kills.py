@@ -10,12 +10,13 @@ import signal
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
-from logeval import load
+from logeval import ingest, load, tables
 from logeval.errors import LogevalError
-from tests.faults.commands import Command, logeval
+from tests.faults.commands import Command, Ended, logeval
 from tests.faults.stages import BY_NAME, LONG, STAGES, copied, leftovers
 
 OPERATIONS = (
@@ -122,6 +123,49 @@ def test_killed_at_any_moment(name, given, tmp_path):
         stage.call(given, out, False)
         assert stage.read(out) == expected
         assert not leftovers(out)
+
+
+def killed_in_mid_replacement(given, out):
+    """An ingest over another log, killed when the old one is gone and the new one not there."""
+    rename = Path.rename
+
+    def killed(self, target):
+        if target == out / "manifest.json" and self.parent.name != ".old":
+            signal.raise_signal(signal.SIGKILL)
+        return rename(self, target)
+
+    def call():
+        Path.rename = killed
+        BY_NAME["log"].call(given, out, True)
+
+    assert Command(call=call).wait().code == -signal.SIGKILL
+    assert not (out / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    "read", [load, tables.identity, lambda out: logeval("describe", out)], ids=str
+)
+def test_readers_put_back_what_was_being_replaced(read, given, tmp_path):
+    out = copied(given / "log", tmp_path / "out")
+    before = load(out).serps()
+    killed_in_mid_replacement(given, out)
+    found = read(out)
+    assert not isinstance(found, Ended) or found.code == 0, found.said
+    assert load(out).serps() == before
+    assert not leftovers(out)
+
+
+def test_ingest_refuses_before_the_work(given, tmp_path, monkeypatch):
+    """A killed process has the manifest; or what is in the way is somebody else's."""
+    out = copied(given / "log", tmp_path / "out")
+    killed_in_mid_replacement(given, out)
+    monkeypatch.setattr("logeval.log.ingest._ingest_file", None)
+    with pytest.raises(LogevalError, match="holds another table already"):
+        ingest(given / "raw" / "log.tsv.gz", out, max_bad=0.5)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "rejects.tsv").write_text("mine")
+    with pytest.raises(LogevalError, match=r"rejects.tsv: is there already"):
+        ingest(given / "raw" / "log.tsv.gz", tmp_path / "mine")
 
 
 def test_what_duckdb_spilled_before_a_kill_goes_with_the_next_command(given, tmp_path, monkeypatch):
