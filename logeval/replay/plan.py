@@ -17,6 +17,8 @@ from logeval.replay.read_target import check_target
 
 MIN_SUPPORT = 0.8
 PROPENSITIES = ("estimated", "logged")
+MOST_SMOOTHING = 1_000_000_000
+MOST_PARTS = 1000  # each fits the click models anew
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,15 @@ class EstimatePlan:
             raise LogevalError("a target is given twice")
         if self.positions is not None and self.positions < 1:
             raise LogevalError(f"positions={self.positions}: there must be at least one")
-        if self.clip is not None and not self.clip > 0:
-            raise LogevalError(f"clip={self.clip}: the largest weight must be above 0")
-        if self.smoothing < 0:
-            raise LogevalError(f"smoothing={self.smoothing}: it must be 0 or more SERPs per cell")
-        if self.cross_fit < 1:
-            raise LogevalError(f"cross_fit={self.cross_fit}: it is a number of parts, 1 or more")
+        if self.clip is not None:
+            check_clip(self.clip)
+        check_smoothing(self.smoothing)
+        if not 0.0 <= self.min_support <= 1.0:
+            raise LogevalError(f"min_support={self.min_support}: it is a share, from 0 to 1")
+        if not 1 <= self.cross_fit <= MOST_PARTS:
+            raise LogevalError(
+                f"cross_fit={self.cross_fit}: it is a number of parts, from 1 to {MOST_PARTS:,}"
+            )
         if min(self.rounds, self.refits) < 0 or 1 in (self.rounds, self.refits):
             raise LogevalError("rounds and refits must be 0 (no interval) or at least 2")
         if self.propensities not in PROPENSITIES:
@@ -114,6 +119,20 @@ class EstimatePlan:
         }
         inputs = [{"log": log.identity}, *(_input(name) for name in self.targets)]
         return tables.manifest_of("replay", arguments, inputs)
+
+
+def check_clip(clip: float) -> None:
+    """Refuse what is no largest weight; infinity is none."""
+    if not clip > 0:
+        raise LogevalError(f"clip={clip}: the largest weight must be above 0")
+
+
+def check_smoothing(smoothing: float) -> None:
+    """Refuse what is no number of SERPs, or so large that the log would not count beside it."""
+    if not 0 <= smoothing <= MOST_SMOOTHING:
+        raise LogevalError(
+            f"smoothing={smoothing}: it must be 0 to {MOST_SMOOTHING:,} SERPs per cell"
+        )
 
 
 def _input(name: str) -> dict[str, str]:

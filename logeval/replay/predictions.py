@@ -22,7 +22,6 @@ from logeval.log.queries import Query
 from logeval.replay.targets import MarginalTarget, Target
 
 CELL_MODELS = ("GCTR", "RCTR", "DCTR", "PBM")  # a click depends on item and position alone
-TOLERANCE = 1e-6  # of EM: far below the noise of the parameters
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedMode
     data = replace(patterns, count=weight.astype(np.float64)).take(used)
     methods = MODELS[name].methods
     method = "em" if "em" in methods else methods[0]  # exact; counting is biased (DCM, SDBN)
-    options = Options(method, scope, tolerance=TOLERANCE)
-    return fit_one(name, data, options)
+    return fit_one(name, data, Options(method, scope))
 
 
 def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Prediction:

@@ -18,7 +18,9 @@ import pyarrow as pa
 
 from logeval import seeds, tables
 from logeval.arrays import Floats, sum_by
-from logeval.errors import LogevalError
+from logeval.clicks.fitted import SCOPES
+from logeval.errors import LogevalError, unknown_names
+from logeval.evaluation.statistics import t_quantile
 from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.progress import Progress
@@ -26,6 +28,7 @@ from logeval.replay.estimation import Estimation, Settings, fit_models
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.logged import Logged, cut, parts_sql, read_logged
+from logeval.replay.plan import MOST_PARTS, check_clip, check_smoothing
 from logeval.replay.read_target import mean_clicks
 from logeval.replay.support import support_of
 from logeval.replay.targets import ListTarget
@@ -86,10 +89,15 @@ def replay_validate(
         chosen += parse_estimators(["RCTR"])
     if not positions or min(positions) < 1:
         raise LogevalError("positions must be one or more numbers from 1 on, as 1,3,5 or 1..10")
-    if not clips or min(clips) <= 0:
-        raise LogevalError("a clip, the largest weight, must be above 0")
-    if parts is not None and parts < 2:
-        raise LogevalError(f"parts={parts}: there must be at least two")
+    if not clips:
+        raise LogevalError("there is no clip; name one, as 10, or inf for none")
+    for clip in clips:
+        check_clip(clip)
+    check_smoothing(smoothing)
+    if scope not in SCOPES:
+        raise unknown_names("scope", [scope], SCOPES)
+    if parts is not None and not 2 <= parts <= MOST_PARTS:
+        raise LogevalError(f"parts={parts}: there must be 2 to {MOST_PARTS:,}")
     arguments = {
         "positions": list(positions),
         "estimators": [str(e) for e in chosen],
@@ -134,7 +142,7 @@ def replay_validate(
     import pandas as pd
 
     table = pd.DataFrame([row for K in positions for row in errors[K].rows(chosen, clips, K, seed)])
-    verdict = [line for K in positions for line in _verdict(table, errors[K], chosen, K, seed)]
+    verdict = [line for K in positions for line in _verdict(table, errors[K], chosen, K)]
     manifest["verdict"] = verdict
     manifest["log_folder"] = str(log.path)
     found = Validation(table, verdict, manifest)
@@ -241,39 +249,57 @@ class _Errors:
         return rows
 
 
-def _resampled(F: int, seed: int) -> Floats:
-    """How often each part is drawn, (RESAMPLES, F)."""
-    rng = seeds.generator(seed, "replay", "parts")
-    return rng.multinomial(F, np.full(F, 1.0 / F), size=RESAMPLES).astype(np.float64)
-
-
 def _interval(sums: Floats, weight: Floats, seed: int) -> Floats:
     """95% bootstrap interval of sum(sums) / sum(weight), over parts."""
-    drawn = _resampled(len(weight), seed)
+    rng, F = seeds.generator(seed, "replay", "parts"), len(weight)
+    drawn = rng.multinomial(F, np.full(F, 1.0 / F), size=RESAMPLES).astype(np.float64)
     return np.quantile((drawn @ sums) / (drawn @ weight), [0.025, 0.975])
 
 
+def is_larger(difference: Floats, weight: Floats) -> bool:
+    """Whether sum(difference) / sum(weight) over parts is above 0: Student's test, at 2.5%.
+
+    The standard error is that of the linearised ratio. A bootstrap of the parts would call two
+    estimators different whenever one is better on each of them: by chance one time in 2^(F - 1).
+    """
+    F = len(weight)
+    mean = difference.sum() / weight.sum()
+    residual = difference - mean * weight
+    error = math.sqrt(F / (F - 1) * (residual @ residual)) / weight.sum()
+    return bool(mean > t_quantile(F) * error)
+
+
+def _shown(x: float) -> str:
+    """As the table prints it."""
+    return f"{x:.4g}"
+
+
 def _verdict(
-    table: pd.DataFrame, errors: _Errors, estimators: list[Estimator], K: int, seed: int
+    table: pd.DataFrame, errors: _Errors, estimators: list[Estimator], K: int
 ) -> list[str]:
-    """The recommendation at K, in words."""
+    """The recommendation at K, in words.
+
+    Not told from the best are those that its test does not call worse, and those whose RMSE is the
+    same as far as it is printed.
+    """
     rows = table[(table["positions"] == K) & table["clip"].isna()].reset_index(drop=True)
-    chosen = errors.chosen()
+    chosen, weight = errors.chosen(), errors.serps.sum(axis=1)
     best = int(rows["rmse"].argmin())
-    drawn = _resampled(chosen.shape[1], seed)
-    weight = errors.serps.sum(axis=1)
+    b = rows.iloc[best]
     ties, worse = [], []
     for i, e in enumerate(estimators):
+        mine = rows.iloc[i]
         if i == best:
             continue
-        low, _ = np.quantile((drawn @ (chosen[i] - chosen[best])) / (drawn @ weight), [0.025, 0.5])
-        if low <= 0:
+        alike = _shown(mine["rmse"]) == _shown(b["rmse"])
+        if alike or not is_larger(chosen[i] - chosen[best], weight):
             ties.append(str(e))
-        if rows["skill"].iloc[i] < -1e-9 and e.NAME != "RCTR":
-            worse.append(f"{e} (support {rows['support'].iloc[i]:.0%})")
-    b = rows.iloc[best]
+        if mine["skill"] < -1e-9 and e.NAME != "RCTR":
+            support = mine["support"]  # the models alone have none
+            worse.append(f"{e} (support {support:.0%})" if support == support else str(e))
     floor, skill = b["floor"], b["skill"]
-    text = f"K = {K}: use {b['estimator']}: RMSE {b['rmse']:.4f} clicks per SERP, noise {floor:.4f}"
+    text = f"K = {K}: use {b['estimator']}: RMSE {_shown(b['rmse'])} clicks per SERP, "
+    text += f"noise {_shown(floor)}"
     text += f", skill {skill:.2f}." if skill == skill else "."
     if ties:
         text += f" Not told from it on these parts: {', '.join(ties)}."

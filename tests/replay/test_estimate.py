@@ -208,7 +208,12 @@ def test_a_bad_target_is_refused_and_nothing_is_written(log, tmp_path, rows, col
     [
         ({"positions": 3}, "lists of the log have at most 2"),
         ({"clip": 0}, "above 0"),
-        ({"smoothing": -1}, "0 or more"),
+        ({"smoothing": -1}, "must be 0 to"),
+        ({"smoothing": float("nan"), "force": True}, "smoothing=nan: it must be 0 to"),
+        ({"smoothing": float("inf"), "force": True}, "smoothing=inf: it must be 0 to"),
+        ({"min_support": float("nan")}, "min_support=nan"),
+        ({"clip": float("nan")}, "clip=nan"),
+        ({"cross_fit": 100_000_000}, "from 1 to 1,000"),
         ({"scope": "x"}, "unknown scope"),
         ({"estimators": ["ABC"]}, "unknown estimator"),
         ({"target": "day:99"}, "no SERPs"),

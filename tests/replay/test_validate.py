@@ -3,12 +3,14 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from logeval import LogevalError
 from logeval.cli import app
-from logeval.replay.validate import _Errors, replay_validate
+from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.validate import _Errors, _verdict, is_larger, replay_validate
 from tests.replay import loops
 from tests.replay.test_estimate import drawn
 from tests.serps import write_serps
@@ -72,6 +74,36 @@ def test_the_verdict_names_the_best_estimator(found):
         assert line.startswith(f"K = {K}: use {best.loc[K, 'estimator']}")
 
 
+def test_a_model_without_weights_has_no_support_to_speak_of(log):
+    found = replay_validate(log, positions=[1, 2], clips=[10.0], estimators=["DM"], quiet=True)
+    assert any("Worse than the logger's own value: DM" in line for line in found.verdict)
+    assert "nan" not in " ".join(found.verdict)
+
+
+def verdict(first, second):
+    """Of two estimators whose errors on five parts of 100 SERPs are given."""
+    errors = _Errors(2, 1, 5, 1)
+    errors.serps[:], errors.error[:, 0, :, 0] = 100.0, [first, second]
+    estimators = parse_estimators(["IP", "RCTR"])
+    rows = errors.rows(estimators, [10.0], 1, 0)
+    return _verdict(pd.DataFrame(rows), errors, estimators, 1)[0]
+
+
+def test_what_prints_alike_is_not_told_apart():
+    one = np.array([0.0198, 0.0199, 0.0197, 0.0198, 0.0198])
+    assert "Not told from it on these parts: RCTR" in verdict(one, one + 1e-7)
+    assert "Not told" not in verdict(one, one + 1e-3)
+    assert "Not told from it on these parts: RCTR" in verdict(one, one + [0, 0, 0, 0, 5e-3])
+
+
+@pytest.mark.parametrize("F", [3, 5, 20])
+def test_equal_estimators_are_told_apart_as_often_as_the_level_says(F):
+    rng = np.random.default_rng(F)
+    weight = rng.uniform(80, 120, size=(4000, F))
+    found = [is_larger(w * rng.normal(size=F), w) for w in weight]
+    assert np.mean(found) == pytest.approx(0.025, abs=0.01)
+
+
 def test_the_command(log, tmp_path):
     arguments = ["replay", "validate", str(log), "--positions", "1..2", "--clip", "10", "-q"]
     arguments += ["-e", "IP", "--parts", "3", "--out", str(tmp_path / "out"), "--json"]
@@ -89,7 +121,12 @@ def test_bad_arguments(log, tmp_path):
         ({"positions": [3]}, "at most 2"),
         ({"positions": [0]}, "1..10"),
         ({"positions": [1], "clips": [0]}, "above 0"),
-        ({"positions": [1], "parts": 1}, "at least two"),
+        ({"positions": [1], "clips": [1.0, float("nan")]}, "above 0"),
+        ({"positions": [1], "smoothing": float("nan")}, "smoothing=nan"),
+        ({"positions": [1], "smoothing": float("inf")}, "smoothing=inf"),
+        ({"positions": [1], "scope": "each"}, "unknown scope"),
+        ({"positions": [1], "parts": 1}, "2 to 1,000"),
+        ({"positions": [1], "parts": 10**9}, "2 to 1,000"),
     ):
         with pytest.raises(LogevalError, match=message):
             replay_validate(log, quiet=True, **changes)
