@@ -1,13 +1,12 @@
 """Runs any experiment of any paper, and all of them.
 
 With a folder the runs are kept as they grow: the same call goes on where an earlier one stopped.
-The folder has ``runs/PART`` (or ``runs/PART@LOG``), ``models/PART@LOG``, and ``experiments.json``:
-what was run, at what size, and what it has cost so far.
+The folder has ``runs/PART`` (or ``runs/PART@LOG``), ``models/PART@LOG``, and ``experiments.json``
+(see ``records``).
 """
 
 from __future__ import annotations
 
-import json
 import resource
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logeval import files
 from logeval.clicks.fit import fit_models
 from logeval.errors import LogevalError
 from logeval.evaluation import evaluate
@@ -24,9 +22,9 @@ from logeval.features.table import make_features
 from logeval.locks import holding
 from logeval.papers.experiment import Experiment, OnLog, Part
 from logeval.papers.outcome import Fitted, Outcome
+from logeval.papers.records import records, write_records
 from logeval.papers.registry import named
 
-RECORDS = "experiments.json"
 WAIT_SECONDS = 30.0  # for another command that writes its record
 
 
@@ -138,6 +136,8 @@ def _runs_of(outcome: Outcome, part: Part) -> int:
 @contextmanager
 def _recorded(outcome: Outcome, log: Path | None, how: How) -> Iterator[None]:
     """Measure the time, by the clock and of all processes, and add it to what was spent before."""
+    if how.out is not None:
+        records(how.out)  # an error now, and not after hours
     start, cpu = time.perf_counter(), _cpu()
     done, refused = False, ""
     try:
@@ -174,15 +174,7 @@ def _record(outcome: Outcome, log: Path | None, how: How, done: bool, refused: s
             "finished": done,
             "refused": refused,
         }
-        with files.replacing(how.out / RECORDS) as partial:
-            partial.write_text(json.dumps(known, indent=1), encoding="utf-8")
-
-
-def records(out: Path) -> dict[str, Any]:
-    """What was run into a folder: experiment, log, size, seed, time, and whether it is finished."""
-    file = out / RECORDS
-    known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return known
+        write_records(how.out, known)
 
 
 def finished(out: Path, quiet: bool = False) -> Iterator[Outcome]:

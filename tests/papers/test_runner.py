@@ -79,10 +79,39 @@ def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
     assert set(other.part().table()["policy"]) == {"dcmKL-UCB", "RankedKL-UCB"}
     shared = Cell("dcmKL-UCB")
     assert other.regret(shared).tolist() == first.regret(shared).tolist()
-    assert json.loads((tmp_path / "experiments.json").read_text())["dcm-3a"]["finished"]
+    assert records(tmp_path)["dcm-3a"]["finished"]
     assert [o.regret(shared).tolist() for o in finished(tmp_path, quiet=True)] == [
         first.regret(shared).tolist()
     ] * 2
+
+
+def test_a_damaged_file_of_records_is_an_error_before_anything_runs(tmp_path):
+    how = How(tmp_path, horizon=30, runs=2, quiet=True)
+    reproduce(named("dcm-3a"), how=how)
+    file = tmp_path / "experiments.json"
+    known, whole = records(tmp_path), file.read_bytes()
+    file.write_text(json.dumps(known))  # as earlier versions wrote it
+    assert records(tmp_path) == known
+    damages = [whole[:n] for n in range(0, len(whole) - 1, 7)]
+    damages += [whole[:n] + bytes([whole[n] ^ 1]) + whole[n + 1 :] for n in range(len(whole) - 1)]
+    damages += [
+        b"[" * 100_000,
+        b"3",
+        b'{"dcm-3a": {}}',
+        b'{"crc32": 3, "experiments": []}',
+        b"\xff",
+    ]
+    for content in damages:
+        file.write_bytes(content)
+        try:
+            assert records(tmp_path) == known  # white space, say
+        except LogevalError as error:
+            assert "experiments.json: is damaged; delete it" in str(error)  # noqa: PT017
+    with pytest.raises(LogevalError, match="is damaged"):
+        reproduce(named("dcm-3b"), how=how)
+    assert set((tmp_path / "runs").iterdir()) == {tmp_path / "runs" / "dcm-3"}
+    file.unlink()
+    reproduce(named("dcm-3b"), how=how)
 
 
 def test_more_runs_cost_more_and_the_same_cost_nothing(tmp_path):

@@ -93,7 +93,9 @@ def test_what_prints_alike_is_not_told_apart():
     one = np.array([0.0198, 0.0199, 0.0197, 0.0198, 0.0198])
     assert "Not told from it on these parts: RCTR" in verdict(one, one + 1e-7)
     assert "Not told" not in verdict(one, one + 1e-3)
-    assert "Not told from it on these parts: RCTR" in verdict(one, one + [0, 0, 0, 0, 5e-3])
+    assert "Not told from it on these parts: RCTR" in verdict(
+        one, one + np.array([0, 0, 0, 0, 5e-3])
+    )
 
 
 @pytest.mark.parametrize("F", [3, 5, 20])
