@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def read_manifest(path: Path | str) -> Manifest:
     # earlier versions wrote none
     if manifest.get("checksum", _own_checksum(manifest)) != _own_checksum(manifest) or not all(
         isinstance(record, dict) and {"bytes", "crc32"} <= record.keys()
-        for listed in (manifest["files"], manifest.get("replaced", {}))
+        for listed in (manifest["files"], *map(manifest.get, ("replaced", "figures"), ({}, {})))
         for record in listed.values()
     ):
         raise LogevalError(
@@ -138,8 +139,9 @@ def check_files(folder: Path, manifest: Manifest, names: Iterable[str] | None = 
         # a table that grows is replaced after its manifest: until then the old one is right
         known = [listed[name], *filter(None, [manifest.get("replaced", {}).get(name)])]
         if not any(_is(file, record) for record in known):
+            first = "" if "--overwrite" in remedy else "delete it and "
             raise LogevalError(
-                f"{file}: is damaged (not the bytes that its manifest vouches for); {remedy}"
+                f"{file}: is damaged (not the bytes that its manifest vouches for); {first}{remedy}"
             )
     for inner in sorted({(folder / name).parent for name in wanted} - {folder}):
         for file in sorted(inner.iterdir()):
@@ -207,10 +209,47 @@ def written_here(folder: Path) -> set[str]:
     if not (folder / MANIFEST).exists():
         return set()
     with contextlib.suppress(LogevalError):
-        return {MANIFEST, MARKER, *read_manifest(folder)["files"]}
+        return {MANIFEST, MARKER, *_records(read_manifest(folder))}
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return {MANIFEST, MARKER, *(folder / MARKER).read_text().split("\n")[:-1]}
     return set()
+
+
+def changed(folder: Path, names: Iterable[str] | None = None) -> list[Path]:
+    """The files of a folder (or those named) that are there, and not as logeval wrote them."""
+    known: Manifest = {}
+    with contextlib.suppress(LogevalError):
+        known = _records(read_manifest(folder))
+    there = [name for name in (known if names is None else names) if os.path.lexists(folder / name)]
+    return [
+        folder / name
+        for name in there
+        if name not in known or not (folder / name).is_file() or not _is(folder / name, known[name])
+    ]
+
+
+def check_figures(folder: Path | None, *names: str) -> None:
+    """Raise if a figure would take the place of a file that logeval did not write, or not so."""
+    for file in changed(folder, names) if folder is not None else []:
+        raise LogevalError(
+            f"{file}: was not written by logeval, or changed since, so it is not replaced; "
+            "move it away, or choose another folder"
+        )
+
+
+@contextlib.contextmanager
+def figure_in(folder: Path, name: str) -> Iterator[Path]:
+    """Where to write a figure beside its table; the manifest lists it, for the next time."""
+    check_figures(folder, name)
+    yield folder / name
+    manifest = read_manifest(folder)
+    manifest["figures"] = manifest.get("figures", {}) | {name: record(folder / name)}
+    write_records(folder, manifest)
+
+
+def _records(manifest: Manifest) -> Manifest:
+    """Of all files that a manifest lists."""
+    return {**manifest["files"], **manifest.get("figures", {})}
 
 
 def _shown(value: Any) -> str:

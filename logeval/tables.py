@@ -136,16 +136,16 @@ def _check_file(path: Path, file: Path) -> None:
 
 @contextlib.contextmanager
 def staged(
-    out: Path | str, overwrite: bool = True, then: Callable[[], None] = lambda: None
+    out: Path | str, overwrite: bool | None = None, then: Callable[[], None] = lambda: None
 ) -> Iterator[Path]:
     """A folder to write into; its content appears in ``out`` by rename, or not at all.
 
     Whatever else is in ``out`` (say, ``models/`` below a log) stays. The manifest is taken away
     first and put in place last, so it vouches for the rest; if anything goes wrong on the way,
     or the process is killed, what was there before is put back. Nothing is replaced that the
-    manifest in ``out`` does not list, for logeval did not write it; without ``overwrite``
-    nothing is replaced at all. ``then`` is called when all is in place and before another process
-    may replace it again.
+    manifest in ``out`` does not list, for logeval did not write it. Only with ``overwrite`` files
+    are replaced that changed since they were written; if it is False, nothing is replaced at all.
+    ``then`` is called when all is in place and before another process may replace it again.
 
     Only the manifest is flushed to the disk. If the machine dies and a file was not, its checksum
     tells.
@@ -212,7 +212,7 @@ def output_folder(out: Path) -> Path:
     return out
 
 
-def _replace_entries(staging: Path, out: Path, overwrite: bool) -> None:
+def _replace_entries(staging: Path, out: Path, overwrite: bool | None) -> None:
     made = {p.name for p in staging.iterdir()} - {locks.LOCK}
     new = sorted(made, key=lambda name: name == MANIFEST)
     old = _make_way(staging, out, new, overwrite)
@@ -229,10 +229,10 @@ def _replace_entries(staging: Path, out: Path, overwrite: bool) -> None:
     files.flush(out)
 
 
-def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool) -> list[str]:
+def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool | None) -> list[str]:
     """The entries of ``out`` that make way, the manifest first; an error if one must not."""
     in_the_way = [name for name in new if os.path.lexists(out / name)]
-    if not overwrite:
+    if overwrite is False:
         check_free(out, in_the_way)
     ours = written_here(out)
     if made := _stage_of(out):
@@ -245,6 +245,11 @@ def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool) -> list
                 f"{foreign[0]}: was not written by logeval, so it is not replaced; "
                 "move it away, or choose another folder"
             )
+    for file in [] if overwrite else manifests.changed(out):
+        raise LogevalError(
+            f"{file}: changed since logeval wrote it (edited, or damaged), so it is not replaced; "
+            "move it away, or delete it"
+        )
     entries = {Path(name).parts[0] for name in ours}
     outdated = [
         name

@@ -164,7 +164,7 @@ class FittedModels:
         """Write the folder; models that are there stay, and it is an error, unless overwritten."""
         if not overwrite:
             refuse_to_replace(out)
-        with tables.staged(out) as folder:
+        with tables.staged(out, overwrite=True) as folder:
             self.write_tables(folder)
             tables.write_manifest(folder, self.manifest or _manifest_of(self))
 

@@ -25,6 +25,7 @@ from logeval.commands.show import (
     wrapped,
 )
 from logeval.errors import LogevalError
+from logeval.manifests import check_figures, figure_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +114,7 @@ def evaluate(
     from logeval.reports.track_figures import save_relative
     from logeval.reports.verdict import verdict
 
+    check_figures(out, "regret.pdf", *(["variance.pdf"] if draws else []))
     done = evaluate_(
         models,
         problem=problem or None,
@@ -146,15 +148,18 @@ def evaluate(
         typer.echo(relative_text(done))
     typer.echo(f"\n{judged.text()}\n")
     if out is not None:
-        typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, out / 'regret.pdf')}")
+        with figure_in(out, "regret.pdf") as figure:
+            typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, figure)}")
         if draws:
             from logeval.reports.figures import save_figure
             from logeval.reports.variance_figures import plot_variance
 
-            save_figure(plot_variance(done).figure, out / "variance.pdf")  # type: ignore[arg-type]
-            typer.echo(f"figure of the variance {out / 'variance.pdf'}")
+            with figure_in(out, "variance.pdf") as figure:
+                save_figure(plot_variance(done).figure, figure)
+            typer.echo(f"figure of the variance {figure}")
         if tracks:
-            typer.echo(f"figure across tracks {save_relative(done, out / 'relative.pdf')}")
+            with figure_in(out, "relative.pdf") as figure:
+                typer.echo(f"figure across tracks {save_relative(done, figure)}")
         typer.echo(f"more: logeval report {out} --out report", err=True)
     else:
         typer.echo(

@@ -14,6 +14,7 @@ from logeval.commands.options import Csv, Json, Overwrite, Quiet, Scheduler, mod
 from logeval.commands.options import split as _split
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
+from logeval.manifests import check_figures, figure_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,6 +182,7 @@ def compare_models(
     """
     from logeval.clicks.quality.compare import compare_models as run
 
+    check_figures(out, "perplexity.png")
     comparison = run(
         log,
         _names(model),
@@ -202,7 +204,8 @@ def compare_models(
         from logeval.reports.model_figures import plot_perplexity
 
         axes: Any = plot_perplexity(comparison.table)
-        save_figure(axes.figure, out / "perplexity.png")
+        with figure_in(out, "perplexity.png") as figure:
+            save_figure(axes.figure, figure)
         print(f"{out}: quality.parquet, perplexity.png", file=sys.stderr)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.errors import LogevalError
+from logeval.manifests import check_figures, figure_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +99,7 @@ def estimate(
     from logeval.replay.estimate import replay_estimate
     from logeval.replay.estimators.registry import DEFAULT
 
+    check_figures(out, "estimates.png")
     found = replay_estimate(
         log,
         target,
@@ -131,7 +133,7 @@ def estimate(
             print_frame(f"{name}, clicks per SERP at K = {K}", _estimates(overall, False))
             print_frame(f"{name}, by query", _estimates(rows[rows["query"].notna()], True))
     if out is not None:
-        _save(found.plot(), out / "estimates.png")
+        _save(found.plot(), out, "estimates.png")
 
 
 def policy(
@@ -158,6 +160,7 @@ def policy(
     """
     from logeval.replay.policy import replay_policy
 
+    check_figures(out, "replays.png")
     found = replay_policy(
         log,
         policy,
@@ -176,7 +179,7 @@ def policy(
     summary = found.summary()
     _show(summary, "Replayed policies: clicks per accepted SERP", as_json)
     if out is not None:
-        _save(found.plot(), out / "replays.png")
+        _save(found.plot(), out, "replays.png")
 
 
 def validate(
@@ -202,6 +205,7 @@ def validate(
     """
     from logeval.replay.validate import ESTIMATORS, replay_validate
 
+    check_figures(out, "validation.png", "clips.png")
     found = replay_validate(
         log,
         positions=_positions(positions),
@@ -228,9 +232,9 @@ def validate(
     if out is not None:
         from logeval.reports.replay_figures import plot_clips
 
-        _save(found.plot(), out / "validation.png")
+        _save(found.plot(), out, "validation.png")
         K = int(found.table["positions"].max())
-        _save(plot_clips(found.table, K), out / "clips.png")
+        _save(plot_clips(found.table, K), out, "clips.png")
 
 
 def cross_check(
@@ -253,6 +257,7 @@ def cross_check(
     """
     from logeval.replay.cross_check import replay_cross_check
 
+    check_figures(out, "cross_check.png")
     found = replay_cross_check(
         log,
         policy,
@@ -275,7 +280,7 @@ def cross_check(
         _show(found.table, "Clicks per SERP by method", False)
         print("\n".join(found.verdict))
     if out is not None:
-        _save(found.plot(), out / "cross_check.png")
+        _save(found.plot(), out, "cross_check.png")
 
 
 def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
@@ -318,11 +323,11 @@ def _show(frame: pd.DataFrame, title: str, as_json: bool) -> None:
     print_frame(title, _with_none(frame))
 
 
-def _save(ax: Any, path: Path) -> None:
+def _save(ax: Any, folder: Path, name: str) -> None:
     from logeval.reports.figures import save_figure
 
-    save_figure(ax.figure, path)
-    print(f"figure {path}", file=sys.stderr)
+    with figure_in(folder, name) as path:
+        print(f"figure {save_figure(ax.figure, path)}", file=sys.stderr)
 
 
 def _split(text: str | None) -> list[str] | None:

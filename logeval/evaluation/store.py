@@ -78,6 +78,7 @@ class Store:
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
             manifest["own_policies"] = {**found.get("own_policies", {}), **(sources or {})}
+            manifest["figures"] = found.get("figures", {})
             manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
             for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}

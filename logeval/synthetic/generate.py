@@ -77,7 +77,7 @@ def generate(
     # the truth first: whenever the log is there, a manifest says that logeval wrote it
     with (
         files.partial_file(out) as partial,
-        tables.staged(truth, then=lambda: files.put_in_place(partial, out)) as staging,
+        tables.staged(truth, True, then=lambda: files.put_in_place(partial, out)) as staging,
     ):
         world.models().write_tables(staging)
         if tastes is not None:
