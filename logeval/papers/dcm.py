@@ -164,7 +164,6 @@ FIGURE_2B = Experiment(
             "section 5.1",
             {f"K={K}": linearity(K) for K in (2, 4)},
             low=0.97,
-            high=1.0,
             variants={f"regret at gamma = 1 over gamma = 0.5, K={K}": growth(K) for K in (2, 4)},
         ),
         Claim(

@@ -255,7 +255,6 @@ FIGURE_3 = Experiment(
             "section 5.2",
             _on_log(KL, ELIM),
             0.21,
-            low=0.0,
             high=0.3,
             reason="another log; perhaps how often nothing is eliminated decides it",
             variants=authors(_on_log(KL_AUTHORS, ELIM_AUTHORS)),

@@ -116,7 +116,7 @@ def judged(outcome: Outcome) -> list[Judged]:
         for name, cases in claim.variants.items():
             decides = judge_cases(claim, cases, outcome)
             text = ", ".join(filter(None, (name, decides.case)))
-            found.append(decides._replace(verdict=VARIANT, case=text))
+            found.append(decides._replace(verdict=VARIANT, case=text, distance=math.nan))
     return found
 
 

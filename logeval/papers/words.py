@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from logeval.papers.outcome import Outcome
 from logeval.papers.registry import EXPERIMENTS, seconds
-from logeval.papers.verdicts import VARIANT, Judged, together, verdict_of
+from logeval.papers.verdicts import SHORTER, VARIANT, Judged, together, verdict_of
 
 COLUMNS = ["claim", "ours", "published", "standard errors", "verdict"]
 INDEPENDENT = ["not published", "ours", "independent program", "standard errors", "verdict"]
@@ -48,16 +48,16 @@ def published(one: Judged) -> str:
 
 def row(one: Judged) -> list[str]:
     """A claim, or a variant of one, in the columns ``COLUMNS``."""
-    is_variant = one.verdict == VARIANT
     distance = "" if one.distance != one.distance else f"{one.distance:+.1f}"
-    reason = f" ({one.claim.reason})" if one.claim.reason and not one.holds else ""
+    explained = one.claim.reason and not one.holds and one.verdict != SHORTER
+    reason = f" ({one.claim.reason})" if explained else ""
     said = f"{one.claim.text} [{place(one)}]"
     ours = with_error(one.ours.value, one.ours.stderr)
     if one.others:
         ours += f"; the others {_range(one.others)}"
-    if is_variant:
-        return [f"- variant: {one.case}", ours, "", distance, ""]
-    if one.case:
+    if one.verdict == VARIANT:
+        return [f"- variant: {one.case}", ours, "", "", ""]
+    if one.others:
         said += f"; hardest of {1 + len(one.others)}: {one.case}"
     return [said, ours, published(one), distance, one.verdict + reason]
 

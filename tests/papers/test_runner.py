@@ -3,13 +3,15 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
-from logeval.papers import dcm_log, rank1_log
+from logeval.papers import dcm_log, gl_cdcm, rank1_log
 from logeval.papers.experiment import OnLog
 from logeval.papers.measures import Ratio
 from logeval.papers.outcome import Cell, Outcome
@@ -28,6 +30,13 @@ def log(tmp_path_factory):
     generate(
         folder / "log.tsv", sessions=900, queries=25, format="yandex-relpred", seed=1, quiet=True
     )
+    return ingest([str(folder / "log.tsv")], folder / "log", quiet=True).path
+
+
+@pytest.fixture(scope="module")
+def log_with_users(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("users")
+    generate(folder / "log.tsv", sessions=900, queries=5, seed=1, quiet=True)
     return ingest([str(folder / "log.tsv")], folder / "log", quiet=True).path
 
 
@@ -141,11 +150,11 @@ def test_experiments_of_a_log_need_one():
 def test_figure_3c_has_its_variants(log, tmp_path):
     outcome = reproduce(named("dcm-3c"), log, How(horizon=40, runs=2, quiet=True))
     assert len(outcome.models["dcm-3c"]) == 20
-    for f in outcome.models["dcm-3c-sorted"]:
+    for f in outcome.models[dcm_log.SORTED]:
         assert (np.diff(f.model.v) <= 0).all()
     assert (outcome.regret(Cell(dcm_log.CONSTANT, None, "dcm-3c")) > 0).all()
     (told,) = tell([outcome])
-    assert "the first position terminates most in" in told.facts[0]
+    assert told.facts[0].startswith("By counting: the best list in the assumed order")
     page, text = write_page([told], tmp_path / "page"), write_markdown([told], tmp_path / "x.md")
     assert "best list in the assumed order" in page.read_text()
     assert "dcm-3c@log" not in text.read_text()
@@ -153,13 +162,13 @@ def test_figure_3c_has_its_variants(log, tmp_path):
 
 
 def test_figure_3c_is_judged_by_the_fit_of_the_paper(log):
-    """One claim, one verdict: a DCM per query by counting; the other fifteen ways have none."""
+    """One claim, one verdict: a DCM per query by counting; the other nine ways have none."""
     outcome = reproduce(named("dcm-3c"), log, How(horizon=20, runs=2, quiet=True))
     assert outcome.fits[dcm_log.PAPERS].method == "guo"
     assert outcome.fits[dcm_log.PAPERS].scope == "per-query"
     found = judged(outcome)
     half = [one for one in found if one.claim.text.startswith("at most half")]
-    assert [one.verdict for one in half].count(VARIANT) == len(half) - 1 == 15
+    assert [one.verdict for one in half].count(VARIANT) == len(half) - 1 == 9
     ours = Ratio(Cell(dcm_log.DCM_KL, None, dcm_log.PAPERS), dcm_log._best_ranked(dcm_log.PAPERS))
     assert half[0].ours == ours(outcome)
 
@@ -198,6 +207,30 @@ def test_the_constant_is_that_of_the_assumed_order(log):
         policies=[dcm_log.CONSTANT, "Oracle"], horizon=5, runs=1, quiet=True,
     ).summary()  # fmt: skip
     assert done["regret"].to_numpy() == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
+def test_every_claim_can_be_measured(experiment, log, log_with_users):
+    """Cells, parts and queries that claims, facts and variants ask for are there."""
+    on = log_with_users if experiment.name == "gl-cdcm-2b" else log
+    (told,) = tell([reproduce(experiment, on, How(horizon=12, runs=2, quiet=True))])
+    assert len({one.claim.text + one.claim.place for one in told.found}) == len(experiment.claims)
+    assert all(isinstance(fact, str) for fact in told.facts)
+
+
+def curve(steps):
+    """An outcome with one run of one policy: the regret of each half block."""
+    t = gl_cdcm.HALF_BLOCK * np.arange(1, len(steps) + 1)
+    rows = pd.DataFrame({"run": 0, "t": t, "regret": np.cumsum(steps)})
+    return SimpleNamespace(horizon=int(t[-1]), rows=lambda cell: rows)
+
+
+def test_stairs_rise_anew_and_a_curve_that_flattens_has_none():
+    """What only flattens has less in the second half of each block as well."""
+    stairs = gl_cdcm.stairs("dcmKL-UCB")
+    assert stairs(curve([10.0, 2.0, 8.0, 2.0, 8.0, 2.0])).value == 4.0
+    flattening = np.diff(np.sqrt(np.arange(9.0)))
+    assert stairs(curve(flattening)).value < 1.0
 
 
 def test_gl_cdcm_figure_2_needs_its_bonus(log):
