@@ -97,7 +97,7 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise LogevalError(f"{path}: cannot be read ({error.strerror}); check the path") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LogevalError(f"{path}: not a recipe ({error})") from None
     for override in overrides:
         _set(data, override)
@@ -291,7 +291,7 @@ def _set(data: dict[str, Any], override: str) -> None:
         raise LogevalError(f"{override}: write it as evaluate.horizon=1000")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except ValueError:
+    except (ValueError, RecursionError):
         value = text.strip()
     target = data.setdefault(sections[0], {}) if sections else data
     if not isinstance(target, dict):

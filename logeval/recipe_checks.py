@@ -17,7 +17,7 @@ from logeval.clicks.fit import FitPlan
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
 from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation.experiment import checkpoints_of
+from logeval.evaluation.experiment import check_runs, checkpoints_of
 from logeval.evaluation.matching import Users, in_tracks
 from logeval.features import table as features
 from logeval.log import inputs
@@ -131,7 +131,8 @@ def _evaluate(calls: Any, *, load: bool, **arguments: Any) -> None:
     if not specs:
         raise LogevalError("policies is empty; name at least one")
     checkpoints_of(arguments["horizon"], arguments["checkpoints"])
-    for name in ("runs", "workers", "positions"):
+    check_runs(arguments["runs"], len(specs))
+    for name in ("workers", "positions"):
         if arguments[name] is not None and arguments[name] < 1:
             raise LogevalError(f"{name}={arguments[name]}: there must be at least one")
     examples = fitted_queries([(m, "1", _example(m)) for m in models], reward=arguments["reward"])

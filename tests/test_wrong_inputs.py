@@ -85,6 +85,58 @@ def test_a_horizon_beyond_all_numbers_is_an_error():
         assert "is too long" in text
 
 
+HUGE = 10**20  # beyond 64 bits
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (f"evaluate --problem {PROBLEM} --policy Random --runs 99999999999", "at most 10,000,000"),
+        (f"evaluate --problem {PROBLEM} --policy Random --checkpoints {HUGE}", "1 to 100,000"),
+        (f"evaluate --problem {PROBLEM} --policy Random --checkpoints 1,{HUGE}", "not between 1"),
+        (f"evaluate --problem {PROBLEM} --policy Random --checkpoints 1000000000", "1 to 100,000"),
+        ("evaluate --problem B_LB(L=1000000000,K=4,p=0.2,gap=0.1) --policy Random", "L=1000000000"),
+        ("replay estimate LOG --target by-ctr --cross-fit 100000000", "from 1 to 1,000"),
+        (f"replay estimate LOG --target by-ctr --force --rounds {HUGE}", "at most 1,000,000"),
+        ("replay estimate LOG --target day:²", "write a day of the log"),
+        (f"replay estimate LOG --target day:{HUGE}", "write a day of the log"),
+        ("replay estimate LOG --target by-ctr -e INTERPOL(window=²)", "is not known"),
+        ("replay estimate LOG --target by-ctr --force --smoothing nan", "smoothing=nan"),
+        ("replay validate LOG --clip nan --positions 1", "clip=nan"),
+        (f"replay policy LOG --policy Random --shuffles {HUGE}", "shuffles must be 1 to 100,000"),
+        (f"replay policy LOG --policy Random --positions {HUGE}", "positions 1 to 1,000"),
+        (f"check-models MODELS LOG --simulations {HUGE}", "at most 1,000,000"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_starts(folder, command, said):
+    places = {"LOG": folder / "log", "MODELS": folder / "models"}
+    code, text = run(*(places.get(word, word) for word in command.split()))
+    assert (code, said in text) == (2, True), text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"describe LOG --top {HUGE}",
+        f"fit-models LOG -m dctr --top-queries {HUGE} --out OUT",
+        f"replay policy LOG --policy Random --positions 1 --top-queries {HUGE}",
+    ],
+)
+def test_more_queries_than_there_are_means_all_of_them(folder, tmp_path, command):
+    places = {"LOG": folder / "log", "OUT": tmp_path / "out"}
+    code, text = run(*(places.get(word, word) for word in command.split()))
+    assert code == 0, text
+
+
+def test_what_is_nested_without_end_is_an_error(folder, tmp_path):
+    (tmp_path / "models.json").write_text("[" * 100_000)
+    code, text = run("models", "import", tmp_path / "models.json", "--out", tmp_path / "out")
+    assert (code, "not rows of the models table" in text) == (2, True), text
+    (tmp_path / "recipe.toml").write_text("out = " + "[" * 100_000)
+    code, text = run("run", tmp_path / "recipe.toml", "--dry-run")
+    assert (code, "not a recipe" in text) == (2, True), text
+
+
 def test_reproduce_takes_the_horizon_as_it_is():
     for experiment in ("dcm-2a", "cascading-tables", "rank1-1"):
         code, text = run("reproduce", experiment, "--horizon", 0)

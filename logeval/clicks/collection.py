@@ -231,7 +231,8 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
         table = _table(rows, MODELS)
         queries = None if listed is None else _table(listed, QUERIES)
     except (
-        ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException,
+        ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError,
+        pa.ArrowException,
     ) as error:  # fmt: skip
         raise LogevalError(
             f"{source}: not rows of the models table ({error}); write "

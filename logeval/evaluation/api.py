@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from logeval import __version__
 from logeval.errors import LogevalError
-from logeval.evaluation.experiment import Experiment, checkpoints_of, run_unit
+from logeval.evaluation.experiment import Experiment, check_runs, checkpoints_of, run_unit
 from logeval.evaluation.hardness import hardness_of
 from logeval.evaluation.matching import Users, in_tracks, users_of
 from logeval.evaluation.position_order import order_notes
@@ -171,14 +171,14 @@ def _experiment(
     checkpoints: int | Sequence[int] | None,
     seed: int,
 ) -> Experiment:
-    if runs < 1:
-        raise LogevalError(f"runs={runs}: there must be at least one")
     specs = in_tracks(policies, track, users.track)
     if not specs:
         raise LogevalError("there is no policy to evaluate; name at least one")
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
+    problems = tuple(p for name in tracks for p in users.problems(name))
+    check_runs(runs, sum(p.track == spec.track for p in problems for spec in specs))
     return Experiment(
-        problems=tuple(p for name in tracks for p in users.problems(name)),
+        problems=problems,
         policies=tuple(specs),
         runs=runs,
         checkpoints=checkpoints_of(horizon, checkpoints),

@@ -28,6 +28,8 @@ from logeval.work import Task, Tick
 LARGEST_UNIT = 32  # replicas: enough that calls of kernels cost little, few enough to share out
 SMALLEST_UNIT = 8
 LONGEST = 10**12  # steps; beyond it a run would take years
+MOST_CHECKPOINTS = 100_000
+MOST_REPLICAS = 10_000_000  # policies x queries x runs, each with its rows
 Key = tuple[str, str, str, str, int, int]  # simulator, track, policy, query, draw, run
 
 
@@ -131,6 +133,20 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=RUNS)
 
 
+def check_runs(runs: int, each: int) -> None:
+    """Refuse numbers of runs that cannot be meant; there are as many of ``each`` policy and query.
+
+    A billion of them would be hours of making lists before the first step.
+    """
+    if runs < 1:
+        raise LogevalError(f"runs={runs}: there must be at least one")
+    if runs * each > MOST_REPLICAS:
+        raise LogevalError(
+            f"runs={runs}: with all policies and queries {runs * each:,} runs, and at most "
+            f"{MOST_REPLICAS:,} are possible"
+        )
+
+
 def checkpoints_of(horizon: int, checkpoints: int | Sequence[int] | None = None) -> tuple[int, ...]:
     """The steps at which totals are stored; the horizon is always one of them.
 
@@ -143,13 +159,11 @@ def checkpoints_of(horizon: int, checkpoints: int | Sequence[int] | None = None)
         raise LogevalError(f"horizon={horizon}: is too long; the longest is {LONGEST:,} steps")
     if checkpoints is None or isinstance(checkpoints, int):
         n = 20 if checkpoints is None else checkpoints
-        if n < 1:
-            raise LogevalError(f"checkpoints={n}: there must be at least one")
+        if not 1 <= n <= MOST_CHECKPOINTS:
+            raise LogevalError(f"checkpoints={n}: there must be 1 to {MOST_CHECKPOINTS:,}")
         even = np.linspace(horizon / n, horizon, n)
         steps = np.rint(np.concatenate([np.geomspace(1, horizon, n), even])).astype(int).clip(1)
-    else:
-        steps = np.array(checkpoints, dtype=int)
-    wrong = [int(t) for t in steps if not 1 <= t <= horizon]
-    if wrong:
+        return tuple(sorted({*steps.tolist(), horizon}))
+    if wrong := [int(t) for t in checkpoints if not 1 <= t <= horizon]:
         raise LogevalError(f"checkpoint {wrong[0]} is not between 1 and the horizon {horizon}")
-    return tuple(sorted({*(int(t) for t in steps), horizon}))
+    return tuple(sorted({*map(int, checkpoints), horizon}))

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from logeval import files, tables
 from logeval.errors import LogevalError, one_line, unknown_names
-from logeval.log.queries import QueryKey, query_name, sql_condition
+from logeval.log.queries import QueryKey, query_name, sql_condition, sql_limit
 
 if TYPE_CHECKING:
     from logeval.log.describe import Description
@@ -161,7 +161,7 @@ class Log:
         with self.connect() as connection:
             frame = connection.execute(
                 "SELECT query_id, region_id, count(*) AS serps FROM serps WHERE NOT test "
-                f"GROUP BY ALL ORDER BY serps DESC, query_id, region_id LIMIT {int(n)}"
+                f"GROUP BY ALL ORDER BY serps DESC, query_id, region_id {sql_limit(n)}"
             ).df()
         frame["region_id"] = frame["region_id"].astype("Int64")
         regions = [None if pd.isna(r) else int(r) for r in frame["region_id"]]

@@ -12,6 +12,7 @@ from logeval.errors import LogevalError
 
 QueryKey = tuple[int, int | None]  # (query_id, region_id)
 T = TypeVar("T")
+MOST = 2**63 - 1  # what SQL can count
 
 
 class Query(NamedTuple):
@@ -83,6 +84,11 @@ def _numbers(given: tuple[Any, ...]) -> QueryKey:
         raise LogevalError(
             f"{given!r} is not a query; write (query_id, region_id) with whole numbers"
         ) from None
+
+
+def sql_limit(top: int) -> str:
+    """SQL for the first ``top`` rows; more than there can be are all of them."""
+    return f"LIMIT {min(int(top), MOST)}"
 
 
 def sql_condition(names: str | int | QueryKey | Iterable[str | int | QueryKey]) -> str:

@@ -214,7 +214,7 @@ def _value(name: str, key: str, text: str, kind: Any) -> Any:
 def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last: nested too deeply
         return text
 
 

@@ -17,6 +17,7 @@ from logeval.replay.read_target import check_target
 
 MIN_SUPPORT = 0.8
 PROPENSITIES = ("estimated", "logged")
+MOST_ROUNDS = 1_000_000
 MOST_SMOOTHING = 1_000_000_000
 MOST_PARTS = 1000  # each fits the click models anew
 
@@ -94,6 +95,8 @@ class EstimatePlan:
             )
         if min(self.rounds, self.refits) < 0 or 1 in (self.rounds, self.refits):
             raise LogevalError("rounds and refits must be 0 (no interval) or at least 2")
+        if max(self.rounds, self.refits) > MOST_ROUNDS:
+            raise LogevalError(f"rounds and refits are at most {MOST_ROUNDS:,}")
         if self.propensities not in PROPENSITIES:
             raise unknown_names("kind of propensities", [self.propensities], PROPENSITIES)
         if self.scope not in SCOPES:

@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 
 from logeval import seeds, tables
 from logeval.arrays import Ints
+from logeval.clicks.read_rows import LONGEST_LIST
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.loop import CheckedPolicy, run
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_STEPS = 10_000
+MOST_SHUFFLES = 100_000
 TOP_QUERIES = 20
 Lists = dict[tuple[str, str, int], Ints]  # item ids by policy, query and run
 
@@ -146,8 +148,10 @@ def replay_policy(
         raise LogevalError("there is no policy to replay; name one, as dcmKL-UCB")
     if wrong := [s for s in specs if s.track not in ("ranking", None)]:
         raise LogevalError(f"policy {wrong[0].name}: only policies that show lists can be replayed")
-    if shuffles < 1 or positions < 1:
-        raise LogevalError("shuffles and positions must be at least 1")
+    if not (1 <= shuffles <= MOST_SHUFFLES and 1 <= positions <= LONGEST_LIST):
+        raise LogevalError(
+            f"shuffles must be 1 to {MOST_SHUFFLES:,}, and positions 1 to {LONGEST_LIST:,}"
+        )
     if items is not None and items < positions:
         raise LogevalError(f"items={items}: a list of {positions} needs as many candidates")
     wanted = None

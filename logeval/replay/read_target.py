@@ -7,6 +7,7 @@ as the log does.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def check_target(text: str) -> None:
     if kind == "log" and rest:
         load(rest)
     elif kind == "day" and rest:
-        if not rest.isdigit():
+        if not re.fullmatch(r"[0-9]{1,9}", rest):
             raise LogevalError(f"target {text}: write a day of the log, as day:27")
     elif kind == "best" and rest:
         model_names([rest])

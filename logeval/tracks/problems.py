@@ -23,6 +23,7 @@ from logeval.tracks.fitted import FittedQuery, refuse_short
 from logeval.tracks.track import SYNTHETIC
 
 REWARDS = ("satisfaction", "clicks", "any-click")
+LARGEST = 1_000_000  # items, positions, ... of a synthetic problem
 B_LB: dict[str, type] = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
 
 
@@ -153,6 +154,8 @@ def numbers(text: str, kinds: dict[str, type], optional: Sequence[str] = ()) -> 
             values[key] = kinds[key](value)
         except ValueError:
             raise LogevalError(f"{text}: {key}={value} is not a number") from None
+        if kinds[key] is int and values[key] > LARGEST:
+            raise LogevalError(f"{text}: {key}={value} is too many; at most {LARGEST:,}")
     missing = [key for key in kinds if key not in values and key not in optional]
     if missing:
         raise LogevalError(f"{text}: {missing[0]} is missing; {name} needs {', '.join(kinds)}")

@@ -25,7 +25,7 @@ from logeval.clicks.estimation.statistics_cache import cached, read_table
 from logeval.clicks.estimation.stored_patterns import store
 from logeval.errors import LogevalError
 from logeval.log.log import Log
-from logeval.log.queries import Query, sql_condition
+from logeval.log.queries import Query, sql_condition, sql_limit
 from logeval.work import Task, Tick, run_tasks
 
 MAX_POSITIONS = 50
@@ -256,7 +256,7 @@ def choose(
     if top_queries is not None:
         rows = db.execute(
             "SELECT query_id, region_id FROM fitted GROUP BY ALL "
-            f"ORDER BY count(*) DESC, query_id, region_id LIMIT {int(top_queries)}"
+            f"ORDER BY count(*) DESC, query_id, region_id {sql_limit(top_queries)}"
         ).fetchall()
         return _among([Query(*row) for row in rows])
     return ""

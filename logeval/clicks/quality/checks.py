@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 SIMULATIONS = 200
 FEWEST = int(FAMILIES / LEVEL)  # simulations, below which no p-value is small enough
+MOST = 1_000_000
 QUICK_SIMULATIONS, QUICK_SERPS = 80, 2_000  # behind the one-line verdict of a fit
 
 
@@ -155,6 +156,8 @@ def check_patterns(
     models = list(models)
     if simulations < FEWEST:
         raise LogevalError(f"simulations={simulations}: fewer than {FEWEST} cannot fault anything")
+    if simulations > MOST:
+        raise LogevalError(f"simulations={simulations}: is too many; at most {MOST:,}")
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
     verdicts = {}

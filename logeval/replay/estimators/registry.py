@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -58,7 +59,7 @@ def _made(name: str, arguments: list[str]) -> Estimator:
             values["normalised"] = True
         elif key.lower() in models and not equals and "click_model" in kind.PARAMETERS:
             values["click_model"] = key.lower()
-        elif key in kind.PARAMETERS and kind.PARAMETERS[key] is int and value.isdigit():
+        elif kind.PARAMETERS.get(key) is int and re.fullmatch("[0-9]{1,9}", value):
             values[key] = int(value)
         else:
             raise LogevalError(f"estimator {name}: {argument!r} is not known; {_offered(kind)}")
