@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from logeval.spreadsheets import csv_of
+
 if TYPE_CHECKING:
     import pandas as pd  # not before a command runs: --help stays quick
 
@@ -121,5 +123,5 @@ def print_for_programs(frame: pd.DataFrame, as_json: bool, as_csv: bool, **more:
     if as_json:
         print(json.dumps({**more, "rows": json.loads(frame.to_json(orient="records"))}))
     elif as_csv:
-        print(frame.to_csv(index=False), end="")
+        print(csv_of(frame), end="")
     return as_json or as_csv

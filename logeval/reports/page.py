@@ -18,6 +18,7 @@ import pandas as pd
 from logeval.reports.charts import side_by_side
 from logeval.reports.figures import laid_out, save_figure
 from logeval.reports.inline import inline_svg
+from logeval.spreadsheets import csv_of
 
 WIDEST = 7  # columns that fit a page of 1280 pixels
 KINDS = {".csv": "text/csv", ".pdf": "application/pdf", ".svg": "image/svg+xml"}
@@ -126,7 +127,7 @@ class Page:
         ``folded`` hides all of it at first, and only the first ``rows`` are shown.
         """
         file = self.folder / "tables" / f"{name}.csv"
-        frame.to_csv(file, index=False)
+        file.write_text(csv_of(frame), encoding="utf-8")
         frame = frame if rows is None else frame.head(rows)
         columns = {str(c).replace("_", " "): _cells(frame[c], formats) for c in frame}
         first = dict(shown) if shown is not None else dict(list(columns.items())[:WIDEST])

@@ -1,0 +1,24 @@
+"""Tables as CSV that a spreadsheet can open without running what is in it.
+
+A cell that begins with = + - @ is a formula to a spreadsheet, and one of a target or a policy that
+somebody else named could start a program. Such text gets an apostrophe in front, numbers do not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMULA = re.compile(r"[=+@\t\r]|-(?![0-9.]+(@[0-9]+)?$)")  # but -5 and -5@0 are queries
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """The table as CSV."""
+    return frame.rename(columns=_plain).map(_plain).to_csv(index=False, lineterminator="\n")
+
+
+def _plain(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
