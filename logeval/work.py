@@ -7,6 +7,7 @@ within a task is heard from this process and from local ones; from a cluster, ta
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import signal
@@ -142,13 +143,22 @@ def _on_cluster(
         from distributed.comm.core import CommClosedError
     except ImportError:
         raise LogevalError("a scheduler needs Dask: pip install 'logeval[cluster]'") from None
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
     try:
         client = Client(scheduler, timeout=CONNECT_SECONDS)
-    except (OSError, TimeoutError, ValueError):
+    except TypeError:  # tls:// without certificates
         raise LogevalError(
-            f"there is no Dask scheduler at {scheduler}; start one with: dask scheduler"
+            f"{scheduler}: needs certificates; give them to Dask as DASK_DISTRIBUTED__COMM__TLS__"
+            "CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY (docs/scaling.md)"
+        ) from None
+    except (OSError, TimeoutError, ValueError):
+        sure = ", or it has other certificates" if scheduler.startswith("tls://") else ""
+        raise LogevalError(
+            f"there is no Dask scheduler at {scheduler}{sure}; start one with: dask scheduler"
         ) from None
     try:
+        logger.setLevel(logging.CRITICAL)  # it would log a traceback where we say what happened
         pool = client.get_executor(pure=False)
         by_future = _submit(pool, function, tasks)
         pending = set(by_future)
@@ -174,6 +184,7 @@ def _on_cluster(
         ) from None
     finally:
         client.close(timeout=CLOSE_SECONDS)
+        logger.setLevel(level)
 
 
 def _submit(

@@ -15,7 +15,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 
 Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")
+    str | None, typer.Option(help="Address of a Dask scheduler, tls://host:8786.")
 ]
 
 

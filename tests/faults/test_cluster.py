@@ -2,7 +2,9 @@
 
 import gzip
 import itertools
+import logging.handlers
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -171,17 +173,57 @@ def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_p
         add(self, rows)
         os.kill(process.pid, signal.SIGKILL)
 
+    logged = logging.handlers.BufferingHandler(1000)
+    logging.getLogger("distributed.client").addHandler(logged)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Store, "add", kill_after_the_first)
         with pytest.raises(LogevalError, match="went away; start it again, and the same command"):
             logeval.evaluate(**settings, policies=policies, scheduler=address, out=out)
     process.wait()
     process.stdout.close()
+    assert logged.buffer == [], "Dask's own tracebacks"
+    logging.getLogger("distributed.client").removeHandler(logged)
     assert list((out / "units").iterdir())
     monkeypatch.setattr(Slow, "SECONDS", 0)
     logeval.evaluate(**settings, policies=policies, out=out)
     logeval.evaluate(**settings, policies=policies, out=tmp_path / "whole")
     assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]
+
+
+@pytest.fixture
+def certificates(tmp_path):
+    """An authority, and one certificate for all, made as docs/scaling.md says."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl")
+    page = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
+    for line in page.splitlines():
+        if line.startswith("openssl "):
+            subprocess.run(line.split(), cwd=tmp_path, check=True, capture_output=True)
+    place = "distributed.comm.tls"
+    found = {f"{place}.ca-file": str(tmp_path / "ca.pem")}
+    for role in ("client", "scheduler", "worker"):
+        found[f"{place}.{role}.cert"] = str(tmp_path / "own.pem")
+        found[f"{place}.{role}.key"] = str(tmp_path / "own.key")
+    return found
+
+
+def test_a_cluster_with_certificates(certificates):
+    import dask
+
+    with (
+        dask.config.set(certificates),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
+            protocol="tls://", security=distributed.Security(),
+        ) as cluster,
+    ):  # fmt: skip
+        address = cluster.scheduler_address
+        assert address.startswith("tls://")
+        settings = {"horizon": 5, "runs": 2, "scheduler": address, "quiet": True}
+        runs = logeval.evaluate(problem=PROBLEM, policies=["Random"], **settings)
+        assert len(runs.rows)
+    with pytest.raises(LogevalError, match=r"tls://.*: needs certificates; give them to Dask"):
+        logeval.evaluate(problem=PROBLEM, policies=["Random"], **settings)
 
 
 def test_a_cluster_without_workers_is_waited_for_and_said_to_be(tmp_path, capfd, monkeypatch):
