@@ -23,7 +23,7 @@ from logeval.commands import (
     reproduce,
 )
 from logeval.commands.plot import plot_app
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, visible
 
 
 class Stages(TyperGroup):
@@ -36,7 +36,8 @@ class Stages(TyperGroup):
         except LogevalError as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            print(f"logeval: {error}", file=sys.stderr)
+            lines = map(visible, str(error).split("\n"))
+            print("logeval:", "\n".join(lines), file=sys.stderr)
             sys.exit(2)
         except MemoryError as error:
             if ctx.params.get("debug"):
@@ -54,7 +55,11 @@ class Stages(TyperGroup):
                 sys.exit(141)
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            print(f"logeval: {error}; check the path and the space on it", file=sys.stderr)
+            said = visible(str(error))
+            print(f"logeval: {said}; check the path and the space on it", file=sys.stderr)
+            sys.exit(2)
+        except UnicodeEncodeError as error:
+            print(f"logeval: {visible(error.object)}: is not UTF-8; rename it", file=sys.stderr)
             sys.exit(2)
         except KeyboardInterrupt:
             print("\nlogeval: stopped; nothing is left half-written", file=sys.stderr)

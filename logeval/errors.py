@@ -15,6 +15,11 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
+def visible(text: str) -> str:
+    """One line without control characters, which a terminal would obey; names may hold them."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def printable(names: Iterable[str]) -> str:
     """Names of somebody else's, for a message of one line."""
     return ", ".join(name if name.isprintable() else repr(name) for name in names)

@@ -52,6 +52,14 @@ def put_in_place(temporary: Path, path: Path) -> None:
     flush(path.parent)
 
 
+def check_name(path: Path | str) -> None:
+    """Raise for a name that is not UTF-8: neither Arrow nor DuckDB can open it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise LogevalError(f"{path}: the name is not UTF-8; choose another one") from None
+
+
 def check_regular(path: Path) -> None:
     """Raise if something is there that is not a regular file: a rename would destroy it."""
     with contextlib.suppress(FileNotFoundError):

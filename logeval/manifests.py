@@ -14,7 +14,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -92,6 +92,7 @@ def record(file: Path) -> Manifest:
 
 def read_manifest(path: Path | str) -> Manifest:
     """The manifest of a folder that a stage wrote."""
+    files.check_name(path)
     file = Path(path) / MANIFEST
     if not file.exists():
         remedy = "run the stage that makes it" if Path(path).exists() else "check the path"
@@ -111,15 +112,21 @@ def read_manifest(path: Path | str) -> Manifest:
             )
     # earlier versions wrote none
     if manifest.get("checksum", _own_checksum(manifest)) != _own_checksum(manifest) or not all(
-        isinstance(record, dict) and {"bytes", "crc32"} <= record.keys()
+        isinstance(record, dict) and {"bytes", "crc32"} <= record.keys() and _is_below(name)
         for listed in (manifest["files"], *map(manifest.get, ("replaced", "figures"), ({}, {})))
-        for record in listed.values()
+        for name, record in listed.items()
     ):
         raise LogevalError(
             f"{file}: not a manifest as logeval wrote it (damaged, or edited by hand); write the "
             "table again"
         )
     return manifest
+
+
+def _is_below(name: str) -> bool:
+    """Whether a name is that of a file below its folder, and not ``/`` or ``../a``."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and not {"..", "\0"} & {*path.parts, *name}
 
 
 def check_files(folder: Path, manifest: Manifest, names: Iterable[str] | None = None) -> None:
@@ -211,7 +218,8 @@ def written_here(folder: Path) -> set[str]:
     with contextlib.suppress(LogevalError):
         return {MANIFEST, MARKER, *_records(read_manifest(folder))}
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return {MANIFEST, MARKER, *(folder / MARKER).read_text().split("\n")[:-1]}
+        names = (folder / MARKER).read_text().split("\n")[:-1]
+        return {MANIFEST, MARKER, *filter(_is_below, names)}
     return set()
 
 

@@ -203,6 +203,7 @@ def _alone_in(out: Path) -> Iterator[None]:
 
 def output_folder(out: Path) -> Path:
     """The folder that a path stands for; an error if it is a file, or a link to itself."""
+    files.check_name(out)
     try:
         out = out.resolve(strict=False)
         if out.exists() and not out.is_dir():

@@ -15,7 +15,7 @@ from typing import IO
 
 from logeval import manifests, tables
 from logeval.arrays import Bytes
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, visible
 from logeval.log import cluster, rejects
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
 from logeval.log.formats import HEAD, TABLE, recognise
@@ -107,7 +107,7 @@ def ingest(
         tables.write_manifest(staging, manifest)
     log = load(out)
     for caution in log.cautions():
-        print(f"warning: {out}: {caution}", file=sys.stderr)
+        print(visible(f"warning: {out}: {caution}"), file=sys.stderr)
     return log
 
 
@@ -146,7 +146,7 @@ def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
         for block in written:
             before = tally.add(block.counts, block.rejects())
             for reject in block.rejects():
-                run.rejects_file.write(f"{source.name}\t{reject.row(before)}")
+                run.rejects_file.write(f"{visible(source.name)}\t{reject.row(before)}")
             free.append(block.buf)
     tally.check()
     run.counts.update(tally.counts)
@@ -176,7 +176,7 @@ def _ingest_on_cluster(
             with open(piece.folder / rejects.FILE, errors="backslashreplace") as rejected:
                 for row in rejected:
                     line, _, rest = row.partition("\t")
-                    run.rejects_file.write(f"{tally.name}\t{lines + int(line)}\t{rest}")
+                    run.rejects_file.write(f"{visible(tally.name)}\t{lines + int(line)}\t{rest}")
             shutil.rmtree(piece.folder)
         tally.check()
         run.counts.update(tally.counts)
@@ -205,4 +205,4 @@ def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> No
 
 def _say(text: str, quiet: bool) -> None:
     if not quiet:
-        print(text, file=sys.stderr)
+        print(visible(text), file=sys.stderr)

@@ -59,7 +59,9 @@ class Log:
 
     def _repr_html_(self) -> str:
         counts = self.manifest.get("counts", {})
-        rows = "".join(f"<tr><td>{k}</td><td>{v:,}</td></tr>" for k, v in counts.items())
+        shown = {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in counts.items()}
+        cells = [[html.escape(text) for text in row] for row in shown.items()]
+        rows = "".join(f"<tr><td>{name}</td><td>{count}</td></tr>" for name, count in cells)
         return f"<p>Log {html.escape(str(self.path))}</p><table>{rows}</table>"
 
     @property

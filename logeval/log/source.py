@@ -127,12 +127,14 @@ class Source:
     def close(self) -> None:
         """Close the file; standard input stays open."""
         raw = self._buffered.detach()
-        if raw is not sys.stdin.buffer:
+        if sys.stdin is None or raw is not sys.stdin.buffer:
             raw.close()
 
 
 def _open(path: str | Path) -> Any:
     if str(path) == STDIN:
+        if sys.stdin is None:
+            raise LogevalError("standard input: is closed; give it a log, or name a file")
         return sys.stdin.buffer
     try:
         return open(path, "rb", buffering=0)

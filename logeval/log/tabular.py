@@ -52,6 +52,7 @@ def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
     try:
         if magic == b"PAR1":
             parquet = pq.ParquetFile(path)
+            _check_names(path, parquet.schema_arrow.names)
             for batch in parquet.iter_batches(BATCH_ROWS):
                 yield batch, batch.num_rows / parquet.metadata.num_rows
             return
@@ -60,8 +61,7 @@ def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
         header = next(filter(None, rows))  # Arrow passes over empty lines too
         if any("\ufffd" in name for name in header):
             raise LogevalError(f"{path}: the names of its columns are not UTF-8")
-        if twice := [name for name in header if header.count(name) > 1]:
-            raise LogevalError(f"{path}: has two columns {twice[0]!r}; rename one of them")
+        _check_names(path, header)
         raw, stream = _csv_stream(path, magic)
         convert = pacsv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()))
         parse = pacsv.ParseOptions(newlines_in_values=True)
@@ -73,6 +73,11 @@ def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
         raise LogevalError(
             f"{path}: cannot be read as Parquet or CSV ({one_line(error)})"
         ) from None
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise LogevalError(f"{path}: has two columns {twice[0]!r}; rename one of them")
 
 
 def _csv_stream(path: Path, magic: bytes) -> tuple[pa.NativeFile, pa.NativeFile]:

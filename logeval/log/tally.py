@@ -29,6 +29,11 @@ class Tally:
             self._examples.append(f"line {before + reject.line + 1}: {reject.reason}")
         if self.counts["lines"] > CHECK_BAD_AFTER:
             self.check()
+            if self.counts["rejected"] == self.counts["lines"]:
+                raise LogevalError(
+                    f"{self.name}: none of the first {self.counts['lines']:,} lines is a record "
+                    f"({'; '.join(self._examples)}); check the format; no table was written"
+                )
         return before
 
     def check(self) -> None:

@@ -22,6 +22,7 @@ from logeval.synthetic.text import sessions_text
 from logeval.synthetic.world import make_world
 from logeval.synthetic.zstd import ZstdWriter
 
+LARGEST = 10**10  # numbers of sessions, queries and users; Kaggle's log has 34 million sessions
 REGIONS = 4  # of the users in yandex-relpred
 GZ_LEVEL = 2  # of ISA-L's 0 to 3: smaller than zlib's level 1, and three times as quick
 
@@ -29,6 +30,8 @@ GZ_LEVEL = 2  # of ISA-L's 0 to 3: smaller than zlib's level 1, and three times 
 def truth_folder(log: str | Path) -> Path:
     """Where the true models of a generated log are: ``log.truth`` beside ``log.tsv.gz``."""
     log = Path(log)
+    if not log.name:
+        raise LogevalError(f"{str(log)!r}: is not the name of a file; name one for the log")
     name = log.name.removesuffix(".gz").removesuffix(".zst").removesuffix(".tsv")
     return log.with_name(f"{name}.truth")
 
@@ -62,6 +65,7 @@ def generate(
         taste=taste, factors=factors, explore=explore, seed=seed,
     )  # fmt: skip
     n_users = int(wanted["arguments"]["users"])
+    files.check_name(out)
     files.check_regular(out)
     if not overwrite and (out.exists() or truth.exists()):
         if why(out, wanted, thorough=True) is None:
@@ -118,6 +122,10 @@ def wanted_manifest(
         raise unknown_names("format", [format], FORMATS)
     if sessions < 1 or queries < 1:
         raise LogevalError("a log needs at least one session and one query")
+    sizes = {"sessions": sessions, "queries": queries, "users": users or 0, "factors": factors}
+    for name, size in sizes.items():
+        if size > LARGEST:
+            raise LogevalError(f"{name}={size}: write at most {LARGEST:,}")
     if users is not None and users < 1:
         raise LogevalError(f"users={users}: there must be at least one")
     if taste < 0 or not math.isfinite(taste):
