@@ -106,12 +106,14 @@ HUGE = 10**20  # beyond 64 bits
         (f"replay policy LOG --policy Random --shuffles {HUGE}", "shuffles must be 1 to 100,000"),
         (f"replay policy LOG --policy Random --positions {HUGE}", "positions 1 to 1,000"),
         (f"check-models MODELS LOG --simulations {HUGE}", "at most 1,000,000"),
+        (f"features LOG --dim {HUGE} --out OUT", f"dim={HUGE}: is too many; at most 1,000"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_starts(folder, command, said):
-    places = {"LOG": folder / "log", "MODELS": folder / "models"}
+    places = {"LOG": folder / "log", "MODELS": folder / "models", "OUT": folder / "nothing"}
     code, text = run(*(places.get(word, word) for word in command.split()))
     assert (code, said in text) == (2, True), text
+    assert not (folder / "nothing").exists()
 
 
 @pytest.mark.parametrize(

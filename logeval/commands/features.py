@@ -68,6 +68,8 @@ def features(
         ("length of a context", found.dimension),
     ]
     print_table(f"{out}: {found.context}", ["", "value"], [(a, str(b)) for a, b in rows])
+    if (share := matrix.get("share_of_clicks", 1.0)) < 1.0:
+        print(f"only the items clicked most are used, which have {share:.1%} of the clicks")
     if found.d < dim:
         print(f"the click matrix has rank {found.d}: that is used, not --dim {dim}")
 

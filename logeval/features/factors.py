@@ -2,31 +2,65 @@
 
 A = U S V' (gl-cdcm, section 4.2): row j of V describes item j, row i of U S the user i. Only
 min(users, items) singular values exist, and fewer that are not 0: a smaller rank than asked for
-is used, and said.
+is used, and said. Of users and items, the fewer have their vectors in memory; a vector of the
+others is computed from its clicks when it is asked for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from logeval import seeds
-from logeval.arrays import Floats
+from logeval.arrays import Floats, Ints
 
-SMALL = 1e-9  # singular values below this share of the largest are 0
+SMALL = 1e-7  # singular values below this share of the largest are square roots of rounding errors
 DENSE = 2000  # a smaller side than this is decomposed whole
+BLOCK = 4096  # vectors that are looked at together
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors of all users, or of all items: the rows of ``left @ right * times``."""
+
+    left: sparse.csr_array  # (users or items, n)
+    right: Floats  # (n, d), which users and items share
+    times: Floats  # (d,)
+
+    def of(self, rows: Ints | slice) -> Floats:
+        """Some of the vectors."""
+        return (self.left[rows] @ self.right) * self.times
+
+    def blocks(self) -> list[slice]:
+        """All rows, a few at a time."""
+        n = self.left.shape[0]
+        return [slice(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
+
+    def scaled(self, rows: Ints | slice) -> Floats:
+        """Some of the vectors, times one number with which the longest of all has norm 1."""
+        longest = max(np.linalg.norm(self.of(block), axis=1).max() for block in self.blocks())
+        return self.of(rows) / longest if longest > 0.0 else self.of(rows)
+
+    def signs(self) -> Floats:
+        """(d,) the sign of the largest entry of every column."""
+        largest = np.zeros(self.right.shape[1])
+        for block in self.blocks():
+            found = self.of(block)
+            top = np.take_along_axis(found, np.abs(found).argmax(axis=0)[None], axis=0)[0]
+            largest = np.where(np.abs(top) > np.abs(largest), top, largest)
+        return np.sign(largest)
 
 
 @dataclass(frozen=True)
 class Factors:
     """The d largest singular values, and the vectors of users and items that belong to them."""
 
-    users: Floats  # (users, d) rows of U S: the clicks of a user, projected
+    users: Vectors  # (users, d) rows of U S: the clicks of a user, projected
     values: Floats  # (d,) descending
-    items: Floats  # (items, d) rows of V
+    items: Vectors  # (items, d) rows of V
 
 
 def truncated_svd(A: sparse.csr_array, d: int, seed: int = 0) -> Factors:
@@ -35,38 +69,39 @@ def truncated_svd(A: sparse.csr_array, d: int, seed: int = 0) -> Factors:
     Signs are chosen so that the largest entry of every item vector's column is positive; the
     same seed gives the same bits.
     """
-    smaller = min(A.shape)
-    if smaller <= max(DENSE, 2 * d):
-        U, s, Vt = _dense_svd(A)
+    fewer_users = A.shape[0] < A.shape[1]
+    s, W = _right_vectors(A.T if fewer_users else A, d, seed)
+    held = sparse.eye_array(len(W), format="csr")
+    if fewer_users:
+        users, items = Vectors(held, W, s), Vectors(A.T.tocsr(), W, 1 / s)
     else:
-        v0 = seeds.generator(seed, "svd").standard_normal(smaller)
-        U, s, Vt = (np.asarray(part, dtype=np.float64) for part in svds(A, k=d, v0=v0))
-        order = np.argsort(-s, kind="stable")
-        U, s, Vt = U[:, order], s[order], Vt[order]
-    rank = int(np.sum(s[:d] > SMALL * s.max(initial=0.0)))
-    U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
-    signs = np.sign(Vt[np.arange(rank), np.abs(Vt).argmax(axis=1)])
-    return Factors(U * (s * signs), s, (Vt * signs[:, None]).T.copy())
+        users, items = Vectors(A, W, np.ones(len(s))), Vectors(held, W, np.ones(len(s)))
+    signs = items.signs()
+    return Factors(
+        replace(users, times=users.times * signs), s, replace(items, times=items.times * signs)
+    )
 
 
-def _dense_svd(A: sparse.csr_array) -> tuple[Floats, Floats, Floats]:
-    """All singular values, through the smaller of A A' and A' A, which is all that is dense."""
-    if A.shape[0] < A.shape[1]:
-        V, s, Ut = _dense_svd(A.T.tocsr())
-        return Ut.T, s, V.T
-    values, V = np.linalg.eigh((A.T @ A).toarray())
-    order = np.argsort(-values, kind="stable")
+def _right_vectors(
+    B: sparse.csr_array | sparse.csc_array, d: int, seed: int
+) -> tuple[Floats, Floats]:
+    """The d largest singular values of B and, as columns, their right singular vectors.
+
+    They are the eigenvectors of B'B. Where that is large, Lanczos' method multiplies by it without
+    making it. It keeps a quarter more vectors than are asked for: ARPACK's default of twice as many
+    takes as many steps.
+    """
+    n = B.shape[1]
+    if n <= max(DENSE, 2 * d):
+        values, W = np.linalg.eigh((B.T @ B).toarray())
+    else:
+        gram = LinearOperator((n, n), matvec=lambda x: B.T @ (B @ x), dtype=np.float64)
+        v0 = seeds.generator(seed, "svd").standard_normal(n)
+        values, W = eigsh(gram, k=d, v0=v0, ncv=d + max(d // 4, 20))
+    order = np.argsort(-values, kind="stable")[:d]
     s = np.sqrt(np.maximum(values[order], 0.0))
-    V = V[:, order]
-    keep = s > 1e-7 * s.max(initial=0.0)  # a square root of rounding errors is no singular value
-    s, V = s[keep], V[:, keep]
-    return (A @ V) / s, s, V.T
-
-
-def scaled(vectors: Floats) -> Floats:
-    """All vectors times one number, so that the longest has norm 1."""
-    longest = np.sqrt((vectors**2).sum(axis=1).max(initial=0.0))
-    return vectors / longest if longest > 0.0 else vectors
+    order = order[s > SMALL * s.max(initial=0.0)]
+    return s[: len(order)], W[:, order]
 
 
 def normalised(vectors: Floats) -> Floats:

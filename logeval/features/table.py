@@ -16,12 +16,13 @@ from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.click_statistics import Holdout
 from logeval.errors import LogevalError, unknown_names
 from logeval.features.contexts import CONTEXTS, ITEM, dimension
-from logeval.features.factors import scaled, truncated_svd
+from logeval.features.factors import Vectors, truncated_svd
 from logeval.features.matrix import SESSION, click_matrix
 from logeval.log.log import Log, load
 from logeval.log.queries import query_key, query_name, sql_condition
 from logeval.progress import Progress
 
+MOST_DIMENSIONS = 1_000  # singular values; memory grows with them
 HALF = 0.5  # of the sessions, for the features; the simulator has the other
 
 
@@ -103,15 +104,16 @@ def make_features(
         return read_features(out)
     held_out = Holdout(share=HALF).sql(seed)
     with Progress("features", total=3, unit="steps", quiet=quiet) as progress:
-        matrix = click_matrix(log, "true" if same_log else held_out)
+        shown = _shown(log, chosen, items, "true" if same_log else f"NOT ({held_out})")
+        wanted = shown["item_id"].to_numpy()
+        matrix = click_matrix(log, "true" if same_log else held_out, wanted)
         if context != ITEM and matrix.rows == SESSION:
             raise LogevalError(f"{log.path}: the log has no users; use the context {ITEM!r}")
         progress.advance(1)
         factors = truncated_svd(matrix.clicks, dim, seed)
         progress.advance(1)
-        shown = _shown(log, chosen, items, "true" if same_log else f"NOT ({held_out})")
-        found = _items(shown, matrix.item_ids, scaled(factors.items))
-        who = _users(log, chosen, users, matrix.user_ids, scaled(factors.users), seed)
+        found = _items(shown, matrix.item_ids, factors.items)
+        who = _users(log, chosen, users, matrix.user_ids, factors.users, seed)
         progress.advance(1)
     rank = len(factors.values)
     manifest |= {
@@ -122,6 +124,7 @@ def make_features(
             "rows": matrix.rows,
             "shape": list(matrix.clicks.shape),
             "cells": int(matrix.clicks.nnz),
+            "share_of_clicks": matrix.used,
         },
         "never_clicked": int((np.linalg.norm(_matrix(found["vector"], rank), axis=1) == 0).sum()),
         "singular_values": [float(f"{s:.6g}") for s in factors.values],
@@ -170,6 +173,8 @@ def check(context: str, **sizes: int) -> None:
     for name, value in sizes.items():
         if value < 1:
             raise LogevalError(f"{name}={value}: there must be at least one")
+    if (dim := sizes.get("dim", 1)) > MOST_DIMENSIONS:
+        raise LogevalError(f"dim={dim}: is too many; at most {MOST_DIMENSIONS:,}")
 
 
 def read_features(folder: Path | str) -> Features:
@@ -215,10 +220,10 @@ def _shown(log: Log, queries: list[str], items: int, condition: str) -> pd.DataF
     return frame
 
 
-def _items(shown: pd.DataFrame, item_ids: Ints, vectors: Floats) -> pa.Table:
+def _items(shown: pd.DataFrame, item_ids: Ints, vectors: Vectors) -> pa.Table:
     ids = shown["item_id"].to_numpy()
     at = np.searchsorted(item_ids, ids).clip(max=len(item_ids) - 1)
-    rows = np.where((item_ids[at] == ids)[:, None], vectors[at], 0.0)
+    rows = np.where((item_ids[at] == ids)[:, None], vectors.scaled(at), 0.0)
     columns: dict[str, Any] = {
         "query_id": pa.array(shown["query_id"], from_pandas=True),
         "region_id": pa.array(shown["region_id"].astype("Int64"), from_pandas=True),
@@ -230,7 +235,7 @@ def _items(shown: pd.DataFrame, item_ids: Ints, vectors: Floats) -> pa.Table:
 
 
 def _users(
-    log: Log, queries: list[str], n: int, user_ids: Ints, vectors: Floats, seed: int
+    log: Log, queries: list[str], n: int, user_ids: Ints, vectors: Vectors, seed: int
 ) -> pa.Table:
     """``n`` of the users who asked one of the queries, drawn at random."""
     with log.connect() as db:
@@ -241,7 +246,7 @@ def _users(
     at = np.flatnonzero(np.isin(user_ids, asked))
     if len(at) > n:
         at = np.sort(seeds.generator(seed, "users of features").choice(at, n, replace=False))
-    columns: dict[str, Any] = {"user_id": user_ids[at], "vector": _lists(vectors[at])}
+    columns: dict[str, Any] = {"user_id": user_ids[at], "vector": _lists(vectors.scaled(at))}
     return pa.table(columns).cast(tables.USER_FEATURES)
 
 

@@ -1,5 +1,7 @@
 """Features from a log: the click matrix, its SVD, the table, and what is refused."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,11 +10,13 @@ import logeval
 from logeval.errors import LogevalError
 from logeval.evaluation import evaluate
 from logeval.features.contexts import CONTEXTS, item_contexts, user_contexts
-from logeval.features.factors import scaled, truncated_svd
+from logeval.features.factors import normalised, truncated_svd
 from logeval.features.matrix import click_matrix
 from logeval.features.table import make_features, read_features
 from logeval.log.ingest import ingest
 from logeval.synthetic.generate import generate
+
+ALL = slice(None)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,29 @@ def test_the_matrix_counts_clicked_serps_of_users(log):
     assert mine == cells
 
 
+def test_of_too_many_items_those_clicked_most_are_used(log, monkeypatch):
+    whole = click_matrix(log)
+    monkeypatch.setattr("logeval.features.matrix.MOST", 20)
+    clicks = whole.clicks.sum(axis=0)
+    rare = whole.item_ids[np.flatnonzero(clicks == 1)[:2]]
+    found = click_matrix(log, wanted=np.array([*rare, -7]))
+    most = whole.item_ids[np.lexsort((whole.item_ids, -clicks))[:20]]
+    assert found.item_ids.tolist() == sorted({*most, *rare})
+    kept = np.isin(whole.item_ids, found.item_ids)
+    assert found.used == pytest.approx(clicks[kept].sum() / clicks.sum())
+    rows = np.isin(whole.user_ids, found.user_ids)
+    assert (found.clicks != whole.clicks[rows][:, kept]).nnz == 0
+    assert whole.clicks[~rows][:, kept].nnz == 0
+
+
+def test_batches_may_end_within_a_user(log, monkeypatch):
+    whole = click_matrix(log)
+    monkeypatch.setattr("logeval.features.matrix.CHUNK", 3)
+    found = click_matrix(log)
+    assert (found.user_ids == whole.user_ids).all()
+    assert (found.clicks != whole.clicks).nnz == 0
+
+
 def test_without_users_a_row_is_a_session(folder):
     generate(folder / "old.tsv", format="yandex-relpred", sessions=300, queries=5, quiet=True)
     old = ingest([str(folder / "old.tsv")], folder / "old", quiet=True)
@@ -56,24 +83,61 @@ def test_without_users_a_row_is_a_session(folder):
         make_features(old, context="user+item", quiet=True)
 
 
+def random_clicks(shape, density, seed):
+    rng = np.random.default_rng(seed)
+    cells = int(density * shape[0] * shape[1])
+    u, j = (rng.integers(0, size, cells) for size in shape)
+    return sparse.csr_array((rng.random(cells), (u, j)), shape=shape)
+
+
 @pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
 def test_the_svd_is_numpys(shape):
-    A = sparse.random_array(shape, density=0.3, rng=np.random.default_rng(0)).tocsr()
+    A = random_clicks(shape, 0.3, seed=0)
     found = truncated_svd(A, 5)
     U, s, Vt = np.linalg.svd(A.toarray(), full_matrices=False)
     assert found.values == pytest.approx(s[:5])
-    assert np.abs(found.items.T) == pytest.approx(np.abs(Vt[:5]), abs=1e-8)
-    assert found.users @ found.items.T == pytest.approx((U[:, :5] * s[:5]) @ Vt[:5], abs=1e-8)
+    users, items = found.users.of(ALL), found.items.of(ALL)
+    assert np.abs(items.T) == pytest.approx(np.abs(Vt[:5]), abs=1e-8)
+    assert users @ items.T == pytest.approx((U[:, :5] * s[:5]) @ Vt[:5], abs=1e-8)
+    assert (items[np.abs(items).argmax(axis=0), np.arange(5)] > 0).all()
 
 
-def test_arpack_and_the_dense_way_agree(monkeypatch):
-    A = sparse.random_array((60, 50), density=0.2, rng=np.random.default_rng(1)).tocsr()
+@pytest.mark.parametrize("shape", [(60, 50), (50, 60)])
+def test_arpack_and_the_dense_way_agree(monkeypatch, shape):
+    A = random_clicks(shape, 0.2, seed=1)
     dense = truncated_svd(A, 8)
     monkeypatch.setattr("logeval.features.factors.DENSE", 10)
     arpack = truncated_svd(A, 8)
     assert arpack.values == pytest.approx(dense.values)
-    assert arpack.items == pytest.approx(dense.items, abs=1e-7)
-    assert arpack.users == pytest.approx(dense.users, abs=1e-7)
+    assert arpack.items.of(ALL) == pytest.approx(dense.items.of(ALL), abs=1e-7)
+    assert arpack.users.of(ALL) == pytest.approx(dense.users.of(ALL), abs=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(60, 50), (50, 60)])
+def test_vectors_looked_at_in_blocks_are_the_same(monkeypatch, shape):
+    A = random_clicks(shape, 0.2, seed=1)
+    whole = truncated_svd(A, 8)
+    monkeypatch.setattr("logeval.features.factors.BLOCK", 7)
+    blocks = truncated_svd(A, 8)
+    for one, other in ((whole.users, blocks.users), (whole.items, blocks.items)):
+        assert other.of(ALL) == pytest.approx(one.of(ALL), abs=1e-12)
+        all_vectors = one.of(ALL)
+        scaled = all_vectors / np.linalg.norm(all_vectors, axis=1).max()
+        assert other.scaled(np.array([5, 3])) == pytest.approx(scaled[[5, 3]], abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(30_000, 3000), (3000, 30_000)])
+def test_the_larger_side_is_never_held(shape):
+    """Neither users x d nor items x d, whichever are more: 30,000 x 40 numbers are 9.6 MB."""
+    A = random_clicks(shape, 1e-3, seed=5)
+    tracemalloc.start()
+    found = truncated_svd(A, 40)
+    some = np.arange(10)
+    found.users.scaled(some), found.items.scaled(some)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    smaller, d = 3000, 40
+    assert peak < 8 * smaller * (2.25 * d + 40) + 5e6
 
 
 def test_a_smaller_rank_is_used():
@@ -85,7 +149,10 @@ def test_a_smaller_rank_is_used():
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_contexts_have_norm_at_most_1_and_a_constant(context):
     rng = np.random.default_rng(3)
-    items, user = scaled(rng.standard_normal((9, 4))), scaled(rng.standard_normal((1, 4)))[0]
+    items, user = (
+        normalised(rng.standard_normal((9, 4))),
+        normalised(rng.standard_normal((1, 4)))[0],
+    )
     items[2] = 0.0
     x = item_contexts(items) if context == "item" else user_contexts(context, user, items, 3)
     assert np.linalg.norm(x, axis=1).max() <= 1 + 1e-12
@@ -95,7 +162,7 @@ def test_contexts_have_norm_at_most_1_and_a_constant(context):
 
 def test_concatenation_cannot_change_a_ranking_and_the_product_can():
     rng = np.random.default_rng(4)
-    items, users = scaled(rng.standard_normal((9, 4))), scaled(rng.standard_normal((20, 4)))
+    items, users = normalised(rng.standard_normal((9, 4))), normalised(rng.standard_normal((20, 4)))
     for context, rankings in (("user+item", 1), ("user*item", 2)):
         theta = rng.standard_normal(user_contexts(context, users[0], items, 3).shape[1])
         found = {
