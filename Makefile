@@ -1,16 +1,18 @@
 # `make demo` and `make test` need only Python 3.11 to 3.13 and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV ?= .venv
+OLDEST ?= .venv-oldest
 SHARE ?= 1
 BIN := $(VENV)/bin
 # else every process that a test starts compiles all of logeval, and pytest rewrites every test
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check pytest faults bench full-size docs notebooks clean
+.PHONY: help setup demo test test-oldest check pytest faults bench full-size docs notebooks clean
 
 help:
 	@echo "make demo    set up .venv and run everything on a synthetic log"
 	@echo "make test    set up .venv, check style and types, run all tests"
+	@echo "make test-oldest  the tests of every stage with the oldest versions that pyproject.toml allows"
 	@echo "make faults  kills, damage and hostile input in their long form (hours)"
 	@echo "make full-size  every stage on a log of the Kaggle size, measured (45 GB of disk)"
 	@echo "make bench   speed against simple baselines"
@@ -40,6 +42,16 @@ test: setup
 pytest: setup
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
+# Old releases warn about new versions of what they need themselves: warnings are no errors here.
+test-oldest:
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
+		| sed 's/>=/==/' > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(OLDEST)/oldest.txt \
+		-e '.[cluster]' pytest pytest-xdist hypothesis
+	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile -W default --disable-warnings tests/log tests/features tests/clicks \
+		tests/evaluation tests/replay tests/reports tests/commands tests/test_kernel_cache.py tests/test_cli.py tests/test_pipeline.py
+
 faults: setup
 	LOGEVAL_FAULTS=long $(BIN)/python -m pytest tests/faults -n auto -v
 
@@ -57,5 +69,5 @@ notebooks: setup
 	$(BIN)/python notebooks/store.py
 
 clean:
-	rm -rf $(VENV) demo site .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) demo site .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
