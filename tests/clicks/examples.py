@@ -54,6 +54,12 @@ def statistics_of(
     return pa.Table.from_pylist(rows, schema=tables.CLICK_STATISTICS)
 
 
+def statistics_from(A: np.ndarray, clicks: np.ndarray) -> pa.Table:
+    """Click statistics of the SERPs of one query: lists of items and their clicks, (n, K) each."""
+    bits = clicks.astype(np.int64) @ (1 << np.arange(A.shape[1]))
+    return table_of([(0, a, c, 1) for a, c in zip(A.tolist(), bits.tolist(), strict=True)])
+
+
 def table_of(rows: list[tuple[int, list[int], int, int]]) -> pa.Table:
     """Click statistics of (query, items, clicks as bits, count)."""
     names = ("query_id", "items", "clicks", "count")

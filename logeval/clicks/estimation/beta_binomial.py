@@ -1,28 +1,41 @@
-"""The Beta(a, b) behind several proportions, by the beta-binomial likelihood of their counts.
+"""The Betas behind groups of proportions, by the beta-binomial likelihood of their counts.
 
-Minka: Estimating a Dirichlet distribution (2000). Newton steps in (ln a, ln b), of length at
-most one; where the likelihood is not concave, the fixed point
-a <- a sum[psi(num + a) - psi(a)] / sum[psi(den + a + b) - psi(a + b)]. Counts need not be whole.
+The proportions of a group g have a Beta of strength a + b = kappa_g, the logit of whose mean may
+depend on covariates X: level_g + X slope_g. Several groups may share their slopes.
 
-Few proportions, or ones that are hardly known, cannot tell how much they differ, and then the
-likelihood is often the larger the stronger the prior, as if they did not differ at all. That is
-good for values, which are then all alike, but not for their intervals. For these the strength
-a + b gets a prior of its own: the density (a + b)^-HYPER of (a, b), with 5/2 as in Gelman et al.,
-Bayesian Data Analysis (2013), section 5.3.
+Minka: Estimating a Dirichlet distribution (2000), with Newton steps in (level, ln kappa) of
+length at most one, then in the slopes, along which the levels follow. Counts need not be whole.
+Slopes have the prior N(0, 1), which is wide for covariates that are logits themselves.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from logeval.arrays import Floats, Ints
+import numpy as np
+from scipy.special import expit
+
+from logeval.arrays import Floats, Ints, sum_by
 from logeval.kernels import njit
 
 STRENGTH = 0.05, 10_000.0  # bounds on a + b
-SMALLEST = 1e-6  # of a and of b
+FAR = 12.0  # the largest level
 ITERATIONS = 50
 TOLERANCE = 1e-5
-HYPER = 2.5
+SLOPE_STEPS, SLOPE_TOLERANCE = 25, 1e-4
+
+
+class Betas(NamedTuple):
+    """The Beta of each group, (G,)."""
+
+    level: Floats  # the logit of the mean where the covariate is 0
+    strength: Floats  # a + b
+    slope: Floats  # (G, C), of C covariates
+
+    def of(self, group: Ints, X: Floats) -> tuple[Floats, Floats]:
+        """The pseudo-counts a and b of members of those groups with covariates X, (n, C)."""
+        mean = expit(self.level[group] + (self.slope[group] * X).sum(axis=1))
+        return self.strength[group] * mean, self.strength[group] * (1.0 - mean)
 
 
 @njit(cache=True, nogil=True)
@@ -50,72 +63,123 @@ def trigamma(x: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def fit_one(num: Floats, den: Floats, a: float, b: float, hyper: float) -> tuple[float, float]:
-    """Beta(a, b) of one group, from a start."""
-    for _ in range(ITERATIONS):
-        up_a, up_b, down, h_a, h_b, both = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        psi_a, psi_b, psi = digamma(a), digamma(b), digamma(a + b)
-        tri_a, tri_b, tri = trigamma(a), trigamma(b), trigamma(a + b)
-        for x, n in zip(num, den):  # noqa: B905 - numba has no strict
-            up_a += digamma(x + a) - psi_a
-            up_b += digamma(n - x + b) - psi_b
-            down += digamma(n + a + b) - psi
-            h_a += trigamma(x + a) - tri_a
-            h_b += trigamma(n - x + b) - tri_b
-            both += tri - trigamma(n + a + b)
-        share = a / (a + b)
-        pull = hyper * share * (1.0 - share)  # minus the second derivative of hyper ln(a + b)
-        slope_a = a * (up_a - down) - hyper * share  # in ln a, ln b
-        slope_b = b * (up_b - down) - hyper * (1.0 - share)
-        h_aa = a * a * (h_a + both) + a * (up_a - down) - pull
-        h_bb = b * b * (h_b + both) + b * (up_b - down) - pull
-        h_ab = a * b * both + pull
-        det = h_aa * h_bb - h_ab * h_ab
-        if h_aa < 0.0 and det > 0.0:
-            step_a = (h_ab * slope_b - h_bb * slope_a) / det
-            step_b = (h_ab * slope_a - h_aa * slope_b) / det
-        else:
-            down += hyper / (a + b)
-            step_a = np.log(up_a / down) if up_a > 0.0 else -1.0
-            step_b = np.log(up_b / down) if up_b > 0.0 else -1.0
-        new_a = a * np.exp(min(max(step_a, -1.0), 1.0))
-        new_b = b * np.exp(min(max(step_b, -1.0), 1.0))
-        scale = min(max(new_a + new_b, STRENGTH[0]), STRENGTH[1]) / (new_a + new_b)
-        new_a, new_b = max(new_a * scale, SMALLEST), max(new_b * scale, SMALLEST)
-        change = abs(new_a - a) / a + abs(new_b - b) / b
-        a, b = new_a, new_b
-        if change <= TOLERANCE:
-            break
-    return a, b
+def derivatives(
+    num: Floats, den: Floats, tilt: Floats, level: float, strength: float, eta: Floats, d: Floats
+) -> None:
+    """Derivatives of the likelihood of one group, whose members' logits are level + tilt.
+
+    In the logit of the mean of each member: the first and second into ``eta`` (n, 2). In the level
+    and ln kappa: the gradients, and the second derivatives (level, level), (kappa, kappa),
+    (level, kappa) into ``d`` (5,).
+    """
+    d[:] = 0.0
+    for i in range(len(num)):
+        s, n = num[i], den[i]
+        mean = 1.0 / (1.0 + np.exp(-(level + tilt[i])))
+        mean = min(max(mean, 1e-9), 1.0 - 1e-9)
+        a, b = strength * mean, strength * (1.0 - mean)
+        down = digamma(strength) - digamma(n + strength)
+        both = trigamma(strength) - trigamma(n + strength)
+        up_a, up_b = digamma(s + a) - digamma(a) + down, digamma(n - s + b) - digamma(b) + down
+        h_a, h_b = trigamma(s + a) - trigamma(a) + both, trigamma(n - s + b) - trigamma(b) + both
+        move = strength * mean * (1.0 - mean)  # da / dlevel
+        first = move * (up_a - up_b)
+        second = move * move * (h_a + h_b - 2.0 * both) + first * (1.0 - 2.0 * mean)
+        eta[i, 0], eta[i, 1] = first, second
+        d[0] += first
+        d[1] += a * up_a + b * up_b
+        d[2] += second
+        d[3] += a * a * h_a + 2.0 * a * b * both + b * b * h_b + a * up_a + b * up_b
+        d[4] += move * (a * (h_a - both) + b * (both - h_b)) + first
 
 
 @njit(cache=True, nogil=True)
-def fit_groups(num: Floats, den: Floats, bounds: Ints, a: Floats, b: Floats, hyper: float) -> None:
-    """``fit_one`` for the rows bounds[g]:bounds[g + 1] of each group, from and into (a, b)."""
-    for g in range(len(a)):
+def fit_groups(
+    num: Floats,
+    den: Floats,
+    tilt: Floats,
+    bounds: Ints,
+    level: Floats,
+    strength: Floats,
+    eta: Floats,
+) -> None:
+    """Level and strength of each group, of rows bounds[g]:bounds[g + 1], from and into these."""
+    d = np.zeros(5)
+    for g in range(len(level)):
         rows = slice(bounds[g], bounds[g + 1])
-        if bounds[g + 1] > bounds[g]:
-            a[g], b[g] = fit_one(num[rows], den[rows], a[g], b[g], hyper)
+        if bounds[g + 1] == bounds[g]:
+            continue
+        for _ in range(ITERATIONS):
+            derivatives(num[rows], den[rows], tilt[rows], level[g], strength[g], eta[rows], d)
+            det = d[2] * d[3] - d[4] * d[4]
+            if d[2] < 0.0 and det > 0.0:
+                step_level = (d[4] * d[1] - d[3] * d[0]) / det
+                step_kappa = (d[4] * d[0] - d[2] * d[1]) / det
+            else:  # not concave: along each by its own curvature
+                step_level = d[0] / max(abs(d[2]), 1e-9)
+                step_kappa = d[1] / max(abs(d[3]), 1e-9)
+            step_level = min(max(step_level, -1.0), 1.0)
+            new = strength[g] * np.exp(min(max(step_kappa, -1.0), 1.0))
+            new = min(max(new, STRENGTH[0]), STRENGTH[1])
+            change = abs(step_level) + abs(new - strength[g]) / strength[g]
+            level[g] = min(max(level[g] + step_level, -FAR), FAR)
+            strength[g] = new
+            if change <= TOLERANCE:
+                break
 
 
-def fit_beta(
+def fit_betas(
     num: Floats,
     den: Floats,
     group: Ints,
     G: int,
-    start: tuple[Floats, Floats] | None = None,
-    hyper: float = 0.0,
-) -> tuple[Floats, Floats]:
-    """Beta(a, b) of each group from the successes and trials of its members."""
+    X: Floats | None = None,
+    slopes: Ints | None = None,
+    start: Betas | None = None,
+) -> Betas:
+    """The Betas of all groups from the successes and trials of their members.
+
+    ``slopes`` says which groups share their slopes, (G,); without covariates there are none.
+    """
     order = np.argsort(group, kind="stable")
-    num, den = num[order], den[order]
-    bounds = np.searchsorted(group[order], np.arange(G + 1))
+    num, den, group = num[order], den[order], group[order]
+    X = np.zeros((len(num), 0)) if X is None else X[order]
+    slopes = np.zeros(G, dtype=np.int64) if slopes is None else slopes
+    bounds = np.searchsorted(group, np.arange(G + 1))
     if start is None:
-        trials = np.add.reduceat(np.append(den, 0.0), bounds[:-1]) * (np.diff(bounds) > 0)
-        successes = np.add.reduceat(np.append(num, 0.0), bounds[:-1])
+        trials, successes = sum_by(group, den, G), sum_by(group, num, G)
         mean = np.divide(successes, trials, out=np.full(G, 0.5), where=trials > 0)
         mean = np.clip(mean, 1e-4, 1 - 1e-4)
-        start = 2.0 * mean, 2.0 * (1.0 - mean)
-    a, b = (x.astype(np.float64) for x in start)
-    fit_groups(num, den, bounds, a, b, hyper)
-    return a, b
+        start = Betas(np.log(mean / (1 - mean)), np.full(G, 2.0), np.zeros((G, X.shape[1])))
+    level, strength, slope = (np.array(v, dtype=np.float64) for v in start)
+    eta = np.zeros((len(num), 2))
+    for _ in range(SLOPE_STEPS):
+        tilt = (slope[group] * X).sum(axis=1)
+        fit_groups(num, den, tilt, bounds, level, strength, eta)
+        step, follow = _slope_step(X, eta, group, slopes, slope)
+        level += (step[slopes] * follow).sum(axis=1)
+        slope += step[slopes]
+        if np.abs(step).max(initial=0.0) < SLOPE_TOLERANCE:
+            break
+    return Betas(level, strength, slope)
+
+
+def _slope_step(
+    X: Floats, eta: Floats, group: Ints, slopes: Ints, slope: Floats
+) -> tuple[Floats, Floats]:
+    """A Newton step of the slopes, (S, C), and how levels follow a change of each slope, (G, C)."""
+    (G, C), S = slope.shape, int(slopes.max(initial=0)) + 1
+    curve = sum_by(group, eta[:, 1], G)
+    cross = np.stack([sum_by(group, eta[:, 1] * x, G) for x in X.T], axis=1) if C else slope
+    follow = -np.divide(cross, curve[:, None], out=np.zeros((G, C)), where=curve[:, None] < 0)
+    now = np.zeros((S, C))
+    now[slopes] = slope
+    gradient, second = -now, np.tile(-np.eye(C), (S, 1, 1))
+    for c in range(C):
+        gradient[:, c] += sum_by(slopes[group], eta[:, 0] * X[:, c], S)
+        for d in range(C):
+            second[:, c, d] += sum_by(slopes[group], eta[:, 1] * X[:, c] * X[:, d], S)
+            second[:, c, d] += sum_by(slopes, cross[:, c] * follow[:, d], S)
+    values, vectors = np.linalg.eigh(second)  # uphill even where it is not concave
+    along = np.einsum("sji,sj->si", vectors, gradient) / np.maximum(np.abs(values), 1.0)
+    return np.clip(np.einsum("sij,sj->si", vectors, along), -0.5, 0.5), follow
