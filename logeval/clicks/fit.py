@@ -14,7 +14,7 @@ from logeval import tables
 from logeval.arrays import Bools
 from logeval.clicks.collection import FittedModels, read_models, refuse_to_replace
 from logeval.clicks.estimation.click_statistics import Holdout, fold_patterns
-from logeval.clicks.estimation.estimates import EstimationResult, Options, ParameterEstimate
+from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import check
 from logeval.clicks.fitted import SCOPES, FittedModel, averaged
@@ -43,6 +43,7 @@ class FitPlan:
     holdout: str | float | None = None
     iterations: int = Options.iterations
     tolerance: float = Options.tolerance
+    draws: int = Options.draws
     seed: int = 0
     options: Mapping[str, str] = field(default_factory=dict)  # of single models
 
@@ -72,7 +73,8 @@ class FitPlan:
 
     def check_numbers(self) -> None:
         """Raise for numbers with which nothing can be fitted."""
-        for name, least in (("top_queries", 1), ("min_impressions", 0), ("iterations", 1)):
+        least_of = {"top_queries": 1, "min_impressions": 0, "iterations": 1, "draws": 0}
+        for name, least in least_of.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise LogevalError(f"{name}={value}: must be at least {least}")
@@ -123,6 +125,8 @@ class FitPlan:
             self.iterations,
             self.tolerance,
             self.options,
+            self.draws,
+            self.seed,
         )
         return replace(fit_one(name, data, options, self.min_impressions), base=data.base)
 
@@ -140,6 +144,7 @@ def fit_models(
     holdout: str | float | None = None,
     iterations: int = Options.iterations,
     tolerance: float = Options.tolerance,
+    draws: int = Options.draws,
     out: Path | str | None = None,
     overwrite: bool = False,
     seed: int = 0,
@@ -155,9 +160,10 @@ def fit_models(
     (``clicks.fitted.SCOPES``); by default they are shrunk towards each other (``partial``) where
     the smoothing is empirical Bayes, and apart (``per-query``) elsewhere. With ``holdout`` (a share
     of the sessions such as 0.1, or ``"days:25-27"``) the rest is fitted and the held-out part
-    scored. With ``out`` the models are written there, unless they are there already;
-    other models that are there stay, and it is an error, without ``overwrite``. With a
-    ``scheduler`` the log is folded by the workers of that Dask cluster, which must see it.
+    scored. ``draws`` of the parameters are kept for ``evaluate(draws=...)``. With ``out`` the
+    models are written there, unless they are there already; other models that are there stay, and
+    it is an error, without ``overwrite``. With a ``scheduler`` the log is folded by the workers of
+    that Dask cluster, which must see it.
     """
     plan = FitPlan.of(
         models,
@@ -170,6 +176,7 @@ def fit_models(
         holdout=holdout,
         iterations=iterations,
         tolerance=tolerance,
+        draws=draws,
         seed=seed,
         **options,
     )
@@ -217,7 +224,9 @@ def fit_one(
             unseen_query[p.field] = averaged(fit.estimates[p.field].value, weight, longest)
     keep = data.impressions >= min_impressions
     estimates = {
-        p.field: _kept(fit.estimates[p.field], keep) if p.kind == "item" else fit.estimates[p.field]
+        p.field: fit.estimates[p.field].map(lambda x: x[keep])
+        if p.kind == "item"
+        else fit.estimates[p.field]
         for p in kind.PARAMETERS
     }
     kept = np.concatenate([[0], np.cumsum(keep)])
@@ -274,19 +283,9 @@ def _progress(fit: EstimationResult) -> dict[str, Any]:
 
 
 def _prior(fit: EstimationResult, field: str, data: FoldedClicks) -> dict[str, Any]:
-    """Pseudo-counts [a, b] by query, up to the first thousand, and of the log."""
+    """Pseudo-counts [a, b] of an item never shown, of the first thousand queries; slopes."""
     prior = fit.priors[field]
-    pairs = zip(data.queries[:1000], prior.a.tolist(), prior.b.tolist(), strict=False)
-    by_query = {str(q): [round(a, 6), round(b, 6)] for q, a, b in pairs}
-    return {"log": [round(prior.log_a, 6), round(prior.log_b, 6)], "queries": by_query}
-
-
-def _kept(estimate: ParameterEstimate, keep: Bools) -> ParameterEstimate:
-    raw = None if estimate.raw is None else estimate.raw[keep]
-    return ParameterEstimate(
-        estimate.value[keep],
-        estimate.low[keep],
-        estimate.high[keep],
-        estimate.observations[keep],
-        raw,
-    )
+    a, b = prior.strength * prior.mean, prior.strength * (1.0 - prior.mean)
+    pairs = zip(data.queries[:1000], a.round(6).tolist(), b.round(6).tolist(), strict=False)
+    slopes = [] if prior.betas is None else np.median(prior.betas.slope, axis=0).round(6).tolist()
+    return {"slopes": slopes, "queries": {str(q): [a, b] for q, a, b in pairs}}

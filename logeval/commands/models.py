@@ -85,6 +85,9 @@ def fit_models(
     ] = None,
     iterations: Iterations = 10_000,
     tolerance: Tolerance = 1e-9,
+    draws: Annotated[
+        int, typer.Option(help="Draws of the parameters to keep, for evaluate --draws.", min=0)
+    ] = 20,
     option: ModelOption = None,
     last_termination: Annotated[str | None, typer.Option(hidden=True)] = None,
     verdict: Annotated[
@@ -119,6 +122,7 @@ def fit_models(
         holdout=holdout,
         iterations=iterations,
         tolerance=tolerance,
+        draws=draws,
         out=out,
         overwrite=overwrite,
         seed=seed,

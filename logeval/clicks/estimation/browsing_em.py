@@ -19,20 +19,27 @@ from scipy.special import expit, logit
 
 from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
 from logeval.clicks.estimation import em
+from logeval.clicks.estimation.binomial import binomial
+from logeval.clicks.estimation.counts import over_expected_clicks
 from logeval.clicks.estimation.em import CAP, EMResult, penalty, ratio, run
-from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.estimation.posterior import beliefs, posterior
 from logeval.clicks.estimation.priors import (
     Pair,
-    cautious,
     evidence,
     flat_prior,
+    item_prior,
     prior_over_queries,
 )
 from logeval.kernels import njit
 
 CHUNK = 100_000  # rows whose information is in memory at a time
-SHARED_ROUNDS = 4  # of fitting the prior over queries (scope partial), and then the values
+ROUNDS = 4  # of fitting the prior over queries (scope partial), and then the values
+STEPS = 8  # of a sweep of the posterior
+
+
+Maximise = Callable[["Cells", Pair, Pair, Bools, Options, em.Params], EMResult]
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,9 @@ def fold(
         columns[2].append(sum_by(row, shown.count, len(keys)))
         columns[3].append(sum_by(row, shown.clicks, len(keys)))
     joined = [np.concatenate(columns.pop(0)) for _ in range(4)]  # each is freed before the next
+    if (joined[0][1:] < joined[0][:-1]).any():  # blocks from disk: in the order of memory
+        order = np.lexsort((joined[1], joined[0]))
+        joined = [column[order] for column in joined]
     return Cells(joined[0], joined[1], joined[2], joined[3], data.I, J, G, item_group)
 
 
@@ -117,64 +127,105 @@ def expect_rows(
         log_likelihood[g] += (n[row] - c[row]) * np.log1p(-x)
 
 
-@dataclass(frozen=True)
-class BrowsingFit:
-    """The values of items (I,) and cells (G, J), how EM went, and the priors."""
-
-    w: Floats
-    e: Floats
-    result: EMResult
-    strength: Pair  # a + b of items, and of cells
-    caution: Pair  # the share of it that intervals rely on
-
-    @property
-    def shared_strength(self) -> Floats:
-        """a + b of the cells of a group, as far as intervals rely on it, (J,)."""
-        return (self.strength[1] * self.caution[1])[: self.e.shape[1]]
-
-    def variances(self, cells: Cells, w: Floats, e: Floats, fixed: Bools) -> tuple[Floats, Floats]:
-        """Variances of the logits of w and e, which may have been scaled since."""
-        found = variances(cells, w, e, *self.strength, fixed)
-        parts = zip((w, e), found, self.strength, self.caution, strict=True)
-        var_w, var_e = (cautious(*part) for part in parts)
-        return var_w, var_e
+@njit(cache=True, nogil=True)
+def complete_rows(
+    item: Ints,
+    cell: Ints,
+    n: Floats,
+    c: Floats,
+    w: Floats,
+    e: Floats,
+    u: Floats,
+    attractive: Floats,
+    examined: Floats,
+) -> None:
+    """Draw how many impressions were attractive, and how many examined; u is (2, rows)."""
+    for row in range(item.shape[0]):
+        i, j = item[row], cell[row]
+        skipped = n[row] - c[row]
+        unseen = binomial(skipped, (1.0 - e[j]) * w[i] / (1.0 - w[i] * e[j]), u[0, row])
+        attractive[i] += c[row] + unseen
+        examined[j] += c[row] + binomial(skipped - unseen, e[j], u[1, row])
 
 
 def fit_browsing(
+    name: str,
+    data: FoldedClicks,
     cells: Cells,
-    items: tuple[Floats, Floats, Floats],
     options: Options,
     anchor: Callable[[Floats], Bools],
-    maximise: Callable[[Cells, Pair, Pair, Options, em.Params], EMResult] | None = None,
-) -> BrowsingFit:
-    """Fit w and e with the prior ``items`` (a, b, caution), and that of the scope per cell.
+    possible: Bools,
+    maximise: Maximise | None = None,
+    largest: float | None = None,
+) -> EstimationResult:
+    """Fit w, and e (G, J) in the cells that are ``possible``, (G, J); elsewhere e is 0.
 
-    Only the products w e are observed. The prior over queries is fitted to what clicks say of the
-    other cells when those that ``anchor`` picks (of e, (G, J)) are taken as known.
+    Only the products w e are observed. The cells that ``anchor`` picks, one of each group, settle
+    the scale: they are fitted at first, with their prior, then set to ``largest`` if that is given,
+    and known from there on. The prior of items is fitted to clicks over expected clicks, that over
+    queries (scope ``partial``) to what clicks say of the other cells.
     """
     shape = (cells.G, cells.J)
-    x = {"w": np.full(cells.I, 0.5), "e": np.full(cells.G * cells.J, 0.5)}
-    prior = flat_prior(options.smoothing, shape[1:])
-    a, b, careful = items
-    caution = np.ones(shape[1:])
     maximise = maximise or fit_em
+    seen_i, seen_j = cells.sums(cells.impressions)
+    items = item_prior(options.smoothing, options.scope, data, *over_expected_clicks(data))
+    shared = flat_prior(options.smoothing, shape[1:])
+    fixed = ~possible.ravel()
 
-    def fit() -> EMResult:
-        return maximise(cells, (a, b), _tiled(prior, cells.G), options, x)
+    def fit(x: em.Params) -> EMResult:
+        return maximise(cells, (items.a, items.b), _tiled(shared, cells.G), fixed, options, x)
 
-    result = fit()
-    x = result.params
-    for _ in range(SHARED_ROUNDS if options.shrinks else 0):
-        fixed = anchor(x["e"].reshape(shape)).ravel()
-        strength = a + b, np.tile(prior[0] + prior[1], cells.G)
-        _, spread = variances(cells, x["w"], x["e"], *strength, fixed)
-        of_cells = evidence(x["e"].reshape(shape), spread.reshape(shape), prior)
-        prior, caution = prior_over_queries(*of_cells)
-        result = fit()
-        x = result.params
-    strength = a + b, np.tile(prior[0] + prior[1], cells.G)
-    relied = careful, np.tile(caution, cells.G)
-    return BrowsingFit(x["w"], x["e"].reshape(shape), result, strength, relied)
+    first = np.where(fixed, 0.0, 0.5)
+    result = fit({"w": np.full(cells.I, 0.5), "e": first})
+    w, e = result.params["w"], result.params["e"]
+    known = anchor(e.reshape(shape)) & possible
+    fixed = fixed | known.ravel()
+    if largest is not None:
+        scale = np.maximum(np.where(known, e.reshape(shape), 0.0).max(axis=1), 1e-12) / largest
+        w = np.minimum(w * scale[cells.item_group], 1 - CAP)
+        e = np.minimum((e.reshape(shape) / scale[:, None]).ravel(), 1 - CAP)
+    for _ in range(ROUNDS if options.shrinks else 0):
+        strength = items.a + items.b, np.tile(shared[0] + shared[1], cells.G)
+        _, spread = variances(cells, w, e, *strength, fixed)
+        shared = prior_over_queries(*evidence(e.reshape(shape), spread.reshape(shape), shared))
+        result = fit({"w": w, "e": e})
+        w, e = result.params["w"], result.params["e"]
+    if largest is not None and not options.shrinks:
+        result = fit({"w": w, "e": e})
+        w, e = result.params["w"], result.params["e"]
+
+    def complete(x: em.Params, rng: np.random.Generator) -> dict[str, Pair]:
+        attractive, examined = np.zeros(cells.I), np.zeros(cells.G * cells.J)
+        u = rng.random((2, len(cells.item)))
+        complete_rows(
+            cells.item,
+            cells.cell,
+            cells.impressions,
+            cells.clicks,
+            x["w"],
+            x["e"].ravel(),
+            u,
+            attractive,
+            examined,
+        )
+        return {"w": (attractive, seen_i), "e": (examined.reshape(shape), seen_j.reshape(shape))}
+
+    observations = {"w": seen_i, "e": seen_j.reshape(shape)}
+    believed = beliefs(data, options, {"w": items}, {"e": (shared, observations["e"])})
+    x = {"w": w, "e": e.reshape(shape)}
+    stays = {"e": fixed.reshape(shape)}
+    return EstimationResult(
+        posterior(
+            name, options, x, complete, believed, observations, stays, len(cells.item), STEPS
+        ),
+        {"w": items},
+        {"e": shared[0] + shared[1]},
+        result.iterations,
+        int(result.converged.sum()),
+        cells.G,
+        result.trace,
+        em.warning(name, result, options.iterations),
+    )
 
 
 def _tiled(prior: Pair, G: int) -> Pair:
@@ -182,8 +233,10 @@ def _tiled(prior: Pair, G: int) -> Pair:
     return np.tile(prior[0], G), np.tile(prior[1], G)
 
 
-def fit_em(cells: Cells, items: Pair, shared: Pair, options: Options, start: em.Params) -> EMResult:
-    """EM with priors per item and per cell."""
+def fit_em(
+    cells: Cells, items: Pair, shared: Pair, fixed: Bools, options: Options, start: em.Params
+) -> EMResult:
+    """EM with priors per item and per cell; ``fixed`` cells stay."""
     (a, b), (c, d) = items, shared
     trials_i, trials_j = cells.sums(cells.impressions)
     cell_group = np.repeat(np.arange(cells.G), cells.J)
@@ -206,8 +259,8 @@ def fit_em(cells: Cells, items: Pair, shared: Pair, options: Options, start: em.
             likelihood,
         )
         likelihood += sum_by(cells.item_group, penalty(w, a, b), cells.G)
-        likelihood += penalty(e, c, d).reshape(cells.G, -1).sum(axis=1)
-        new_e = ratio(examined + c, trials_j + c + d)
+        likelihood += np.where(fixed, 0.0, penalty(e, c, d)).reshape(cells.G, -1).sum(axis=1)
+        new_e = np.where(fixed, e, ratio(examined + c, trials_j + c + d))
         return {"w": ratio(attractive + a, trials_i + a + b), "e": new_e}, likelihood
 
     groups = {"w": cells.item_group, "e": cell_group}
@@ -215,7 +268,7 @@ def fit_em(cells: Cells, items: Pair, shared: Pair, options: Options, start: em.
 
 
 def fit_mle(
-    cells: Cells, items: Pair, shared: Pair, options: Options, start: em.Params
+    cells: Cells, items: Pair, shared: Pair, fixed: Bools, options: Options, start: em.Params
 ) -> EMResult:
     """The same penalised likelihood maximised directly: L-BFGS on the logits of w and e."""
     from scipy.optimize import minimize  # at the top it slows down the start of every command
@@ -229,13 +282,13 @@ def fit_mle(
         w, e = np.minimum(expit(z[: cells.I]), 1 - CAP), np.minimum(expit(z[cells.I :]), 1 - CAP)
         x = w[item] * e[cell]
         value = c @ np.log(np.maximum(x, 1e-300)) + (n - c) @ np.log1p(-x)
-        value += penalty(w, a, b).sum() + penalty(e, c_e, d_e).sum()
+        value += penalty(w, a, b).sum() + penalty(e, c_e, d_e)[~fixed].sum()
         slope = (c - n * x) / (1.0 - x)  # d / d ln w = d / d ln e
         by_item, by_cell = cells.sums(slope)
         gradient = np.concatenate(
             [
                 by_item * (1 - w) + a - (a + b) * w,
-                by_cell * (1 - e) + c_e - (c_e + d_e) * e,
+                np.where(fixed, 0.0, by_cell * (1 - e) + c_e - (c_e + d_e) * e),
             ]
         )
         return -value / scale, -gradient / scale
@@ -253,7 +306,8 @@ def fit_mle(
         callback=note,
         options={"maxiter": options.iterations, "ftol": 0.0, "gtol": 1e-9, "maxcor": 30},
     )
-    params = {"w": expit(found.x[: cells.I]), "e": expit(found.x[cells.I :])}
+    params = {"w": expit(found.x[: cells.I])}
+    params["e"] = np.where(fixed, start["e"], expit(found.x[cells.I :]))
     # the line search ends in rounding noise close to the optimum: that is convergence too
     settled = bool(found.success or np.abs(found.jac).max() < 1e-7)
     return EMResult(params, int(found.nit), np.full(cells.G, settled), trace)

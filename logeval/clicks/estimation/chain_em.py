@@ -24,14 +24,16 @@ import numpy as np
 
 from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation import em
+from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_inference import Tally, tally
 from logeval.clicks.estimation.chain_information import Slopes, variances
-from logeval.clicks.estimation.estimates import EstimationResult, Options, around
+from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.posterior import beliefs, posterior
 from logeval.clicks.estimation.priors import (
     Pair,
     Prior,
-    cautious,
+    Smoothing,
     evidence,
     flat_prior,
     item_prior,
@@ -72,14 +74,15 @@ class ChainEM:
     """A chain model as EM sees it.
 
     ``counts`` gets the parameters as each item sees them (``at_items``), the tally, the clicks of
-    each item and its group.
+    each item, its group, and how what is not observed is split: as expected, or by drawing.
     """
 
     name: str
     items: tuple[str, ...]  # fields of item parameters, the others are shared
     formulas: Formulas
-    counts: Callable[[Parameters, Tally, Floats, Ints], Counts]
+    counts: Callable[[Parameters, Tally, Floats, Ints, Split], Counts]
     slopes: Slopes
+    steps: int = 3  # of a sweep of the posterior
 
     def at_items(self, x: em.Params, group: Ints) -> em.Params:
         """The parameters that each item has: its own, and the scalars of its group."""
@@ -88,15 +91,21 @@ class ChainEM:
         return own | scalars
 
     def tally(
-        self, data: FoldedClicks, group: Ints, active: Bools, x: em.Params, at_items: em.Params
+        self,
+        data: FoldedClicks,
+        group: Ints,
+        active: Bools,
+        x: em.Params,
+        at_items: em.Params,
+        rng: np.random.Generator | None = None,
     ) -> Tally:
-        """The expected counts of the chain that these parameters make."""
+        """The expected counts of the chain that these parameters make, or drawn ones."""
         G = len(active)
         shared = {f: v[:, None] if v.ndim == 1 else v for f, v in x.items() if f not in self.items}
         stay_item = spread(self.formulas.stay_item(at_items), x["w"].shape)
         stay_position = spread(self.formulas.stay_position(shared), (G, data.K))
         skip = spread(self.formulas.skip(shared), (G, 1))[:, 0]
-        return tally(data, group, active, x["w"], stay_item, stay_position, skip)
+        return tally(data, group, active, x["w"], stay_item, stay_position, skip, rng)
 
 
 def fit_chain(
@@ -114,26 +123,21 @@ def fit_chain(
     }
 
     def pseudo(priors: dict[str, Prior]) -> dict[str, Pair]:
-        of_items = {f: (p.a[data.item_query], p.b[data.item_query]) for f, p in priors.items()}
-        return of_items | shared
+        return {f: (p.a, p.b) for f, p in priors.items()} | shared
 
-    caution = {field: np.ones_like(a) for field, (a, _) in shared.items()}
-
-    def variances_at(
-        x: em.Params, priors: dict[str, Prior], careful: bool = False
-    ) -> dict[str, Floats]:
+    def variances_at(x: em.Params, priors: dict[str, Prior]) -> dict[str, Floats]:
         strength = {field: a + b + 0.0 * x[field] for field, (a, b) in pseudo(priors).items()}
         items, others = ({f: x[f] for f in x if (f in model.items) == i} for i in (True, False))
-        found = variances(data, group, model.formulas, model.slopes, items, others, strength)
-        if not careful:
-            return found
-        shares = {f: p.caution[data.item_query] for f, p in priors.items()} | caution
-        return {f: cautious(x[f], v, strength[f], shares[f]) for f, v in found.items()}
+        return variances(data, group, model.formulas, model.slopes, items, others, strength)
 
-    def expected(x: em.Params, active: Bools) -> tuple[Tally, Counts]:
+    everyone = np.ones(G, dtype=np.bool_)
+
+    def expected(
+        x: em.Params, active: Bools = everyone, rng: np.random.Generator | None = None
+    ) -> tuple[Tally, Counts]:
         at_items = model.at_items(x, item_group)
-        t = model.tally(data, group, active, x, at_items)
-        return t, model.counts(at_items, t, clicks, item_group)
+        t = model.tally(data, group, active, x, at_items, rng)
+        return t, model.counts(at_items, t, clicks, item_group, Split(rng))
 
     def maximise(
         x: em.Params, priors: dict[str, Prior], iterations: int, tolerance: float
@@ -154,38 +158,51 @@ def fit_chain(
 
         return em.run(step, x, groups, G, iterations, tolerance)
 
-    everyone = np.ones(G, dtype=np.bool_)
+    def item_priors(smoothing: Smoothing, counts: dict[str, Pair]) -> dict[str, Prior]:
+        return {
+            f: item_prior(smoothing, options.scope, data, *c, priors.get(f))
+            for f, c in counts.items()
+        }
+
     x = start
-    nothing = np.zeros(data.I)
-    priors = {field: item_prior("pyclick", data, nothing, nothing) for field in model.items}
-    if options.smoothing == "none":
-        priors = {field: item_prior("none", data, nothing, nothing) for field in model.items}
+    priors: dict[str, Prior] = {}
+    nothing = dict.fromkeys(model.items, (np.zeros(data.I), np.zeros(data.I)))
+    priors = item_priors("none" if options.smoothing == "none" else "pyclick", nothing)
     if options.smoothing == "empirical-bayes":
         for left in range(ROUNDS, 0, -1):
             x = maximise(x, priors, ROUND_ITERATIONS, ROUND_TOLERANCE).params
-            _, counts = expected(x, everyone)
-            priors = {
-                field: item_prior(
-                    "empirical-bayes", data, *counts[field].evidence(x[field]), priors[field]
-                )
-                for field in model.items
-            }
+            _, counts = expected(x)
+            found = {f: counts[f].evidence(x[f]) for f in model.items}
+            priors = item_priors("empirical-bayes", found)
             if options.shrinks and shared and left <= SHARED_ROUNDS:
                 spread = variances_at(x, priors)
                 for field, prior in shared.items():
-                    found = evidence(x[field], spread[field], prior)
-                    shared[field], caution[field] = prior_over_queries(*found)
+                    shared[field] = prior_over_queries(*evidence(x[field], spread[field], prior))
     result = maximise(x, priors, options.iterations, options.tolerance)
 
     x = result.params
-    _, counts = expected(x, everyone)
+    _, counts = expected(x)
     if options.smoothing == "none":  # items never seen: the mean at the end
-        priors = {field: item_prior("none", data, *counts[field][:2]) for field in model.items}
-    spread = variances_at(x, priors, careful=True)
+        priors = item_priors("none", {f: counts[f][:2] for f in model.items})
+    trials = {field: counts[field].trials for field in x}
+
+    def complete(x: em.Params, rng: np.random.Generator) -> dict[str, Pair]:
+        return {field: count[:2] for field, count in expected(x, rng=rng)[1].items()}
+
+    believed = beliefs(data, options, priors, {f: (p, trials[f]) for f, p in shared.items()})
     return EstimationResult(
-        {field: around(x[field], spread[field], counts[field].trials) for field in x},
+        posterior(
+            model.name,
+            options,
+            x,
+            complete,
+            believed,
+            trials,
+            size=data.P * data.K,
+            steps=model.steps,
+        ),
         priors,
-        {field: caution[field] * (a + b) for field, (a, b) in shared.items()},
+        {field: a + b for field, (a, b) in shared.items()},
         result.iterations,
         int(result.converged.sum()),
         G,

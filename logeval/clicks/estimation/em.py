@@ -113,10 +113,10 @@ def penalty(x: Floats, a: Floats | float, b: Floats | float) -> Floats:
     return a * up + b * np.log1p(-np.minimum(x, 1 - 1e-16))
 
 
-def ratio(num: Floats, den: Floats) -> Floats:
-    """num / den, 0.5 where nothing was observed, at most 1 - CAP."""
+def ratio(num: Floats, den: Floats, most: float = 1.0 - CAP) -> Floats:
+    """num / den, 0.5 where nothing was observed, at most ``most``."""
     value = np.divide(num, den, out=np.full(num.shape, 0.5), where=den > 0)
-    return np.minimum(value, 1.0 - CAP)
+    return np.minimum(value, most)
 
 
 def warning(model: str, result: EMResult, iterations: int) -> list[str]:

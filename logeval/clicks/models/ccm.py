@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from logeval.arrays import Floats, Ints, sum_by
+from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
 from logeval.clicks.estimation.chain_information import Slopes
@@ -57,12 +58,12 @@ class CCM(ChainModel):
         return fit_chain(CCM_EM, data, options, start)
 
 
-def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
+def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:
     w, tau3, stay = x["w"], x["tau3"], CCM.formulas.stay(x)
     on, off = t.went_on, t.clicked - t.went_on
     if_on = w * tau3 / np.maximum(stay, 1e-300)  # P(relevant | clicked, went on)
     if_off = w * (1.0 - tau3) / np.maximum(1.0 - stay, 1e-300)
-    relevant_on, relevant_off = on * if_on, off * if_off
+    relevant_on, relevant_off = split(on, if_on), split(off, if_off)
     relevant = relevant_on + relevant_off
     G = len(t.skipped)
     on3, all3 = sum_by(group, relevant_on, G), sum_by(group, relevant, G)
@@ -85,4 +86,4 @@ CCM_SLOPES = Slopes(
     mixed={("w", "tau2"): -1.0, ("w", "tau3"): 1.0},
     skip="tau1",
 )
-CCM_EM = ChainEM("CCM", ("w",), CCM.formulas, _counts, CCM_SLOPES)
+CCM_EM = ChainEM("CCM", ("w",), CCM.formulas, _counts, CCM_SLOPES, steps=6)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from logeval.arrays import Floats
+from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import up_to_first_click
-from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
+from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.chain import Formulas
 from logeval.clicks.models.model import ChainModel, Parameter
 
@@ -33,7 +33,4 @@ class CM(ChainModel):
     @classmethod
     def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Count down to the first click."""
-        clicks, examined = up_to_first_click(data)
-        prior = item_prior(options.smoothing, data, clicks, examined)
-        estimate = counted(clicks, examined, *prior.of(data.item_query))
-        return EstimationResult({"w": estimate}, {"w": prior})
+        return fit_counts("CM", data, options, {"w": up_to_first_click(data)})

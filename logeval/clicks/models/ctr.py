@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from logeval.arrays import Floats
+from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import by_position
-from logeval.clicks.estimation.estimates import EstimationResult, Options, counted
+from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
 
@@ -46,8 +46,7 @@ class GCTR(ClickModel):
         """Clicks / impressions."""
         G, group = options.groups(data)
         clicks, shown = (x.sum(axis=1) for x in by_position(data, G, group))
-        ctr, strength = options.counted_shared(clicks, shown)
-        return EstimationResult({"ctr": ctr}, shared_strength={"ctr": strength})
+        return fit_counts("GCTR", data, options, {}, {"ctr": (clicks, shown)})
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,7 @@ class RCTR(ClickModel):
     def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Clicks / impressions at each rank."""
         G, group = options.groups(data)
-        ctr, strength = options.counted_shared(*by_position(data, G, group))
-        return EstimationResult({"ctr": ctr}, shared_strength={"ctr": strength})
+        return fit_counts("RCTR", data, options, {}, {"ctr": by_position(data, G, group)})
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,4 @@ class DCTR(ClickModel):
     @classmethod
     def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Clicks / impressions of each item."""
-        clicks, shown = data.item_clicks, data.impressions
-        prior = item_prior(options.smoothing, data, clicks, shown)
-        estimate = counted(clicks, shown, *prior.of(data.item_query))
-        return EstimationResult({"ctr": estimate}, {"ctr": prior})
+        return fit_counts("DCTR", data, options, {"ctr": (data.item_clicks, data.impressions)})

@@ -24,20 +24,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints, sum_by
+from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation import em
+from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
 from logeval.clicks.estimation.chain_information import Slopes
+from logeval.clicks.estimation.counted import fit_counts, ratios
 from logeval.clicks.estimation.counts import up_to_last_click
-from logeval.clicks.estimation.estimates import (
-    EstimationResult,
-    Options,
-    ParameterEstimate,
-    counted,
-)
+from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
-from logeval.clicks.estimation.priors import item_prior
+from logeval.clicks.estimation.priors import Pair
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
 
@@ -63,21 +60,22 @@ class DCM(ChainModel):
     @classmethod
     def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
         """Exact EM from Guo's counting, or that alone."""
-        fit = _exact(data, options) if options.method == "em" else _count(data, options)
-        return _settle_last(data, options, fit)
+        ends = _Ends.of(data, options)
+        if options.method == "em":
+            plain = {"v": (ends.stops, ends.clicked)}
+            start = ratios(data, options, {"w": up_to_last_click(data)}, plain).values
+            start = {  # counting's 1 would never change
+                "w": np.clip(start["w"], 0.0, 1.0 - em.CAP),
+                "v": np.clip(start["v"], 0.01, 0.99),
+            }
+            fit = fit_chain(DCM_EM, data, options, start)
+        else:
+            items = {"w": up_to_last_click(data)}
+            fit = fit_counts("DCM", data, options, items, {"v": ends.counts})
+        return ends.settle(fit)
 
 
-def _count(data: FoldedClicks, options: Options) -> EstimationResult:
-    clicks, examined = up_to_last_click(data)
-    prior = item_prior(options.smoothing, data, clicks, examined)
-    w = counted(clicks, examined, *prior.of(data.item_query))
-
-    stops, clicked, _ = _terminations(data, options)
-    v, strength = options.counted_shared(stops, clicked)
-    return EstimationResult({"w": w, "v": v}, {"w": prior}, {"v": strength})
-
-
-def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
+def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:
     stops = t.position_clicked - t.position_went_on
     return {"w": examination(x, t, clicks), "v": Count(stops, t.position_clicked)}
 
@@ -85,64 +83,71 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints) -> Counts:
 DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, Slopes(lambda x: {"v": -1.0}))
 
 
-def _exact(data: FoldedClicks, options: Options) -> EstimationResult:
-    counts = _count(data, options).estimates
-    start = {
-        "w": np.clip(counts["w"].value, 0.0, 1.0 - em.CAP),
-        "v": np.clip(counts["v"].value, 0.01, 0.99),  # counting's 1 would never change
-    }
-    return fit_chain(DCM_EM, data, options, start)
+@dataclass(frozen=True)
+class _Ends:
+    """What clicks tell of v by group and position, (G, K), and where they tell nothing."""
 
+    stops: Floats  # last clicks
+    clicked: Floats
+    forced: Floats  # clicks at the end of their list
+    longest: Ints  # (G,) positions
+    options: Options
 
-def _settle_last(data: FoldedClicks, options: Options, fit: EstimationResult) -> EstimationResult:
-    """Of each group, v of the last position with clicks above a list's end, for all below it.
+    @classmethod
+    def of(cls, data: FoldedClicks, options: Options) -> _Ends:
+        """Count them."""
+        G, group = options.groups(data)
 
-    Counting leaves out the clicks at the end of their list; to EM they say nothing anyway.
-    """
-    if options.of_model(DCM)["last_termination"] == "raw":
-        return replace(fit, notes=[*fit.notes, "DCM: v_K is not identified; the raw value is used"])
-    v, (G, group) = fit.estimates["v"], options.groups(data)
-    longest = np.zeros(G, dtype=np.int64)
-    np.maximum.at(longest, group, data.positions)
-    stops, clicked, forced = _terminations(data, options)
-    identified = clicked - forced
-    best, replaced = v, np.zeros(v.value.shape, dtype=np.bool_)
-    if options.method == "guo":
-        best, _ = options.counted_shared(stops - forced, identified)
-        replaced = forced > 0
-    k = np.arange(data.K)
-    last = np.where(identified > 0, k, 0).max(axis=1)[:, None]
-    source = np.minimum(k, last)
-    replaced |= k > last
-    kept = (longest < 2)[:, None]  # nothing to take v from
+        def count(block: Patterns) -> tuple[Floats, ...]:
+            shown = block.shown
+            last = shown.position == block.last_click[shown.pattern]
+            end = shown.position == block.length[shown.pattern] - 1
+            cell = group[shown.query] * data.K + shown.position
+            return tuple(
+                sum_by(cell, x, G * data.K).reshape(G, -1)
+                for x in (shown.count * last, shown.clicks, shown.clicks * end)
+            )
 
-    def settled(plain: Floats, better: Floats) -> Floats:
-        return np.where(kept, plain, np.take_along_axis(better, source, axis=1))
+        longest = np.zeros(G, dtype=np.int64)
+        np.maximum.at(longest, group, data.positions)
+        stops, clicked, forced = data.total(count)
+        return cls(stops, clicked, forced, longest, options)
 
-    estimate = ParameterEstimate(
-        settled(v.value, best.value),
-        settled(v.low, best.low),
-        settled(v.high, best.high),
-        v.observations,
-        np.where(replaced & ~kept & (k < longest[:, None]), v.value, np.nan),
-    )
-    note = "DCM: v_K is not identified; set to v_{K-1}, the plain estimate is kept as raw"
-    return replace(fit, estimates={**fit.estimates, "v": estimate}, notes=[*fit.notes, note])
+    @property
+    def plain(self) -> Bools:
+        """The groups whose values stay as they are, (G, 1): asked for, or lists of one."""
+        raw = self.options.of_model(DCM)["last_termination"] == "raw"
+        return (self.longest < 2)[:, None] | raw
 
+    @property
+    def counts(self) -> Pair:
+        """Last clicks, of clicks; without those that had to be the last."""
+        left_out = np.where(self.plain, 0.0, self.forced)
+        return self.stops - left_out, self.clicked - left_out
 
-def _terminations(data: FoldedClicks, options: Options) -> tuple[Floats, Floats, Floats]:
-    """Last clicks, clicks, and clicks at the end of their list, by group and position."""
-    G, group = options.groups(data)
-
-    def count(block: Patterns) -> tuple[Floats, ...]:
-        shown = block.shown
-        last = shown.position == block.last_click[shown.pattern]
-        end = shown.position == block.length[shown.pattern] - 1
-        cell = group[shown.query] * data.K + shown.position
-        return tuple(
-            sum_by(cell, x, G * data.K).reshape(G, -1)
-            for x in (shown.count * last, shown.clicks, shown.clicks * end)
+    def settle(self, fit: EstimationResult) -> EstimationResult:
+        """v of the last position with clicks above a list's end, for all below it."""
+        if self.options.of_model(DCM)["last_termination"] == "raw":
+            note = "DCM: v_K is not identified; the raw value is used"
+            return replace(fit, notes=[*fit.notes, note])
+        k = np.arange(self.stops.shape[1])
+        last = np.where(self.clicked > self.forced, k, 0).max(axis=1)[:, None]
+        source = np.where(self.plain, k, np.minimum(k, last))
+        given = source != k
+        v = fit.estimates["v"]
+        raw, replaced = v.value, given
+        if self.options.method == "guo":
+            a, b = self.options.shared_prior(self.stops, self.clicked)
+            raw = em.ratio(self.stops + a, self.clicked + a + b, 1.0)
+            replaced = (given | (self.forced > 0)) & ~self.plain
+        settled = v.map(lambda x: np.take_along_axis(x, source, axis=1))
+        unknown = np.where(given, np.nan, 0.0)
+        estimate = replace(
+            settled,
+            low=settled.low + unknown,
+            high=settled.high + unknown,
+            observations=v.observations,
+            raw=np.where(replaced & (k < self.longest[:, None]), raw, np.nan),
         )
-
-    stops, clicked, forced = data.total(count)
-    return stops, clicked, forced
+        note = "DCM: v_K is not identified; set to v_{K-1}, the plain estimate is kept as raw"
+        return replace(fit, estimates={**fit.estimates, "v": estimate}, notes=[*fit.notes, note])

@@ -7,17 +7,14 @@ P(c_k = 1 | previous click at r) = e(k, r) w(a_k), r = 0 without one. Dupret and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from logeval.arrays import Floats, Ints
-from logeval.clicks.estimation import em
 from logeval.clicks.estimation.browsing_em import fit_browsing, fold
-from logeval.clicks.estimation.counts import over_expected_clicks
-from logeval.clicks.estimation.estimates import EstimationResult, Options, around
+from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
-from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
 
@@ -45,30 +42,14 @@ class UBM(ClickModel):
         G, group = options.groups(data)
         K = data.K
         cells = fold(data, _transition, K * (K + 1), G, group)
-        prior = item_prior(options.smoothing, data, *over_expected_clicks(data))
-        seen_i, seen_j = cells.sums(cells.impressions)
-        fixed = (seen_j == 0).reshape(G, -1)
-        fixed[:, 0] = True  # the scale between w and e is free: intervals given e(1, 0)
-        fit = fit_browsing(cells, prior.of(data.item_query), options, lambda e: fixed)
-        w, e, result = fit.w, fit.e.ravel(), fit.result
-        var_w, var_e = fit.variances(cells, w, e, fixed.ravel())
-        var_e = np.where(seen_j > 0, var_e, np.inf)
         earlier = np.arange(K + 1) <= np.arange(K)[:, None]  # a previous click is above
-        e = np.where(np.tile(earlier.ravel(), G), e, 0.0)
-        estimates = {
-            "w": around(w, var_w, seen_i),
-            "e": around(*(x.reshape(G, K, K + 1) for x in (e, var_e, seen_j))),
-        }
-        return EstimationResult(
-            estimates,
-            {"w": prior},
-            {"e": fit.shared_strength.reshape(K, K + 1)},
-            result.iterations,
-            int(result.converged.sum()),
-            G,
-            result.trace,
-            em.warning("UBM", result, options.iterations),
-        )
+        possible = np.tile(earlier.ravel(), (G, 1))
+        first = np.zeros_like(possible)
+        first[:, 0] = True  # the scale between w and e is free: intervals given e(1, 0)
+        fit = fit_browsing("UBM", data, cells, options, lambda e: first, possible)
+        e = fit.estimates["e"].map(lambda x: x.reshape(G, K, K + 1))
+        strength = {"e": fit.shared_strength["e"].reshape(K, K + 1)}
+        return replace(fit, estimates={**fit.estimates, "e": e}, shared_strength=strength)
 
 
 def _transition(data: Patterns) -> Ints:

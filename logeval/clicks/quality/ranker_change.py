@@ -22,7 +22,6 @@ import numpy as np
 
 from logeval import seeds
 from logeval.arrays import Bools, Floats, sum_by
-from logeval.clicks.estimation.estimates import Z
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import Score, score_model
@@ -196,5 +195,5 @@ def _difference(name: str, better: Score, worse: Score) -> dict[str, float]:
     d = _likelihood(better)[0] - _likelihood(worse)[0]
     n = better.count.sum()
     mean = float(better.count @ d / n)
-    half = Z * float(np.sqrt(better.count @ (d - mean) ** 2 / n / max(n - 1, 1)))
+    half = 1.96 * float(np.sqrt(better.count @ (d - mean) ** 2 / n / max(n - 1, 1)))
     return {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}

@@ -72,7 +72,7 @@ def prior_information(fitted: FittedModel, query: Query, model: ClickModel, K: i
     for p in model.PARAMETERS:
         prior = fitted.report.get("priors", {}).get(p.name, {})
         if p.kind == "item":
-            pair = prior.get("queries", {}).get(str(query), prior.get("log", [1.0, 1.0]))
+            pair = prior.get("queries", {}).get(str(query), [1.0, 1.0])
             of_items.append(np.full(model.L, sum(pair)))
         else:
             shared.append(sized_like_score(p, prior.get("strength", FLAT), K))

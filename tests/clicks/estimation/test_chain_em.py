@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy.special import expit, logit
 
+from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_em import Count
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models import ccm, dbn, dcm
@@ -52,7 +53,7 @@ def test_expected_counts_have_the_gradient_and_curvature_of_the_likelihood(name)
     at_items = em.at_items(x, group)
     tally = em.tally(data, one, np.ones(1, bool), x, at_items)
     assert tally.log_likelihood[0] == pytest.approx(here)
-    counts = em.counts(at_items, tally, data.item_clicks, group)
+    counts = em.counts(at_items, tally, data.item_clicks, group, Split())
     assert set(counts) == set(fields)
     for field, (successes, trials, missing) in counts.items():
         value = x[field]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from logeval.clicks.estimation.em import CAP
-from logeval.clicks.estimation.estimates import Options, around
+from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS
@@ -51,19 +49,6 @@ def test_intervals_hold_the_truth_as_often_as_they_should(name, method, fields, 
     for field in fields:
         covered = inside(fit, data, truths, field).mean()
         assert lowest <= covered <= 0.995, f"{name} {field}: {covered:.3f}"
-
-
-def test_an_interval_at_the_boundary_is_jeffreys():
-    value, variance = np.array([1e-6, 1 - 1e-6, 0.5, 1.0]), np.array([1e12, np.inf, np.inf, 0.0])
-    for n in (0.0, 0.5, 7.0, 100.0, 10_000.0):
-        estimate = around(value, variance, np.full(4, n))
-        none, all_ = stats.beta(0.5, n + 0.5), stats.beta(n + 0.5, 0.5)
-        lowest = min(none.ppf(0.025), CAP)
-        assert estimate.low == pytest.approx([lowest, all_.ppf(0.025), 0.0, 1.0])
-        highest = max(all_.ppf(0.975), 1 - CAP)
-        assert estimate.high == pytest.approx([none.ppf(0.975), highest, 1.0, 1.0])
-        assert (estimate.low <= value).all()
-        assert (value <= estimate.high + 1e-9).all()
 
 
 @pytest.mark.parametrize("name", ["PBM", "DCM"])

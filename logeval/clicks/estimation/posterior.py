@@ -1,0 +1,199 @@
+"""The joint posterior of all parameters of a fit: intervals and draws from one place.
+
+Gibbs sampling by data augmentation (Tanner and Wong, JASA 1987): what was not observed (who
+stopped after the last click, which results were examined) is drawn given the parameters, with the
+same probabilities that EM takes expectations of; then every parameter is Beta(successes + a,
+failures + b) given these counts. The Betas of empirical Bayes are unknown too and wander along
+(``beta_walk``). It starts at the estimate. The interval of a parameter is that of the Beta with
+its posterior mean and variance, with equal tails, except that it begins at 0 (ends at 1) where
+that Beta has at most three successes (failures); so it holds at the ends. Draws are sweeps far
+apart. All parameters of a draw are of one sweep, so draws hold what they have to do with each
+other.
+
+Where there is no prior (smoothing ``none``) it is that of Jeffreys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+from scipy.special import betaincinv, logit
+
+from logeval import seeds
+from logeval.arrays import Bools, Floats
+from logeval.clicks.estimation.beta_binomial import Betas
+from logeval.clicks.estimation.beta_walk import BetaWalk
+from logeval.clicks.estimation.em import CAP, Params
+from logeval.clicks.estimation.estimates import Options, ParameterEstimate
+from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.priors import MIN_QUERIES, Exposure, Pair, Prior, by_place
+
+BURN, SWEEPS = 50, 200
+FEWEST = 80  # sweeps, where the log is large
+WORK = 1_000_000_000  # results of patterns looked at, beyond which there are fewer steps
+LEVEL = 0.95
+LEAST = 1e-12  # a value drawn as 0 would stay there
+
+Complete = Callable[[Params, np.random.Generator], Mapping[str, Pair]]
+
+
+class Belief(Protocol):
+    """What is believed of the values of a parameter before the clicks."""
+
+    @property
+    def pair(self) -> Pair:
+        """Pseudo-counts that fit to its values."""
+
+    def move(self, num: Floats, den: Floats, rng: np.random.Generator, adapt: bool) -> None:
+        """Another belief that agrees with the counts."""
+
+
+class Fixed:
+    """A known Beta, or that of Jeffreys in place of none."""
+
+    def __init__(self, a: Floats, b: Floats) -> None:
+        none = (a + b) <= 0
+        self.pair = np.where(none, 0.5, a), np.where(none, 0.5, b)
+
+    def move(self, num: Floats, den: Floats, rng: np.random.Generator, adapt: bool) -> None:
+        """It does not change."""
+
+
+class OfItems:
+    """The Betas over the items of each query, by their exposure."""
+
+    def __init__(self, prior: Prior, data: FoldedClicks, scope: str) -> None:
+        assert prior.betas is not None
+        assert prior.own is not None
+        slopes = np.arange(data.Q) if scope == "per-query" else np.zeros(data.Q, dtype=np.int64)
+        self._walk = BetaWalk(prior.betas, data.offsets, prior.own, Exposure.of(data).X, slopes)
+
+    @property
+    def pair(self) -> Pair:
+        """Of each item."""
+        return self._walk.pair
+
+    def move(self, num: Floats, den: Floats, rng: np.random.Generator, adapt: bool) -> None:
+        """One step of the walk."""
+        self._walk.move(num, den, rng, adapt)
+
+
+class OfQueries:
+    """The Beta over queries at each place; where few queries have it, it stays flat."""
+
+    def __init__(self, a: Floats, b: Floats, G: int, seen: Floats) -> None:
+        self._shape = (G, *a.shape)
+        C = a.size
+        betas = Betas(logit(a / (a + b)).ravel(), (a + b).ravel(), np.zeros((C, 0)))
+        bounds = np.arange(C + 1) * (G + 1)
+        many = (seen.reshape(G, -1) > 0.01).sum(axis=0) >= MIN_QUERIES
+        self._walk = BetaWalk(betas, bounds, many, np.zeros((C * (G + 1), 0)))
+
+    @property
+    def pair(self) -> Pair:
+        """Of each query and place."""
+        a, b = (v.reshape(-1, self._shape[0] + 1)[:, 0] for v in self._walk.pair)
+        place = self._shape[1:]
+        return np.broadcast_to(a.reshape(place), self._shape), np.broadcast_to(
+            b.reshape(place), self._shape
+        )
+
+    def move(self, num: Floats, den: Floats, rng: np.random.Generator, adapt: bool) -> None:
+        """One step of the walk."""
+        num, den, _ = by_place(num, den)
+        self._walk.move(num, den, rng, adapt)
+
+
+def beliefs(
+    data: FoldedClicks,
+    options: Options,
+    items: Mapping[str, Prior],
+    shared: Mapping[str, tuple[Pair, Floats]],
+) -> dict[str, Belief]:
+    """The beliefs behind a fit: of items, and of what they share, given prior and trials."""
+    found: dict[str, Belief] = {}
+    for field, prior in items.items():
+        fitted = prior.betas is not None
+        found[field] = OfItems(prior, data, options.scope) if fitted else Fixed(prior.a, prior.b)
+    for field, ((a, b), trials) in shared.items():
+        whole = [np.broadcast_to(x, trials.shape) for x in (a, b)]
+        found[field] = OfQueries(a, b, len(trials), trials) if options.shrinks else Fixed(*whole)
+    return found
+
+
+def posterior(
+    name: str,
+    options: Options,
+    x: Params,
+    complete: Complete,
+    believed: Mapping[str, Belief],
+    observations: Params,
+    fixed: Mapping[str, Bools] | None = None,
+    size: int = 0,
+    steps: int = 1,
+) -> dict[str, ParameterEstimate]:
+    """The estimates x with intervals and draws.
+
+    ``complete`` draws what was not observed and gives the counts of every parameter. Values that
+    are ``fixed`` stay. A sweep has that many ``steps``, each of which looks at ``size`` results,
+    and one of them moves the beliefs; more of them make sweeps less alike.
+    """
+    rng = seeds.generator(options.seed, "posterior", name)
+    steps = max(min(steps, WORK // max(size * (BURN + SWEEPS), 1)), 1)
+    affordable = WORK // max(size, 1)
+    burn, sweeps = (BURN, SWEEPS) if affordable >= BURN + SWEEPS else (FEWEST // 4, FEWEST)
+    sweeps = max(sweeps, options.draws)
+    kept = {field: np.zeros((options.draws, *v.shape)) for field, v in x.items()}
+    sums = {field: [np.zeros(v.shape), np.zeros(v.shape)] for field, v in x.items()}
+    last = burn + (np.arange(options.draws) + 1) * sweeps // max(options.draws, 1) - 1
+    now = {field: np.clip(v, LEAST, 1.0 - CAP) for field, v in x.items()}
+    pairs = {field: belief.pair for field, belief in believed.items()}
+    for step in range((burn + sweeps) * steps):
+        sweep, rest = divmod(step, steps)
+        drawn, last_step = {}, sweep >= burn and rest == steps - 1
+        for field, (successes, trials) in complete(now, rng).items():
+            if rest == 0:
+                believed[field].move(successes, trials, rng, sweep < burn)
+                pairs[field] = believed[field].pair
+            a = successes + pairs[field][0]
+            b = np.maximum(trials - successes, 0.0) + pairs[field][1]
+            drawn[field] = np.clip(rng.beta(a, b), LEAST, 1.0 - CAP)
+            if last_step:  # mean and mean square given these counts, rather than those of one draw
+                mean = a / (a + b)
+                sums[field][0] += mean
+                sums[field][1] += mean * (a + 1.0) / (a + b + 1.0)
+        for field, stays in (fixed or {}).items():
+            drawn[field] = np.where(stays, x[field], drawn[field])
+        now = drawn
+        if last_step:
+            for field, v in now.items():
+                kept[field][last == sweep] = v
+    found = {}
+    for field, value in x.items():
+        mean, square = (total / sweeps for total in sums[field])
+        if fixed and field in fixed:
+            mean, square = (
+                np.where(fixed[field], value**n, x) for n, x in ((1, mean), (2, square))
+            )
+        found[field] = interval(value, mean, square, observations[field], kept[field])
+    return found
+
+
+def interval(
+    value: Floats, mean: Floats, square: Floats, observations: Floats, draws: Floats
+) -> ParameterEstimate:
+    """The estimate with the interval of the Beta that has that mean, and mean square."""
+    spread = mean * (1.0 - mean)
+    variance = np.clip(square - mean**2, 0.0, spread)
+    known = variance <= 1e-14 * np.maximum(mean, LEAST)
+    strength = np.divide(spread, variance, out=np.ones(mean.shape), where=~known) - 1.0
+    a, b = (np.maximum(p * strength, 1e-6) for p in (mean, 1.0 - mean))
+    inner_a, inner_b = (np.clip(x - 3.0, 0.0, 1.0) for x in (a, b))
+    below = (1 - LEVEL) / 2 * (1.0 + inner_a - inner_b)  # nothing where 0 cannot be ruled out
+    low, high = betaincinv(a, b, below), betaincinv(a, b, below + LEVEL)
+    low, high = (np.where(known, value, end) for end in (low, high))
+    return ParameterEstimate(
+        value, np.minimum(low, value), np.maximum(high, value), observations, draws=draws
+    )
