@@ -105,6 +105,12 @@ MODELS = pa.schema(
             "the plain estimate, where the value was replaced by a convention",
             nullable=True,
         ),
+        _field(
+            "draws",
+            pa.list_(pa.float32()),
+            "values from the joint posterior: the n-th of all rows belong together",
+            nullable=True,
+        ),
     ],
     metadata={"doc": "One row per parameter of a click model."},
 )

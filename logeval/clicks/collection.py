@@ -116,7 +116,8 @@ class FittedModels:
     def table(self) -> pd.DataFrame:
         """One row per parameter, with its interval."""
         integers = ["query_id", "region_id", "item_id", "position", "previous"]
-        table: pd.DataFrame = self.arrow().to_pandas(integer_object_nulls=True)
+        rows = self.arrow().drop_columns(["draws"])
+        table: pd.DataFrame = rows.to_pandas(integer_object_nulls=True)
         return table.astype(dict.fromkeys(integers, "Int64"))
 
     def summary(self) -> pd.DataFrame:

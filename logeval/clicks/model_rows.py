@@ -72,6 +72,10 @@ def _rows(fitted: FittedModel, parameter: str, q: Ints | None, n: int, **columns
         given = full.get(f.name)
         if given is None:
             arrays.append(pa.nulls(n, f.type))
+        elif f.name == "draws":  # (D, n)
+            ends = np.arange(n + 1, dtype=np.int32) * np.int32(len(given))
+            flat = np.ascontiguousarray(given.T, dtype=np.float32).ravel()
+            arrays.append(pa.ListArray.from_arrays(pa.array(ends), pa.array(flat)))
         elif isinstance(given, np.ndarray) and given.dtype.kind == "f":
             arrays.append(pa.array(given, f.type, mask=np.isnan(given)))
         else:
@@ -130,4 +134,6 @@ def _columns(estimate: ParameterEstimate, at: Any) -> dict[str, Floats]:
     }
     if estimate.raw is not None:
         columns["raw"] = estimate.raw[at]
+    if estimate.draws is not None and len(estimate.draws):
+        columns["draws"] = estimate.draws[(slice(None), *(at if isinstance(at, tuple) else (at,)))]
     return columns

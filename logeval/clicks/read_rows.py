@@ -52,10 +52,11 @@ def fitted_of_rows(rows: pa.Table, queries: pa.Table | None, source: str) -> dic
     """The fitted models of a models table, and of a queries table where there is one."""
     frame = _frame(rows, source)
     _check(frame, source)
+    draws = Draws(rows["draws"], source)
     listed = {} if queries is None else _by_model(queries, source)
     out = {}
     for name, mine in frame.groupby("model", sort=False):
-        out[str(name)] = _fitted(str(name), mine, listed.get(str(name)), source)
+        out[str(name)] = _fitted(str(name), mine, listed.get(str(name)), draws, source)
     without = [name for name in listed if name not in out]
     if without:
         raise LogevalError(f"{source}: {without[0]} has queries, but no parameters")
@@ -79,7 +80,32 @@ def _frame(rows: pa.Table, source: str) -> pd.DataFrame:
         columns[name] = pc.fill_null(rows[name], instead).to_numpy()
     for name in NUMBERS:
         columns[name] = rows[name].to_numpy()
+    columns["row"] = np.arange(rows.num_rows)
     return pd.DataFrame(columns)
+
+
+class Draws:
+    """The draws of all rows: as many of every row that has some."""
+
+    def __init__(self, column: pa.ChunkedArray, source: str) -> None:
+        length = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        self.D = int(length.max(initial=0))
+        flat = pc.list_flatten(column).to_numpy().astype(np.float64)
+        if not np.isin(length, (0, self.D)).all() or not ((flat >= 0) & (flat <= 1)).all():
+            raise LogevalError(
+                f"{source}: draws are probabilities, and equally many of every row; fit again"
+            )
+        self._has, self._flat = length > 0, flat.reshape(-1, max(self.D, 1))
+        self._place = np.cumsum(self._has) - 1
+
+    def of(self, rows: pd.DataFrame, shape: tuple[int, ...], at: Any) -> Floats | None:
+        """Those of some rows in their places, (D, ...); None unless every row has them."""
+        row = rows["row"].to_numpy()
+        if not self.D or not self._has[row].all():
+            return None
+        out = np.zeros((self.D, *shape))
+        out[(slice(None), *at)] = self._flat[self._place[row]].T
+        return out
 
 
 def _canonical(column: pa.ChunkedArray) -> np.ndarray:
@@ -142,7 +168,9 @@ def _query(row: Any) -> Query:
     return Query(q, None if r == NO_REGION else r)
 
 
-def _fitted(name: str, rows: pd.DataFrame, listed: pd.DataFrame | None, source: str) -> FittedModel:
+def _fitted(
+    name: str, rows: pd.DataFrame, listed: pd.DataFrame | None, draws: Draws, source: str
+) -> FittedModel:
     kind = MODELS[name]
     by_parameter = _by_parameter(name, rows, source)
     scope, pooled = str(rows["scope"].iloc[0]), rows["scope"].iloc[0] == "pooled"
@@ -184,7 +212,7 @@ def _fitted(name: str, rows: pd.DataFrame, listed: pd.DataFrame | None, source: 
             has_item = seen["has_item_id"].to_numpy()
             at = seen[has_item]
             i = _pair(found, q[has_item], at["item_id"].to_numpy(), label)
-            estimates[p.field] = _placed(at, (len(found.item_ids),), (i,), label)
+            estimates[p.field] = _placed(at, (len(found.item_ids),), (i,), label, draws)
             value = estimates[p.field].value
             mean = float(value.mean()) if len(value) else 0.5
             unseen_items[p.field] = np.full(found.Q, mean)
@@ -194,10 +222,10 @@ def _fitted(name: str, rows: pd.DataFrame, listed: pd.DataFrame | None, source: 
         all_K = np.array([K])
         longest = all_K if pooled else found.positions
         chosen, g = (rest, np.zeros(len(rest), dtype=np.int64)) if pooled else (seen, q)
-        estimates[p.field] = _shared(p, chosen, g, longest, K, label)
+        estimates[p.field] = _shared(p, chosen, g, longest, K, label, draws)
         if len(rest):
             zero = np.zeros(len(rest), dtype=np.int64)
-            unseen_query[p.field] = _shared(p, rest, zero, all_K, K, label).value[0]
+            unseen_query[p.field] = _shared(p, rest, zero, all_K, K, label, draws).value[0]
         else:
             value = estimates[p.field].value
             unseen_query[p.field] = averaged(value, np.ones(len(value)), longest)
@@ -287,19 +315,19 @@ def _pair(found: Listing, q: Ints, item: Ints, label: str) -> Ints:
 
 
 def _shared(
-    p: Parameter, rows: pd.DataFrame, g: Ints, longest: Ints, K: int, label: str
+    p: Parameter, rows: pd.DataFrame, g: Ints, longest: Ints, K: int, label: str, draws: Draws
 ) -> ParameterEstimate:
     """A scalar, position or transition parameter of each group, with ``longest`` positions."""
     G = len(longest)
     if p.kind == "scalar":
-        return _placed(rows, (G,), (g,), label)
+        return _placed(rows, (G,), (g,), label, draws)
     k = rows["position"].to_numpy() - 1
     beyond = np.arange(K) >= longest[:, None]
     if p.kind == "position":
-        return _placed(rows, (G, K), (g, k), label, beyond)
+        return _placed(rows, (G, K), (g, k), label, draws, beyond)
     r = rows["previous"].to_numpy()
     unused = (np.arange(K + 1) > np.arange(K)[:, None]) | beyond[..., None]
-    return _placed(rows, (G, K, K + 1), (g, k, r), label, unused)
+    return _placed(rows, (G, K, K + 1), (g, k, r), label, draws, unused)
 
 
 def _placed(
@@ -307,6 +335,7 @@ def _placed(
     shape: tuple[int, ...],
     at: tuple[Ints, ...],
     label: str,
+    draws: Draws,
     unused: Bools | None = None,
 ) -> ParameterEstimate:
     """The numbers of the rows in their places; every used place must have its row."""
@@ -324,4 +353,5 @@ def _placed(
             f"{label} is incomplete: {int(np.isnan(value).sum())} rows are missing, "
             f"the first at index {where}"
         )
-    return ParameterEstimate(*arrays)
+    value, low, high, observations, raw = arrays
+    return ParameterEstimate(value, low, high, observations, raw, draws.of(rows, shape, at))

@@ -72,9 +72,7 @@ def evaluate(
     """
     if workers < 1:
         raise LogevalError(f"workers={workers}: there must be at least one")
-    users = users_of(
-        models, problem, positions, reward, queries, features, block, same_log, draws, seed
-    )
+    users = users_of(models, problem, positions, reward, queries, features, block, same_log, draws)
     parsed = parse_policies(policies, reference, users.track)
     if workers > 1 or scheduler is not None:
         _check_importable(parsed)
@@ -145,9 +143,7 @@ def missing_runs(
         return "there is no output yet"
     if Store(out).units.exists():
         return "a process was killed while it merged its runs"
-    users = users_of(
-        models, None, positions, reward, queries, features, block, same_log, draws, seed
-    )
+    users = users_of(models, None, positions, reward, queries, features, block, same_log, draws)
     parsed = parse_policies(policies, reference, users.track)
     asked = set(_experiment(users, parsed, track, horizon, runs, checkpoints, seed).keys())
     try:

@@ -77,7 +77,6 @@ def users_of(
     block: int | None = None,
     same_log: bool = False,
     draws: int = 0,
-    seed: int = 0,
 ) -> Users:
     """The users that ``evaluate`` was asked for."""
     if features is None and (block is not None or same_log):
@@ -112,7 +111,7 @@ def users_of(
     not_identified = _not_identified(models)
     if features is None:
         if draws:
-            fitted = drawn_queries(fitted, models, draws, seed)
+            fitted = drawn_queries(fitted, models, draws)
         return Users(fitted=tuple(fitted), reward=reward, remarks=not_identified)
     if reward not in (None, "satisfaction"):
         raise LogevalError(f"reward={reward}: the contextual track counts satisfaction")

@@ -107,7 +107,7 @@ def refuse_other_models(
             reward = arguments["rewards"][panel]
             fitted = fitted_queries(present, K)
             if draws:
-                fitted = drawn_queries(fitted, models, draws, arguments["seed"])
+                fitted = drawn_queries(fitted, models, draws)
             problems = list(TRACKS[track].problems(fitted, reward))
         now = {problem.query: problem.checksum() for problem in problems}
         changed = [query for query, checksum in wanted.items() if now.get(query) != checksum]

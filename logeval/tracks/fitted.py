@@ -31,24 +31,21 @@ def query_and_draw(name: str) -> tuple[str, int]:
     return query, int(draw or 0)
 
 
-def drawn_queries(
-    fitted: Sequence[FittedQuery], models: Any, draws: int, seed: int
-) -> list[FittedQuery]:
+def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:
     """Draws 1 to ``draws`` of the parameters of every model, in its place."""
-    from logeval.clicks.collection import FittedModels
-    from logeval.clicks.draws import drawn_model
+    from logeval.clicks.draws import check_draws, drawn
     from logeval.log.queries import Query
 
     if not isinstance(models, FittedModels):
         raise LogevalError("draws need models with intervals, as `logeval fit-models` gives them")
+    by_draw: dict[str, list[Any]] = {}
+    for name in dict.fromkeys(f.model.name for f in fitted):
+        check_draws(models.named(name), draws)
+        by_draw[name] = [drawn(models.named(name), d + 1) for d in range(draws)]
     return [
-        FittedQuery(
-            drawn_name(f.query, draw),
-            drawn_model(models.named(f.model.name), Query.of(f.query), draw, seed),
-            f.K,
-        )
+        f._replace(query=drawn_name(f.query, d + 1), model=one.of(Query.of(f.query)))
         for f in fitted
-        for draw in range(1, draws + 1)
+        for d, one in enumerate(by_draw[f.model.name])
     ]
 
 

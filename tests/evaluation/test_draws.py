@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import logeval
-from logeval.clicks.draws import drawn_model, drawn_value
-from logeval.clicks.estimation.estimates import ParameterEstimate
+from logeval.clicks.collection import models_of_json, read_models
+from logeval.clicks.draws import drawn
 from logeval.errors import LogevalError
 from logeval.evaluation import statistics
 from tests.clicks.examples import three_queries
@@ -21,26 +23,40 @@ def models(tmp_path_factory):
     return logeval.fit_models(log, ["DCM", "PBM"], quiet=True)
 
 
-def test_draws_have_the_intervals_of_the_fit():
-    u = np.random.default_rng(1).standard_normal((40_000, 3))
-    value, low, high = np.array([[0.3, 0.9, 1.0], [0.1, 0.6, 1.0], [0.4, 0.92, 1.0]])
-    x = ParameterEstimate(value, low, high, np.full(3, 9.0))
-    drawn = drawn_value(x, u)
-    inside = ((x.low <= drawn) & (drawn <= x.high)).mean(axis=0)
-    assert inside[:2] == pytest.approx(0.95, abs=4 * np.sqrt(0.05 * 0.95 / 40_000))
-    assert np.median(drawn, axis=0) == pytest.approx(x.value, abs=0.005)
-    assert (drawn[:, 2] == 1.0).all()  # what is fixed stays
-
-
-def test_a_draw_depends_on_itself_alone_and_ties_stay(models):
-    fitted = models.fitted["DCM"]
-    query = fitted.queries[0]
-    one, again, other = (drawn_model(fitted, query, d, seed=3) for d in (1, 1, 2))
-    assert np.array_equal(one.w, again.w)
-    assert not np.array_equal(one.w, other.w)
-    replaced = np.isfinite(fitted.estimates["v"].raw[0])
-    assert replaced[-1]
+def test_draws_are_those_that_the_table_keeps_and_ties_stay(models, tmp_path):
+    models.write(tmp_path / "models")
+    again = read_models(tmp_path / "models")
+    query = models.queries[0]
+    for name in ("DCM", "PBM"):
+        one, other = (drawn(models[name], d).of(query) for d in (1, 2))
+        assert not np.array_equal(one.w, other.w)
+        kept = drawn(again[name], 1).of(query)
+        assert np.allclose(kept.w, one.w, atol=1e-7)  # of single precision
+        assert models[name].estimates["w"].draws.shape == (20, len(models[name].item_ids))
+    one = drawn(models["DCM"], 1).of(query)
+    assert np.isfinite(models["DCM"].estimates["v"].raw[0])[-1]
     assert one.v[-1] == one.v[-2]
+
+
+def test_more_draws_than_were_kept_are_refused_with_the_remedy(models):
+    with pytest.raises(LogevalError, match=r"was fitted with 20; ask for fewer.*draws=21"):
+        logeval.evaluate(models, draws=21, quiet=True, **SETTING)
+    text = models.to_json()
+    assert models_of_json(text)["DCM"].estimates["v"].draws is not None
+    rows = [r for r in json.loads(text)["rows"] if r.pop("draws", True)]
+    bare = models_of_json(json.dumps({"rows": rows, "queries": json.loads(text)["queries"]}))
+    with pytest.raises(LogevalError, match="has no draws; fit it to a log"):
+        logeval.evaluate(bare, draws=2, quiet=True, **SETTING)
+
+
+def test_draws_in_a_table_are_probabilities_and_equally_many(models):
+    given = json.loads(models.to_json())
+    given["rows"][0]["draws"] = [0.5]
+    with pytest.raises(LogevalError, match="equally many"):
+        models_of_json(json.dumps(given))
+    given["rows"][0]["draws"] = [1.5] * 20
+    with pytest.raises(LogevalError, match="draws are probabilities"):
+        models_of_json(json.dumps(given))
 
 
 def test_no_replica_depends_on_how_many_draws_there_are(models, tmp_path):
