@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import numpy as np
 from scipy import stats
 
-from logeval.evaluation import comparisons, statistics
+from logeval.evaluation import comparisons, statistics, summary
 from logeval.seeds import generator
 
 INTERACTION, NOISE, COMMON = 0.4, 0.5, 0.3
@@ -268,6 +268,29 @@ def tuning(R, seed):
         yield row
 
 
+def rarely_bad(rng, *shape):
+    """Log-normal of log-sd 0.5, a tenth of them 20 times worse, with mean 1."""
+    worse = np.where(rng.random(shape) < 0.1, 20.0, 1.0)
+    return lognormal(rng, 0.5, *shape) * worse / 2.9
+
+
+def domain(R, seed):
+    """Intervals beyond the spread that others were measured at, and how often a caution says so."""
+    worlds = (0.5, 1.0, 1.25, 1.5, 2.0)
+    for world, Q in itertools.product([*worlds, "a tenth 20 times worse"], (5, 10, 20, 60)):
+        rng = generator(seed, "domain", str(world), Q)
+        one = lognormal(rng, world, Q, 1, R) if world in worlds else rarely_bad(rng, Q, 1, R)
+        u = statistics.units(one)
+        m, error = u.values.mean(axis=0), u.error()
+        row = {"log-sd": world, "queries": Q}
+        fixed = statistics.skewed_interval(m, error, Q)
+        for name, (low, high) in {"g = 5": fixed, "now": statistics.interval(one)}.items():
+            row[name] = f"{((low <= 1) & (1 <= high)).mean():.3f}"
+            row[f"width, {name}"] = f"{np.median(high - low):.1f}"
+        said = statistics.log_spread(u.values) > summary.MEASURED_SPREAD
+        yield {**row, "said so": f"{said.mean():.0%}"}
+
+
 def show(rows):
     """A Markdown table, row by row as they come."""
     for i, row in enumerate(rows):
@@ -276,7 +299,7 @@ def show(rows):
         print("| " + " | ".join(map(str, row.values())) + " |", flush=True)
 
 
-TABLES = {f.__name__: f for f in (intervals, others, errors, power, ratios, tuning)}
+TABLES = {f.__name__: f for f in (intervals, others, errors, power, ratios, tuning, domain)}
 
 
 def main():

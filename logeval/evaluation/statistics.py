@@ -9,7 +9,7 @@ how often the intervals hold; ``evaluation.comparisons`` compares policies.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -18,6 +18,7 @@ from logeval.arrays import Floats
 
 LEVEL = 0.95
 SKEWNESS = 5.0  # of positive samples, in units of s / mean; see ``skewed_interval``
+WIDEST = 2.0  # log-sd, beyond which skewness is not followed
 
 
 class Units(NamedTuple):
@@ -79,7 +80,7 @@ def interval(x: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
     if n < 2:
         return np.full_like(m, np.nan), np.full_like(m, np.nan)
     se = u.error()
-    low, high = skewed_interval(m, se, n, level)
+    low, high = skewed_interval(m, se, n, level, skewness(u.values))
     negative = (u.values < 0.0).any(axis=0)
     c = t_quantile(n, level)
     return np.where(negative, m - c * se, low), np.where(negative, m + c * se, high)
@@ -101,29 +102,44 @@ def ratio(x: Floats, y: Floats, level: float = LEVEL) -> tuple[Floats, Floats, F
     return R, *skewed_interval(R, se, u.size, level)
 
 
-def skewed_interval(m: Floats, se: Floats, n: int, level: float = LEVEL) -> tuple[Floats, Floats]:
+def log_spread(values: Floats) -> Floats:
+    """The standard deviation of the logarithms of units (m, ...); nan where one is not positive."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(np.where(values > 0.0, values, np.nan)).std(axis=0, ddof=1)
+
+
+def skewness(values: Floats) -> Floats:
+    """The skewness of units over s / mean: SKEWNESS, or as of log-normal ones that spread more."""
+    spread = np.minimum(np.nan_to_num(log_spread(values), nan=0.0), WIDEST)
+    return np.maximum(SKEWNESS, 2.0 + np.exp(spread**2))
+
+
+def skewed_interval(
+    m: Floats, se: Floats, n: int, level: float = LEVEL, g: Floats | float = SKEWNESS
+) -> tuple[Floats, Floats]:
     """Interval of a positive mean m with standard error se from n units that are skewed.
 
     With r = se / m and Student's quantile c at n - 1 degrees of freedom:
 
         low  = m exp(-c r)                                 the interval of log m, back
-        high = m (1 + c r + SKEWNESS (2 c^2 + 1) r^2 / 6)  Cornish and Fisher's expansion
+        high = m (1 + c r + g (2 c^2 + 1) r^2 / 6)         Cornish and Fisher's expansion
 
-    The upper end is Student's, corrected for skewness g of the units: the quantile of the
-    t-statistic moves by g (2 c^2 + 1) / (6 sqrt n) (Johnson 1978; Hall 1992, "On the removal of
-    skewness by transformation"). A few units do not tell g, but of positive ones the coefficient
-    of variation does: g is 2 s/m for gamma variables and 3 s/m + (s/m)^3 for log-normal ones, and
-    a little more makes up for s/m itself being estimated too low. SKEWNESS was chosen from
-    2 ... 6 by ``benchmarks/error_rates.py`` on other seeds than those of its tables.
+    The upper end is Student's, corrected for the skewness of the units, which is g times s / m: the
+    quantile of the t-statistic moves by g (s / m) (2 c^2 + 1) / (6 sqrt n) (Johnson 1978; Hall
+    1992, "On the removal of skewness by transformation"). A few units do not tell their skewness,
+    but of positive ones the coefficient of variation does: g is 2 for gamma variables and
+    3 + (s/m)^2 for log-normal ones, and a little more makes up for s/m itself being estimated too
+    low. SKEWNESS was chosen from 2 ... 6 by ``benchmarks/error_rates.py`` on other seeds than those
+    of its tables.
     """
     c = t_quantile(n, level)
     r = np.divide(se, m, out=np.zeros_like(m, dtype=np.float64), where=m > 0.0)
-    return m * np.exp(-c * r), m * (1.0 + c * r) + m * r * skew_term(n, level) * r
+    return m * np.exp(-c * r), m * (1.0 + c * r) + m * r * skew_term(n, level, g) * r
 
 
-def skew_term(n: int, level: float = LEVEL) -> float:
+def skew_term(n: int, level: float = LEVEL, g: Floats | float = SKEWNESS) -> Any:
     """What skewness adds to an upper end, in units of se * (se / m)."""
-    return SKEWNESS * (2.0 * t_quantile(n, level) ** 2 + 1.0) / 6.0
+    return g * (2.0 * t_quantile(n, level) ** 2 + 1.0) / 6.0
 
 
 def t_quantile(n: int, level: float = LEVEL) -> float:

@@ -102,6 +102,9 @@ def _ratio(found: Comparisons | None, worse: int, better: int) -> dict[str, floa
     }
 
 
+MEASURED_SPREAD = 1.25  # sample log-sd of regrets, beyond which a caution says so
+
+
 def cautions(rows: pd.DataFrame) -> list[str]:
     """What limits the conclusions from these rows, one sentence each."""
     x = _regrets(rows)[1]
@@ -116,6 +119,7 @@ def cautions(rows: pd.DataFrame) -> list[str]:
     if 1 < n < FEW:
         kind = "queries" if len(x) > 1 else _kind(x)
         found.append(f"{n} {kind} are few: intervals are wide, and only large differences show")
+    found += _beyond(rows, x)
     missing = _missing(rows)
     if missing.any():
         where = ", ".join(f"{count} of {policy}" for policy, count in missing.items() if count)
@@ -124,6 +128,22 @@ def cautions(rows: pd.DataFrame) -> list[str]:
             f"{int((~np.isnan(x[..., 0])).sum())} that all have"
         )
     return found
+
+
+def _beyond(rows: pd.DataFrame, x: Floats) -> list[str]:
+    """Where regrets spread more than in the simulations that intervals were measured in."""
+    if statistics.units(x).size < 2:
+        return []
+    spread = np.nan_to_num(statistics.log_spread(statistics.units(x).values), nan=0.0)
+    names = _regrets(rows)[0]
+    wide = [name for name, s in zip(names, spread, strict=True) if s > MEASURED_SPREAD]
+    if not wide:
+        return []
+    return [
+        f"regrets differ between {'queries' if len(x) > 1 else _kind(x)} by more than was measured "
+        f"(log-sd {spread.max():.1f}; up to 1 was): intervals of means may hold in less than 90% "
+        f"({', '.join(wide)})"
+    ]
 
 
 def _regrets(rows: pd.DataFrame) -> tuple[list[str], Floats]:

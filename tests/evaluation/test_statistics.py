@@ -336,3 +336,27 @@ def test_cautions_say_what_limits_a_conclusion():
 def test_a_step_that_was_not_recorded_is_an_error():
     with pytest.raises(LogevalError, match="step 17 was not recorded; the nearest that was is 100"):
         rows(A=[1, 2]).summary(17)
+
+
+def test_units_that_spread_widely_have_the_skewness_of_log_normal_ones():
+    """g = 2 + exp(s^2) of their log-sd s, where that is more than 5; not where one is 0."""
+    near, far = np.exp([[0.0], [0.5], [1.0]]), np.exp([[0.0], [1.5], [3.0]])
+    assert statistics.skewness(near) == pytest.approx(5.0)
+    assert statistics.skewness(far) == pytest.approx(2.0 + np.exp(1.5**2))
+    assert statistics.skewness(np.exp([[0.0], [4.0], [8.0]])) == pytest.approx(2.0 + np.exp(4.0))
+    assert statistics.skewness(np.array([[0.0], [1.0], [90.0]])) == pytest.approx(5.0)
+    x = far[:, None]  # one run
+    m, se = far.mean(), far.std(ddof=1) / np.sqrt(3)
+    plain = statistics.skewed_interval(np.array([m]), np.array([se]), 3)
+    assert statistics.interval(x)[1] > plain[1]
+    assert statistics.interval(x)[0] == pytest.approx(plain[0])
+
+
+def test_a_caution_says_when_regrets_spread_more_than_was_measured():
+    wide = [1.0, 50.0, 2.0, 900.0, 8.0, 70.0]
+    near = [10.0, 12.0, 9.0, 15.0, 11.0, 14.0]
+    said = [c for c in rows(A=wide, B=near).cautions() if "than was measured" in c]
+    assert len(said) == 1
+    assert "log-sd 2." in said[0]
+    assert said[0].endswith("(A)")
+    assert not [c for c in rows(A=near, B=near).cautions() if "than was measured" in c]
