@@ -131,6 +131,13 @@ def _evaluate(calls: Any, *, load: bool, **arguments: Any) -> None:
     if not specs:
         raise LogevalError("policies is empty; name at least one")
     checkpoints_of(arguments["horizon"], arguments["checkpoints"])
+    draws, kept = arguments["draws"], calls["fit-models"]["draws"]
+    if draws > kept:
+        raise LogevalError(
+            f"draws={draws}: fit-models keeps {kept}; raise its draws, or ask for fewer"
+        )
+    if draws and "features" in calls:
+        raise LogevalError("draws are of fitted models, without features")
     check_runs(arguments["runs"], len(specs))
     for name in ("workers", "positions"):
         if arguments[name] is not None and arguments[name] < 1:

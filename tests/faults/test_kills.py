@@ -143,7 +143,9 @@ def killed_in_mid_replacement(given, out):
 
 
 @pytest.mark.parametrize(
-    "read", [load, tables.identity, lambda out: logeval("describe", out)], ids=str
+    "read",
+    [load, tables.identity, lambda out: logeval("describe", out)],
+    ids=["load", "identity", "describe"],
 )
 def test_readers_put_back_what_was_being_replaced(read, given, tmp_path):
     out = copied(given / "log", tmp_path / "out")
