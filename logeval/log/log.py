@@ -35,6 +35,9 @@ class Log:
     path: Path
     manifest: tables.Manifest
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_opened", self._written())
+
     @property
     def counts(self) -> dict[str, int]:
         """What was read, kept and dropped when the log was ingested."""
@@ -94,10 +97,20 @@ class Log:
             ) from None
 
     def _is_there(self) -> bool:
+        """Whether nothing was written since; the same log may have been put here again."""
         try:
-            return tables.read_manifest(self.path) == self.manifest
+            same = tables.read_manifest(self.path) == self.manifest
         except LogevalError:
             return False
+        return same and self._written() == getattr(self, "_opened", None)
+
+    def _written(self) -> tuple[int, int] | None:
+        """Which manifest is there: another one with the same words is another file."""
+        try:
+            found = (self.path / tables.MANIFEST).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
 
     @contextmanager
     def connect(self, names: Sequence[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -76,6 +76,25 @@ def test_equal_logs_have_equal_files_and_others_have_other_names(raw, tmp_path):
     assert content(tmp_path / "0") == content(tmp_path / "1")
 
 
+def test_the_same_log_put_there_again_is_another_one(raw, tmp_path, monkeypatch):
+    """A file was missing while two others were ingested in turn; the first is back by now."""
+    out = tmp_path / "log"
+    log = logeval.ingest(raw[0], out, **INGEST)
+
+    def missing(*given):
+        for path in (raw[1], raw[0]):
+            logeval.ingest(path, out, **INGEST)
+        raise LogevalError("part: is missing")
+
+    monkeypatch.setattr("logeval.log.log.tables.check_files", missing)
+    with pytest.raises(LogevalError, match=REPLACED):
+        log.serps()
+    monkeypatch.undo()
+    (out / next(name for name in log.manifest["files"] if name.startswith("serps/"))).unlink()
+    with pytest.raises(LogevalError, match="is missing; make it again"):
+        logeval.load(out).serps()
+
+
 def test_readers_and_a_writer_at_once(raw, tmp_path):
     """Before the names held a checksum, 4 of 92 such readers got a mixture."""
     out, whole = tmp_path / "log", []
