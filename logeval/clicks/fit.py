@@ -25,6 +25,7 @@ from logeval.log.log import Log, load
 from logeval.log.queries import GivenQueries, Query, given_queries
 from logeval.progress import Progress
 
+MOST_DRAWS = 1_000  # each as large as the table of models without them
 NO_CLICK = "there is no click in these SERPs"
 METHODS = {method for m in MODELS.values() for method in (*m.methods, *m.ALIASES)}
 
@@ -78,6 +79,8 @@ class FitPlan:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise LogevalError(f"{name}={value}: must be at least {least}")
+        if self.draws > MOST_DRAWS:
+            raise LogevalError(f"draws={self.draws}: at most {MOST_DRAWS:,} are kept")
         if not 0.0 <= self.tolerance < 1.0:
             raise LogevalError(f"tolerance={self.tolerance}: must be between 0 and 1")
         if self.queries is not None and not self.queries:

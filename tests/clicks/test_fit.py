@@ -69,3 +69,10 @@ def test_a_log_that_is_open_is_not_opened_again(log, monkeypatch):
 def test_a_folder_without_a_log_is_an_error(tmp_path):
     with pytest.raises(LogevalError, match="check the path"):
         fit_models(tmp_path / "nothing", "CM")
+
+
+def test_a_number_of_draws_that_cannot_be_meant_is_refused(log):
+    for draws in (-1, 1_001, 10**20):
+        with pytest.raises(LogevalError, match=f"draws={draws}"):
+            fit_models(log, "DCM", draws=draws, quiet=True)
+    assert fit_models(log, "DCM", draws=0, quiet=True)["DCM"].estimates["w"].low.size
