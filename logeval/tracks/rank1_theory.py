@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import math
+
 import numpy as np
 
 from logeval.arrays import Floats
@@ -34,4 +36,4 @@ def rank1_upper(u_bar: Floats, v_bar: Floats, n: int) -> float:
     rows = np.where(gaps_u > 0, gaps_u, smallest_v)
     columns = np.where(gaps_v > 0, gaps_v, smallest_u)
     leading = 160.0 / (hard.mu * hard.gamma) * ((1.0 / rows).sum() + (1.0 / columns).sum())
-    return float(leading * np.log(n) + (6.0 * np.e + 82.0) * (len(u_bar) + len(v_bar)))
+    return float(leading * np.log(n) + (6.0 * math.e + 82.0) * (len(u_bar) + len(v_bar)))

@@ -196,4 +196,4 @@ class RankedExp3:
 
 def auer_gamma(L: Ints, n: int) -> Floats:
     """min(1, sqrt(L ln L / ((e - 1) n)))."""
-    return np.minimum(1.0, np.sqrt(L * np.log(L) / ((np.e - 1.0) * n)))
+    return np.minimum(1.0, np.sqrt(L * np.log(L) / ((math.e - 1.0) * n)))
