@@ -81,6 +81,24 @@ def test_an_edited_kernel_and_another_version_are_compiled_again(folder, monkeyp
     assert calls()[0] == 11
 
 
+def test_an_edit_in_a_kernel_or_constant_of_another_file_is_noticed(folder):
+    text = "from logeval.kernels import njit\nimport few_kernels\nfrom few_kernels import added\n"
+    text += "STEP = 0\n@njit(cache=True)\ndef twice(x):\n    return 2 * added(x) + STEP\n"
+    (folder / "calling.py").write_text(text)
+
+    def result():
+        importlib.invalidate_caches()
+        calls()
+        kernel = importlib.reload(importlib.import_module("calling")).twice
+        return kernel(1), sum(kernel.stats.cache_hits.values())
+
+    assert [result(), result()] == [(4, 0), (4, 1)]
+    (folder / "few_kernels.py").write_text(MODULE.replace("x + 1", "x + 10"))
+    assert [result(), result()] == [(22, 0), (22, 1)]
+    (folder / "calling.py").write_text(text.replace("STEP = 0", "STEP = 5000"))
+    assert [result(), result()] == [(5022, 0), (5022, 1)]
+
+
 def test_a_full_disk_stops_nothing(folder, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
