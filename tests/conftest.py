@@ -1,4 +1,4 @@
-"""Compiled kernels are kept below the project; workers and processes that tests start share them."""
+"""Compiled kernels are kept below the project; processes that tests start share them."""
 
 import os
 import signal
