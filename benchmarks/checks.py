@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from logeval import tables
 from logeval.clicks.estimation.click_statistics import held_out_rows, training_rows
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
@@ -27,7 +26,8 @@ from logeval.clicks.models.registry import MODELS, model_names
 from logeval.clicks.quality.checks import check_patterns
 from logeval.clicks.quality.ranker_change import changed_rankers
 from logeval.clicks.quality.sample import sample_of
-from logeval.progress import Progress
+from logeval.running.progress import Progress
+from logeval.storage import tables
 from logeval.synthetic.sessions import draw_sessions
 from logeval.synthetic.world import make_world
 

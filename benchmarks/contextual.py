@@ -13,9 +13,9 @@ import time
 
 import numpy as np
 
-from logeval import seeds
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
+from logeval.running import seeds
 from logeval.tracks.contextual import ContextualEnvironment
 from logeval.tracks.contextual_problems import synthetic_problem
 

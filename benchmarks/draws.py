@@ -23,7 +23,6 @@ import pandas as pd
 
 import logeval
 from benchmarks.intervals import clicks_of
-from logeval import seeds
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.draws import drawn
 from logeval.clicks.estimation.estimates import Options
@@ -31,6 +30,7 @@ from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fit import fit_one
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
+from logeval.running import seeds
 
 DRAWS, TRUE_RUNS = 20, 20
 V = np.array([0.5, 0.3, 0.1, 0.003, 0.001, 0.001])

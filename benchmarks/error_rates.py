@@ -26,7 +26,7 @@ import numpy as np
 from scipy import stats
 
 from logeval.evaluation import comparisons, statistics, summary
-from logeval.seeds import generator
+from logeval.running.seeds import generator
 
 INTERACTION, NOISE, COMMON = 0.4, 0.5, 0.3
 CELLS = [(1, 5), (1, 10), (1, 20), (5, 5), (10, 5), (20, 5), (60, 5)]

@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import pandas as pd
 
-from logeval import tables
 from logeval.commands.show import print_frame
 from logeval.pipeline import read_recipe
+from logeval.storage import tables
 
 RECIPE = Path(__file__).parent.parent / "pipelines" / "full-size.toml"
 POOLED = 20_000  # queries that the pooled models are fitted to

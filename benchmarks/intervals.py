@@ -18,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import logit
 
-from logeval import seeds, tables
 from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
+from logeval.running import seeds
+from logeval.storage import tables
 
 QUERIES, K = 12, 8
 SIZES = {"400 SERPs, L = 20": (400, 20), "400 SERPs, L = 100": (400, 100)}

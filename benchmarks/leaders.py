@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 
 from benchmarks.modern import memory
-from logeval import seeds
 from logeval.papers.modern import SETTINGS
 from logeval.policies.ranking.leaders import SETS, WAYS
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
+from logeval.running import seeds
 from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 

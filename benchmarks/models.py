@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from logeval import seeds, tables
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import fit_one
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS
+from logeval.running import seeds
+from logeval.storage import tables
 
 SERPS, QUERIES, L, K = 35_000, 20, 60, 10
 ITERATIONS = 50

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from logeval import seeds
 from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
+from logeval.running import seeds
+from logeval.running.uniforms import Uniforms
 from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.ranking import RankingEnvironment
-from logeval.uniforms import Uniforms
 
 SIZES = ((10, 5), (100, 10), (871, 10))
 HORIZON, REPLICAS, SECONDS = 10_000, 20, 2.0

@@ -12,11 +12,11 @@ import time
 
 import numpy as np
 
-from logeval import seeds
 from logeval.evaluation.loop import run
 from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
+from logeval.running import seeds
 from logeval.tracks.meters import Meters
 from logeval.tracks.problems import b_lb
 from logeval.tracks.rank1 import RANK1, Rank1Environment, needle

@@ -24,9 +24,10 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logeval import seeds, tables
 from logeval.replay.estimate import replay_estimate
-from logeval.schemas import SERPS
+from logeval.running import seeds
+from logeval.storage import tables
+from logeval.storage.schemas import SERPS
 
 QUERIES, L, K = 20, 30, 10
 POSITIONS, ROUNDS, PLAIN = 3, 1000, 20_000

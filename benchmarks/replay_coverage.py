@@ -17,12 +17,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logeval import seeds
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimate import point_and_interval
 from logeval.replay.estimation import Settings
 from logeval.replay.estimators.registry import parse_estimators
+from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
 
 L, K, SESSIONS = 6, 3, 4000

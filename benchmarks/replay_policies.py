@@ -15,12 +15,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logeval import evaluate, seeds
+from logeval import evaluate
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
 from logeval.replay.policy import _replayed, curve
 from logeval.replay.stream import streams_of
+from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of
 
 L, K, SERPS, SHUFFLES = 4, 2, 12_000, 10

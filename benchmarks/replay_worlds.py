@@ -18,12 +18,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logeval import seeds
 from logeval.replay.estimation import Estimation, Settings, fit_models
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.logged import Logged, cut
 from logeval.replay.read_target import lists_target
 from logeval.replay.support import support_of
+from logeval.running import seeds
 from logeval.synthetic.sessions import draw_sessions
 from logeval.synthetic.world import World, make_world
 from tests.replay.worlds import logged_of

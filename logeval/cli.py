@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from logeval import __version__, stopping
+from logeval import __version__
 from logeval.commands import (
     checks,
     evaluate,
@@ -24,6 +24,7 @@ from logeval.commands import (
 )
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError, visible
+from logeval.running import stopping
 
 
 class Stages(TyperGroup):

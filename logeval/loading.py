@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logeval import tables
 from logeval.errors import LogevalError
+from logeval.storage import tables
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels

@@ -22,7 +22,7 @@ from typing import Any
 
 import tomli_w
 
-from logeval import __version__, files, tables
+from logeval import __version__
 from logeval.clicks import fit
 from logeval.clicks.models.registry import option_names
 from logeval.errors import LogevalError, unknown_names
@@ -35,6 +35,7 @@ from logeval.recipe_checks import check_types, check_values, fits
 from logeval.replay import estimate
 from logeval.replay.plan import EstimatePlan
 from logeval.reports import report
+from logeval.storage import files, tables
 from logeval.synthetic import generate
 
 # section -> function; in the order in which they run

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from logeval import tables
+from logeval.storage import tables
 
 
 @dataclass

@@ -13,12 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from logeval import pipeline, schemas
+from logeval import pipeline
 from logeval.cli import app
 from logeval.clicks.models.registry import MODELS
 from logeval.commands import document, document_output
 from logeval.policies.reference import REFERENCES
 from logeval.policies.registry import POLICIES
+from logeval.storage import schemas
 from tests.faults.commands import logeval
 
 ROOT = Path(__file__).parent.parent
@@ -142,7 +143,7 @@ def readme():
 
 def test_the_tables_page_is_made_from_the_schemas():
     assert (ROOT / "docs" / "tables.md").read_text() == schemas.markdown(), (
-        "run: python -m logeval.schemas > docs/tables.md"
+        "run: python -m logeval.storage.schemas > docs/tables.md"
     )
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import logeval
-from logeval import seeds
+from logeval.running import seeds
 from tests.serps import Serp, write_serps
 
 IDS = {"negative": -2, "hashes": -(2**62)}  # -1 is one of them; floats cannot hold the others

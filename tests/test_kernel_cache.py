@@ -4,15 +4,14 @@ import errno
 import importlib
 from pathlib import Path
 
-import numba
 import pytest
 from numba.core.caching import CacheImpl
 
-from logeval import kernel_cache
+from logeval.running import kernel_cache
 
 ROOT = Path(__file__).parent.parent
 MODULE = """
-from logeval.kernels import njit
+from logeval.running.kernels import njit
 
 @njit(cache=True, nogil=True)
 def added(x):
@@ -27,7 +26,7 @@ def other(x):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "few_kernels.py").write_text(MODULE)
     return tmp_path
 
@@ -82,7 +81,7 @@ def test_an_edited_kernel_and_another_version_are_compiled_again(folder, monkeyp
 
 
 def test_an_edit_in_a_kernel_or_constant_of_another_file_is_noticed(folder):
-    text = "from logeval.kernels import njit\nimport few_kernels\nfrom few_kernels import added\n"
+    text = "from few_kernels import added, njit\n"
     text += "STEP = 0\n@njit(cache=True)\ndef twice(x):\n    return 2 * added(x) + STEP\n"
     (folder / "calling.py").write_text(text)
 
@@ -115,5 +114,5 @@ def test_without_any_folder_kernels_are_compiled_every_time(folder, monkeypatch)
 def test_every_kernel_is_kept_this_way():
     sources = {path: path.read_text() for path in (ROOT / "logeval").rglob("*.py")}
     assert not [path for path, text in sources.items() if "from numba import" in text]
-    assert "numba.njit" in sources.pop(ROOT / "logeval" / "kernels.py")
+    assert "numba.njit" in sources.pop(ROOT / "logeval" / "running" / "kernels.py")
     assert not [path for path, text in sources.items() if "numba.njit" in text]

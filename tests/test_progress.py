@@ -3,13 +3,13 @@
 import io
 import sys
 
-from logeval.progress import Progress, _rate
+from logeval.running.progress import Progress, _rate
 
 
 def test_plain_progress_has_speed_and_time_left_and_quiet_has_none(monkeypatch):
     for quiet in (False, True):
         monkeypatch.setattr(sys, "stderr", io.StringIO())
-        monkeypatch.setattr("logeval.progress.LINE_SECONDS", 0)
+        monkeypatch.setattr("logeval.running.progress.LINE_SECONDS", 0)
         with Progress("ingest", total=4e7, unit="bytes", quiet=quiet) as progress:
             progress.advance(1e7)
         text = sys.stderr.getvalue()

@@ -1,6 +1,6 @@
 """Schemas of the tables."""
 
-from logeval import tables
+from logeval.storage import tables
 
 
 def test_every_column_of_every_table_is_documented():

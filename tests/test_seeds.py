@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from logeval import seeds
+from logeval.running import seeds
 
 
 def test_equal_paths_give_equal_streams_and_others_do_not():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from logeval.reports.page import Page
-from logeval.spreadsheets import csv_of
+from logeval.storage.spreadsheets import csv_of
 
 
 def cells(text):

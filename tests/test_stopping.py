@@ -9,7 +9,7 @@ import pytest
 
 SWALLOWS = """
 import os, signal, sys, time
-from logeval import stopping
+from logeval.running import stopping
 
 class Closing:
     def __del__(self):
@@ -42,7 +42,8 @@ def test_a_signal_in_a_destructor_is_not_lost(name):
 
 THROUGH_EXEC = """
 import os, signal, sys
-from logeval import cli, stopping
+from logeval import cli
+from logeval.running import stopping
 
 def command(prog_name):
     try:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from logeval import files, locks, tables
 from logeval.errors import LogevalError
-from logeval.manifests import MARKER
+from logeval.storage import files, locks, tables
+from logeval.storage.manifests import MARKER
 from logeval.synthetic.generate import generate
 
 GENERATE = {"sessions": 10, "queries": 2, "overwrite": True, "quiet": True}
@@ -108,7 +108,7 @@ def test_a_link_put_in_the_place_of_the_temporary_file_is_not_followed(tmp_path,
 
 def test_what_a_killed_process_left_is_removed_and_what_a_living_one_uses_is_not(tmp_path):
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom logeval import files\n"
+        "import os, sys\nfrom pathlib import Path\nfrom logeval.storage import files\n"
         "with files.replacing(Path(sys.argv[1])) as partial:\n    os._exit(9)"
     )
     target = tmp_path / "a.txt"

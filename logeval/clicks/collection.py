@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pyarrow as pa
 
-from logeval import tables
-from logeval.arrays import Ints
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
@@ -25,7 +23,9 @@ from logeval.clicks.models.registry import model_names
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
 from logeval.log.queries import GivenQueries, GivenQuery, Query, among, given_queries
-from logeval.schemas import MODELS, QUERIES
+from logeval.running.arrays import Ints
+from logeval.storage import tables
+from logeval.storage.schemas import MODELS, QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from logeval import tables
-from logeval.arrays import Bools
 from logeval.clicks.collection import FittedModels, read_models, refuse_to_replace
 from logeval.clicks.estimation.click_statistics import Holdout, fold_patterns
 from logeval.clicks.estimation.estimates import EstimationResult, Options
@@ -23,7 +21,9 @@ from logeval.clicks.quality.scores import score_model
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.log import Log, load
 from logeval.log.queries import GivenQueries, Query, given_queries
-from logeval.progress import Progress
+from logeval.running.arrays import Bools
+from logeval.running.progress import Progress
+from logeval.storage import tables
 
 MOST_DRAWS = 1_000  # each as large as the table of models without them
 NO_CLICK = "there is no click in these SERPs"

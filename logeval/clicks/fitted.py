@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.registry import MODELS
 from logeval.log.queries import Query
+from logeval.running.arrays import Floats, Ints
 
 # whose values the parameters of positions, and scalars, are: of each query, shrunk towards those of
 # all queries; of each query by itself; or one set for all queries

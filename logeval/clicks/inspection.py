@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from logeval import tables
 from logeval.clicks.collection import FittedModels, the_query
 from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
@@ -17,6 +16,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.optimum import Optimum
 from logeval.log.log import Log, load
 from logeval.log.queries import GivenQuery, Query
+from logeval.storage import tables
 
 
 @dataclass(frozen=True)

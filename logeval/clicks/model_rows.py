@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import Parameter
-from logeval.schemas import MODELS, QUERIES
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.storage.schemas import MODELS, QUERIES
 
 
 def parameter_rows(fitted: FittedModel) -> pa.Table:

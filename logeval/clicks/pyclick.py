@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from logeval.arrays import Floats
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.fitted import FittedModel, averaged
@@ -22,6 +21,7 @@ from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
+from logeval.running.arrays import Floats
 
 # our field -> the name of PyClick's parameter
 NAMES: dict[str, dict[str, str]] = {

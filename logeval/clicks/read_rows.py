@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.patterns import NO_REGION
 from logeval.clicks.fitted import SCOPES, FittedModel, averaged
@@ -21,6 +20,7 @@ from logeval.clicks.models.model import Parameter
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
+from logeval.running.arrays import Bools, Floats, Ints
 
 LONGEST_LIST = 1_000  # positions; a table per pair of positions still fits into memory
 DEFAULT_K = 10  # positions of imported models that have no parameter per position

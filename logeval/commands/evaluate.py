@@ -25,7 +25,7 @@ from logeval.commands.show import (
     wrapped,
 )
 from logeval.errors import LogevalError
-from logeval.manifests import check_figures, figure_in
+from logeval.storage.manifests import check_figures, figure_in
 
 if TYPE_CHECKING:
     import pandas as pd

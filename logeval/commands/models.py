@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from logeval import files
 from logeval.commands.options import Csv, Json, Overwrite, Quiet, Scheduler, model_names
 from logeval.commands.options import split as _split
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
-from logeval.manifests import check_figures, figure_in
+from logeval.storage import files
+from logeval.storage.manifests import check_figures, figure_in
 
 if TYPE_CHECKING:
     import pandas as pd

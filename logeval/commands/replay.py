@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.errors import LogevalError
-from logeval.manifests import check_figures, figure_in
+from logeval.storage.manifests import check_figures, figure_in
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from logeval.spreadsheets import csv_of
+from logeval.storage.spreadsheets import csv_of
 
 if TYPE_CHECKING:
     import pandas as pd  # not before a command runs: --help stays quick

@@ -22,10 +22,10 @@ from logeval.evaluation.store import Store, edited, keys_of
 from logeval.log.queries import GivenQueries
 from logeval.policies.registry import PolicySpec, own_sources, parse_policies
 from logeval.policies.setting import Setting
-from logeval.seeds import generator
-from logeval.tables import RUNS, read_manifest, read_table
+from logeval.running.seeds import generator
+from logeval.running.work import run_tasks
+from logeval.storage.tables import RUNS, read_manifest, read_table
 from logeval.tracks.registry import TRACKS
-from logeval.work import run_tasks
 
 
 def evaluate(

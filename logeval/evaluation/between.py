@@ -13,7 +13,7 @@ from logeval.evaluation.comparisons import compare
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics import LEVEL
 from logeval.evaluation.store import agree
-from logeval.tables import read_manifest
+from logeval.storage.tables import read_manifest
 
 KEY = ["simulator", "track", "policy"]
 REPLICA = ["query", "draw", "run"]

@@ -16,9 +16,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from logeval.arrays import Bools, Floats, Ints
 from logeval.evaluation.statistics import LEVEL, Units, skew_term, units
-from logeval.seeds import generator
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.seeds import generator
 
 DRAWS = 40_000
 

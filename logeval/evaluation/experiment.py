@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from logeval import seeds
 from logeval.errors import LogevalError
 from logeval.evaluation.loop import CheckedPolicy, naming, run
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Setting
-from logeval.tables import RUNS
+from logeval.running import seeds
+from logeval.running.work import Task, Tick
+from logeval.storage.tables import RUNS
 from logeval.tracks.fitted import query_and_draw
 from logeval.tracks.meters import Meters
 from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Problem
-from logeval.work import Task, Tick
 
 LARGEST_UNIT = 32  # replicas: enough that calls of kernels cost little, few enough to share out
 SMALLEST_UNIT = 8

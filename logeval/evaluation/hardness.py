@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from logeval.tables import HARDNESS
+from logeval.storage.tables import HARDNESS
 from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Problem
 
 
 def hardness_of(problems: Iterable[Problem], n: int) -> pa.Table:
-    """The hardness table (see ``logeval.tables.HARDNESS``) at horizon n."""
+    """The hardness table (see ``logeval.storage.tables.HARDNESS``) at horizon n."""
     measures = [(TRACKS[problem.track].hardness, problem) for problem in problems]
     rows = [measure(problem, n) for measure, problem in measures if measure is not None]
     return pa.Table.from_pylist(rows, schema=HARDNESS)

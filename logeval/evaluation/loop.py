@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import logeval
-from logeval.arrays import Ints
 from logeval.errors import LogevalError
 from logeval.policies.setting import Policy, Setting
+from logeval.running.arrays import Ints
 from logeval.tracks.meters import Meters
 from logeval.tracks.track import Environment
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from logeval.arrays import Floats
+from logeval.running.arrays import Floats
 
 REPLICA = ["query", "draw", "run"]
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.registry import PolicySpec
+from logeval.running.arrays import Floats
 from logeval.tracks.fitted import query_and_draw
 from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Problem

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from logeval.arrays import Floats
 from logeval.evaluation import statistics
 from logeval.evaluation.paired import by_step
+from logeval.running.arrays import Floats
 from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Reward
 

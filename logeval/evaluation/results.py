@@ -19,7 +19,7 @@ from logeval.evaluation.paired import by_step
 from logeval.evaluation.store import horizon_of, sorted_rows
 from logeval.evaluation.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
-from logeval.tables import HARDNESS, read_manifest, read_table
+from logeval.storage.tables import HARDNESS, read_manifest, read_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ class Runs:
         return Runs(rows, self.seed, self.folder, self._hardness, self.notes)
 
     def table(self) -> pd.DataFrame:
-        """All rows (see ``logeval.tables.RUNS``)."""
+        """All rows (see ``logeval.storage.tables.RUNS``)."""
         return self._table.copy()
 
     @cached_property

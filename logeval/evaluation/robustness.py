@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from logeval.arrays import Floats
 from logeval.evaluation.paired import by_policy
 from logeval.evaluation.summary import is_oracle
 from logeval.evaluation.variance import decompose
+from logeval.running.arrays import Floats
 
 LEVELS = ("model", "query", "draw", "run")
 MEANING = {"run": "runs", "query": "queries", "draw": "parameters", "model": "choice of model"}

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from logeval.arrays import Floats
 from logeval.errors import LogevalError
 from logeval.evaluation import statistics
 from logeval.evaluation.paired import REPLICA, by_query
-from logeval.seeds import generator
+from logeval.running.arrays import Floats
+from logeval.running.seeds import generator
 
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from logeval.arrays import Floats
+from logeval.running.arrays import Floats
 
 LEVEL = 0.95
 SKEWNESS = 5.0  # of positive samples, in units of s / mean; see ``skewed_interval``

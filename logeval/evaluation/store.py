@@ -23,12 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logeval import files, locks, manifests, tables
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Key
 from logeval.evaluation.hardness import united
 from logeval.policies.source import UNKNOWN
-from logeval.tables import RUNS
+from logeval.storage import files, locks, manifests, tables
+from logeval.storage.tables import RUNS
 from logeval.tracks.fitted import drawn_name
 from logeval.tracks.track import Problem
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from logeval.arrays import Bools, Floats
 from logeval.errors import LogevalError
 from logeval.evaluation import statistics
 from logeval.evaluation.comparisons import Comparisons, compare, compare_ratios
 from logeval.evaluation.paired import REPLICA, by_policy
+from logeval.running.arrays import Bools, Floats
 
 ORACLE = "Oracle"
 FEW = 10  # queries (or runs of one) below which only large differences are found

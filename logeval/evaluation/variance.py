@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.errors import LogevalError
+from logeval.running.arrays import Floats
 
 LEVELS = ("query", "draw", "run")
 

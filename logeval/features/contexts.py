@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.features.factors import normalised
+from logeval.running.arrays import Floats
 
 ITEM, USER_AND_ITEM, USER_TIMES_ITEM = CONTEXTS = ("item", "user+item", "user*item")
 

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
 
 SMALL = 1e-7  # singular values below this share of the largest are square roots of rounding errors
 DENSE = 2000  # a smaller side than this is decomposed whole

@@ -17,9 +17,9 @@ import duckdb
 import numpy as np
 from scipy import sparse
 
-from logeval.arrays import Ints
 from logeval.errors import LogevalError
 from logeval.log.log import Log
+from logeval.running.arrays import Ints
 
 USER, SESSION = "user", "session"
 CHUNK = 1 << 16  # rows that DuckDB hands over at a time

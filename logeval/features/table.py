@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from logeval import seeds, tables
-from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.click_statistics import Holdout
 from logeval.errors import LogevalError, unknown_names
 from logeval.features.contexts import CONTEXTS, ITEM, dimension
@@ -20,7 +18,10 @@ from logeval.features.factors import Vectors, truncated_svd
 from logeval.features.matrix import SESSION, click_matrix
 from logeval.log.log import Log, load
 from logeval.log.queries import query_key, query_name, sql_condition
-from logeval.progress import Progress
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
+from logeval.running.progress import Progress
+from logeval.storage import tables
 
 MOST_DIMENSIONS = 1_000  # singular values; memory grows with them
 HALF = 0.5  # of the sessions, for the features; the simulator has the other

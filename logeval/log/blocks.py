@@ -11,10 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
-from logeval.arrays import Bytes
 from logeval.errors import LogevalError
 from logeval.log.fields import MAX_LINE
 from logeval.log.scan import NEWLINE, last_record, last_session
+from logeval.running.arrays import Bytes
 
 BLOCK_SIZE = 12 << 20  # about 50,000 SERPs of the Kaggle log, one row group
 MAX_SESSION = 64 << 20

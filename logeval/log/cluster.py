@@ -14,8 +14,6 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from logeval import tables
-from logeval.arrays import Bytes
 from logeval.errors import LogevalError
 from logeval.log import rejects
 from logeval.log.blocks import session_blocks
@@ -26,7 +24,9 @@ from logeval.log.ranges import ByteRange, byte_ranges, range_blocks
 from logeval.log.scan import FORMATS
 from logeval.log.source import Source
 from logeval.log.tally import EXAMPLES
-from logeval.work import Task, Tick, run_tasks
+from logeval.running.arrays import Bytes
+from logeval.running.work import Task, Tick, run_tasks
+from logeval.storage import tables
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.kernels import njit_views
+from logeval.running.kernels import njit_views
 
 # Places in the buffer and digits are unsigned: numba tests a signed index for wrap-around at
 # every byte, and the scan then runs at half the speed.

@@ -6,7 +6,7 @@ import numpy as np
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.scan import FORMATS, LINES, N_REJECTED, Scanner
-from logeval.tables import SERPS
+from logeval.storage.tables import SERPS
 
 TABLE = "table"
 HEAD = 1 << 16  # bytes looked at

@@ -13,8 +13,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO
 
-from logeval import manifests, tables
-from logeval.arrays import Bytes
 from logeval.errors import LogevalError, visible
 from logeval.log import cluster, rejects
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
@@ -26,7 +24,9 @@ from logeval.log.scan import FORMATS
 from logeval.log.source import Source
 from logeval.log.tabular import read_batches
 from logeval.log.tally import Tally
-from logeval.progress import Progress
+from logeval.running.arrays import Bytes
+from logeval.running.progress import Progress
+from logeval.storage import manifests, tables
 
 
 @dataclass

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from logeval import manifests, tables
 from logeval.errors import LogevalError
 from logeval.log.formats import TABLE, check_format
 from logeval.log.source import STDIN
+from logeval.storage import manifests, tables
 
 MAX_WORKERS = 8  # each takes about 70 MB; all of it stays under 1 GiB
 

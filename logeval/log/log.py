@@ -18,9 +18,9 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from logeval import files, tables
 from logeval.errors import LogevalError, one_line, unknown_names
 from logeval.log.queries import QueryKey, query_name, sql_condition, sql_limit
+from logeval.storage import files, tables
 
 if TYPE_CHECKING:
     from logeval.log.describe import Description

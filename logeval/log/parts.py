@@ -13,11 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from logeval import files, tables
-from logeval.arrays import Bytes, Ints
 from logeval.log import rejects
 from logeval.log.scan import COUNTS, PERSONALIZED, Scanner
 from logeval.log.serps import serps_table
+from logeval.running.arrays import Bytes, Ints
+from logeval.storage import files, tables
 
 
 @dataclass(frozen=True)

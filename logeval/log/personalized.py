@@ -9,7 +9,6 @@ Fields are separated by TABs. T marks a test query, whose clicks are withheld.
 
 from __future__ import annotations
 
-from logeval.kernels import njit_inline, njit_views
 from logeval.log.fields import (
     CLICK,
     COMMA,
@@ -37,6 +36,7 @@ from logeval.log.fields import (
     last_number,
     number,
 )
+from logeval.running.kernels import njit_inline, njit_views
 
 
 @njit_inline

@@ -14,10 +14,10 @@ from typing import IO
 
 import numpy as np
 
-from logeval.arrays import Bytes
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
 from logeval.log.scan import NEWLINE, last_session
 from logeval.log.source import BYTE_ORDER_MARK
+from logeval.running.arrays import Bytes
 
 RANGE_BLOCKS = 16  # reads of a range: one to two seconds of work
 

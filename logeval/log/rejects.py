@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from logeval.arrays import Bytes, Ints
 from logeval.log.fields import REASONS, TOO_LONG
+from logeval.running.arrays import Bytes, Ints
 
 FILE = "rejects.tsv"
 HEADER = "file\tline\treason\ttext\n"

@@ -8,7 +8,6 @@ Fields are separated by TABs. The same QueryID in two regions is two queries.
 
 from __future__ import annotations
 
-from logeval.kernels import njit_inline
 from logeval.log.fields import (
     CLICK,
     EMPTY_LIST,
@@ -31,6 +30,7 @@ from logeval.log.fields import (
     last_number,
     number,
 )
+from logeval.running.kernels import njit_inline
 
 
 @njit_inline

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bytes, Ints
-from logeval.kernels import ZERO, njit, njit_inline, njit_views
 from logeval.log import personalized, relpred
 from logeval.log.fields import (
     CLICK,
@@ -40,6 +38,8 @@ from logeval.log.fields import (
     URL,
     USER,
 )
+from logeval.running.arrays import Bytes, Ints
+from logeval.running.kernels import ZERO, njit, njit_inline, njit_views
 
 FORMATS = ("yandex-personalized", "yandex-relpred")
 PERSONALIZED = 0  # the place of a format in FORMATS is its number in the kernels

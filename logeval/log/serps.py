@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from logeval import tables
-from logeval.arrays import Bools, Ints
 from logeval.log.scan import (
     S_DAY,
     S_ITEMS,
@@ -19,6 +17,8 @@ from logeval.log.scan import (
     S_USER,
     Scanned,
 )
+from logeval.running.arrays import Bools, Ints
+from logeval.storage import tables
 
 
 def serps_table(block: Scanned, has_domains: bool) -> pa.Table:

@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 from isal import igzip, igzip_lib
 
-from logeval.arrays import Bytes
 from logeval.errors import LogevalError
-from logeval.tables import Manifest
+from logeval.running.arrays import Bytes
+from logeval.storage.tables import Manifest
 
 STDIN = "-"
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}

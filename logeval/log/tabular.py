@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from logeval.errors import LogevalError, one_line, printable, unknown_names
 from logeval.log.fields import MAX_ITEMS
 from logeval.log.source import MAGIC
-from logeval.tables import SERPS
+from logeval.storage.tables import SERPS
 
 NEEDED = ("query_id", "items", "clicks")
 BATCH_ROWS = 1 << 16

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.papers.cascading import P, attractions
 from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
 from logeval.papers.figures import curves, lines
 from logeval.papers.measures import Between, Measured, Quotient, Ratio, Regret, jackknife
 from logeval.papers.outcome import Cell, Outcome
+from logeval.running.arrays import Floats
 from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
 
 HORIZON, RUNS = 100_000, 20

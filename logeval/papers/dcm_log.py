@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from logeval.arrays import Floats
 from logeval.clicks.models.dcm import DCM
 from logeval.papers.dcm import DCM_KL, RANKED
 from logeval.papers.experiment import Claim, Experiment, OnLog, Part
@@ -23,6 +22,7 @@ from logeval.papers.figures import curves
 from logeval.papers.measures import Measure, Measured, Ratio
 from logeval.papers.outcome import Cell, Outcome
 from logeval.reports.figures import legend_below, new_axes
+from logeval.running.arrays import Floats
 from logeval.tracks.ranking_theory import dcm_upper
 
 EXP3 = "RankedExp3"

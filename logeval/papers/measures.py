@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.papers.outcome import Cell, Outcome
+from logeval.running.arrays import Floats
 
 
 class Measured(NamedTuple):

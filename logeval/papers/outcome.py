@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from logeval.arrays import Floats
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError
 from logeval.evaluation import Runs
 from logeval.papers.experiment import Experiment
+from logeval.running.arrays import Floats
 
 
 class Cell(NamedTuple):

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from logeval import __version__, files, tables
+from logeval import __version__
 from logeval.papers import words
 from logeval.papers.outcome import Outcome
 from logeval.papers.verdicts import Judged, judged, table
 from logeval.reports.figures import save_figure
 from logeval.reports.page import Page
 from logeval.reports.style import styled
+from logeval.storage import files, tables
 
 INTRODUCTION = (
     "Every experiment of the papers again: what we measured beside what is published. Values "

@@ -10,8 +10,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from logeval import files
 from logeval.errors import LogevalError
+from logeval.storage import files
 
 RECORDS = "experiments.json"
 Records = dict[str, dict[str, Any]]  # by experiment, and log

@@ -19,11 +19,11 @@ from logeval.clicks.fit import fit_models
 from logeval.errors import LogevalError
 from logeval.evaluation import evaluate
 from logeval.features.table import make_features
-from logeval.locks import holding
 from logeval.papers.experiment import Experiment, OnLog, Part
 from logeval.papers.outcome import Fitted, Outcome
 from logeval.papers.records import records, write_records
 from logeval.papers.registry import named
+from logeval.storage.locks import holding
 
 WAIT_SECONDS = 30.0  # for another command that writes its record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from logeval.kernels import njit_views
+from logeval.running.kernels import njit_views
 
 LARGEST = 700.0  # of the hazards: e^-700 is as good as 0
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from logeval.kernels import njit_views
+from logeval.running.kernels import njit_views
 
 KL, UCB1 = 0, 1  # kinds of bounds
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import upper
 from logeval.policies.lazy_topk import BLOCK, MEMO, remembered_upper, starts_of
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 SLACK = 1e-9  # more than the rounding of bounds
 UNTIL, AHEAD, SOLVED = range(3)  # budget of the keys, how far ahead it was, bounds solved since

@@ -16,7 +16,7 @@ which breaks ties at random.
 Python hands the arrays to a kernel as ``plain`` tuples, and the kernel puts the names back on,
 ``Arms(*arms)``: looking up the type of a named tuple costs numba more than a microsecond a call, a
 tenth of a step, and that of a plain one nearly nothing. Views of one replica cost nothing where
-references are not counted (``logeval.kernels``).
+references are not counted (``logeval.running.kernels``).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.bounds import budget_at, upper
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
 
 BLOCK = 64  # arms in a block
 SLACK = 1e-9  # more than the rounding of bounds and budgets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from logeval.kernels import njit_views
+from logeval.running.kernels import njit_views
 
 
 @njit_views

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Ints
-from logeval.kernels import njit_views
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_views
+from logeval.running.uniforms import Uniforms
 
 
 @njit_views

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError, unknown_names
+from logeval.running.arrays import Floats, Ints
 
 
 class Capability(NamedTuple):

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import pdtr
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit
 from logeval.replay.logged import Logged
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit
 
 SMALL = 16  # up to this mean a draw is the inverse of the distribution function
 BLOCK_BYTES = 48e6  # of the drawn numbers held at once

@@ -19,8 +19,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from logeval.arrays import Bools, Floats, Ints
 from logeval.replay.targets import Target
+from logeval.running.arrays import Bools, Floats, Ints
 
 LEVELS = ("item-position", "prefix", "list", "position")
 

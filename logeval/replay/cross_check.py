@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from logeval import tables
-from logeval.arrays import Ints
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError
 from logeval.log.log import load
@@ -30,7 +28,9 @@ from logeval.replay.policy import PolicyReplay, curve, replay_policy
 from logeval.replay.predictions import fit
 from logeval.replay.read_target import lists_target
 from logeval.replay.stream import streams_of
-from logeval.schemas import CROSS_CHECK
+from logeval.running.arrays import Ints
+from logeval.storage import tables
+from logeval.storage.schemas import CROSS_CHECK
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from logeval import tables
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
-from logeval.progress import Progress
 from logeval.replay.bootstrap import resampled
 from logeval.replay.estimation import Estimation, Settings, fit_models
 from logeval.replay.estimators.estimator import Estimator
@@ -26,7 +24,9 @@ from logeval.replay.propensities import check_logged
 from logeval.replay.read_target import TargetSource, bind, read_source
 from logeval.replay.targets import Target
 from logeval.replay.valuation import Valuation
-from logeval.schemas import ESTIMATES
+from logeval.running.progress import Progress
+from logeval.storage import tables
+from logeval.storage.schemas import ESTIMATES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from logeval.arrays import Floats
 from logeval.clicks.fitted import FittedModel
 from logeval.replay.cells import Cells, cells_of
 from logeval.replay.estimators.estimator import Estimator, View, ratio
@@ -16,6 +15,7 @@ from logeval.replay.logged import Logged
 from logeval.replay.predictions import Prediction, examination, fit, predict
 from logeval.replay.propensities import propensities
 from logeval.replay.targets import Target
+from logeval.running.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.click_statistics import choose, click_bits
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.replay.prefixes import prefix_numbers
+from logeval.running.arrays import Floats, Ints
 
 FOLD_MEMORY = "350MB"  # of DuckDB; it goes to disk beyond
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from logeval import tables
 from logeval.clicks.fitted import SCOPES
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.log import Log
@@ -14,6 +13,7 @@ from logeval.log.queries import Query
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.estimators.registry import DEFAULT, parse_estimators
 from logeval.replay.read_target import check_target
+from logeval.storage import tables
 
 MIN_SUPPORT = 0.8
 PROPENSITIES = ("estimated", "logged")

@@ -11,8 +11,6 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import stdtrit
 
-from logeval import seeds, tables
-from logeval.arrays import Ints
 from logeval.clicks.read_rows import LONGEST_LIST
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import checkpoints_of
@@ -22,10 +20,13 @@ from logeval.log.queries import Query
 from logeval.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec, own_sources, parse_policies
 from logeval.policies.setting import Setting
-from logeval.progress import Progress
 from logeval.replay.logged import cut, read_logged
 from logeval.replay.stream import Accepted, QueryStream, ReplayEnvironment, streams_of
-from logeval.schemas import REPLAYS
+from logeval.running import seeds
+from logeval.running.arrays import Ints
+from logeval.running.progress import Progress
+from logeval.storage import tables
+from logeval.storage.schemas import REPLAYS
 from logeval.tracks.meters import Meters
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fit import fit_one
@@ -20,6 +19,7 @@ from logeval.clicks.quality.scores import local_items
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
 from logeval.replay.targets import MarginalTarget, Target
+from logeval.running.arrays import Floats, Ints, sum_by
 
 CELL_MODELS = ("GCTR", "RCTR", "DCTR", "PBM")  # a click depends on item and position alone
 

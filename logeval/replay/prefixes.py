@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Ints
+from logeval.running.arrays import Ints
 
 
 def prefix_numbers(items: Ints) -> Ints:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
 from logeval.errors import LogevalError
 from logeval.replay.cells import Cells
+from logeval.running.arrays import Bools, Floats
 
 
 def propensities(cells: Cells, N: Floats, n: Floats, smoothing: float = 0.0) -> Floats:

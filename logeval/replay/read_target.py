@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
@@ -25,6 +23,8 @@ from logeval.replay.logged import Logged, read_logged
 from logeval.replay.predictions import fit
 from logeval.replay.target_table import read_target_table
 from logeval.replay.targets import ListTarget, MarginalTarget, RandomTarget, Target
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints, sum_by
 
 BUILT_IN = ("logged", "random", "by-ctr", "best:MODEL")
 RANDOM_LISTS = 256  # drawn per query, for the value of random under a click model

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from logeval import seeds
-from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.policies.setting import Policy
+from logeval.running import seeds
+from logeval.running.arrays import Bools, Floats, Ints
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Meter
 

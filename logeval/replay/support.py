@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.replay.estimation import Figures
+from logeval.running.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

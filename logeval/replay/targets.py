@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints, sum_by
 from logeval.errors import LogevalError
 from logeval.replay.prefixes import owners, prefix_numbers
+from logeval.running.arrays import Floats, Ints, sum_by
 
 
 @dataclass(frozen=True)

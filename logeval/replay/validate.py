@@ -16,14 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from logeval import seeds, tables
-from logeval.arrays import Floats, sum_by
 from logeval.clicks.fitted import SCOPES
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.statistics import t_quantile
 from logeval.log.log import load
 from logeval.log.queries import Query
-from logeval.progress import Progress
 from logeval.replay.estimation import Estimation, Settings, fit_models
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.estimators.registry import parse_estimators
@@ -32,7 +29,11 @@ from logeval.replay.plan import MOST_PARTS, check_clip, check_smoothing
 from logeval.replay.read_target import mean_clicks
 from logeval.replay.support import support_of
 from logeval.replay.targets import ListTarget
-from logeval.schemas import VALIDATION
+from logeval.running import seeds
+from logeval.running.arrays import Floats, sum_by
+from logeval.running.progress import Progress
+from logeval.storage import tables
+from logeval.storage.schemas import VALIDATION
 
 if TYPE_CHECKING:
     import pandas as pd

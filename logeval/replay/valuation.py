@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtrit
 
-from logeval.arrays import Bools, Floats
 from logeval.errors import LogevalError
 from logeval.replay.estimation import Estimation, Fits
 from logeval.replay.support import Support, support_of
+from logeval.running.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd

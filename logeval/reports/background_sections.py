@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from logeval import tables
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.checks import quick_checks
@@ -14,6 +13,7 @@ from logeval.reports.content import Content
 from logeval.reports.log_figures import plot_log
 from logeval.reports.model_figures import plot_attraction, plot_examination, plot_termination
 from logeval.reports.page import Page
+from logeval.storage import tables
 
 SHOWN = 60  # rows of parameters on the page; the CSV has all
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from logeval.arrays import Floats
 from logeval.reports.style import Look, css_colour, look
 from logeval.reports.words import interval, number, p_value
+from logeval.running.arrays import Floats
 
 LETTER = 7.3  # width of a letter of 12 px, in the widest of the usual fonts
 GREY = "var(--soft, #777777)"

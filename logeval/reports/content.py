@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from logeval import tables
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
 from logeval.replay.estimate import Estimates, read_estimates
+from logeval.storage import tables
 from logeval.tracks.fitted import drawn_queries, fitted_queries, query_and_draw
 from logeval.tracks.registry import TRACKS
 

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.text import Text
 
-from logeval import files
 from logeval.errors import LogevalError
+from logeval.storage import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ import pandas as pd
 from logeval.reports.charts import side_by_side
 from logeval.reports.figures import laid_out, save_figure
 from logeval.reports.inline import inline_svg
-from logeval.spreadsheets import csv_of
+from logeval.storage.spreadsheets import csv_of
 
 WIDEST = 7  # columns that fit a page of 1280 pixels
 KINDS = {".csv": "text/csv", ".pdf": "application/pdf", ".svg": "image/svg+xml"}

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from logeval import __version__, tables
+from logeval import __version__
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.progress import Progress
 from logeval.reports.content import content_of
 from logeval.reports.page import Page
 from logeval.reports.sections import SECTIONS
 from logeval.reports.style import styled
+from logeval.running.progress import Progress
+from logeval.storage import tables
 
 
 def report(

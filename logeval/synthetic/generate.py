@@ -12,10 +12,10 @@ from typing import IO, Any
 
 from isal import igzip
 
-from logeval import files, manifests, tables
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.scan import FORMATS, PERSONALIZED
-from logeval.progress import Progress
+from logeval.running.progress import Progress
+from logeval.storage import files, manifests, tables
 from logeval.synthetic.sessions import BATCH, SESSIONS_PER_USER, draw_sessions
 from logeval.synthetic.tastes import make_tastes
 from logeval.synthetic.text import sessions_text

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from logeval import seeds
-from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.model import ChainModel
 from logeval.clicks.models.registry import MODELS
+from logeval.running import seeds
+from logeval.running.arrays import Bools, Floats, Ints
 from logeval.synthetic.world import K, World
 
 BATCH = 20_000  # sessions

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import expit, logit
 
-from logeval import seeds, tables
-from logeval.arrays import Floats, Ints
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
+from logeval.storage import tables
 
 FILE = "factors.parquet"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.kernels import ZERO, njit
 from logeval.log.scan import PERSONALIZED
+from logeval.running.kernels import ZERO, njit
 from logeval.synthetic.sessions import Sessions
 from logeval.synthetic.world import K, World
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.registry import MODELS
 from logeval.errors import unknown_names
 from logeval.log.queries import Query
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
 from logeval.synthetic.tastes import Tastes
 
 K = 10

@@ -12,8 +12,8 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
-from logeval.arrays import Bytes
-from logeval.kernels import njit
+from logeval.running.arrays import Bytes
+from logeval.running.kernels import njit
 
 CHECKSUM_FLAG = 0b100  # of the frame header descriptor, the byte after the magic number
 # XXH64: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md

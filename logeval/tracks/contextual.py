@@ -12,19 +12,19 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints
 from logeval.clicks.models import chain
 from logeval.errors import LogevalError
-from logeval.kernels import njit_views
 from logeval.policies.contextual.rounds import Round, best_first_one
 from logeval.policies.setting import Policy
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
+from logeval.running.uniforms import Uniforms
 from logeval.tracks.contextual_problems import ContextualProblem, parse_contextual
 from logeval.tracks.contextual_worlds import Users
 from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.meters import Meter, Regret
 from logeval.tracks.track import Replicas, Reward, Track
-from logeval.uniforms import Uniforms
 
 
 @njit_views

@@ -21,11 +21,11 @@ from typing import Protocol
 import numpy as np
 from scipy.special import expit, logit
 
-from logeval.arrays import Floats, Ints
 from logeval.features.contexts import ITEM, USER_TIMES_ITEM, dimension, item_contexts
 from logeval.features.factors import normalised
-from logeval.kernels import njit_views
 from logeval.policies.contextual.rounds import Round, dot, sigmoid
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 Rngs = Sequence[np.random.Generator]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from logeval.arrays import Ints
 from logeval.clicks.collection import FittedModels
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, among
+from logeval.running.arrays import Ints
 
 
 class FittedQuery(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from logeval.arrays import Ints
+from logeval.running.arrays import Ints
 
 
 class Labels:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.kernels import njit_views
 from logeval.policies.setting import Eliminating, Policy
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 if TYPE_CHECKING:
     from logeval.tracks.track import Environment, Simulation

@@ -14,11 +14,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.errors import LogevalError, unknown_names
 from logeval.names import format_call, parse_call
+from logeval.running.arrays import Floats, Ints
 from logeval.tracks.fitted import FittedQuery, refuse_short
 from logeval.tracks.track import SYNTHETIC
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.kernels import njit
 from logeval.names import format_call
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit
+from logeval.running.uniforms import Uniforms
 from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Left, PairRegret
 from logeval.tracks.problems import examination, numbers
 from logeval.tracks.rank1_theory import rank1_hardness, rank1_upper
 from logeval.tracks.track import SYNTHETIC, Replicas, Reward, Track
-from logeval.uniforms import Uniforms
 
 
 @dataclass(frozen=True)

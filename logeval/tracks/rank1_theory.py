@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats
+from logeval.running.arrays import Floats
 
 
 class Hardness(NamedTuple):

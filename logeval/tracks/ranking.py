@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints
 from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
-from logeval.kernels import njit_views
 from logeval.policies.setting import Policy
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
+from logeval.running.uniforms import Uniforms
 from logeval.tracks.explicit import EXPLICIT
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Meter, Regret
@@ -37,7 +38,6 @@ from logeval.tracks.problems import (
 )
 from logeval.tracks.ranking_theory import b_lb_lower_slope
 from logeval.tracks.track import Replicas, Reward, Track
-from logeval.uniforms import Uniforms
 
 SATISFACTION, CLICKS, ANY_CLICK = range(3)
 

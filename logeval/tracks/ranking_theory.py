@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.errors import LogevalError
 from logeval.policies.bounds import kl
+from logeval.running.arrays import Floats
 from logeval.tracks.problems import B_LB, numbers
 
 

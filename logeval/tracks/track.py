@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from logeval.arrays import Floats, Ints
+from logeval.running.arrays import Floats, Ints
 from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.meters import Meter
 

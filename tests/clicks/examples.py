@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from logeval import tables
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fit import fit_one
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
+from logeval.storage import tables
 from tests.serps import Serp, sampled_serps, write_serps
 
 ALL = list(MODELS)

@@ -62,7 +62,9 @@ def test_wrong_names_are_refused(log):
 
 def test_a_log_that_is_open_is_not_opened_again(log, monkeypatch):
     opened = load(log)
-    monkeypatch.setattr("logeval.tables.read_manifest", lambda path: pytest.fail(f"opened {path}"))
+    monkeypatch.setattr(
+        "logeval.storage.tables.read_manifest", lambda path: pytest.fail(f"opened {path}")
+    )
     assert fit_models(opened, "CM", quiet=True).queries == [Query(0), Query(1), Query(2)]
 
 

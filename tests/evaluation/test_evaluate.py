@@ -10,7 +10,7 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.evaluation import Runs, evaluate
 from logeval.evaluation.experiment import checkpoints_of
-from logeval.tables import RUNS
+from logeval.storage.tables import RUNS
 from tests.evaluation.my_policy import Greedy
 from tests.faults.commands import Command
 from tests.stand_in import NAMES, models
@@ -219,7 +219,7 @@ def test_checkpoints():
     ],
 )
 def test_wrong_arguments_are_named(change, message, monkeypatch):
-    monkeypatch.setattr("logeval.work.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("logeval.running.work.CONNECT_SECONDS", 0.2)
     with pytest.raises(LogevalError, match=message):
         evaluate(**{"problem": PROBLEM, **SMALL, **change})
 

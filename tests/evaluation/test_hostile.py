@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import logeval
-from logeval import tables
 from logeval.evaluation.store import Store
+from logeval.storage import tables
 from tests.stand_in import models
 
 PROBLEM = "B_LB(L=8,K=2,p=0.5,gap=0.4)"

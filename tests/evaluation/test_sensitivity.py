@@ -10,7 +10,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation import Runs
 from logeval.evaluation.sensitivity import sensitivity, tau
 from logeval.reports.sensitivity_figure import plot_sensitivity
-from logeval.schemas import RUNS
+from logeval.storage.schemas import RUNS
 
 
 def runs_of(regret, queries=4, noise=0.0):

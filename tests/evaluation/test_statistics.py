@@ -8,7 +8,7 @@ from scipy import stats
 from logeval.errors import LogevalError
 from logeval.evaluation import Runs, comparisons, statistics
 from logeval.evaluation.variance import decompose
-from logeval.tables import RUNS
+from logeval.storage.tables import RUNS
 
 
 def test_the_mean_gives_queries_equal_weight():

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import logeval as le
-from logeval import tables
 from logeval.errors import LogevalError
 from logeval.pipeline import Recipe, run
+from logeval.storage import tables
 from logeval.synthetic.generate import generate, truth_folder
 
 LONG = os.environ.get("LOGEVAL_FAULTS") == "long"  # make faults

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import logeval
-from logeval import tables, work
 from logeval.clicks.estimation import click_statistics
 from logeval.errors import LogevalError
 from logeval.evaluation.store import Store
 from logeval.log import cluster, ranges
+from logeval.running import work
+from logeval.storage import tables
 from tests.faults.commands import content
 from tests.faults.stages import LONG
 
@@ -139,7 +140,7 @@ def test_too_many_bad_lines_are_the_same_error_on_a_cluster(scheduler, tmp_path,
 
 
 def test_progress_on_a_cluster_is_that_of_its_tasks(scheduler, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr("logeval.progress.SILENT_SECONDS", 0.0)
+    monkeypatch.setattr("logeval.running.progress.SILENT_SECONDS", 0.0)
     log = GOLDEN / "tiny.relpred.tsv"
     logeval.ingest(log, tmp_path / "out", scheduler=scheduler)
     said = [line for line in capfd.readouterr().err.splitlines() if "left" in line]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from logeval import LogevalError, locks, tables
+from logeval import LogevalError
+from logeval.storage import locks, tables
 from tests.faults.commands import Command, content
 
 NOBODY = 1 << 30  # no process has this number

@@ -30,7 +30,7 @@ from logeval.log.tabular import read_batches
 from logeval.pipeline import _arguments, read_recipe
 from logeval.recipe_checks import check_values
 from logeval.replay.target_table import read_target_table
-from logeval.schemas import SERPS
+from logeval.storage.schemas import SERPS
 from logeval.synthetic.zstd import frame
 from tests.faults.stages import LONG
 from tests.log.slow_parser import parse

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 import logeval as le
-from logeval import LogevalError, manifests
+from logeval import LogevalError
 from logeval.log import blocks, inputs, parts
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
+from logeval.storage import manifests
 from logeval.synthetic.generate import generate
 from logeval.synthetic.zstd import frame, xxh64
 from tests.faults.commands import logeval

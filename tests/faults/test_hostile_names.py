@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import logeval as le
-from logeval import manifests, tables
 from logeval.errors import LogevalError
 from logeval.log import tally
+from logeval.storage import manifests, tables
 from logeval.synthetic.generate import generate
 from tests.faults.commands import content, logeval
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from logeval import ingest, load, tables
+from logeval import ingest, load
 from logeval.errors import LogevalError
+from logeval.storage import tables
 from tests.faults.commands import Command, Ended, logeval
 from tests.faults.stages import BY_NAME, LONG, STAGES, copied, leftovers
 

@@ -3,9 +3,10 @@
 import pytest
 
 import logeval
-from logeval import LogevalError, tables
+from logeval import LogevalError
 from logeval.clicks.estimation.click_statistics import fold
 from logeval.log.log import Log
+from logeval.storage import tables
 from logeval.synthetic.generate import generate
 from tests.faults.commands import Command, content
 

@@ -8,9 +8,10 @@ import time
 import pytest
 
 import logeval
-from logeval import LogevalError, locks, tables
+from logeval import LogevalError
 from logeval.evaluation import api
 from logeval.evaluation.store import Store, keys_of
+from logeval.storage import locks, tables
 from tests.faults.commands import Command, content
 
 PROBLEM = "B_LB(L=6,K=2,p=0.5,gap=0.4)"
@@ -44,7 +45,7 @@ def test_two_evaluates_at_once_lose_nothing(tmp_path):
 
 def test_the_lock_of_a_killed_process_is_taken_over(tmp_path):
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom logeval import locks\n"
+        "import os, sys\nfrom pathlib import Path\nfrom logeval.storage import locks\n"
         "with locks.holding(Path(sys.argv[1]), 'evaluate'):\n    os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from logeval import LogevalError, tables
+from logeval import LogevalError
+from logeval.storage import tables
 from tests.faults.commands import content, logeval
 
 EVALUATE = ("evaluate", "models", "--policy", "Random", "--horizon", 20, "--runs", 2, "--draws", 2)

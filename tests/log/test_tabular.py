@@ -11,7 +11,7 @@ import logeval
 from logeval.errors import LogevalError
 from logeval.log import ingest
 from logeval.log.tabular import read_batches
-from logeval.tables import SERPS
+from logeval.storage.tables import SERPS
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from logeval import seeds
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
+from logeval.running import seeds
 from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.ranking import RankingEnvironment
 

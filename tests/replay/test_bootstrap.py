@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from logeval import seeds
 from logeval.replay.bootstrap import SMALL, draw, resampled
 from logeval.replay.estimation import Estimation, Fits, Settings
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.logged import parts_sql, read_logged
+from logeval.running import seeds
 from tests.replay.worlds import logged_of, target_of
 from tests.serps import Serp, write_serps
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from logeval import seeds
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.errors import LogevalError
@@ -13,6 +12,7 @@ from logeval.replay.estimators.registry import ESTIMATORS, parse_estimators
 from logeval.replay.logged import cut
 from logeval.replay.predictions import Prediction
 from logeval.replay.targets import ListTarget
+from logeval.running import seeds
 from tests.replay import loops
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
 

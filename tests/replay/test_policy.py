@@ -6,7 +6,7 @@ import pytest
 from scipy.special import stdtrit
 from typer.testing import CliRunner
 
-from logeval import LogevalError, evaluate, generate, ingest, load, read_models, seeds
+from logeval import LogevalError, evaluate, generate, ingest, load, read_models
 from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
@@ -14,6 +14,7 @@ from logeval.replay.cross_check import _levels, read_cross_check
 from logeval.replay.logged import read_logged
 from logeval.replay.policy import curve, replay_policy
 from logeval.replay.stream import ReplayEnvironment, streams_of
+from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of
 from tests.serps import Serp, write_serps
 

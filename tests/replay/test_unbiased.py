@@ -5,12 +5,12 @@ import pytest
 
 from benchmarks.replay_coverage import USERS as BENCHMARK
 from benchmarks.replay_coverage import draw
-from logeval import seeds
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimate import point_and_interval
 from logeval.replay.estimation import Estimation, Fits, Settings
 from logeval.replay.estimators.registry import parse_estimators
+from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
 
 L, K, SERPS, DRAWS = 4, 2, 3000, 60

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from logeval import tables
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.replay.logged import Logged
 from logeval.replay.targets import ListTarget
+from logeval.storage import tables
 
 
 def all_lists(L, K):

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.evaluation import Runs
-from logeval.tables import HARDNESS, RUNS
+from logeval.storage.tables import HARDNESS, RUNS
 
 STEPS = (1, 50, 100)
 

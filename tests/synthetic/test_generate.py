@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 from scipy.stats import qmc
 
 import logeval
-from logeval import files, tables
+from logeval.storage import files, tables
 from logeval.synthetic.generate import generate, truth_folder
 from logeval.synthetic.tastes import read_tastes
 from logeval.synthetic.world import MODELS_OFFERED, radical_inverse

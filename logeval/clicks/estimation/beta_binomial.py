@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from logeval.arrays import Floats, Ints, sum_by
-from logeval.kernels import njit
+from logeval.running.arrays import Floats, Ints, sum_by
+from logeval.running.kernels import njit
 
 STRENGTH = 0.05, 10_000.0  # bounds on a + b
 FAR = 12.0  # the largest level

@@ -14,9 +14,9 @@ import math
 import numpy as np
 from scipy.special import expit
 
-from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation.beta_binomial import FAR, STRENGTH, Betas
-from logeval.kernels import njit
+from logeval.running.arrays import Bools, Floats, Ints, sum_by
+from logeval.running.kernels import njit
 
 ACCEPTED = 0.4  # the share of moves to aim at
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from logeval.arrays import Floats
-from logeval.kernels import njit
+from logeval.running.arrays import Floats
+from logeval.running.kernels import njit
 
 
 @njit(cache=True, nogil=True)

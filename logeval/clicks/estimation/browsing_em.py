@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.binomial import binomial
 from logeval.clicks.estimation.counts import over_expected_clicks
@@ -32,7 +31,8 @@ from logeval.clicks.estimation.priors import (
     item_prior,
     prior_over_queries,
 )
-from logeval.kernels import njit
+from logeval.running.arrays import Bools, Floats, Ints, distinct, sum_by
+from logeval.running.kernels import njit
 
 CHUNK = 100_000  # rows whose information is in memory at a time
 ROUNDS = 4  # of fitting the prior over queries (scope partial), and then the values

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_inference import Tally, tally
@@ -40,6 +39,7 @@ from logeval.clicks.estimation.priors import (
     prior_over_queries,
 )
 from logeval.clicks.models.chain import Formulas, Parameters, spread
+from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 ROUNDS, SHARED_ROUNDS = 10, 4
 ROUND_ITERATIONS, ROUND_TOLERANCE = 50, 1e-7

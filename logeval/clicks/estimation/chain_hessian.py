@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import njit
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import njit
 
 
 @njit(cache=True, nogil=True)

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.binomial import share_of
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.kernels import njit
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import njit
 
 
 @dataclass(frozen=True)

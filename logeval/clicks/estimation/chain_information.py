@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.chain_hessian import add_information
 from logeval.clicks.estimation.inverse import inverse_of
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.chain import Formulas, Parameters, spread
+from logeval.running.arrays import Floats, Ints
 
 BLOCK = 20_000  # patterns whose parameters are gathered at a time
 MAX_DENSE = 2500  # beyond this many item parameters of a query, their correlations are ignored

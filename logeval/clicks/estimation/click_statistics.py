@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logeval import files, tables
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, patterns_of
 from logeval.clicks.estimation.statistics_cache import cached, read_table
 from logeval.clicks.estimation.stored_patterns import store
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition, sql_limit
-from logeval.work import Task, Tick, run_tasks
+from logeval.running.work import Task, Tick, run_tasks
+from logeval.storage import files, tables
 
 MAX_POSITIONS = 50
 IN_MEMORY = 500_000  # rows, of 1 kB each while a model is fitted

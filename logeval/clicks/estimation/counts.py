@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.running.arrays import Floats, Ints, sum_by
 
 
 def up_to_last_click(data: FoldedClicks) -> tuple[Floats, Floats]:

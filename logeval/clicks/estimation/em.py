@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from logeval.arrays import Bools, Floats, Ints, sum_by
+from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 Params = dict[str, Floats]
 Step = Callable[[Params, Bools], tuple[Params, Floats]]

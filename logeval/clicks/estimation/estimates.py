@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import (
     Pair,
@@ -17,6 +16,7 @@ from logeval.clicks.estimation.priors import (
     flat_prior,
     prior_over_queries,
 )
+from logeval.running.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from logeval.clicks.models.model import ClickModel

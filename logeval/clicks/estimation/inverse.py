@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from logeval.arrays import Floats
-from logeval.kernels import njit
+from logeval.running.arrays import Floats
+from logeval.running.kernels import njit
 
 SMALL = 128  # matrices up to this size are inverted without BLAS
 

@@ -20,8 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.arrays import Bools, Floats, Ints, distinct, sum_by
 from logeval.log.queries import Query
+from logeval.running.arrays import Bools, Floats, Ints, distinct, sum_by
 
 NO_REGION = np.iinfo(np.int64).min
 

@@ -21,14 +21,14 @@ from typing import Protocol
 import numpy as np
 from scipy.special import betaincinv, logit
 
-from logeval import seeds
-from logeval.arrays import Bools, Floats
 from logeval.clicks.estimation.beta_binomial import Betas
 from logeval.clicks.estimation.beta_walk import BetaWalk
 from logeval.clicks.estimation.em import CAP, Params
 from logeval.clicks.estimation.estimates import Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import MIN_QUERIES, Exposure, Pair, Prior, by_place
+from logeval.running import seeds
+from logeval.running.arrays import Bools, Floats
 
 BURN, SWEEPS = 50, 200
 FEWEST = 80  # sweeps, where the log is large

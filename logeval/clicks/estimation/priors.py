@@ -24,10 +24,10 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation.beta_binomial import Betas, fit_betas
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.errors import unknown_names
+from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 Smoothing = Literal["empirical-bayes", "pyclick", "none"]
 MIN_ITEMS = 10

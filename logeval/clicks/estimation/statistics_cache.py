@@ -21,8 +21,8 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logeval import files, tables
-from logeval.schemas import CLICK_STATISTICS
+from logeval.storage import files, tables
+from logeval.storage.schemas import CLICK_STATISTICS
 
 LIMIT = 1 << 30
 T = TypeVar("T")

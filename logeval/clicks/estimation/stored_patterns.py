@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logeval.arrays import Ints
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, patterns_of
 from logeval.log.queries import Query
-from logeval.schemas import CLICK_STATISTICS
+from logeval.running.arrays import Ints
+from logeval.storage.schemas import CLICK_STATISTICS
 
 BLOCK = 100_000  # patterns, about
 ARRAYS = ("query", "items", "clicks", "length", "count")

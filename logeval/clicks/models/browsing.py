@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import njit, njit_inline
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import njit, njit_inline
 
 
 @njit_inline

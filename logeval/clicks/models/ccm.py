@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain_inference import Tally
@@ -23,6 +22,7 @@ from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.running.arrays import Floats, Ints, sum_by
 
 TAUS = ("tau1", "tau2", "tau3")
 

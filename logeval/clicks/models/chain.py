@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import njit, njit_inline
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import njit, njit_inline
 
 
 @njit_inline

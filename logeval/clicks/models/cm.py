@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from logeval.arrays import Floats
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import up_to_first_click
 from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.chain import Formulas
 from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.running.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import by_position
 from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.running.arrays import Floats
 
 REWARDS = ("clicks", "any-click")
 

@@ -17,7 +17,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
@@ -29,6 +28,7 @@ from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.running.arrays import Floats, Ints, sum_by
 
 FEW_CLICKS = 200  # per item, with fewer of which intervals of the DBN were too narrow
 

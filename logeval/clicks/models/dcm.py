@@ -24,7 +24,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints, sum_by
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
@@ -37,6 +36,7 @@ from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import Pair
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 
 @dataclass(frozen=True)

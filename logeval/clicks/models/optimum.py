@@ -26,12 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.clicks.models.ubm_optimum import best_order
 from logeval.errors import LogevalError
-from logeval.kernels import njit
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit
 
 EXACT_K = 14  # 2^K subsets are tabulated
 

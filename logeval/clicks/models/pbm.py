@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.browsing_em import (
     fit_browsing,
@@ -27,6 +26,7 @@ from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.running.arrays import Bools, Floats
 
 SHRUNK = (
     "PBM: 95% intervals of examination are too narrow where queries share a prior (in simulations "

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.browsing_em import fit_browsing, fold
 from logeval.clicks.estimation.estimates import EstimationResult, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.running.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

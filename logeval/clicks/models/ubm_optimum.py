@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit
 
 MAX_NODES = 2_000_000
 SLACK = 1e-12  # differences below this are rounding

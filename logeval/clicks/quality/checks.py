@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logeval import tables
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.deviations import FAMILIES, LEVEL, Deviations, Family
@@ -29,7 +28,8 @@ from logeval.clicks.quality.verdict import Verdict, verdict_of
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
-from logeval.progress import Progress
+from logeval.running.progress import Progress
+from logeval.storage import tables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from logeval import tables
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.estimates import Options
@@ -20,7 +19,8 @@ from logeval.clicks.quality.scores import MEASURES, Score, score_model
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import GivenQueries
-from logeval.progress import Progress
+from logeval.running.progress import Progress
+from logeval.storage import tables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
 from logeval.clicks.quality.features import CHECKS, Components
+from logeval.running.arrays import Bools, Floats
 
 LEVEL = 0.025
 FAMILIES = 2

@@ -16,8 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import njit
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import njit
 
 MOST_CLICKS = 5  # SERPs with this many clicks or more are counted together
 TOP_ITEMS = 10  # of a query, by impressions

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.deviations import Deviations, deviations
@@ -23,6 +21,8 @@ from logeval.clicks.quality.simulate import (
 )
 from logeval.clicks.quality.uncertainty import ParameterErrors
 from logeval.log.queries import Query
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
 
 QUERY_SERPS = 50  # queries with fewer are checked only together with the others
 QUERIES = 100  # the most frequent ones, that are checked by themselves

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval import seeds
-from logeval.arrays import Bools, Floats, sum_by
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import Score, score_model
 from logeval.errors import LogevalError
-from logeval.progress import Progress
+from logeval.running import seeds
+from logeval.running.arrays import Bools, Floats, sum_by
+from logeval.running.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from logeval import seeds
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
@@ -15,6 +14,7 @@ from logeval.clicks.fit import FitPlan
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query
+from logeval.running import seeds
 
 SERPS = 20_000  # more held-out SERPs than this are sampled from
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logeval import seeds
-from logeval.arrays import Bools, Floats
 from logeval.clicks.quality.scores import BINS, MEASURES, Score, at_ranks, measures
+from logeval.running import seeds
+from logeval.running.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd

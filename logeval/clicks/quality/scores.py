@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
+from logeval.running.arrays import Bools, Floats, Ints
 
 FLOOR = 1e-6
 BINS = (1, 10, 100, 1000, 10_000)  # SERPs of a query in the training part

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import spread
 from logeval.clicks.models.model import ChainModel, ClickModel, Parameter
-from logeval.kernels import njit
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit
 
 INSIDE = 1e-9
 STEP = 1e-4

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.quality.features import (
@@ -24,6 +23,7 @@ from logeval.clicks.quality.features import (
 from logeval.clicks.quality.scores import local_items
 from logeval.clicks.quality.sensitivity import score
 from logeval.log.queries import Query
+from logeval.running.arrays import Bools, Floats, Ints
 
 BLOCK = 100_000  # simulated SERPs in memory at a time
 SENSITIVITY_USERS = 20  # per SERP

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
+from logeval.running.arrays import Floats
 
 if TYPE_CHECKING:
     import pandas as pd

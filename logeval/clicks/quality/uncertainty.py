@@ -18,8 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from logeval import seeds
-from logeval.arrays import Floats, Ints
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.quality.sensitivity import (
@@ -30,8 +28,10 @@ from logeval.clicks.quality.sensitivity import (
     sized_like_score,
 )
 from logeval.clicks.quality.simulate import BLOCK, QueryRows
-from logeval.kernels import njit
 from logeval.log.queries import Query
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit
 
 USERS = 10  # simulated per pattern, at least
 MAX_DENSE = 2500  # beyond this many parameters of a query, their correlations are ignored

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.contextual.rounds import FEEDBACK, Contexts, Lists, Round, observed_rows
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Floats, Ints
+from logeval.running.uniforms import Uniforms
 
 # What every policy that learns may be told.
 LEARNING: dict[str, Any] = {"feedback": FEEDBACK, "order": ("told", "assumed")}

@@ -19,8 +19,6 @@ from typing import Protocol
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_views
 from logeval.policies.contextual.rounds import (
     Contexts,
     Round,
@@ -29,6 +27,8 @@ from logeval.policies.contextual.rounds import (
     njit_sums,
     take_rows,
 )
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 
 class Design(Protocol):

@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_views
 from logeval.policies.contextual.design import add_to_inverse
 from logeval.policies.contextual.rounds import (
     Contexts,
@@ -24,6 +22,8 @@ from logeval.policies.contextual.rounds import (
     njit_sums,
     sigmoid,
 )
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 MOVED = 0.1  # relative change of a weight that is worth a correction
 FRESH = 500  # rounds between two inversions of the Hessian

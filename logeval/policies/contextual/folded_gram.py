@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_views
 from logeval.policies.contextual.design import add_to_gram, centred_draw
 from logeval.policies.contextual.folded import FRESH, LARGE, MOVED, SMALL, STEPS
 from logeval.policies.contextual.rounds import Contexts, Round, njit_sums, sigmoid, take_rows
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 
 class GramFit(NamedTuple):

@@ -15,13 +15,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_views
 from logeval.policies.contextual.base import LEARNING, ContextualPolicy
 from logeval.policies.contextual.design import design
 from logeval.policies.contextual.logistic import Estimate, exact, sgd
 from logeval.policies.contextual.rounds import Contexts, sigmoid
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 UPDATE = ("exact", "sgd")
 K_MU, C_MU, SIGMA = 0.25, 0.1, 0.5  # of the sigmoid for ||theta|| <= 1, and of a click

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_views
 from logeval.policies.contextual.rounds import (
     Contexts,
     Round,
@@ -22,6 +20,8 @@ from logeval.policies.contextual.rounds import (
     sigmoid,
     take_rows,
 )
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 
 @njit_sums

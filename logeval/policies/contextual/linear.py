@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
 from logeval.policies.contextual.base import LEARNING, ContextualPolicy
 from logeval.policies.contextual.design import design
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
 
 R = 0.5  # a click is 1/2-sub-Gaussian
 

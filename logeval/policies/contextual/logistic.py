@@ -18,13 +18,13 @@ from typing import Protocol
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.contextual.design import few_rows
 from logeval.policies.contextual.folded import Folded
 from logeval.policies.contextual.folded_gram import FoldedGram
 from logeval.policies.contextual.gradient import Gradient, GradientGram
 from logeval.policies.contextual.rounds import Contexts, Round
 from logeval.policies.contextual.unfolded import Unfolded
+from logeval.running.arrays import Floats, Ints
 
 
 class Estimate(Protocol):

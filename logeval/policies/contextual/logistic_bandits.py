@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Floats
 from logeval.policies.contextual.base import LEARNING
 from logeval.policies.contextual.gl_cdcm import SIGMA, Logistic, LogisticUCB
 from logeval.policies.contextual.logistic import exact
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats
 
 KAPPA = 0.25  # of the sigmoid at 0, as public implementations have it
 

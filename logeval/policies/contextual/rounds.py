@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import COMMON, njit, njit_views
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import COMMON, njit, njit_views
 
 FEEDBACK = ("dcm", "literal", "first")
 DCM, LITERAL, FIRST = range(3)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_views
 from logeval.policies.contextual.design import add_to_inverse
 from logeval.policies.contextual.folded import LARGE, SMALL, STEPS
 from logeval.policies.contextual.rounds import (
@@ -21,6 +19,8 @@ from logeval.policies.contextual.rounds import (
     njit_sums,
     sigmoid,
 )
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 PATIENCE = 6  # steps with an old Hessian
 GROWTH = 1.05  # of the rows between two fits

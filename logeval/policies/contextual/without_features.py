@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_views
 from logeval.policies import bounds
 from logeval.policies.contextual.base import LEARNING, ContextualPolicy
 from logeval.policies.contextual.rounds import Contexts
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 
 
 @njit_views

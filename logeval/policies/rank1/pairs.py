@@ -11,8 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies import bounds
 from logeval.policies.lazy_argmax import (
     KeyedArms,
@@ -24,6 +22,8 @@ from logeval.policies.lazy_argmax import (
 )
 from logeval.policies.lazy_topk import Starts, plain
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 
 @njit_inline

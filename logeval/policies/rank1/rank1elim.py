@@ -27,12 +27,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.bounds import KL, UCB1, kl_lower, kl_upper
 from logeval.policies.lazy_topk import plain
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
 
 # the state of a replica; rounds are those left in the stage, cursor the place in the round
 STAGE, ROUNDS, DONE, COLUMNS_PHASE, CURSOR, PARTNER, N_ROWS, N_COLUMNS = range(8)

@@ -24,12 +24,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
-from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.beta import hazard, log_density, survival
 from logeval.policies.lazy_topk import BLOCK, Starts, plain, starts_of
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
 
 # total hazards of the levels, from x_0 = 1 down
 TARGETS = np.array([0.0, 0.3, 0.8, 1.6, 3.2, 16.0])

@@ -13,10 +13,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies.lazy_topk import plain
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 STAGE, CURSOR, PULLS, N_LEFT = range(4)  # PULLS: rounds over the remaining pairs in this stage
 

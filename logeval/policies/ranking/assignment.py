@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 SLACK = 1e-9  # sums closer than this are equal
 

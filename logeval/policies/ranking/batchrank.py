@@ -25,13 +25,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.bounds import kl_budget, kl_lower, kl_upper
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.places import Places, places, read, show
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
 
 
 class Batches(NamedTuple):

@@ -9,14 +9,14 @@ bandit problem with multiple plays (ICML 2015), bias-corrected MP-TS.
 
 from __future__ import annotations
 
-from logeval.arrays import Ints
-from logeval.kernels import njit_views
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
 from logeval.policies.ranking.places import show
 from logeval.policies.ranking.top_betas import Betas, betas_of, set_beta, top_draws, uniform_betas
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_views
+from logeval.running.uniforms import Uniforms
 
 
 @njit_views

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Bools, Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies.ranking.places import copy
+from logeval.running.arrays import Bools, Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 
 class Blocks(NamedTuple):

@@ -22,14 +22,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.kernels import njit_views
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.ranking.places import copy
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
+from logeval.running.uniforms import Uniforms
 
 
 class Bubbles(NamedTuple):

@@ -18,9 +18,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Ints
 from logeval.errors import LogevalError
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies import bounds
 from logeval.policies.lazy_topk import (
     Arms,
@@ -34,6 +32,8 @@ from logeval.policies.lazy_topk import (
     touch,
 )
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 FIRST, ALL, LAST = range(3)  # which clicks count
 

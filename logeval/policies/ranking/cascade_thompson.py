@@ -19,13 +19,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.places import Places, insert_best, places, read, show
 from logeval.policies.ranking.top_betas import Betas, betas_of, count_beta, top_draws, uniform_betas
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
 
 
 @njit_views

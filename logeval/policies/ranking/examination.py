@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies.ranking.places import sort_descending
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 A = 0.5  # added to clicks and to views
 EVERY_STEP = 100  # until then kappa is estimated after every step

@@ -18,13 +18,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats, Ints
 from logeval.errors import LogevalError
-from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.lazy_topk import Starts, plain, starts_of
 from logeval.policies.ranking.ranked import random_free
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
 
 BLOCK = 32
 LARGEST = 1e100  # weights are scaled down beyond this

@@ -27,8 +27,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import kl, kl_upper
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.assignment import Assignment, assignment_of, no_assignment, reassign
@@ -36,6 +34,8 @@ from logeval.policies.ranking.leaders import Leaders, lead, leaders_of, no_leade
 from logeval.policies.ranking.places import Places, copy, places, read, show, sort_descending
 from logeval.policies.ranking.unirank import SLACK, leader_budget
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 TIE = 1e-10  # gains closer than this are equal
 

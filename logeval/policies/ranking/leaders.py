@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Ints
-from logeval.kernels import njit_inline, njit_views
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 SETS, WAYS = 512, 8
 

@@ -21,15 +21,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.errors import LogevalError
-from logeval.kernels import ZERO, njit_views
 from logeval.policies import normal
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.grab import Cells, cells_of, count, no_cells
 from logeval.policies.ranking.places import Places, insert_best, places, read, show, sort_descending
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import ZERO, njit_views
+from logeval.running.uniforms import Uniforms
 
 EDGE = 1e-12  # values stay this far from 0 and 1
 

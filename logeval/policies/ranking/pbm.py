@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.arrays import Ints
 from logeval.errors import LogevalError
-from logeval.kernels import njit_views
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.examination import count, estimate, is_due, note, views
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_views
 
 
 @njit_views

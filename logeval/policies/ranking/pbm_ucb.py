@@ -17,12 +17,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import ZERO, njit_inline, njit_views
 from logeval.policies.ranking.examination import Views, views_of
 from logeval.policies.ranking.pbm import PBM, learn
 from logeval.policies.ranking.places import insert_best, show
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
 
 
 class Scores(NamedTuple):

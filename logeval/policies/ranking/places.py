@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Ints
-from logeval.kernels import njit_views
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.setting import Setting
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_views
 
 
 class Places(NamedTuple):

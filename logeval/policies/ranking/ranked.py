@@ -15,8 +15,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies import bounds
 from logeval.policies.lazy_topk import (
     Arms,
@@ -30,7 +28,9 @@ from logeval.policies.lazy_topk import (
     touch,
 )
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
 
 
 @njit_views

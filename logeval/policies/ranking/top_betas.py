@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies import normal
 from logeval.policies.beta import continued_fraction
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_inline, njit_views
 
 NEAR = 1e-3  # the last step of Halley's method, in sd; it leaves about 1e-9 of them
 EXACT = 1024  # recurrences between two exact evaluations of F

@@ -22,13 +22,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.blocks import Blocks, blocks_of, one_block, peel, relate
 from logeval.policies.ranking.places import Places, copy, places, read, show, shuffle_first
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
 
 C = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 

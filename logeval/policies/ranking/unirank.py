@@ -24,8 +24,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
-from logeval.kernels import njit_inline, njit_views
 from logeval.policies.bounds import kl, kl_upper
 from logeval.policies.lazy_topk import plain
 from logeval.policies.ranking.blocks import Blocks, blocks_of, one_block, peel, relate
@@ -33,7 +31,9 @@ from logeval.policies.ranking.leaders import Leaders, lead, leaders_of, no_leade
 from logeval.policies.ranking.places import Places, copy, places, read, show, shuffle_first
 from logeval.policies.ranking.toprank import Pairs, no_pairs, pairs_of
 from logeval.policies.setting import Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
 
 SLACK = 1e-12  # more than the rounding of a budget
 

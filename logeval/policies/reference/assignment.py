@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Ints
+from logeval.running.arrays import Ints
 
 
 def best_assignment(M: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Floats
+from logeval.running.arrays import Floats
 
 
 def peel(beats: Any) -> Any:

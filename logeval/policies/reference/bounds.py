@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import rel_entr
 
-from logeval.arrays import Floats
+from logeval.running.arrays import Floats
 
 
 def kl(p: Floats, q: Floats) -> Floats:

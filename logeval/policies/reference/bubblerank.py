@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Ints
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Ints
 
 
 class BubbleRank:

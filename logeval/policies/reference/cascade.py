@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.ranking.cascade import positions
 from logeval.policies.reference.bounds import kl_ucb_at, ucb1_at
 from logeval.policies.reference.replica import Replica, largest
+from logeval.running.arrays import Floats, Ints
 
 
 class CascadeUCB1:

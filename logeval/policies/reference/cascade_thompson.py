@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 
 def examined(clicks: Ints, feedback: str = "first") -> Any:

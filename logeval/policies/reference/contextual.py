@@ -15,9 +15,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.special import expit
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.bounds import kl_ucb_at
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 
 def fit_logistic(X: Floats, y: Floats, ridge: float, theta: Floats) -> Floats:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.assignment import Leader
 from logeval.policies.reference.bounds import kl_index_at, kl_ucb
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 
 class GRAB(Places):

@@ -12,9 +12,9 @@ from collections.abc import Generator
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.bounds import kl_ucb_at, ucb1
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 
 class UCB1:

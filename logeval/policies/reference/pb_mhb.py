@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 
 class PBMHB(Places):

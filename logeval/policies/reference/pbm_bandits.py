@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.bounds import kl
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 
 class PBM(Places):

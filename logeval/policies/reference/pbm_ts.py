@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.pbm_bandits import PBM
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 CELLS, DROP, RISEN = 128, 32.0, 18.0
 

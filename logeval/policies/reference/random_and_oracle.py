@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.arrays import Ints
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Ints
 
 
 class Random:

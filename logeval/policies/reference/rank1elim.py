@@ -13,9 +13,9 @@ from collections.abc import Generator
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.bounds import kl_lcb, kl_ucb
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 Pairs = Generator[tuple[int, int], int, None]  # yields pairs, and is sent their clicks
 

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.bounds import kl_ucb_at, ucb1_at
 from logeval.policies.reference.replica import Replica, largest
+from logeval.running.arrays import Floats, Ints
 
 
 class RankedUCB1:

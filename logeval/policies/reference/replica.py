@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.setting import Eliminating, Setting
-from logeval.uniforms import Uniforms
+from logeval.running.arrays import Floats, Ints
+from logeval.running.uniforms import Uniforms
 
 Action = Sequence[int] | Ints
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.blocks import displayed, peel, shuffle_first
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 
 class TopRank(Places):

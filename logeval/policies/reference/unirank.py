@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
 from logeval.policies.reference.blocks import displayed, peel, shuffle_first
 from logeval.policies.reference.bounds import kl_index_at
 from logeval.policies.reference.places import Places
 from logeval.policies.reference.replica import Replica
+from logeval.running.arrays import Floats, Ints
 
 
 class UniRank(Places):

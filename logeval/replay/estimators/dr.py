@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from logeval.arrays import Floats
 from logeval.replay.estimators.dm import DM
 from logeval.replay.estimators.estimator import View, ratio
+from logeval.running.arrays import Floats
 
 
 @dataclass(frozen=True)

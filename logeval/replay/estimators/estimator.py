@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
+from logeval.running.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)

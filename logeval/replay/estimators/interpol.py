@@ -17,9 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
 from logeval.errors import LogevalError
 from logeval.replay.estimators.estimator import Estimator, View, ratio
+from logeval.running.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)

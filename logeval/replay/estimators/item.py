@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.arrays import Bools, Floats
 from logeval.replay.estimators.estimator import Estimator, View, ratio
+from logeval.running.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from logeval.arrays import Floats
 from logeval.replay.estimators.estimator import Estimator, View, ratio
+from logeval.running.arrays import Floats
 
 
 @dataclass(frozen=True)

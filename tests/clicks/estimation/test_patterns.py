@@ -12,7 +12,7 @@ from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.log.log import load
 from logeval.log.queries import Query
-from logeval.schemas import CLICK_STATISTICS
+from logeval.storage.schemas import CLICK_STATISTICS
 from tests.serps import Serp, write_serps
 
 SERPS = [

@@ -9,10 +9,10 @@ from threading import Barrier
 import duckdb
 import pytest
 
-from logeval import files
 from logeval.clicks.estimation import click_statistics, statistics_cache
 from logeval.clicks.estimation.click_statistics import fold
 from logeval.log.log import load
+from logeval.storage import files
 from tests.serps import Serp, write_serps
 
 SERPS = [Serp(1, [10, 11], [1, 0], session_id=i) for i in range(3)]

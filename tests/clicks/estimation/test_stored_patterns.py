@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from logeval import tables
 from logeval.clicks.estimation import click_statistics
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.estimation.stored_patterns import StoredPatterns, store
 from logeval.clicks.models.registry import MODELS
+from logeval.storage import tables
 from tests.clicks.examples import random_model, statistics_of
 
 

@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from logeval import tables
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality.checks import check_models
 from logeval.clicks.quality.features import CHECKS
 from logeval.clicks.quality.levels import _with_errors
 from logeval.errors import LogevalError
+from logeval.storage import tables
 from tests.clicks.examples import random_lists, random_model
 from tests.serps import Serp, sampled_serps, write_serps
 

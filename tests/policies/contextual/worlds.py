@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from logeval import seeds
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
+from logeval.running import seeds
 from logeval.tracks.contextual import ContextualEnvironment
 from logeval.tracks.contextual_problems import ContextualProblem, InTurn, synthetic_problem
 from logeval.tracks.contextual_worlds import People, Query

@@ -19,8 +19,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from logeval import locks
 from logeval.errors import LogevalError
+from logeval.storage import locks
 
 PARTIAL = ".partial-"
 KINDS = {
@@ -130,7 +130,7 @@ def abandoned(home: Path, name: str | None = None) -> Iterator[Path]:
     """What processes that are no more left in ``home`` (on their way to ``name``).
 
     Each is locked while it is looked at, so two processes never take care of the same. Folders may
-    hold what is to be put back (``logeval.tables``); files are of no use to anybody.
+    hold what is to be put back (``logeval.storage.tables``); files are of no use to anybody.
     """
     target = ".+" if name is None else re.escape(name)
     ours = re.compile(rf"\.{target}{re.escape(PARTIAL)}(.+)-(\d+)-[0-9a-f]+", re.S)

@@ -100,7 +100,7 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        folder = numba.config.CACHE_DIR or self._impl.locator.get_cache_path()
+        folder = os.environ.get("NUMBA_CACHE_DIR") or self._impl.locator.get_cache_path()
         self._cache_file = KernelFiles(folder, function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

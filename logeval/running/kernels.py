@@ -19,7 +19,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from logeval.kernel_cache import keep_compiled
+from logeval.running.kernel_cache import keep_compiled
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Any], Any]:

@@ -457,7 +457,7 @@ TABLES: dict[str, pa.Schema] = {
 
 def markdown() -> str:
     """The schemas of all tables, as in docs/tables.md."""
-    text = ["# Tables", "", "Made by `python -m logeval.schemas > docs/tables.md`.", ""]
+    text = ["# Tables", "", "Made by `python -m logeval.storage.schemas > docs/tables.md`.", ""]
     for name, schema in TABLES.items():
         text += [f"## {name}", "", schema.metadata[b"doc"].decode(), ""]
         text += ["| column | type | null | meaning |", "|---|---|---|---|"]

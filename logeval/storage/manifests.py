@@ -20,9 +20,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import logeval
-from logeval import files
 from logeval.errors import LogevalError
-from logeval.locks import LOCK
+from logeval.storage import files
+from logeval.storage.locks import LOCK
 
 MANIFEST = "manifest.json"
 MARKER = ".logeval"  # the names of what was written, for the day on which the manifest is damaged

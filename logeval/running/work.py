@@ -29,7 +29,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from logeval.errors import LogevalError
-from logeval.progress import Bars
+from logeval.running.progress import Bars
 
 Tick = Callable[[float], None]
 CONNECT_SECONDS = 10  # to reach a scheduler

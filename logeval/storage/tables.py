@@ -1,6 +1,6 @@
 """The tables that the stages share: checked reading and atomic writing.
 
-Every stage writes a folder with Parquet files and a ``manifest.json`` (``logeval.manifests``). The
+Every stage writes a folder with Parquet files and a ``manifest.json`` (``manifests.py``). The
 manifest is moved into place last, so a folder without one holds no table; a reader never sees
 half of one.
 """
@@ -16,27 +16,27 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logeval import files, locks, manifests
 from logeval.errors import LogevalError
-from logeval.manifests import MANIFEST as MANIFEST
-from logeval.manifests import Manifest as Manifest
-from logeval.manifests import check_files as check_files
-from logeval.manifests import checksum as checksum
-from logeval.manifests import identity_of as identity_of
-from logeval.manifests import manifest_of as manifest_of
-from logeval.manifests import why as why
-from logeval.manifests import write_manifest as write_manifest
-from logeval.manifests import written_here
-from logeval.schemas import CLICK_STATISTICS as CLICK_STATISTICS
-from logeval.schemas import FACTORS as FACTORS
-from logeval.schemas import FEATURES as FEATURES
-from logeval.schemas import HARDNESS as HARDNESS
-from logeval.schemas import MODELS as MODELS
-from logeval.schemas import QUALITY as QUALITY
-from logeval.schemas import RUNS as RUNS
-from logeval.schemas import SERPS as SERPS
-from logeval.schemas import TABLES as TABLES
-from logeval.schemas import USER_FEATURES as USER_FEATURES
+from logeval.storage import files, locks, manifests
+from logeval.storage.manifests import MANIFEST as MANIFEST
+from logeval.storage.manifests import Manifest as Manifest
+from logeval.storage.manifests import check_files as check_files
+from logeval.storage.manifests import checksum as checksum
+from logeval.storage.manifests import identity_of as identity_of
+from logeval.storage.manifests import manifest_of as manifest_of
+from logeval.storage.manifests import why as why
+from logeval.storage.manifests import write_manifest as write_manifest
+from logeval.storage.manifests import written_here
+from logeval.storage.schemas import CLICK_STATISTICS as CLICK_STATISTICS
+from logeval.storage.schemas import FACTORS as FACTORS
+from logeval.storage.schemas import FEATURES as FEATURES
+from logeval.storage.schemas import HARDNESS as HARDNESS
+from logeval.storage.schemas import MODELS as MODELS
+from logeval.storage.schemas import QUALITY as QUALITY
+from logeval.storage.schemas import RUNS as RUNS
+from logeval.storage.schemas import SERPS as SERPS
+from logeval.storage.schemas import TABLES as TABLES
+from logeval.storage.schemas import USER_FEATURES as USER_FEATURES
 
 MOVING_SECONDS = 10.0  # to wait for another process that is putting its files in place
 OLD = ".old"  # where the entries that are being replaced wait for the new ones

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from logeval.arrays import Floats, Ints
+from logeval.running.arrays import Floats, Ints
 
 BLOCK = 256  # steps drawn at a time
 LARGEST = 2**20  # numbers held at a time, 8 MB, where a block of steps would be more

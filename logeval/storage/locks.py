@@ -6,7 +6,7 @@ to others. File systems that are shared between machines do not always share suc
 names another machine is therefore believed until somebody deletes it; containers on one machine
 are known by the boot of their kernel.
 
-What is on its way to its place is locked by its writer as well (``logeval.files``): one that can be
+What is on its way to its place is locked by its writer as well (``files.py``): one that can be
 locked belongs to nobody. A process number says nothing, because containers number their own.
 """
 

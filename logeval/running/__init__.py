@@ -1,0 +1,1 @@
+"""How work is run: processes or a cluster, kernels, progress, signals, random numbers."""

@@ -1,0 +1,1 @@
+"""Tables on disk: schemas, checked reading, manifests, atomic writing, locks."""
