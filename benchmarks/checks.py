@@ -20,8 +20,8 @@ import pyarrow as pa
 from logeval.clicks.estimation.click_statistics import held_out_rows, training_rows
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
-from logeval.clicks.fit import fit_one
 from logeval.clicks.fitted import FittedModel
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.clicks.quality.checks import check_patterns
 from logeval.clicks.quality.ranker_change import changed_rankers

@@ -18,7 +18,8 @@ import numpy as np
 
 from logeval import generate, ingest
 from logeval.clicks.fit import fit_models
-from logeval.evaluation import Runs, evaluate
+from logeval.evaluation.evaluate import evaluate
+from logeval.evaluation.results import Runs
 from logeval.features.table import HALF, make_features
 
 PROBLEM = "contextual(L=100,K=5,d=20,norm=5,contexts=fixed)"

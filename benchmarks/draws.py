@@ -27,7 +27,7 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.draws import drawn
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.fit import fit_one
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
 from logeval.running import seeds

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.fit import fit_one
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS
 from logeval.running import seeds

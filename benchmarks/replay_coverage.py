@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimate import point_and_interval
+from logeval.replay.estimates import point_and_interval
 from logeval.replay.estimation import Settings
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.running import seeds

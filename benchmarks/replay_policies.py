@@ -19,7 +19,7 @@ from logeval import evaluate
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
-from logeval.replay.policy import _replayed, curve
+from logeval.replay.replays import curve, replayed
 from logeval.replay.stream import streams_of
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of
@@ -47,7 +47,7 @@ def rows(repetitions: int = 300, simulated: int = 4000) -> list[dict[str, Any]]:
     for r in range(repetitions):
         streams = streams_of(draw(r), None)
         for spec in parse_policies(POLICIES):
-            table, _ = _replayed(spec, streams, SHUFFLES, STEPS, seed=r)
+            table, _ = replayed(spec, streams, SHUFFLES, STEPS, seed=r)
             for t in STEPS:
                 found.setdefault((spec.name, t), []).append(curve(table, t))
     out = []

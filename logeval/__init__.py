@@ -14,13 +14,13 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from logeval.clicks.collection import read_models as read_models
     from logeval.clicks.fit import fit_models as fit_models
-    from logeval.clicks.quality.checks import check_models as check_models
+    from logeval.clicks.quality.check import check_models as check_models
     from logeval.clicks.quality.compare import compare_models as compare_models
     from logeval.clicks.quality.compare import score as score
     from logeval.errors import LogevalError as LogevalError
-    from logeval.evaluation.api import evaluate as evaluate
+    from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
-    from logeval.features.table import make_features as make_features
+    from logeval.features.make import make_features as make_features
     from logeval.features.table import read_features as read_features
     from logeval.loading import load as load
     from logeval.log.ingest import ingest as ingest
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 _HOME = {
     "LogevalError": "logeval.errors",
     "Runs": "logeval.evaluation.results",
-    "check_models": "logeval.clicks.quality.checks",
+    "check_models": "logeval.clicks.quality.check",
     "compare_models": "logeval.clicks.quality.compare",
-    "evaluate": "logeval.evaluation.api",
+    "evaluate": "logeval.evaluation.evaluate",
     "fit_models": "logeval.clicks.fit",
     "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",
     "load": "logeval.loading",
-    "make_features": "logeval.features.table",
+    "make_features": "logeval.features.make",
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
     "replay_cross_check": "logeval.replay.cross_check",

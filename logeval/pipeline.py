@@ -1,66 +1,59 @@
 """``logeval run``: a recipe in TOML -> log, models, runs and report, one stage after the other.
 
-A section of the recipe holds the arguments of the stage's function, under their own names. A
-stage is skipped while the manifest of its output says that it was made by this version from the
-same input with the same arguments, and its files are whole.
+A section of the recipe holds settings of the stage's record, under their own names. A stage is
+skipped while the manifest of its output says that it was made by this version from the same input
+with the same arguments, and its files are whole.
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import platform
 import sys
 import tomllib
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 
 from logeval import __version__
-from logeval.clicks import fit
-from logeval.clicks.models.registry import option_names
+from logeval.clicks.fit import Fit
+from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.registry import MODELS, option_names
 from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation import api
-from logeval.features import table as features
-from logeval.log import ingest, inputs
-from logeval.log.log import load
-from logeval.policies.registry import parse_policies
-from logeval.recipe_checks import check_types, check_values, fits
-from logeval.replay import estimate
-from logeval.replay.plan import EstimatePlan
-from logeval.reports import report
+from logeval.evaluation.evaluate import Evaluate
+from logeval.evaluation.matching import Users, in_tracks
+from logeval.features.make import MakeFeatures
+from logeval.log.ingest import Ingest
+from logeval.log.queries import among
+from logeval.replay.estimate import ReplayEstimate
+from logeval.reports.report import Report
+from logeval.stage import Stage, fits, recipe_keys
 from logeval.storage import files, tables
-from logeval.synthetic import generate
+from logeval.synthetic.generate import Generate
+from logeval.tracks.contextual import CONTEXTUAL
+from logeval.tracks.fitted import fitted_queries
+from logeval.tracks.registry import TRACKS
 
-# section -> function; in the order in which they run
-STAGES: dict[str, Callable[..., Any]] = {
-    "generate": generate.generate,
-    "ingest": ingest.ingest,
-    "fit-models": fit.fit_models,
-    "features": features.make_features,
-    "evaluate": api.evaluate,
-    "replay": estimate.replay_estimate,
-    "report": report.report,
+# section -> record; in the order in which they run
+STAGES: dict[str, type[Stage[Any]]] = {
+    "generate": Generate,
+    "ingest": Ingest,
+    "fit-models": Fit,
+    "features": MakeFeatures,
+    "evaluate": Evaluate,
+    "replay": ReplayEstimate,
+    "report": Report,
 }
 NEEDED = ("ingest", "fit-models", "evaluate", "report")
-# what the pipeline itself gives to a stage, so that a recipe cannot
-GIVEN = {
-    "generate": {"out", "quiet", "overwrite"},
-    "ingest": {"sources", "out", "scheduler", "quiet", "overwrite"},
-    "fit-models": {"log", "out", "scheduler", "quiet", "overwrite"},
-    "features": {"log", "out", "quiet", "overwrite"},
-    "evaluate": {"models", "problem", "features", "out", "quiet"},
-    "replay": {"log", "out", "quiet"},
-    "report": {"runs", "out", "models", "log", "replay", "recipe", "policies", "n_runs", "quiet"},
-}
-# arguments of evaluate that add to a runs table instead of asking for another one
-ADDING = ("policies", "runs", "workers", "scheduler")
+# settings of evaluate that add to a runs table instead of asking for another one
+ADDING = ("policies", "runs")
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "pandas")
 
 
@@ -114,57 +107,131 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
         allowed = _keys(stage)
         if unknown := [key for key in arguments if key not in allowed]:
             raise unknown_names(f"key in [{stage}] of {path}", unknown, allowed)
-    _check_types(path, data, stages)
-    if ("generate" in stages) == ("logs" in stages["ingest"]):
-        raise LogevalError(f"{path}: names no log, or two; give logs in [ingest] or a [generate]")
-    return Recipe(Path(data["out"]), data.get("seed", 0), data.get("title", path.stem), stages)
-
-
-def _check_types(path: Path, data: dict[str, Any], stages: dict[str, dict[str, Any]]) -> None:
-    """Plain types of what would otherwise fail deep inside a stage."""
     for key, kind in (("out", str), ("seed", int), ("title", str)):
         if key in data and not fits(data[key], kind):
             raise LogevalError(f"{path}: {key} = {data[key]!r} must be {kind.__name__}")
-    logs = stages["ingest"].get("logs", [])
-    if isinstance(logs, str):
-        logs = stages["ingest"]["logs"] = [logs]
-    if not fits(logs, list[str]):
-        raise LogevalError(f"{path}: [ingest]: logs is {logs!r} and must be a list of str")
-    for stage, arguments in stages.items():
-        check_types(f"{path}: [{stage}]", STAGES[stage], _keys(stage), arguments)
+    if ("generate" in stages) == ("logs" in stages["ingest"]):
+        raise LogevalError(f"{path}: names no log, or two; give logs in [ingest] or a [generate]")
+    recipe = Recipe(Path(data["out"]), data.get("seed", 0), data.get("title", path.stem), stages)
+    records(recipe, f"{path}: ")
+    return recipe
+
+
+def records(recipe: Recipe, where: str = "") -> dict[str, Stage[Any]]:
+    """The stages with all their arguments; what is wrong names its section.
+
+    The folder of runs is not known before there are models (``_runs_folder``).
+    """
+    home, sections = recipe.out, recipe.stages
+    log, models, features = home / "log", home / "models", home / "features"
+    evaluate = sections["evaluate"]
+    given: dict[str, dict[str, Any]] = {
+        "generate": {"out": home / "log.tsv.gz", "overwrite": True},
+        "ingest": {"logs": [home / "log.tsv.gz"], "out": log, "overwrite": True},
+        "fit-models": {"log": log, "out": models, "overwrite": True},
+        "features": {"log": log, "out": features, "overwrite": True},
+        "evaluate": {"models": models, "features": features if "features" in sections else None},
+        "replay": {"log": log, "out": home / "replay"},
+        "report": {
+            "runs": [],
+            "out": home / "report",
+            "log": log,
+            "models": models,
+            "replay": home / "replay" if "replay" in sections else None,
+            "recipe": home / "recipe.toml",
+            "policies": evaluate.get("policies"),
+            "n_runs": evaluate.get("runs", Evaluate.runs),
+            "title": recipe.title,
+        },
+    }
+    found = {}
+    for stage, section in sections.items():
+        record = STAGES[stage]
+        options = {k: v for k, v in section.items() if k not in recipe_keys(record)}
+        if "seed" in recipe_keys(record):
+            given[stage]["seed"] = recipe.seed
+        if stage == "fit-models":
+            given[stage]["options"] = {**section.get("options", {}), **options}
+            section = {k: v for k, v in section.items() if k not in (*options, "options")}
+        try:
+            found[stage] = record(**{**given[stage], **section})
+        except LogevalError as error:
+            raise LogevalError(f"{where}[{stage}] {error}") from None
+        except TypeError as error:  # what has no default is missing
+            raise LogevalError(f"{where}[{stage}] {error}") from None
+    return found
+
+
+def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
+    """Policies, models and queries that go together; without ``load`` nothing is imported."""
+    fit, evaluate = stages["fit-models"], stages["evaluate"]
+    assert isinstance(fit, Fit)
+    assert isinstance(evaluate, Evaluate)
+    contextual = "features" in stages
+    home = CONTEXTUAL.name if contextual else next(iter(TRACKS))
+    specs = in_tracks(evaluate.specs(home, load), evaluate.track, home)
+    if evaluate.draws > fit.draws:
+        raise LogevalError(
+            f"[evaluate] draws={evaluate.draws}: fit-models keeps {fit.draws}; raise its draws, or "
+            "ask for fewer"
+        )
+    try:
+        examples = [(name, "1", _example(name)) for name in fit.models]
+        fitted = fitted_queries(examples, reward=evaluate.reward)
+        users = Users(fitted=tuple(fitted), reward=evaluate.reward)
+        for track in {str(spec.track) for spec in specs if not contextual}:
+            users.problems(track)
+    except LogevalError as error:
+        raise LogevalError(f"[evaluate] {error}") from None
+    known = fit.wanted or []
+    asked = evaluate.wanted or [] if all(q.region_id is not None for q in known) else []
+    if unknown := [str(q) for q in asked if known and not among(q, known)]:
+        raise unknown_names("query among those that are fitted", unknown, map(str, known))
+
+
+def _example(name: str) -> ClickModel:
+    """A small model of that kind: what the tracks say to it, they will say to the fitted one."""
+    shapes = {"item": (2,), "position": (2,), "transition": (2, 3), "scalar": ()}
+    kind = MODELS[name]
+    values: Any = {p.field: np.full(shapes[p.kind], 0.5) for p in kind.PARAMETERS}
+    return kind(items=np.arange(2), K=2, **values)
 
 
 def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[Step]:
     """Run what is not up to date; with ``dry_run`` only say what that is, and import nothing."""
-    check_values({stage: _arguments(recipe, stage) for stage in recipe.stages}, load=not dry_run)
+    stages = records(recipe)
+    check_together(stages, load=not dry_run)
+    if isinstance(ingest := stages["ingest"], Ingest) and "generate" not in stages:
+        ingest.check_inputs()
     steps: list[Step] = []
     if not dry_run:
         recipe.out.mkdir(parents=True, exist_ok=True)
         _write_copy(recipe)
-    for stage in recipe.stages:
+    for name, asked in stages.items():
         earlier = next((s.stage for s in steps if s.reason), None)
         if dry_run and earlier:
-            steps.append(Step(stage, recipe.out, f"{earlier} runs before it"))
+            steps.append(Step(name, recipe.out, f"{earlier} runs before it"))
             continue
-        call = _call(recipe, stage)
+        if name in ("evaluate", "report"):
+            runs = _runs_folder(recipe, stages)
+            asked = asked.replace(**({"out": runs} if name == "evaluate" else {"runs": [runs]}))
+        out = Path(str(asked.out))
         if not dry_run:
-            made = call.out if stage != "generate" else generate.truth_folder(call.out)
-            tables.recover(made)
-        unknown = _not_loaded(recipe) if dry_run and stage == "evaluate" else None
-        steps.append(Step(stage, call.out, unknown or call.why()))
+            tables.recover(asked.truth if isinstance(asked, Generate) else out)
+        unknown = _not_loaded(asked) if dry_run and isinstance(asked, Evaluate) else None
+        steps.append(Step(name, out, unknown or asked.why()))
         if dry_run:
             continue
         if not quiet:
-            print(f"== {stage}: {steps[-1].reason or 'up to date'}", file=sys.stderr, flush=True)
+            print(f"== {name}: {steps[-1].reason or 'up to date'}", file=sys.stderr, flush=True)
         if steps[-1].reason:
-            call.run(quiet)
+            asked.replace(quiet=quiet).run()
     return steps
 
 
-def _not_loaded(recipe: Recipe) -> str | None:
+def _not_loaded(asked: Evaluate) -> str | None:
     """Why a dry run cannot know whether all runs are there: it runs no code of the user's."""
-    specs = parse_policies(_arguments(recipe, "evaluate")["policies"], load=False)
-    own = [spec.name for spec in specs if not spec.built_in]
+    own = [spec.name for spec in asked.specs(load=False) if not spec.built_in]
     return f"a dry run does not import {own[0]}, so it may run" if own else None
 
 
@@ -187,101 +254,16 @@ def _mark(text: str) -> str:
     return f"Copy of a recipe, checksum {zlib.crc32(text.encode()):08x}"
 
 
-@dataclass(frozen=True)
-class _Call:
-    """A stage with its arguments: its output, why it has to run (None: it has not), running it."""
-
-    out: Path
-    why: Callable[[], str | None]
-    run: Callable[[bool], Any]
-
-
-def _call(recipe: Recipe, stage: str) -> _Call:
-    home, arguments = recipe.out, _arguments(recipe, stage)
-    function = STAGES[stage]
-    raw, log, models = home / "log.tsv.gz", home / "log", home / "models"
-    if stage == "generate":
-        return _Call(
-            raw,
-            lambda: generate.why(raw, generate.wanted_manifest(raw, **arguments)),
-            lambda quiet: function(raw, **arguments, overwrite=True, quiet=quiet),
-        )
-    if stage == "ingest":
-        sources = arguments.pop("logs", [raw])
-        made_by = {k: arguments[k] for k in ("format", "max_bad", "column_map")}
-        return _Call(
-            log,
-            lambda: inputs.why(sources, log, **made_by),
-            lambda quiet: function(sources, log, **arguments, overwrite=True, quiet=quiet),
-        )
-    if stage == "fit-models":
-        return _Call(
-            models,
-            lambda: tables.why(models, fit.FitPlan.of(**arguments).manifest(load(log))),
-            lambda quiet: function(log, **arguments, out=models, overwrite=True, quiet=quiet),
-        )
-    made = home / "features"
-    if stage == "features":
-        return _Call(
-            made,
-            lambda: tables.why(made, features.wanted_manifest(load(log), **arguments)),
-            lambda quiet: function(log, **arguments, out=made, overwrite=True, quiet=quiet),
-        )
-    runs, asked = _runs_folder(recipe), _arguments(recipe, "evaluate")
-    if stage == "evaluate":
-        arguments["features"] = made if "features" in recipe.stages else None
-        chosen = {k: v for k, v in arguments.items() if k not in ("workers", "scheduler")}
-        return _Call(
-            runs,
-            lambda: api.missing_runs(runs, models, **chosen),
-            lambda quiet: function(models, **arguments, out=runs, quiet=quiet),
-        )
-    replay = home / "replay"
-    if stage == "replay":
-        return _Call(
-            replay,
-            lambda: tables.why(replay, EstimatePlan.of(**arguments).manifest(load(log))),
-            lambda quiet: function(log, **arguments, out=replay, quiet=quiet),
-        )
-    given = {
-        "log": log,
-        "models": models,
-        "replay": replay if "replay" in recipe.stages else None,
-        "recipe": home / "recipe.toml",
-        "policies": asked["policies"],
-        "n_runs": asked["runs"],
-    }
-    if "title" not in recipe.stages["report"]:
-        arguments["title"] = recipe.title
-    out = home / "report"
-    return _Call(
-        out,
-        lambda: tables.why(out, report.wanted_manifest([runs], **arguments, **given)),
-        lambda quiet: function([runs], out, **arguments, **given, quiet=quiet),
-    )
-
-
-def _arguments(recipe: Recipe, stage: str) -> dict[str, Any]:
-    """The arguments of a stage: those of the recipe, and the function's defaults."""
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(STAGES[stage]).parameters.items()
-        if name not in GIVEN[stage] and parameter.default is not parameter.empty
-    }
-    if "seed" in defaults:
-        defaults["seed"] = recipe.seed
-    return {**defaults, **recipe.stages[stage]}
-
-
-def _runs_folder(recipe: Recipe) -> Path:
+def _runs_folder(recipe: Recipe, stages: dict[str, Stage[Any]]) -> Path:
     """A folder per setting, so that asking for another horizon does not cost the runs before.
 
     Its name depends on what the models hold, not on when they were fitted.
     """
-    asked = {k: v for k, v in recipe.stages["evaluate"].items() if k not in ADDING}
+    settings = stages["evaluate"].arguments()
+    asked = {name: value for name, value in settings.items() if name not in ADDING}
     inputs = [recipe.out / "models"]
-    inputs += [recipe.out / "features"] if "features" in recipe.stages else []
-    key = json.dumps([asked, recipe.seed, *map(tables.identity, inputs)], sort_keys=True)
+    inputs += [recipe.out / "features"] if "features" in stages else []
+    key = json.dumps([asked, *map(tables.identity, inputs)], sort_keys=True)
     return recipe.out / "runs" / hashlib.sha256(key.encode()).hexdigest()[:8]
 
 
@@ -302,11 +284,5 @@ def _set(data: dict[str, Any], override: str) -> None:
 
 def _keys(stage: str) -> list[str]:
     """The keys that the section of a stage may have."""
-    keys = [name for name in _parameters(stage) if name not in GIVEN[stage]]
-    return [*keys, "logs"] if stage == "ingest" else keys
-
-
-def _parameters(stage: str) -> Sequence[str]:
-    parameters = inspect.signature(STAGES[stage]).parameters.values()
-    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
-    return names + option_names() if stage == "fit-models" else names
+    keys = list(recipe_keys(STAGES[stage]))
+    return [*keys, *option_names()] if stage == "fit-models" else keys

@@ -10,7 +10,7 @@ import pytest
 import logeval
 from logeval.errors import LogevalError
 from logeval.pipeline import read_recipe, run
-from logeval.replay.estimate import read_estimates
+from logeval.replay.estimates import Estimates
 from tests.undrawn import draw_nothing
 
 ROOT = Path(__file__).parent.parent
@@ -234,7 +234,7 @@ def test_replay_is_a_stage_that_is_skipped_while_up_to_date(recipe, tmp_path):
     steps = run(with_replay, quiet=True)
     assert [s.stage for s in steps][-2:] == ["replay", "report"]
     assert [s.stage for s in steps if s.reason] == ["replay", "report"], "the rest is kept"
-    found = read_estimates(tmp_path / "out" / "replay")
+    found = Estimates.read(tmp_path / "out" / "replay")
     assert set(found.table["target"]) == {"by-ctr", "random"}
     assert found.manifest["arguments"]["seed"] == 1, "the recipe's"
     assert set(reasons(run(with_replay, quiet=True)).values()) == {None}

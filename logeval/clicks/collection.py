@@ -7,9 +7,10 @@ so that parameters from elsewhere can be used. Nothing is ever pickled.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -191,6 +192,11 @@ def the_query(fitted: FittedModel, query: GivenQuery) -> Query:
     raise LogevalError(f"{fitted.model} was not fitted for query {query}; it was for {known}")
 
 
+def opened_models(models: FittedModels | Path | str) -> FittedModels:
+    """Models, or those of a folder."""
+    return models if isinstance(models, FittedModels) else read_models(models)
+
+
 def refuse_to_replace(out: Path | str) -> None:
     """Raise if there are models in a folder already, or whatever else logeval wrote."""
     if (Path(out) / tables.MANIFEST).exists():
@@ -245,7 +251,9 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
             f"{source}: unknown columns {printable(sorted(unknown))}; there are "
             f"{', '.join(MODELS.names)}; of queries, {', '.join(QUERIES.names)}"
         )
-    return FittedModels(fitted_of_rows(table, queries, source))
+    found = FittedModels(fitted_of_rows(table, queries, source))
+    made_from = {"json": hashlib.sha256(text.encode()).hexdigest()}
+    return replace(found, manifest=_manifest_of(found, [made_from]))
 
 
 def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -265,6 +273,7 @@ def _few(queries: Sequence[Query]) -> str:
     return ", ".join(map(str, queries[:5])) + more
 
 
-def _manifest_of(models: FittedModels) -> tables.Manifest:
+def _manifest_of(models: FittedModels, inputs: Sequence[tables.Manifest] = ()) -> tables.Manifest:
     reports = {name: f.report for name, f in models.fitted.items()}
-    return tables.manifest_of("models", {}, [], models=reports)
+    again = "logeval models import FILE --out {folder} --overwrite"
+    return tables.manifest_of("models", {}, inputs, models=reports, again=again)

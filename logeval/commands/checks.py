@@ -9,60 +9,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from logeval.clicks.quality.check import CheckModels
+from logeval.commands.command import command
+from logeval.commands.options import Json
+
 if TYPE_CHECKING:
     from logeval.clicks.quality.checks import Checks
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("check-models")(check_models)
+    command(app, CheckModels)(show)
 
 
-def check_models(
-    models: Annotated[Path, typer.Argument(help="Folder of fitted models.")],
-    log: Annotated[Path, typer.Argument(help="Folder of an ingested log.")],
-    simulations: Annotated[
-        int, typer.Option(help="Simulations of each held-out SERP, at least 80.")
-    ] = 200,
-    serps: Annotated[
-        int, typer.Option(help="Held-out SERPs to check on, drawn if there are more.", min=1)
-    ] = 20_000,
-    ranker_change: Annotated[
-        bool,
-        typer.Option(
-            "--ranker-change/--no-ranker-change",
-            help="Fit the models again, to lists unlike those they are scored on.",
-        ),
-    ] = True,
-    truth: Annotated[
-        Path | None,
-        typer.Option(help="True models of a generated log (LOG.truth), to compare with."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the tables.")] = None,
+def show(
+    checks: Checks,
+    asked: CheckModels,
+    *,
     figures: Annotated[
         Path | None, typer.Option(help="Folder for the figures, one per check.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Root of all random numbers.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Simulate clicks on held-out lists and compare them with the log's.
-
-    Example: logeval check-models data/yandex/models/dcm data/yandex --figures checks
-    """
-    from logeval.clicks.quality.checks import check_models as run
-
-    checks = run(
-        models,
-        log,
-        simulations=simulations,
-        serps=serps,
-        ranker_change=ranker_change,
-        truth=truth,
-        out=out,
-        seed=seed,
-        quiet=quiet,
-    )
+    """The checks, and their figures in a folder."""
     if as_json:
         print(json.dumps(checks.rows()))
     else:

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logeval.commands.options import (
-    Csv,
-    Json,
-    Quiet,
-    Scheduler,
-    policy_names,
-    split,
-    track_names,
-)
+from logeval.commands.command import command
+from logeval.commands.options import Csv, Json
 from logeval.commands.plot import plot_app
 from logeval.commands.show import (
     interval,
@@ -24,147 +17,49 @@ from logeval.commands.show import (
     table_text,
     wrapped,
 )
-from logeval.errors import LogevalError
-from logeval.storage.manifests import check_figures, figure_in
+from logeval.evaluation.evaluate import Evaluate
+from logeval.storage.manifests import figure_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from logeval.evaluation import Runs
+    from logeval.evaluation.results import Runs
 
-Workers = Annotated[int, typer.Option(help="Processes on this machine.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same table.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
 
 
-def evaluate(
-    models: Annotated[
-        Path | None, typer.Argument(help="Folder of fitted click models (or use --problem).")
-    ] = None,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A policy, RankedExp3(gamma=0.05), or module:Class; may be repeated.",
-            autocompletion=policy_names,
-        ),
-    ] = None,
-    problem: Annotated[
-        list[str] | None,
-        typer.Option(help="A synthetic problem instead of models; may be repeated."),
-    ] = None,
-    horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 10_000,
-    runs: Annotated[int, typer.Option(help="Runs of each query.")] = 5,
-    track: Annotated[
-        str | None,
-        typer.Option(
-            help="One track only, as rank1; default: the policies' own.",
-            autocompletion=track_names,
-        ),
-    ] = None,
-    positions: Annotated[
-        int | None, typer.Option(help="Length of the lists; default: the shortest model's.")
-    ] = None,
-    queries: Annotated[
-        str | None, typer.Option(help="Only these queries, 9982@0,4411@0; default: all.")
-    ] = None,
-    reward: Annotated[
-        str | None,
-        typer.Option(help="satisfaction, clicks or any-click; default: the model's own."),
-    ] = None,
-    features: Annotated[
-        Path | None, typer.Option(help="Folder of features: the contextual track.")
-    ] = None,
-    block: Annotated[
-        int | None, typer.Option(help="With --features: rounds of a query in turn (500).")
-    ] = None,
-    same_log: Annotated[
-        bool, typer.Option("--same-log", help="Allow features that share sessions with the models.")
-    ] = False,
-    workers: Workers = 1,
-    scheduler: Scheduler = None,
-    seed: Seed = 0,
-    checkpoints: Annotated[
-        str | None,
-        typer.Option(help="How many checkpoints (log-spaced, and as many even), or a list 10,100."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the runs table; an unfinished one goes on.")
-    ] = None,
-    draws: Annotated[
-        int, typer.Option(help="Simulate draws of the fitted parameters instead of them, as 20.")
-    ] = 0,
-    reference: Annotated[
-        bool,
-        typer.Option(
-            "--reference",
-            help="Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.",
-        ),
-    ] = False,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    quiet: Quiet = False,
-) -> None:
-    """Run bandit policies on simulated users and compare their regret.
-
-    Example: logeval evaluate --problem "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)"
-    --policy dcmKL-UCB --policy RankedKL-UCB --horizon 10000 --runs 5 --out runs/demo
-    """
-    from logeval.evaluation.api import evaluate as evaluate_
+def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = False) -> None:
+    """Regret, the verdict, and figures beside the table."""
+    from logeval.reports.figures import figure_beside
     from logeval.reports.regret_figures import save_regret
     from logeval.reports.track_figures import save_relative
+    from logeval.reports.variance_figures import plot_variance
     from logeval.reports.verdict import verdict
 
-    check_figures(out, "regret.pdf", *(["variance.pdf"] if draws else []))
-    done = evaluate_(
-        models,
-        problem=problem or None,
-        policies=policy or [],
-        horizon=horizon,
-        runs=runs,
-        track=track,
-        positions=positions,
-        queries=split(queries),
-        reward=reward,
-        features=features,
-        block=block,
-        same_log=same_log,
-        workers=workers,
-        scheduler=scheduler,
-        seed=seed,
-        checkpoints=_checkpoints(checkpoints),
-        out=out,
-        draws=draws,
-        reference=reference,
-        quiet=quiet,
-    )
-    judged = verdict(done)
-    if print_for_programs(done.summary(), as_json, as_csv, verdict=judged.text(), notes=done.notes):
+    judged = verdict(runs)
+    if print_for_programs(runs.summary(), as_json, as_csv, verdict=judged.text(), notes=runs.notes):
         return
-    typer.echo(summary_text(done))
-    if draws or done.table()["simulator"].nunique() > 1:
-        typer.echo(robustness_text(done))
-    tracks = done.table()["track"].nunique() > 1
+    print(summary_text(runs))
+    if asked.draws or runs.table()["simulator"].nunique() > 1:
+        print(robustness_text(runs))
+    tracks = runs.table()["track"].nunique() > 1
     if tracks:
-        typer.echo(relative_text(done))
-    typer.echo(f"\n{judged.text()}\n")
-    if out is not None:
-        with figure_in(out, "regret.pdf") as figure:
-            typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, figure)}")
-        if draws:
-            from logeval.reports.figures import save_figure
-            from logeval.reports.variance_figures import plot_variance
-
-            with figure_in(out, "variance.pdf") as figure:
-                save_figure(plot_variance(done).figure, figure)
-            typer.echo(f"figure of the variance {figure}")
-        if tracks:
-            with figure_in(out, "relative.pdf") as figure:
-                typer.echo(f"figure across tracks {save_relative(done, figure)}")
-        typer.echo(f"more: logeval report {out} --out report", err=True)
-    else:
+        print(relative_text(runs))
+    print(f"\n{judged.text()}\n")
+    if asked.out is None:
         typer.echo(
             "nothing is kept; --out FOLDER keeps the runs for plot, report, compare", err=True
         )
+        return
+    out = Path(asked.out)
+    with figure_in(out, "regret.pdf") as figure:
+        print(f"table {out / 'runs.parquet'}, figure {save_regret(runs, figure)}")
+    if asked.draws:
+        print(f"figure of the variance {figure_beside(plot_variance(runs), out, 'variance.pdf')}")
+    if tracks:
+        with figure_in(out, "relative.pdf") as figure:
+            print(f"figure across tracks {save_relative(runs, figure)}")
+    typer.echo(f"more: logeval report {out} --out report", err=True)
 
 
 def plot_regret(
@@ -180,7 +75,7 @@ def plot_regret(
 
     Example: logeval plot regret runs/dcm --out regret.pdf
     """
-    from logeval.evaluation import Runs
+    from logeval.evaluation.results import Runs
     from logeval.reports.regret_figures import save_regret
     from logeval.reports.style import styled
 
@@ -200,7 +95,7 @@ def plot_relative(
 
     Example: logeval plot relative runs/pbm --out relative.pdf
     """
-    from logeval.evaluation import Runs
+    from logeval.evaluation.results import Runs
     from logeval.reports.style import styled
     from logeval.reports.track_figures import save_relative
 
@@ -220,7 +115,7 @@ def plot_remaining(
 
     Example: logeval plot remaining runs/pbm --log-x --out remaining.pdf
     """
-    from logeval.evaluation import Runs
+    from logeval.evaluation.results import Runs
     from logeval.reports.style import styled
     from logeval.reports.track_figures import save_remaining
 
@@ -240,7 +135,7 @@ def plot_cosine(
 
     Example: logeval plot cosine runs/contextual --out cosine.pdf
     """
-    from logeval.evaluation import Runs
+    from logeval.evaluation.results import Runs
     from logeval.reports.style import styled
     from logeval.reports.track_figures import save_cosine
 
@@ -250,7 +145,7 @@ def plot_cosine(
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    app.command()(evaluate)
+    command(app, Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])(show)
     plot_app.command("regret")(plot_regret)
     plot_app.command("relative")(plot_relative)
     plot_app.command("remaining")(plot_remaining)
@@ -325,13 +220,3 @@ def relative_text(runs: Runs) -> str:
             table_text(columns, rows),
         ]
     )
-
-
-def _checkpoints(text: str | None) -> int | list[int] | None:
-    if text is None:
-        return None
-    try:
-        steps = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise LogevalError(f"--checkpoints {text}: write a number, or steps like 10,100") from None
-    return steps if "," in text else steps[0]

@@ -106,8 +106,8 @@ def compare(
 
     Example: logeval compare runs/before runs/after
     """
-    from logeval.evaluation import Runs
     from logeval.evaluation.between import between, settings
+    from logeval.evaluation.results import Runs
 
     first, second = Runs.load(runs), Runs.load(others)
     table = between(first, second)

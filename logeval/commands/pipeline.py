@@ -7,41 +7,20 @@ from typing import Annotated
 
 import typer
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+from logeval.commands.command import command
+from logeval.commands.options import Quiet
+from logeval.reports.report import Report
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    app.command("report", short_help="Runs -> a page to send to a colleague.")(report)
+    command(app, Report, short_help="Runs -> a page to send to a colleague.")(show_page)
     app.command("run", short_help="All stages of a recipe.")(run)
 
 
-def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Folder for the page, figures and tables.")],
-    models: Annotated[
-        Path | None, typer.Option(help="Their models; default: those that were evaluated.")
-    ] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="Their log; default: the one that was fitted.")
-    ] = None,
-    replay: Annotated[
-        Path | None, typer.Option(help="Folder of replay estimate, to show its estimates too.")
-    ] = None,
-    title: Annotated[str, typer.Option(help="Title of the page.")] = "logeval",
-    style: Annotated[str, typer.Option(help="Look of the figures: paper or slides.")] = "paper",
-    quiet: Quiet = False,
-) -> None:
-    """Write a self-contained page about runs, with every figure and table beside it.
-
-    Example: logeval report runs/dcm --out report
-    """
-    from logeval.reports.report import report as write
-
-    path = write(
-        runs, out, models=models, log=log, replay=replay, title=title, style=style, quiet=quiet
-    )
-    print(path)
+def show_page(page: Path, asked: Report) -> None:
+    """Where the page is."""
+    print(page)
 
 
 def run(

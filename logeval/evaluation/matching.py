@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from logeval.clicks.fit import NO_CLICK
+from logeval.clicks.collection import read_models
+from logeval.clicks.fitting import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
 from logeval.features.table import Features, read_features
-from logeval.log.queries import GivenQueries
 from logeval.policies.registry import IN_TRACK, PolicySpec
+from logeval.storage.manifests import work_of
 from logeval.tracks.contextual_problems import BLOCK, fitted_problems, refuse_leaks
 from logeval.tracks.fitted import FittedQuery, drawn_queries, fitted_queries, shortened
 from logeval.tracks.registry import TRACKS, synthetic_problem
 from logeval.tracks.track import Problem
+
+if TYPE_CHECKING:
+    from logeval.evaluation.evaluate import Evaluate
+
+
+class MadeFrom(NamedTuple):
+    """The models of the users: their folder, if they have one, and the work that made them."""
+
+    folder: str | None = None
+    work: str | None = None
+
+
+NOWHERE = MadeFrom()
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,7 @@ class Users:
     fitted: tuple[FittedQuery, ...] = ()
     reward: str | None = None
     remarks: tuple[str, ...] = ()  # on what they were made from
+    made_from: MadeFrom = NOWHERE
 
     @property
     def track(self) -> str:
@@ -67,33 +82,10 @@ def unproven(problems: Sequence[Problem]) -> list[str]:
     return found
 
 
-def users_of(
-    models: Any,
-    problem: str | Sequence[str] | None,
-    positions: int | None,
-    reward: str | None,
-    queries: GivenQueries,
-    features: Path | str | Features | None = None,
-    block: int | None = None,
-    same_log: bool = False,
-    draws: int = 0,
-) -> Users:
+def users_of(asked: Evaluate) -> Users:
     """The users that ``evaluate`` was asked for."""
-    if features is None and (block is not None or same_log):
-        raise LogevalError("block and same_log are about features, and there are none")
-    if draws < 0:
-        raise LogevalError(f"draws={draws}: there cannot be fewer than none")
-    if draws and (problem is not None or features is not None):
-        raise LogevalError("draws are of fitted models, without features")
-    if (models is None) == (problem is None):
-        raise LogevalError("give either fitted models or a problem")
-    if problem is not None:
-        if positions is not None or queries is not None:
-            raise LogevalError("a synthetic problem has its own K and no queries")
-        if features is not None:
-            raise LogevalError("a synthetic problem has its own features")
-        names = [problem] if isinstance(problem, str) else list(problem)
-        problems = [synthetic_problem(name, reward) for name in names]
+    if asked.problem is not None:
+        problems = [synthetic_problem(name, asked.reward) for name in asked.problem]
         simulators = [p.simulator for p in problems]
         if twice := [name for name in simulators if simulators.count(name) > 1]:
             raise LogevalError(f"problem {twice[0]} is given twice")
@@ -101,24 +93,23 @@ def users_of(
         if len(tracks) > 1 and tracks & IN_TRACK.keys():
             raise LogevalError("evaluate problems of the contextual track apart from others")
         return Users(synthetic=tuple(problems))
-    folder = models if isinstance(models, str | Path) else None
-    if isinstance(models, str | Path):
-        from logeval.clicks.collection import read_models
-
-        models = read_models(models)
-    chosen = [queries] if isinstance(queries, str | int | tuple) else queries
-    fitted = fitted_queries(models, positions, reward, None if chosen is None else list(chosen))
+    folder = asked.models if isinstance(asked.models, str | Path) else None
+    models: Any = asked.models if folder is None else read_models(folder)
+    manifest = getattr(models, "manifest", {})
+    found = MadeFrom(None if folder is None else str(folder), work_of(manifest))
+    fitted = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
     not_identified = _not_identified(models)
-    if features is None:
-        if draws:
-            fitted = drawn_queries(fitted, models, draws)
-        return Users(fitted=tuple(fitted), reward=reward, remarks=not_identified)
-    if reward not in (None, "satisfaction"):
-        raise LogevalError(f"reward={reward}: the contextual track counts satisfaction")
-    found = features if isinstance(features, Features) else read_features(features)
-    remark = refuse_leaks(found, getattr(models, "manifest", {}), same_log)
-    in_turn = fitted_problems(fitted, found, BLOCK if block is None else block, folder)
-    return Users(synthetic=tuple(in_turn), remarks=(*([remark] if remark else []), *not_identified))
+    if asked.features is None:
+        if asked.draws:
+            fitted = drawn_queries(fitted, models, asked.draws)
+        return Users((), tuple(fitted), asked.reward, not_identified, found)
+    features = asked.features
+    features = features if isinstance(features, Features) else read_features(features)
+    remark = refuse_leaks(features, manifest, asked.same_log)
+    block = BLOCK if asked.block is None else asked.block
+    in_turn = fitted_problems(fitted, features, block, folder)
+    remarks = (*([remark] if remark else []), *not_identified)
+    return Users(synthetic=tuple(in_turn), remarks=remarks, made_from=found)
 
 
 def _not_identified(models: Any) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -255,7 +255,7 @@ class Runs:
         models: Path | str | None = None,
         log: Path | str | None = None,
         title: str = "logeval",
-        style: str = "paper",
+        style: Literal["paper", "slides"] = "paper",
         quiet: bool = False,
     ) -> Path:
         """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""

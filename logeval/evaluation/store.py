@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Key
 from logeval.evaluation.hardness import united
+from logeval.evaluation.matching import NOWHERE, MadeFrom
 from logeval.policies.source import UNKNOWN
 from logeval.storage import files, locks, manifests, tables
 from logeval.storage.tables import RUNS
@@ -35,7 +36,10 @@ from logeval.tracks.track import Problem
 # what a run that was killed at its very start leaves behind
 OURS = ("units", manifests.MARKER, locks.LOCK)
 # of the manifest, by value: these are compared one by one, or may differ
-NOT_COMPARED = ("arguments", "problems", "inputs", "models_folder", "own_policies", "notes")
+NOT_COMPARED = (
+    "arguments", "problems", "inputs", "again", "models_folder", "models_work", "own_policies",
+    "notes",
+)  # fmt: skip
 BY_SIMULATOR = ("rewards", "positions")  # settings
 UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
 TABLES = ("runs.parquet", "hardness.parquet")
@@ -63,14 +67,15 @@ class Store:
         self,
         settings: dict[str, Any],
         problems: Sequence[Problem],
-        models_folder: str | None = None,
+        made_from: MadeFrom = NOWHERE,
         sources: dict[str, str] | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
         checksums = {f"{p.simulator} {p.query} ({p.track})": p.checksum() for p in problems}
-        manifest = tables.manifest_of("evaluate", settings, [], problems=checksums)
-        manifest["models_folder"] = models_folder
+        again = "logeval evaluate MODELS --out {folder}"
+        manifest = tables.manifest_of("evaluate", settings, [], problems=checksums, again=again)
+        manifest["models_folder"], manifest["models_work"] = made_from.folder, [made_from.work]
         manifest["own_policies"] = sources or {}  # checksums of their code
         manifest["notes"] = list(notes)
         found = self._found()
@@ -78,6 +83,8 @@ class Store:
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
             manifest["own_policies"] = {**found.get("own_policies", {}), **(sources or {})}
+            known = [*found.get("models_work", []), made_from.work]
+            manifest["models_work"] = sorted({work for work in known if work})
             manifest["figures"] = found.get("figures", {})
             manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
             for key in BY_SIMULATOR:

@@ -1,29 +1,31 @@
-"""``logeval features``: vectors of the items (and users) of a log's top queries, as a table."""
+"""Vectors of the items (and users) of some queries of a log, as a table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from logeval.clicks.estimation.click_statistics import Holdout
-from logeval.errors import LogevalError, unknown_names
-from logeval.features.contexts import CONTEXTS, ITEM, dimension
+from logeval.errors import LogevalError
+from logeval.features.contexts import ITEM, dimension
 from logeval.features.factors import Vectors, truncated_svd
 from logeval.features.matrix import SESSION, click_matrix
-from logeval.log.log import Log, load
+from logeval.log.log import Log
 from logeval.log.queries import query_key, query_name, sql_condition
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.progress import Progress
 from logeval.storage import tables
 
-MOST_DIMENSIONS = 1_000  # singular values; memory grows with them
+if TYPE_CHECKING:
+    from logeval.features.make import MakeFeatures
+
 HALF = 0.5  # of the sessions, for the features; the simulator has the other
 
 
@@ -73,54 +75,35 @@ class Features:
         """The user ids and their vectors (U, d)."""
         return np.asarray(self.users["user_id"]), _matrix(self.users["vector"], self.d)
 
+    def write(self, out: Path, overwrite: bool = False) -> None:
+        """Write the folder."""
+        with tables.staged(out, overwrite=overwrite) as folder:
+            tables.write_parquet(self.items, folder / "features.parquet")
+            tables.write_parquet(self.users, folder / "user_features.parquet")
+            tables.write_manifest(folder, self.manifest)
 
-def make_features(
-    log: Log | Path | str,
-    *,
-    top_queries: int | None = None,
-    queries: list[str] | None = None,
-    items: int = 100,
-    dim: int = 200,
-    context: str = ITEM,
-    product_dim: int = 10,
-    users: int = 2_000,
-    same_log: bool = False,
-    seed: int = 0,
-    out: Path | str | None = None,
-    overwrite: bool = False,
-    quiet: bool = False,
-) -> Features:
-    """Features of the ``items`` most shown items of each query, from an SVD of all clicks.
 
-    By default from the half of the sessions that ``fit_models(holdout=0.5, seed=seed)`` holds
-    out, so that features and simulator share no session; ``same_log`` takes all sessions.
-    """
-    log = log if isinstance(log, Log) else load(log)
-    manifest = wanted_manifest(
-        log, top_queries=top_queries, queries=queries, items=items, dim=dim, context=context,
-        product_dim=product_dim, users=users, same_log=same_log, seed=seed,
-    )  # fmt: skip
-    chosen: list[str] = manifest["arguments"]["queries"]
-    if out is not None and tables.same_work(Path(out), manifest):
-        return read_features(out)
-    held_out = Holdout(share=HALF).sql(seed)
-    with Progress("features", total=3, unit="steps", quiet=quiet) as progress:
-        shown = _shown(log, chosen, items, "true" if same_log else f"NOT ({held_out})")
+def make_table(asked: MakeFeatures, queries: list[str], manifest: tables.Manifest) -> Features:
+    """Features of the ``items`` most shown items of each query, from an SVD of all clicks."""
+    log, same_log, context = asked.opened, asked.same_log, asked.context
+    held_out = Holdout(share=HALF).sql(asked.seed)
+    with Progress("features", total=3, unit="steps", quiet=asked.quiet) as progress:
+        shown = _shown(log, queries, asked.items, "true" if same_log else f"NOT ({held_out})")
         wanted = shown["item_id"].to_numpy()
         matrix = click_matrix(log, "true" if same_log else held_out, wanted)
         if context != ITEM and matrix.rows == SESSION:
             raise LogevalError(f"{log.path}: the log has no users; use the context {ITEM!r}")
         progress.advance(1)
-        factors = truncated_svd(matrix.clicks, dim, seed)
+        factors = truncated_svd(matrix.clicks, asked.dim, asked.seed)
         progress.advance(1)
         found = _items(shown, matrix.item_ids, factors.items)
-        who = _users(log, chosen, users, matrix.user_ids, factors.users, seed)
+        who = _users(log, queries, asked.users, matrix.user_ids, factors.users, asked.seed)
         progress.advance(1)
     rank = len(factors.values)
     manifest |= {
         "rank": rank,
-        "product_rank": min(product_dim, rank),
-        "queries": chosen,
+        "product_rank": min(asked.product_dim, rank),
+        "queries": queries,
         "matrix": {
             "rows": matrix.rows,
             "shape": list(matrix.clicks.shape),
@@ -130,52 +113,7 @@ def make_features(
         "never_clicked": int((np.linalg.norm(_matrix(found["vector"], rank), axis=1) == 0).sum()),
         "singular_values": [float(f"{s:.6g}") for s in factors.values],
     }
-    features = Features(found, who, manifest)
-    if out is not None:
-        with tables.staged(out, overwrite=overwrite) as folder:
-            tables.write_parquet(features.items, folder / "features.parquet")
-            tables.write_parquet(features.users, folder / "user_features.parquet")
-            tables.write_manifest(folder, manifest)
-    return features
-
-
-def wanted_manifest(
-    log: Log,
-    *,
-    top_queries: int | None,
-    queries: list[str] | None,
-    items: int,
-    dim: int,
-    context: str,
-    product_dim: int,
-    users: int,
-    same_log: bool,
-    seed: int,
-) -> tables.Manifest:
-    """The manifest of the features that these arguments ask for."""
-    check(context, items=items, dim=dim, product_dim=product_dim, users=users)
-    arguments = {
-        "queries": _queries(log, top_queries, queries),
-        "items": items,
-        "dim": dim,
-        "context": context,
-        "product_dim": product_dim,
-        "users": users,
-        "same_log": same_log,
-        "seed": seed,
-    }
-    return tables.manifest_of("features", arguments, [{"log": log.identity}])
-
-
-def check(context: str, **sizes: int) -> None:
-    """Raise for arguments with which no features can be made."""
-    if context not in CONTEXTS:
-        raise unknown_names("context", [context], CONTEXTS)
-    for name, value in sizes.items():
-        if value < 1:
-            raise LogevalError(f"{name}={value}: there must be at least one")
-    if (dim := sizes.get("dim", 1)) > MOST_DIMENSIONS:
-        raise LogevalError(f"dim={dim}: is too many; at most {MOST_DIMENSIONS:,}")
+    return Features(found, who, manifest)
 
 
 def read_features(folder: Path | str) -> Features:
@@ -187,9 +125,10 @@ def read_features(folder: Path | str) -> Features:
     return Features(items, tables.read_table(Path(folder), "user_features"), manifest)
 
 
-def _queries(log: Log, top: int | None, queries: list[str] | None) -> list[str]:
+def chosen_queries(log: Log, top: int, queries: list[str] | None) -> list[str]:
+    """The names of the queries, which must be in the log."""
     if queries is None:
-        return [str(q) for q in log.top_queries(3 if top is None else top)["query"]]
+        return [str(q) for q in log.top_queries(top)["query"]]
     with log.connect() as db:
         known = db.execute(
             "SELECT DISTINCT query_id, region_id FROM serps "

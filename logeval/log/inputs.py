@@ -1,4 +1,4 @@
-"""What ingest is asked for: arguments and files, and whether ``out`` is made of them already."""
+"""The files that ingest reads: can they be, which are they, and do they stay the same?"""
 
 from __future__ import annotations
 
@@ -8,32 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logeval.errors import LogevalError
-from logeval.log.formats import TABLE, check_format
 from logeval.log.source import STDIN
 from logeval.storage import manifests, tables
 
-MAX_WORKERS = 8  # each takes about 70 MB; all of it stays under 1 GiB
 
-
-def check(
-    sources: Sequence[str | Path] | None,
-    *,
-    format: str,
-    max_bad: float,
-    column_map: dict[str, str] | None,
-    workers: int | None,
-) -> tables.Manifest:
-    """Raise for arguments with which nothing can be ingested; else as a manifest records them."""
-    if workers is not None and not 1 <= workers <= MAX_WORKERS:
-        raise LogevalError(f"workers={workers}: choose 1 to {MAX_WORKERS}")
-    if not 0.0 <= max_bad <= 1.0:
-        raise LogevalError(f"max_bad={max_bad}: is a share, from 0 to 1")
-    if sources is not None:
-        _check_readable(sources)
-    return _arguments(format, max_bad, column_map)
-
-
-def _check_readable(paths: Sequence[str | Path]) -> None:
+def check_readable(paths: Sequence[str | Path]) -> None:
+    """Raise unless there are files, all can be read, and each is given once."""
     if not paths:
         raise LogevalError("no log was given; name at least one file, or - for standard input")
     names = [str(p) for p in paths]
@@ -58,45 +38,27 @@ def _check_readable(paths: Sequence[str | Path]) -> None:
         seen[stat.st_dev, stat.st_ino] = name
 
 
-def why(
-    sources: Sequence[str | Path],
-    out: Path,
-    *,
-    format: str,
-    max_bad: float,
-    column_map: dict[str, str] | None,
-) -> str | None:
-    """Why ``out`` is not what ``ingest`` makes of these files; None if it is.
+def known_inputs(sources: Sequence[str | Path], out: Path) -> list[tables.Manifest] | None:
+    """What a manifest says of these files, if ``out`` was made of files of their sizes.
 
     A file of the same name, size and time of last change is taken for the same, as make and rsync
     do; of others the checksum decides.
     """
-    _check_readable(sources)
-    arguments = _arguments(format, max_bad, column_map)
-    inputs: list[tables.Manifest] = []
-    with contextlib.suppress(LogevalError):
+    try:
         found = tables.read_manifest(out)
-        known, stamps = found["inputs"], found.get("stamps", [])
-        if [i.get("bytes") for i in known] != [Path(s).stat().st_size for s in sources]:
-            return "its input has changed"
-        stamps = stamps if len(stamps) == len(known) else [{}] * len(known)
-        inputs = [_known(*each) for each in zip(sources, known, stamps, strict=True)]
-    return tables.why(out, tables.manifest_of("ingest", arguments, inputs))
+    except LogevalError:
+        return []
+    known, stamps = found["inputs"], found.get("stamps", [])
+    if [i.get("bytes") for i in known] != [Path(s).stat().st_size for s in sources]:
+        return None
+    stamps = stamps if len(stamps) == len(known) else [{}] * len(known)
+    return [_known(*each) for each in zip(sources, known, stamps, strict=True)]
 
 
 def _known(source: str | Path, known: tables.Manifest, stamp: tables.Manifest) -> tables.Manifest:
     path = Path(source)
     same = known.get("name") == path.name and manifests.stamp(path) == stamp
     return known if same else identity(path)
-
-
-def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -> tables.Manifest:
-    check_format(format)
-    if column_map and format == "auto":
-        format = TABLE
-    if column_map and format != TABLE:
-        raise LogevalError(f"a column map is for tables; a log in format {format} has no columns")
-    return {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
 
 
 def identity(path: str | Path) -> tables.Manifest:

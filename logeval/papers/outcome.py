@@ -10,7 +10,7 @@ import pandas as pd
 
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError
-from logeval.evaluation import Runs
+from logeval.evaluation.results import Runs
 from logeval.papers.experiment import Experiment
 from logeval.running.arrays import Floats
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from logeval.clicks.fit import fit_models
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
-from logeval.features.table import make_features
+from logeval.evaluation.evaluate import evaluate
+from logeval.features.make import make_features
 from logeval.papers.experiment import Experiment, OnLog, Part
 from logeval.papers.outcome import Fitted, Outcome
 from logeval.papers.records import records, write_records

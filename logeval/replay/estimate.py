@@ -1,232 +1,136 @@
-"""``logeval.replay_estimate``: what rankers would have earned on the traffic that was logged."""
+"""``replay estimate``: what rankers would have earned on the traffic that was logged."""
 
-from __future__ import annotations
-
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from logeval.errors import LogevalError
-from logeval.log.log import Log, load
-from logeval.log.queries import Query
-from logeval.replay.bootstrap import resampled
-from logeval.replay.estimation import Estimation, Settings, fit_models
-from logeval.replay.estimators.estimator import Estimator
-from logeval.replay.estimators.registry import DEFAULT
-from logeval.replay.logged import Cut, Logged, cut, parts_sql, read_logged
-from logeval.replay.plan import MIN_SUPPORT, EstimatePlan
-from logeval.replay.propensities import check_logged
-from logeval.replay.read_target import TargetSource, bind, read_source
-from logeval.replay.targets import Target
-from logeval.replay.valuation import Valuation
-from logeval.running.progress import Progress
-from logeval.storage import tables
-from logeval.storage.schemas import ESTIMATES
+from logeval.replay.arguments import MOST_PARTS, Replaying, Scope, Smoothing, check_clip
+from logeval.stage import Arg, Manifest, function, stage
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+    from logeval.replay.estimates import Estimates
+    from logeval.replay.estimators.estimator import Estimator
 
-MAX_POSITIONS = 10  # unless more are asked for
-
-
-@dataclass(frozen=True)
-class Estimates:
-    """What ``replay_estimate`` gives: rows in the schema ``schemas.ESTIMATES``, and notes."""
-
-    table: pd.DataFrame
-    notes: list[str] = field(default_factory=list)
-    manifest: tables.Manifest = field(default_factory=dict)
-
-    def overall(self) -> pd.DataFrame:
-        """The rows over all queries."""
-        return self.table[self.table["query"].isna()].drop(columns="query")
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows for JSON; what does not apply is None."""
-        rows = self.table.astype(object).where(self.table.notna(), None)
-        return [{str(k): v for k, v in row.items()} for row in rows.to_dict(orient="records")]
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The overall values with their intervals, the logged value and the truth."""
-        from logeval.reports.replay_figures import plot_estimates
-
-        return plot_estimates(self.table, ax)
-
-    def write(self, out: Path | str) -> None:
-        """Write ``estimates.parquet`` and its manifest."""
-        rows = pa.Table.from_pandas(self.table, schema=ESTIMATES, preserve_index=False)
-        with tables.staged(out) as folder:
-            tables.write_parquet(rows, folder / "estimates.parquet")
-            tables.write_manifest(folder, self.manifest)
+MOST_ROUNDS = 1_000_000
 
 
-def replay_estimate(
-    log: Any,
-    target: str | Path | Sequence[str | Path],
-    *,
-    estimators: str | Iterable[str] = DEFAULT,
-    positions: int | None = None,
-    clip: float | None = None,
-    smoothing: float = 0.0,
-    cross_fit: int = 1,
-    propensities: str = "estimated",
-    scope: str = "per-query",
-    queries: Iterable[Query | str] | None = None,
-    top_queries: int | None = None,
-    rounds: int = 1000,
-    refits: int = 20,
-    min_support: float = MIN_SUPPORT,
-    force: bool = False,
-    out: Path | str | None = None,
-    seed: int = 0,
-    quiet: bool = False,
-) -> Estimates:
-    """Estimate the clicks per SERP of one or more targets from a log.
+@stage(
+    "replay estimate",
+    example="logeval replay estimate data/yandex --target best:dcm --positions 3 --out replay",
+    again="logeval replay estimate LOG --target TARGET --out {folder}",
+)
+class ReplayEstimate(Replaying["Estimates"]):
+    """Estimate what a ranker would have earned on the logged traffic.
 
-    ``target`` is a table (see ``target_table``), ``log:FOLDER``, ``day:27``, ``logged``,
-    ``random``, ``by-ctr`` or ``best:MODEL``. Several targets are estimated in the same
-    resampled logs, so differences between their values are paired. ``clip`` bounds the weights.
-    Intervals come from ``rounds`` bootstrap rounds over sessions; estimators with a click model
-    fit it again in ``refits`` of them.
+    In clicks per SERP. A target is a table (see ``target_table``), ``log:FOLDER``, ``day:27``,
+    ``logged``, ``random``, ``by-ctr`` or ``best:MODEL``. Several targets are estimated in the same
+    resampled logs, so differences between their values are paired. Intervals come from ``rounds``
+    bootstrap rounds over sessions; estimators with a click model fit it again in ``refits``.
     """
-    log = load(log)
-    plan = EstimatePlan.of(
-        target, estimators=estimators, positions=positions, clip=clip, smoothing=smoothing,
-        cross_fit=cross_fit, propensities=propensities, scope=scope, queries=queries,
-        top_queries=top_queries, rounds=rounds, refits=refits, min_support=min_support,
-        force=force, seed=seed,
-    )  # fmt: skip
-    manifest = plan.manifest(log)
-    if out is not None and tables.same_work(Path(out), manifest):
-        return read_estimates(out)
 
-    chosen = plan.estimators
-    sources = [read_source(name, log) for name in plan.targets]
-    if plan.manifest(log)["inputs"] != manifest["inputs"]:
-        raise LogevalError("a target was replaced while it was read; run the command again")
-    with_models = any(e.model is not None or e.EXAMINATION for e in chosen)
-    learned = [s.name for s in sources if s.name.startswith("best:") or s.name == "by-ctr"]
-    whole, K, notes = _read(log, sources, plan, whole=with_models or bool(learned))
-    notes += [
-        f"{name}: chosen on the clicks by which it is judged here, so its value is too high; make "
-        "the ranker from one part of the log and estimate it on another"
-        for name in learned
+    target: Annotated[
+        Sequence[str | Path],
+        Arg(
+            "A table, log:FOLDER, day:27, logged, random, by-ctr or best:MODEL; repeatable.",
+            option="--target",
+        ),
     ]
-    settings = Settings(math.inf if clip is None else clip, smoothing, cross_fit, scope)
-    targets = [bind(source, whole, K, scope, seed) for source in sources]
-    short = cut(whole, K)
-    models = fit_models(chosen, whole, whole.patterns.count, settings)
-    reports = []
-    for t in targets:
-        estimation = Estimation(short.logged, t, chosen, settings)
-        reports.append(Valuation(estimation, estimation.fits(models), log.path, min_support, force))
-    _bootstrap(reports, short.logged, rounds, seed, quiet)
-    if rounds and any(e.model is not None for e in chosen):
-        _refit(reports, whole, short, refits, seed, quiet)
-    import pandas as pd
+    _: KW_ONLY
+    estimators: Annotated[
+        Sequence[str],
+        Arg("IP, IP(normalised), PBM, DR(ubm), ...; repeatable.", option="--estimator/-e"),
+    ] = ("IP", "PBM", "Prefix", "DR")
+    positions: Annotated[
+        int | None, Arg("K: the positions that count; default: up to 10.", least=1)
+    ] = None
+    clip: Annotated[float | None, Arg("Largest weight; default: none.")] = None
+    smoothing: Smoothing = 0.0
+    cross_fit: Annotated[
+        int,
+        Arg(
+            "Parts of the sessions; each gets the propensities and models of the others.",
+            least=1,
+            most=MOST_PARTS,
+        ),
+    ] = 1
+    propensities: Annotated[
+        Literal["estimated", "logged"], Arg("estimated from the log, or logged (IP and DR).")
+    ] = "estimated"
+    scope: Scope = "per-query"
+    rounds: Annotated[int, Arg("Bootstrap rounds; 0: no intervals.", least=0, most=MOST_ROUNDS)] = (
+        1000
+    )
+    refits: Annotated[
+        int, Arg("Rounds that fit click models again (DM, DR).", least=0, most=MOST_ROUNDS)
+    ] = 20
+    min_support: Annotated[float, Arg("Refuse below this supported share.", least=0, most=1)] = 0.8
+    force: Annotated[bool, Arg("Estimate without support, too.")] = False
 
-    table = pd.concat([r.table() for r in reports], ignore_index=True)
-    manifest["notes"] = notes
-    manifest["log_folder"] = str(log.path)
-    found = Estimates(table, notes, manifest)
-    if out is not None:
-        found.write(out)
-    return found
+    def check(self) -> None:
+        """Names of estimators and targets, and what goes together."""
+        from logeval.replay.read_target import check_target
 
-
-def point_and_interval(
-    whole: Logged, target: Target, estimators: list[Estimator], settings: Settings, rounds: int,
-    seed: int, refits: int = 0,
-) -> dict[Estimator, tuple[float, float]]:  # fmt: skip
-    """The overall value of a target and half of its 95% interval."""
-    short = cut(whole, target.K)
-    estimation = Estimation(short.logged, target, estimators, settings)
-    fits = estimation.fits(fit_models(estimators, whole, whole.patterns.count, settings))
-    report = Valuation(estimation, fits, Path(target.name), 0.0, force=True)
-    _bootstrap([report], short.logged, rounds, seed, quiet=True)
-    if refits:
-        _refit([report], whole, short, refits, seed, quiet=True)
-    value, half = report.centre()[:, 0], report.half_widths()[0][:, 0]
-    return {e: (value[i], half[i]) for i, e in enumerate(estimators)}
-
-
-def read_estimates(folder: Path | str) -> Estimates:
-    """The estimates of a folder that ``replay estimate`` wrote."""
-    folder = Path(folder)
-    manifest = tables.read_manifest(folder)
-    table = tables.read_table(folder, "estimates").to_pandas()
-    return Estimates(table, list(manifest.get("notes", [])), manifest)
-
-
-def _read(
-    log: Log, sources: list[TargetSource], plan: EstimatePlan, whole: bool
-) -> tuple[Logged, int, list[str]]:
-    """The log without what is itself a target, K, and what was left out."""
-    notes: list[str] = []
-    wanted, positions = plan.queries, plan.positions
-    tabled = [s for s in sources if s.table is not None]
-    if tabled and wanted is None and plan.top_queries is None:
-        wanted = list(dict.fromkeys(q for s in tabled for q in s.queries or []))
-    shortest = min((s.positions for s in sources if s.positions is not None), default=None)
-    excluded = " OR ".join(f"({s.excluded})" for s in sources)
-    logged = read_logged(
-        log, None if whole else positions, queries=wanted, top_queries=plan.top_queries,
-        where=f"NOT coalesce({excluded}, false)",
-        part=parts_sql(plan.cross_fit, plan.seed) if plan.cross_fit > 1 else "0",
-        propensities=plan.propensities == "logged",
-    )  # fmt: skip
-    longest = logged.patterns.K
-    K = positions or min(longest, MAX_POSITIONS, shortest or MAX_POSITIONS)
-    if longest < K:
-        raise LogevalError(f"positions={K}: the lists of the log have at most {longest} items")
-    if shortest is not None and shortest < K:
-        raise LogevalError(
-            f"positions={K}: the target's lists have {shortest} items; ask for {shortest} or "
-            "give longer lists"
-        )
-    if logged.propensities is not None:
-        check_logged(logged.propensities, logged.patterns.items >= 0, str(log.path))
-    known = set(logged.patterns.queries)
-    for source in sources:
-        if source.logged is not None:
-            own = source.logged.patterns
-            lost = [q for q, query in enumerate(own.queries) if query not in known]
-            if lost and wanted is None and plan.top_queries is None:
-                share = own.serps[lost].sum() / own.serps.sum()
-                notes.append(
-                    f"{source.name}: {len(lost)} of its {own.Q} queries ({share:.1%} of its SERPs) "
-                    "are not in the rest of the log and are left out"
+        if isinstance(self.target, Path):
+            self._set("target", [self.target])
+        self._set("target", [str(name) for name in self.target])
+        if not self.target:
+            raise LogevalError("there is no target; name one, as by-ctr")
+        if not self.chosen:
+            raise LogevalError("there is no estimator; name one, as IP")
+        if len(set(self.target)) < len(self.target):
+            raise LogevalError("a target is given twice")
+        if self.clip is not None:
+            check_clip(self.clip)
+        if 1 in (self.rounds, self.refits):
+            raise LogevalError("rounds and refits must be 0 (no interval) or at least 2")
+        if self.propensities == "logged":
+            wrong = [e for e in self.chosen if e.NAME not in ("IP", "DR", "DM", "RCTR")]
+            if wrong:
+                raise LogevalError(
+                    f"propensities=logged: they are those of an item at a position, and "
+                    f"{wrong[0]} weights something else; use IP or DR"
                 )
-    return logged, K, notes
+            if self.smoothing:
+                raise LogevalError("propensities=logged: there is nothing to smooth")
+        for name in self.target:
+            check_target(str(name))
+
+    @property
+    def chosen(self) -> "list[Estimator]":
+        """The estimators."""
+        from logeval.replay.estimators.registry import parse_estimators
+
+        return parse_estimators(self.estimators)
+
+    def arguments(self) -> Manifest:
+        """The settings, with estimators as they print."""
+        return super().arguments() | {"estimators": [str(e) for e in self.chosen]}
+
+    def inputs(self) -> list[Manifest]:
+        """The log, and the targets that are files or logs."""
+        from logeval.storage import tables
+
+        found = super().inputs()
+        for name in map(str, self.target):
+            kind, _, rest = name.partition(":")
+            file = Path(name)
+            known = tables.checksum(file) if file.is_file() else ""
+            found.append({name: tables.identity(rest) if kind == "log" else known})
+        return found
+
+    def make(self, manifest: Manifest) -> "Estimates":
+        """The estimates of all targets."""
+        from logeval.replay.estimates import estimate
+
+        return estimate(self, manifest)
+
+    def read(self, out: Path) -> "Estimates":
+        """The estimates of a folder."""
+        from logeval.replay.estimates import Estimates
+
+        return Estimates.read(out)
 
 
-def _bootstrap(
-    reports: list[Valuation], logged: Logged, rounds: int, seed: int, quiet: bool
-) -> None:
-    with Progress("bootstrap", rounds, "rounds", quiet) as progress:
-        for W in resampled(logged, rounds, seed):
-            for report in reports:
-                report.add(W, report.fits, refit=False)
-            progress.advance(W.shape[1])
-
-
-def _refit(
-    reports: list[Valuation], whole: Logged, short: Cut, refits: int, seed: int, quiet: bool
-) -> None:
-    """A few rounds in which the click models are fitted again, to whole lists."""
-    with Progress("fit again", refits, "rounds", quiet) as progress:
-        for W in resampled(whole, refits, seed):
-            for b in range(W.shape[1]):
-                weight = W[:, b].astype(np.float64)
-                of = reports[0].estimation
-                models = fit_models(of.estimators, whole, weight, of.settings)
-                for report in reports:
-                    fits = report.estimation.fits(models)
-                    report.add(short.fold @ weight[:, None], fits, refit=True)
-                progress.advance(1)
+replay_estimate = function(ReplayEstimate)

@@ -12,8 +12,8 @@ import numpy as np
 
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.fit import fit_one
 from logeval.clicks.fitted import FittedModel
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.clicks.quality.scores import local_items
 from logeval.errors import LogevalError

@@ -10,12 +10,8 @@ from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
-from logeval.replay.estimate import Estimates, read_estimates
+from logeval.replay.estimates import Estimates
 from logeval.storage import tables
-from logeval.tracks.fitted import drawn_queries, fitted_queries, query_and_draw
-from logeval.tracks.registry import TRACKS
-
-FROM_MODELS = ("ranking", "rank1")  # tracks whose problems are click models and nothing else
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ def content_of(
     found = Content(
         runs,
         recipe=Path(recipe) if recipe else None,
-        replay=None if replay is None else read_estimates(replay),
+        replay=None if replay is None else Estimates.read(replay),
     )
     for folder in folders:
         manifest = tables.read_manifest(folder)
@@ -81,39 +77,10 @@ def content_of(
 def refuse_other_models(
     folder: Path, manifest: tables.Manifest, named: str, models: FittedModels
 ) -> None:
-    """Raise if the runs of ``folder`` were made with other models than those in ``named``.
-
-    The manifest of the runs has a checksum of every problem; they are computed again. A track
-    that makes its problems from more than click models (features) is not checked.
-    """
-    made_with, arguments = manifest.get("problems", {}), manifest["arguments"]
-    for panel, K in arguments.get("positions", {}).items():
-        simulator, _, track = panel.rpartition(" ")
-        track = track.strip("()")
-        mine = [m for m in models if m[0] == simulator]
-        prefix, suffix = f"{simulator} ", f" ({track})"
-        wanted = {
-            name[len(prefix) : -len(suffix)]: checksum
-            for name, checksum in made_with.items()
-            if name.startswith(prefix) and name.endswith(suffix)
-        }
-        if not wanted or track not in FROM_MODELS:
-            continue
-        asked = [query_and_draw(name) for name in wanted]
-        queries, draws = {query for query, _ in asked}, max(draw for _, draw in asked)
-        present = [m for m in mine if str(m[1]) in queries]
-        problems = []
-        if present:
-            reward = arguments["rewards"][panel]
-            fitted = fitted_queries(present, K)
-            if draws:
-                fitted = drawn_queries(fitted, models, draws)
-            problems = list(TRACKS[track].problems(fitted, reward))
-        now = {problem.query: problem.checksum() for problem in problems}
-        changed = [query for query, checksum in wanted.items() if now.get(query) != checksum]
-        if changed:
-            raise LogevalError(
-                f"{named}: is not the models folder that {folder} was made with ({simulator} of "
-                f"query {changed[0]} is {'another' if changed[0] in now else 'missing'}); fit the "
-                "same models again, run evaluate again, or give the folder of those models"
-            )
+    """Raise if the runs of ``folder`` were made with other models than those in ``named``."""
+    made_with = [work for work in manifest.get("models_work", []) if work]
+    if made_with and tables.work_of(models.manifest) not in made_with:
+        raise LogevalError(
+            f"{named}: is not the models folder that {folder} was made with; fit the same models "
+            "again, run evaluate again, or give the folder of those models"
+        )

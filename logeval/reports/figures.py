@@ -16,6 +16,7 @@ from matplotlib.text import Text
 
 from logeval.errors import LogevalError
 from logeval.storage import files
+from logeval.storage.manifests import figure_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,3 +109,9 @@ def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
     with files.replacing(out) as partial:
         partial.write_bytes(drawn.getbuffer())
     return out
+
+
+def figure_beside(ax: Any, folder: Path | str, name: str) -> Path:
+    """Write the figure of some axes into the folder of its table, whose manifest then lists it."""
+    with figure_in(Path(folder), name) as path:
+        return save_figure(ax.figure, path)

@@ -82,7 +82,7 @@ def plot_clips(table: pd.DataFrame, positions: int, ax: Axes | None = None) -> A
 
 def plot_replays(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Clicks per step of replayed policies over accepted steps, with 95% bands."""
-    from logeval.replay.policy import curve
+    from logeval.replay.replays import curve
 
     ax = _axes(ax)
     for name, mine in table.groupby("policy", sort=False):

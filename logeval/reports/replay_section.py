@@ -10,7 +10,7 @@ from logeval.reports.page import Page
 if TYPE_CHECKING:
     import pandas as pd
 
-    from logeval.replay.estimate import Estimates
+    from logeval.replay.estimates import Estimates
 
 ENOUGH = 0.8  # support below this is said in words
 

@@ -1,137 +1,97 @@
-"""The report: what was run, on what, and what came out, as one page to send to a colleague."""
+"""``report``: what was run, on what, and what came out, as one page to send to a colleague."""
 
-from __future__ import annotations
-
-import os
-import platform
-import shlex
-import sys
-import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import KW_ONLY
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Union
 
-from logeval import __version__
 from logeval.errors import LogevalError
-from logeval.evaluation.results import Runs
-from logeval.reports.content import content_of
-from logeval.reports.page import Page
-from logeval.reports.sections import SECTIONS
-from logeval.reports.style import styled
-from logeval.running.progress import Progress
-from logeval.storage import tables
+from logeval.stage import Arg, Manifest, Quiet, Stage, function, stage
+
+if TYPE_CHECKING:
+    from logeval.evaluation.results import Runs
 
 
-def report(
-    runs: Runs | Path | str | Sequence[Runs | Path | str],
-    out: Path | str,
-    *,
-    models: Path | str | None = None,
-    log: Path | str | None = None,
-    replay: Path | str | None = None,
-    recipe: Path | str | None = None,
-    policies: Sequence[str] | None = None,
-    n_runs: int | None = None,
-    title: str = "logeval",
-    style: str = "paper",
-    quiet: bool = False,
-) -> Path:
-    """Write ``out``/index.html about the runs of one or more folders; returns its path.
+@stage(
+    "report",
+    example="logeval report runs/dcm --out report",
+    again="logeval report RUNS --out {folder}",
+)
+class Report(Stage[Path]):
+    """Write a self-contained page about runs, with every figure and table beside it.
 
-    ``models`` and ``log`` are the folders that the runs were made from; by default those that
-    their manifests name, as far as they are still there. ``replay`` is a folder of ``replay
-    estimate``, for a section on what the log itself says. ``policies`` and ``n_runs`` choose among
+    Returns the path of ``out``/index.html. ``models`` and ``log`` are the folders that the runs
+    were made from; by default those that their manifests name, as far as they are still there.
+    ``replay`` adds a section on what the log itself says. ``policies`` and ``n_runs`` choose among
     the runs that are there. The page is complete in itself: figures and tables can be saved from
     it, and are beside it as SVG (most also as PDF) and CSV.
     """
-    wanted = wanted_manifest(
-        runs,
-        models=models,
-        log=log,
-        replay=replay,
-        recipe=recipe,
-        policies=policies,
-        n_runs=n_runs,
-        title=title,
-        style=style,
-    )
-    folders = _folders(runs)
-    found = [Runs.load(folder).only(policies, n_runs) for folder in folders]
-    content = content_of(folders, found, models, log, recipe, replay)
-    with (
-        tables.staged(out) as folder,
-        styled(style),
-        Progress("report", total=len(SECTIONS), unit="sections", quiet=quiet) as progress,
-    ):
-        page = Page(folder)
-        for section in SECTIONS:
-            section(page, content)
-            progress.advance(1)
-        page.write(title, _subtitle(found), _footer(folders, out))
-        tables.write_manifest(folder, wanted)
-    return Path(out) / "index.html"
 
-
-def wanted_manifest(
-    runs: Runs | Path | str | Sequence[Runs | Path | str],
-    *,
-    models: Path | str | None,
-    log: Path | str | None,
-    replay: Path | str | None,
-    recipe: Path | str | None,
-    policies: Sequence[str] | None,
-    n_runs: int | None,
-    title: str,
-    style: str,
-) -> tables.Manifest:
-    """The manifest of the report that ``report`` with these arguments writes."""
-    folders = _folders(runs)
-    arguments = {
-        "runs": [str(folder) for folder in folders],
-        "policies": None if policies is None else list(policies),
-        "n_runs": n_runs,
-        "title": title,
-        "style": style,
-    }
-    inputs = [{"runs": tables.identity(folder)} for folder in folders]
-    inputs += [
-        {name: tables.identity(folder)}
-        for name, folder in (("models", models), ("log", log), ("replay", replay))
-        if folder is not None
+    runs: Annotated[
+        Union["Runs", Path, str, Sequence[Union["Runs", Path, str]]],
+        Arg("Folders that evaluate wrote.", "input"),
     ]
-    if recipe is not None:
-        inputs.append({"recipe": tables.checksum(Path(recipe))})
-    return tables.manifest_of("report", arguments, inputs)
-
-
-def _folders(runs: Runs | Path | str | Sequence[Runs | Path | str]) -> list[Path]:
-    several = [runs] if isinstance(runs, Runs | str | Path) else runs
-    folders = [r.saved_in() if isinstance(r, Runs) else Path(r) for r in several]
-    if not folders:
-        raise LogevalError("there is nothing to report; name the folder of some runs")
-    return folders
-
-
-def _subtitle(runs: Sequence[Runs]) -> str:
-    """What was compared on what, in a line."""
-    tables_ = [one.table() for one in runs]
-    policies = {policy for table in tables_ for policy in table["policy"]}
-    simulators = sorted({simulator for table in tables_ for simulator in table["simulator"]})
-    queries = {query for table in tables_ for query in table["query"]}
-    many = f"{len(queries)} queries, " if len(queries) > 1 else ""
-    return (
-        f"{len(policies)} policies on {', '.join(simulators)}; {many}"
-        f"{max(one.horizon for one in runs):,} steps"
+    out: Annotated[
+        Path | str, Arg("Folder for the page, figures and tables.", "output", option="--out")
+    ]
+    _: KW_ONLY
+    models: Annotated[
+        Path | str | None, Arg("Their models; default: those that were evaluated.", "input")
+    ] = None
+    log: Annotated[
+        Path | str | None, Arg("Their log; default: the one that was fitted.", "input")
+    ] = None
+    replay: Annotated[
+        Path | str | None,
+        Arg("Folder of replay estimate, to show its estimates too.", "input"),
+    ] = None
+    recipe: Annotated[
+        Path | str | None, Arg("The recipe behind it.", "input", on_command_line=False)
+    ] = None
+    policies: Annotated[
+        Sequence[str] | None, Arg("Only these.", in_recipe=False, on_command_line=False)
+    ] = None
+    n_runs: Annotated[
+        int | None, Arg("Only the first.", in_recipe=False, on_command_line=False)
+    ] = None
+    title: Annotated[str, Arg("Title of the page.")] = "logeval"
+    style: Annotated[Literal["paper", "slides"], Arg("Look of the figures: paper or slides.")] = (
+        "paper"
     )
+    quiet: Quiet = False
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders of the runs."""
+        from logeval.evaluation.results import Runs
+
+        several = [self.runs] if isinstance(self.runs, Runs | str | Path) else self.runs
+        folders = [r.saved_in() if isinstance(r, Runs) else Path(r) for r in several]
+        if not folders:
+            raise LogevalError("there is nothing to report; name the folder of some runs")
+        return folders
+
+    def arguments(self) -> Manifest:
+        """The settings, and the names of the folders, which the page shows."""
+        return super().arguments() | {"runs": [str(folder) for folder in self.folders]}
+
+    def inputs(self) -> list[Manifest]:
+        """Runs, and what else is shown."""
+        from logeval.storage import tables
+
+        given = {"models": self.models, "log": self.log, "replay": self.replay}
+        found = [{"runs": tables.identity(folder)} for folder in self.folders]
+        found += [{name: tables.identity(f)} for name, f in given.items() if f is not None]
+        if self.recipe is not None:
+            found.append({"recipe": tables.checksum(Path(self.recipe))})
+        return found
+
+    def run(self) -> Path:
+        """Write the page."""
+        from logeval.reports.writing import write_report
+
+        write_report(self, self.manifest())
+        return Path(self.out) / "index.html"
 
 
-def _footer(folders: Sequence[Path], out: Path | str) -> str:
-    """Date, version and command; SOURCE_DATE_EPOCH sets the date, to make the same page again."""
-    now = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
-    date = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    here = Path(sys.argv[0])
-    if here.name == "logeval" or here.match("logeval/cli.py"):
-        command = shlex.join(["logeval", *sys.argv[1:]])
-    else:  # from Python: the command that does the same
-        command = shlex.join(["logeval", "report", *map(str, folders), "--out", str(out)])
-    return f"{date}, logeval {__version__}, Python {platform.python_version()}. Made by: {command}"
+report = function(Report)

@@ -10,7 +10,7 @@ from logeval.reports.style import COLOURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logeval.evaluation import Runs
+    from logeval.evaluation.results import Runs
 
 SOURCES = {
     "runs": COLOURS[8],

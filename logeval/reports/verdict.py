@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from logeval.clicks.fit import NO_CLICK
+from logeval.clicks.fitting import NO_CLICK
 from logeval.evaluation.results import Panel, Runs
 from logeval.evaluation.summary import is_oracle
 from logeval.evaluation.top_pairs import compare_top_pairs

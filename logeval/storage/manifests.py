@@ -28,27 +28,14 @@ MANIFEST = "manifest.json"
 MARKER = ".logeval"  # the names of what was written, for the day on which the manifest is damaged
 Manifest = dict[str, Any]
 
-# stage -> how its output is made again
-COMMANDS = {
-    "ingest": "logeval ingest LOG --out {folder} --overwrite",
-    "generate": "logeval generate LOG --overwrite",
-    "fit-models": "logeval fit-models LOG --out {folder} --overwrite",
-    "models": "logeval models import FILE --out {folder} --overwrite",
-    "quality": "logeval compare-models LOG --out {folder}",
-    "click statistics": "logeval fit-models LOG",
-    "evaluate": "logeval evaluate MODELS --out {folder}",
-    "replay": "logeval replay estimate LOG --target TARGET --out {folder}",
-    "replay validate": "logeval replay validate LOG --out {folder}",
-    "replay policy": "logeval replay policy LOG --policy POLICY --out {folder}",
-    "replay cross-check": "logeval replay cross-check LOG --policy POLICY --out {folder}",
-    "report": "logeval report RUNS --out {folder}",
-}
-
 
 def manifest_of(
     stage: str, arguments: Manifest, inputs: Iterable[Manifest], **more: Any
 ) -> Manifest:
-    """A manifest: what made the table, from what, with which arguments."""
+    """A manifest: what made the table, from what, with which arguments.
+
+    ``again`` is the command that makes it again.
+    """
     return {
         "stage": stage,
         "version": logeval.__version__,
@@ -163,7 +150,7 @@ def _is(file: Path, record: Manifest) -> bool:
 
 def command(folder: Path, manifest: Manifest) -> str:
     """The command that makes a folder again."""
-    return COMMANDS.get(manifest["stage"], "run its stage").format(folder=folder)
+    return str(manifest.get("again") or "run its stage").replace("{folder}", str(folder))
 
 
 def why(path: Path | str, wanted: Manifest) -> str | None:
@@ -197,6 +184,14 @@ def identity_of(manifest: Manifest) -> str:
     """What the folder of a manifest holds, as a checksum; the same work done again has the same."""
     kept = [manifest[key] for key in ("stage", "version", "arguments", "inputs", "files")]
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def work_of(manifest: Manifest) -> str | None:
+    """What was done, as a checksum; the same work has the same result. None: nobody knows."""
+    if not manifest.get("inputs") and not manifest.get("arguments"):
+        return None
+    done = [manifest[key] for key in ("stage", "version", "arguments", "inputs")]
+    return hashlib.sha256(json.dumps(done, sort_keys=True).encode()).hexdigest()
 
 
 def checksum(path: Path) -> str:

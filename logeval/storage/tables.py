@@ -25,6 +25,7 @@ from logeval.storage.manifests import checksum as checksum
 from logeval.storage.manifests import identity_of as identity_of
 from logeval.storage.manifests import manifest_of as manifest_of
 from logeval.storage.manifests import why as why
+from logeval.storage.manifests import work_of as work_of
 from logeval.storage.manifests import write_manifest as write_manifest
 from logeval.storage.manifests import written_here
 from logeval.storage.schemas import CLICK_STATISTICS as CLICK_STATISTICS

@@ -23,7 +23,6 @@ BATCH = 20_000  # sessions
 MEAN_SERPS = 1.88  # of a session; the Kaggle log has 65 M SERPs in 34.6 M sessions
 MAX_SERPS = 12
 SAME_QUERY = 0.1  # share of SERPs that repeat the query before
-SESSIONS_PER_USER = 6
 DAYS = 27
 VERSIONS = 200  # of a query's list
 VERSION_POWER = 5  # version = VERSIONS * u ** VERSION_POWER: a few are most frequent

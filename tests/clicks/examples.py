@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.fit import fit_one
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
 from logeval.storage import tables

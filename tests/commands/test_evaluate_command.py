@@ -7,7 +7,7 @@ from logeval.cli import app as whole_app
 from logeval.commands import evaluate as commands
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
 from tests.stand_in import models
 

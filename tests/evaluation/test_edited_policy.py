@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.policies.source import UNKNOWN, source_checksum
 
 POLICY = """

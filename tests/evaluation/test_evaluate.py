@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import Runs, evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.experiment import checkpoints_of
+from logeval.evaluation.results import Runs
 from logeval.storage.tables import RUNS
 from tests.evaluation.my_policy import Greedy
 from tests.faults.commands import Command
@@ -78,7 +79,7 @@ def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path,
         computed.extend((unit.policy.name, run) for _, run in unit.replicas)
         return original(unit, tick)
 
-    monkeypatch.setattr("logeval.evaluation.api.run_unit", counting)
+    monkeypatch.setattr("logeval.evaluation.evaluate.run_unit", counting)
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **SMALL)
     assert len(computed) == 40 - 3
     assert ("RankedExp3", 2) not in computed

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from logeval.evaluation import evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.tracks.contextual import ContextualEnvironment
 from logeval.tracks.contextual_problems import ContextualProblem, InTurn
 from logeval.tracks.contextual_worlds import Query

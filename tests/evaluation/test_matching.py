@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import Runs, evaluate
+from logeval.evaluation.evaluate import evaluate
+from logeval.evaluation.results import Runs
 from tests.stand_in import models
 
 NEEDLE = "rank1:K=6,L=4,p=0.25,gap=0.5"

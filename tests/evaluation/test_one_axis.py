@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import Runs, evaluate
+from logeval.evaluation.evaluate import evaluate
+from logeval.evaluation.results import Runs
 from logeval.reports import track_figures as tracks
 from logeval.tracks import rank1_theory
 from logeval.tracks.ranking import RankingEnvironment, TopPair

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from logeval.errors import LogevalError
-from logeval.evaluation import Runs, comparisons, statistics
+from logeval.evaluation.results import Runs, comparisons, statistics
 from logeval.evaluation.variance import decompose
 from logeval.storage.tables import RUNS
 

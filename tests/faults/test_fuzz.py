@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from logeval.recipe_checks import check_values
 
 import logeval as le
 from logeval.clicks.collection import models_of_json, read_models
@@ -28,7 +29,6 @@ from logeval.log.serps import serps_table
 from logeval.log.source import Source
 from logeval.log.tabular import read_batches
 from logeval.pipeline import _arguments, read_recipe
-from logeval.recipe_checks import check_values
 from logeval.replay.target_table import read_target_table
 from logeval.storage.schemas import SERPS
 from logeval.synthetic.zstd import frame

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.features.contexts import CONTEXTS, item_contexts, user_contexts
 from logeval.features.factors import normalised, truncated_svd
 from logeval.features.matrix import click_matrix

@@ -200,7 +200,7 @@ def test_the_constant_is_that_of_the_assumed_order(log):
     part = named("dcm-3c").parts[1]
     assert part.users.change is dcm_log.sorted_terminations
     models = [f.model for f in reproduce(named("dcm-2c"), log, How(quiet=True)).models["dcm-2c"]]
-    from logeval.evaluation import evaluate
+    from logeval.evaluation.evaluate import evaluate
 
     done = evaluate(
         [("DCM", str(i), dcm_log.sorted_terminations(m)) for i, m in enumerate(models)],

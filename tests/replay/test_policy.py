@@ -10,9 +10,10 @@ from logeval import LogevalError, evaluate, generate, ingest, load, read_models
 from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
-from logeval.replay.cross_check import _levels, read_cross_check
+from logeval.replay.agreement import CrossCheck, _levels
 from logeval.replay.logged import read_logged
-from logeval.replay.policy import curve, replay_policy
+from logeval.replay.policy import replay_policy
+from logeval.replay.replays import curve
 from logeval.replay.stream import ReplayEnvironment, streams_of
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of
@@ -183,7 +184,7 @@ def test_what_only_a_simulator_has_is_refused(log):
 
 
 def test_the_commands(log, tmp_path, monkeypatch):
-    monkeypatch.setattr("logeval.replay.cross_check.CANDIDATES", ("dcm", "pbm"))
+    monkeypatch.setattr("logeval.replay.agreement.CANDIDATES", ("dcm", "pbm"))
     common = ["--policy", "dcmKL-UCB", "--policy", "Random", "--positions", "2", "-q"]
     out = tmp_path / "out"
     arguments = ["replay", "policy", str(log), *common, "--shuffles", "3", "--out", str(out)]
@@ -198,11 +199,11 @@ def test_the_commands(log, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "all methods agree: dcmKL-UCB(init=rounds) is best" in done.stdout
     assert (tmp_path / "check" / "cross_check.png").exists()
-    stored = read_cross_check(tmp_path / "check")
+    stored = CrossCheck.read(tmp_path / "check")
     assert set(stored.table["policy"]) == {"dcmKL-UCB(init=rounds)", "Random"}
     assert stored.verdict[-1] in done.stdout
     assert stored.manifest["arguments"]["horizon"] == 300
-    monkeypatch.setattr("logeval.replay.cross_check.replay_policy", None)  # not made again
+    monkeypatch.setattr("logeval.replay.agreement.replay_policy", None)  # not made again
     assert CliRunner().invoke(app, arguments).stdout == done.stdout
 
 

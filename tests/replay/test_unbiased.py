@@ -7,7 +7,7 @@ from benchmarks.replay_coverage import USERS as BENCHMARK
 from benchmarks.replay_coverage import draw
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimate import point_and_interval
+from logeval.replay.estimates import point_and_interval
 from logeval.replay.estimation import Estimation, Fits, Settings
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.running import seeds

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from logeval import LogevalError
 from logeval.cli import app
 from logeval.replay.estimators.registry import parse_estimators
-from logeval.replay.validate import _Errors, _verdict, is_larger, replay_validate
+from logeval.replay.validate import replay_validate
+from logeval.replay.validation import _Errors, _verdict, is_larger
 from tests.replay import loops
 from tests.replay.test_estimate import drawn
 from tests.serps import write_serps

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from logeval.evaluation import Runs
+from logeval.evaluation.results import Runs
 from logeval.storage.tables import HARDNESS, RUNS
 
 STEPS = (1, 50, 100)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from logeval.clicks.fit import NO_CLICK
+from logeval.clicks.fitting import NO_CLICK
 from logeval.policies.rank1.rank1elim import Rank1ElimKL
 from logeval.policies.rank1.ucb1elim import UCB1Elim
 from logeval.reports.limits import late_slope

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.policies.contextual.rounds import best_first_one
 from logeval.tracks.contextual_problems import parse_contextual
 from logeval.tracks.registry import TRACKS

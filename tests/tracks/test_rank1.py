@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.tracks.fitted import fitted_queries
 from logeval.tracks.rank1 import RANK1, needle, rank1_problems
 from tests.stand_in import models

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.policies.bounds import kl
 from logeval.tracks import ranking_theory as theory
 

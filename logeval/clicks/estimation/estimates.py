@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import (
     Pair,
@@ -29,10 +30,10 @@ class Options:
     method: str
     scope: str = "partial"  # "per-query", or "pooled": see ``clicks.fitted.SCOPES``
     smoothing: Smoothing = "empirical-bayes"
-    iterations: int = 10_000
-    tolerance: float = 1e-9
+    iterations: int = ITERATIONS
+    tolerance: float = TOLERANCE
     chosen: Mapping[str, str] = field(default_factory=dict)  # among the OPTIONS of the model
-    draws: int = 20  # kept of the posterior
+    draws: int = DRAWS  # kept of the posterior
     seed: int = 0  # of the posterior
 
     def of_model(self, model: type[ClickModel]) -> dict[str, str]:

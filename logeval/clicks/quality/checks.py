@@ -10,43 +10,44 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from logeval.clicks.collection import FittedModels, read_models
+from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.deviations import FAMILIES, LEVEL, Deviations, Family
 from logeval.clicks.quality.features import CHECKS
 from logeval.clicks.quality.levels import levels_of
-from logeval.clicks.quality.ranker_change import RankerChange, changed_rankers
-from logeval.clicks.quality.sample import SERPS, Sample, held_out_sample, plan_of_log
-from logeval.clicks.quality.truth import against_truth
+from logeval.clicks.quality.ranker_change import RankerChange
+from logeval.clicks.quality.sample import Sample, held_out_sample
 from logeval.clicks.quality.verdict import Verdict, verdict_of
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.running.progress import Progress
-from logeval.storage import tables
+from logeval.storage.results import Stored
+from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-SIMULATIONS = 200
 FEWEST = int(FAMILIES / LEVEL)  # simulations, below which no p-value is small enough
 MOST = 1_000_000
 QUICK_SIMULATIONS, QUICK_SERPS = 80, 2_000  # behind the one-line verdict of a fit
 
 
 @dataclass(frozen=True)
-class Checks:
+class Checks(Stored):
     """Rows by model, check and query (schema ``CHECKS``), the curves behind them, in words.
 
     ``change`` is there where the models could be fitted again, ``truth`` where one was given.
     """
+
+    TABLES: ClassVar = {"table": "checks", "curves": "curves"}
 
     table: pd.DataFrame
     curves: pd.DataFrame
@@ -54,6 +55,11 @@ class Checks:
     notes: list[str] = field(default_factory=list)
     change: RankerChange | None = None
     truth: pd.DataFrame | None = None
+    manifest: Manifest = field(default_factory=dict)
+
+    def kept(self) -> dict[str, Any]:
+        """What is no table."""
+        return {key: value for key, value in self.rows().items() if key != "checks"}
 
     def rows(self) -> dict[str, Any]:
         """Everything as lists of rows, for JSON."""
@@ -76,56 +82,6 @@ class Checks:
 
         return plot_check(self.curves, check, None if models is None else list(models))
 
-    def write(self, out: Path | str, arguments: dict[str, Any]) -> None:
-        """Write ``checks.parquet``, ``curves.parquet`` and their manifest to a folder."""
-        import pyarrow as pa
-
-        found = {"checks": self.table, "curves": self.curves}
-        with tables.staged(out) as folder:
-            for name, frame in found.items():
-                schema = tables.TABLES[name]
-                rows = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
-                tables.write_parquet(rows, folder / f"{name}.parquet")
-            more = {key: value for key, value in self.rows().items() if key != "checks"}
-            tables.write_manifest(folder, tables.manifest_of("checks", arguments, [], **more))
-
-
-def check_models(
-    models: FittedModels | Path | str,
-    log: Log | Path | str,
-    *,
-    simulations: int = SIMULATIONS,
-    serps: int = SERPS,
-    ranker_change: bool = True,
-    truth: FittedModels | Path | str | None = None,
-    out: Path | str | None = None,
-    seed: int = 0,
-    quiet: bool = False,
-) -> Checks:
-    """Check fitted models against the clicks of a log.
-
-    If the models were fitted to a part of this log, the held-out part is checked; if to all of
-    it, all of it, which is lenient; otherwise all SERPs of the queries they know. Models of this
-    log are also fitted again, to see how they bear a change of ranker. ``truth`` are the true
-    models of a generated log, as ``generate`` puts them beside it.
-    """
-    fitted = models if isinstance(models, FittedModels) else read_models(models)
-    true = truth if truth is None or isinstance(truth, FittedModels) else read_models(truth)
-    beside = None if true is None else against_truth(fitted, true)
-    log = load(log)
-    sample = held_out_sample(fitted, log, serps, seed)
-    checks = check_patterns(fitted.fitted.values(), sample, simulations, seed, quiet)
-    checks = replace(checks, truth=beside)
-    plan = plan_of_log(fitted, log)
-    if ranker_change and plan is not None:
-        data, _ = replace(plan, holdout=None).patterns(log)
-        change = changed_rankers(plan.models, data.in_memory(), plan.fit, seed=seed, quiet=quiet)
-        checks = replace(checks, change=change)
-    if out is not None:
-        arguments = {"log": str(log.path), "simulations": simulations, "serps": serps, "seed": seed}
-        checks.write(out, arguments)
-    return checks
-
 
 def quick_checks(
     models: FittedModels, log: Log | Path | str, seed: int = 0, quiet: bool = False
@@ -146,7 +102,7 @@ def quick_verdicts(
 def check_patterns(
     models: Iterable[FittedModel],
     sample: Sample,
-    simulations: int = SIMULATIONS,
+    simulations: int = 200,
     seed: int = 0,
     quiet: bool = False,
 ) -> Checks:

@@ -10,7 +10,7 @@ import numpy as np
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
-from logeval.clicks.fit import FitPlan
+from logeval.clicks.fit import Fit
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query
@@ -30,11 +30,11 @@ class Sample:
 
 def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: int = 0) -> Sample:
     """The SERPs of a log to check models on."""
-    plan = plan_of_log(models, log)
+    plan = fit_of_log(models, log)
     notes: list[str] = []
     train: Patterns | None = None
     if plan is not None:
-        fitted_to, held_out = plan.patterns(log)
+        fitted_to, held_out = plan.patterns()
         if held_out is not None:
             train, test = fitted_to.in_memory(), held_out
         else:
@@ -75,12 +75,9 @@ def sample_of(
     return Sample(known, train, notes)
 
 
-def plan_of_log(models: FittedModels, log: Log) -> FitPlan | None:
+def fit_of_log(models: FittedModels, log: Log) -> Fit | None:
     """How the models were fitted to this log; None for those from elsewhere."""
     inputs = [{"log": log.identity}]
-    if models.manifest.get("stage") != "fit-models" or models.manifest.get("inputs") != inputs:
+    if models.manifest.get("stage") != Fit.NAME or models.manifest.get("inputs") != inputs:
         return None
-    arguments = dict(models.manifest["arguments"])
-    options = arguments.pop("options", {})
-    names, queries = arguments.pop("models"), arguments.pop("queries")
-    return FitPlan.of(names, queries=queries, **arguments, **options)
+    return Fit(log, **models.manifest["arguments"])

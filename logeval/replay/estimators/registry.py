@@ -24,7 +24,6 @@ ESTIMATORS: dict[str, type[Estimator]] = {
     "Cascade-DR": dr.CascadeDR,
 }
 ALIASES = {"SIPS": "List", "RIPS": "Prefix", "IIPS": "IP"}  # of the literature on slates
-DEFAULT = ("IP", "PBM", "Prefix", "DR")
 
 
 def parse_estimators(texts: Iterable[str]) -> list[Estimator]:

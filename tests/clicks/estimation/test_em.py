@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from logeval.clicks.estimation.em import CAP, _jump
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.fit import fit_one
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS
 from tests.clicks.examples import log_likelihood, random_model, statistics_of
 

@@ -13,7 +13,7 @@ from logeval.clicks.estimation.beta_walk import BetaWalk, log_rising
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.estimation.posterior import interval
-from logeval.clicks.fit import fit_one
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS
 from tests.clicks.examples import random_model, statistics_of

@@ -9,7 +9,7 @@ import pytest
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fit import fit_models
-from logeval.clicks.quality.checks import check_models
+from logeval.clicks.quality.check import check_models
 from logeval.clicks.quality.features import CHECKS
 from logeval.clicks.quality.levels import _with_errors
 from logeval.errors import LogevalError

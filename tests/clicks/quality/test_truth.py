@@ -10,7 +10,7 @@ import pytest
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.fit import fit_one
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.quality.truth import LOGGED, against_truth
 from logeval.errors import LogevalError
 from logeval.log.queries import Query

@@ -9,7 +9,7 @@ import pytest
 
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.fit import fit_one
+from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS
 from logeval.clicks.quality import uncertainty
 from logeval.clicks.quality.sensitivity import logit_values, score, shared_size

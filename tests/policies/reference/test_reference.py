@@ -6,7 +6,7 @@ from scipy import stats
 
 from logeval.clicks.models.chain import Chain
 from logeval.errors import LogevalError
-from logeval.evaluation import evaluate
+from logeval.evaluation.evaluate import evaluate
 from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.tracks.explicit import parse_pbm

@@ -1,0 +1,105 @@
+"""One click model fitted to folded clicks, with what its manifest reports of the fit."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.fitted import FittedModel, averaged
+from logeval.clicks.models.registry import MODELS
+from logeval.running.arrays import Bools
+
+NO_CLICK = "there is no click in these SERPs"
+
+
+def fit_one(
+    name: str, data: FoldedClicks, options: Options, min_impressions: int = 0
+) -> FittedModel:
+    """One model fitted to all queries of ``data``; rarely shown items are dropped afterwards."""
+    start, cpu = time.perf_counter(), time.process_time()
+    kind = MODELS[name]
+    fit = kind.fit(data, options)
+    G, group = options.groups(data)
+    weight = np.zeros(G)
+    np.add.at(weight, group, data.serps)
+    longest = np.zeros(G, dtype=np.int64)
+    np.maximum.at(longest, group, data.positions)
+    unseen_items, unseen_query = {}, {}
+    for p in kind.PARAMETERS:
+        if p.kind == "item":
+            unseen_items[p.field] = fit.priors[p.field].mean
+            unseen_query[p.field] = fit.priors[p.field].log_mean
+        else:
+            unseen_query[p.field] = averaged(fit.estimates[p.field].value, weight, longest)
+    keep = data.impressions >= min_impressions
+    estimates = {
+        p.field: fit.estimates[p.field].map(lambda x: x[keep])
+        if p.kind == "item"
+        else fit.estimates[p.field]
+        for p in kind.PARAMETERS
+    }
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    report = {
+        "method": options.method,
+        "queries": data.Q,
+        "items": int(keep.sum()),
+        "dropped_items": int((~keep).sum()),
+        "serps": int(data.serps.sum()),
+        "patterns": data.P,
+        **_progress(fit),
+        "seconds": round(time.perf_counter() - start, 3),
+        "cpu_seconds": round(time.process_time() - cpu, 3),
+        "notes": [*fit.notes, *(f"{name}: {note}" for note in _notes(data, keep))],
+        "priors": {
+            p.name: _prior(fit, p.field, data)
+            if p.kind == "item"
+            else {"strength": fit.shared_strength[p.field].round(6).tolist()}
+            for p in kind.PARAMETERS
+        },
+    }
+    return FittedModel(
+        name,
+        options.method,
+        options.scope,
+        data.queries,
+        data.positions,
+        data.serps,
+        data.item_ids[keep],
+        kept[data.offsets],
+        estimates,
+        unseen_items,
+        unseen_query,
+        report=report,
+        base=data.base,
+    )
+
+
+def _notes(data: FoldedClicks, keep: Bools) -> list[str]:
+    """What the user should know about the data."""
+    notes = []
+    if not data.item_clicks.any():
+        notes.append(f"{NO_CLICK}: all that is fitted is the prior")
+    left = np.bincount(data.item_query[keep], minlength=data.Q)
+    if without := [q for q, n in zip(data.queries, left, strict=True) if not n]:
+        names = ", ".join(map(str, without[:5]))
+        notes.append(f"{len(without)} queries have no item that was shown often enough ({names})")
+    return notes
+
+
+def _progress(fit: EstimationResult) -> dict[str, Any]:
+    if not fit.groups:
+        return {"iterations": None, "converged": None}
+    return {"iterations": fit.iterations, "converged": f"{fit.converged} of {fit.groups}"}
+
+
+def _prior(fit: EstimationResult, field: str, data: FoldedClicks) -> dict[str, Any]:
+    """Pseudo-counts [a, b] of an item never shown, of the first thousand queries; slopes."""
+    prior = fit.priors[field]
+    a, b = prior.strength * prior.mean, prior.strength * (1.0 - prior.mean)
+    pairs = zip(data.queries[:1000], a.round(6).tolist(), b.round(6).tolist(), strict=False)
+    slopes = [] if prior.betas is None else np.median(prior.betas.slope, axis=0).round(6).tolist()
+    return {"slopes": slopes, "queries": {str(q): [a, b] for q, a, b in pairs}}

@@ -1,0 +1,91 @@
+"""``check-models``: how far fitted models can be trusted as simulators."""
+
+from dataclasses import KW_ONLY, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Union
+
+from logeval.stage import (
+    Arg,
+    LogFolder,
+    Manifest,
+    ModelsFolder,
+    Quiet,
+    Seed,
+    Stage,
+    function,
+    stage,
+)
+
+if TYPE_CHECKING:
+    from logeval.clicks.collection import FittedModels
+    from logeval.clicks.quality.checks import Checks
+
+
+@stage(
+    "check-models",
+    example="logeval check-models data/yandex/models/dcm data/yandex --figures checks",
+    again="logeval check-models MODELS LOG --out {folder}",
+)
+class CheckModels(Stage["Checks"]):
+    """Simulate clicks on held-out lists and compare them with the log's.
+
+    If the models were fitted to a part of this log, the held-out part is checked; if to all of
+    it, all of it, which is lenient; otherwise all SERPs of the queries they know. Models of this
+    log are also fitted again, to see how they bear a change of ranker. ``truth`` are the true
+    models of a generated log, as ``generate`` puts them beside it.
+    """
+
+    REUSED: ClassVar[bool] = False
+
+    models: ModelsFolder
+    log: LogFolder
+    _: KW_ONLY
+    simulations: Annotated[int, Arg("Simulations of each held-out SERP, at least 80.")] = 200
+    serps: Annotated[int, Arg("Held-out SERPs to check on, drawn if there are more.", least=1)] = (
+        20_000
+    )
+    ranker_change: Annotated[
+        bool,
+        Arg(
+            "Fit the models again, to lists unlike those they are scored on.",
+            option="--ranker-change/--no-ranker-change",
+        ),
+    ] = True
+    truth: Annotated[
+        Union["FittedModels", Path, str, None],
+        Arg("True models of a generated log (LOG.truth), to compare with.", "input"),
+    ] = None
+    out: Annotated[Path | str | None, Arg("Folder for the tables.", "output")] = None
+    seed: Seed = 0
+    quiet: Quiet = False
+
+    def inputs(self) -> list[Manifest]:
+        """The log."""
+        return [{"log": self.opened.identity}]
+
+    def make(self, manifest: Manifest) -> "Checks":
+        """The checks, with a change of ranker and beside the truth where there is one."""
+        from logeval.clicks.collection import opened_models
+        from logeval.clicks.quality.checks import check_patterns
+        from logeval.clicks.quality.ranker_change import changed_rankers
+        from logeval.clicks.quality.sample import fit_of_log, held_out_sample
+        from logeval.clicks.quality.truth import against_truth
+
+        fitted = self.fitted
+        true = None if self.truth is None else opened_models(self.truth)
+        beside = None if true is None else against_truth(fitted, true)
+        sample = held_out_sample(fitted, self.opened, self.serps, self.seed)
+        checks = check_patterns(
+            fitted.fitted.values(), sample, self.simulations, self.seed, self.quiet
+        )
+        change = None
+        fit = fit_of_log(fitted, self.opened)
+        if self.ranker_change and fit is not None:
+            data, _ = fit.replace(holdout=None).patterns()
+            change = changed_rankers(
+                fit.models, data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
+            )
+        return replace(checks, truth=beside, change=change, manifest=manifest)
+
+
+check_models = function(CheckModels)

@@ -1,0 +1,138 @@
+"""The command of a stage: its options are the fields of the record, only printing is by hand.
+
+    @command(app, Fit)
+    def show(models, asked, *, as_json: Json = False): ...
+
+``show`` gets the result and the record; its own keyword arguments become options, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+
+from logeval.errors import LogevalError
+from logeval.stage import Arg, Stage, arguments_of, fits
+
+Show = Callable[..., None]
+
+
+def command(
+    app: typer.Typer, record: type[Stage[Any]], *, figures: Sequence[str] = (), **more: Any
+) -> Callable[[Show], Show]:
+    """Add the command of a stage to ``app``; ``figures`` are those that ``show`` puts into out."""
+
+    def register(show: Show) -> Show:
+        app.command(record.NAME.split()[-1], **more)(_command(record, show, figures))
+        return show
+
+    return register
+
+
+def _command(record: type[Stage[Any]], show: Show, figures: Sequence[str]) -> Callable[..., None]:
+    own = [
+        p.replace(annotation=eval(p.annotation, show.__globals__))
+        for p in inspect.signature(show).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    ]
+    options = _options(record)
+
+    def run(**given: Any) -> None:
+        from logeval.storage.manifests import check_figures
+
+        for_show = {p.name: given.pop(p.name) for p in own}
+        asked = record(**_values(record, given))
+        if figures and asked.out is not None:
+            check_figures(Path(asked.out), *figures)
+        show(asked.run(), asked, **for_show)
+
+    last = [options.pop("quiet")] if "quiet" in options else []
+    parameters = [*options.values(), *own, *last]
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [p.replace(kind=p.KEYWORD_ONLY) for p in parameters]
+    )
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    about = inspect.cleandoc(record.__doc__ or "").split("\n\n")[0]
+    run.__doc__ = f"{about}\n\nExample: {record.EXAMPLE}"
+    return run
+
+
+def _options(record: type[Stage[Any]]) -> dict[str, inspect.Parameter]:
+    """A parameter for typer for each argument."""
+    found = {}
+    defaults = {
+        f.name: (None if f.default_factory is not MISSING else f.default, f.kw_only)
+        for f in fields(record)  # type: ignore[arg-type]
+    }  # type: ignore[arg-type]
+    for name, hint, arg in arguments_of(record):
+        if not arg.on_command_line:
+            continue
+        default, named = defaults[name]
+        needed = default is MISSING or arg.needed
+        kind = _kind(hint)
+        if arg.parse is not None and kind != list[str]:
+            kind = str
+        if (not needed and default is None) or (get_origin(kind) is list and not needed):
+            kind = kind | None
+            default = None
+        info: Any = typer.Option if named or arg.option else typer.Argument
+        more: dict[str, Any] = {"help": arg.help}
+        if kind in (int, float, int | None, float | None):
+            more |= {"min": arg.least, "max": arg.most}
+        if arg.complete is not None:
+            more["autocompletion"] = arg.complete
+        found[name] = inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=Annotated[kind, info(*_names(name, arg, kind), **more)],
+            default=inspect.Parameter.empty if needed else default,
+        )
+    return found
+
+
+def _names(name: str, arg: Arg, kind: Any) -> list[str]:
+    if arg.option:
+        return [arg.option] if "/--no-" in arg.option else arg.option.split("/")
+    return [f"--{name.replace('_', '-')}"] if kind is bool else []
+
+
+def _kind(hint: Any) -> Any:
+    """The type that the command line reads: one of a record's types, as plain as possible."""
+    origin = get_origin(hint)
+    if origin is Literal or (origin is None and hint in (str, int, float, bool, Path)):
+        return str if origin is Literal else hint
+    inner = [one for one in get_args(hint) if one is not types.NoneType]
+    if origin in (Union, types.UnionType):
+        kinds = [_kind(one) for one in inner]
+        for plain in (list[Path], list[str], Path, str, int, float):
+            if plain in kinds:
+                return plain
+        return next(kind for kind in kinds if kind is not None)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return list[str]
+    if isinstance(origin, type):
+        return list[_kind(inner[0])]  # type: ignore[misc]
+    return None
+
+
+def _values(record: type[Stage[Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given, as the record wants them."""
+    values = {}
+    for name, hint, arg in arguments_of(record):
+        value = given.get(name)
+        if (value is None and not fits(None, hint)) or name not in given:
+            continue  # the record's own default
+        if arg.parse is not None and value is not None:
+            texts = [value] if isinstance(value, str) else value
+            if not all(text.strip() for text in texts):
+                option = arg.option or f"--{name.replace('_', '-')}"
+                raise LogevalError(f"{option} is empty; leave it out for all")
+            value = arg.parse(value)
+        values[name] = value
+    return values

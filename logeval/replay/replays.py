@@ -1,0 +1,210 @@
+"""Policies that learn from the log, SERP by SERP, and what they earned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.special import stdtrit
+
+from logeval.errors import LogevalError
+from logeval.evaluation.experiment import checkpoints_of
+from logeval.evaluation.loop import CheckedPolicy, run
+from logeval.names import format_call, parse_call
+from logeval.policies.registry import PolicySpec
+from logeval.policies.setting import Setting
+from logeval.replay.logged import cut, read_logged
+from logeval.replay.stream import Accepted, QueryStream, ReplayEnvironment, streams_of
+from logeval.running import seeds
+from logeval.running.arrays import Ints
+from logeval.running.progress import Progress
+from logeval.storage import tables
+from logeval.storage.results import Stored
+from logeval.tracks.meters import Meters
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from logeval.replay.policy import ReplayPolicy
+
+MAX_STEPS = 10_000
+Lists = dict[tuple[str, str, int], Ints]  # item ids by policy, query and run
+
+
+@dataclass(frozen=True)
+class PolicyReplay(Stored):
+    """What ``replay_policy`` gives: rows in the schema ``schemas.REPLAYS``, and notes."""
+
+    TABLES: ClassVar = {"table": "replays"}
+    KEPT = ("notes",)
+
+    table: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+    manifest: tables.Manifest = field(default_factory=dict)
+    lists: Lists = field(default_factory=dict)  # the last accepted ones; not stored
+
+    def summary(self) -> pd.DataFrame:
+        """One row per policy: clicks per step with interval, acceptance, exhausted queues."""
+        import pandas as pd
+
+        rows = []
+        for policy, mine in self.table.groupby("policy", sort=False):
+            last = mine.sort_values("t").groupby(["query", "run"], sort=False).tail(1)
+            mean, half = curve(mine, self.table["t"].max())
+            common = self._common(mine)
+            value, width = curve(mine, common) if common else (np.nan, np.nan)
+            rows.append(
+                {
+                    "policy": policy,
+                    "replicas": len(last),
+                    "steps": last["steps"].mean(),
+                    "acceptance": last["steps"].sum() / last["passed"].sum(),
+                    "exhausted": last["exhausted"].mean(),
+                    "common_t": common,
+                    "clicks_per_step": value,
+                    "low": value - width,
+                    "high": value + width,
+                    "at_the_end": mean,
+                    "end_half_width": half,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def _common(self, mine: pd.DataFrame) -> int:
+        """The last checkpoint that every replica reached."""
+        there = mine[mine["clicks"].notna()]
+        replicas = len(mine[["query", "run"]].drop_duplicates())
+        counts = there.groupby("t")["run"].size()
+        whole = counts[counts == replicas]
+        return int(whole.index.max()) if len(whole) else 0
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Clicks per step over accepted steps, with intervals."""
+        from logeval.reports.replay_figures import plot_replays
+
+        return plot_replays(self.table, ax)
+
+
+def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
+    """Clicks per step up to t: mean over queries of the runs that got there, half of its interval.
+
+    The queries are taken as given, as in ``replay_estimate``; what varies is the n runs of each,
+    with variance s^2. Shuffles of one log share its SERPs: if each passes the share f of them,
+    two are correlated by at most f. With a correlation of f their own variance is 1 - f of that
+    between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)).
+    """
+    at = rows[(rows["t"] == t) & rows["clicks"].notna()]
+    if at.empty:
+        return np.nan, np.nan
+    passed = 0.0 * at["clicks"]  # a simulator has no log to share
+    if "passed" in at:
+        passed = at["passed"] / at["serps"] * t / at["steps"]
+    f = passed.groupby(at["query"]).mean()
+    x = (at["clicks"] / t).groupby(at["query"])
+    n = x.size()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = x.var(ddof=1) * (1.0 / n + f / (1.0 - f))
+    variance = variance.where(np.isfinite(variance))  # one run, or all of the log passed: unknown
+    error = np.sqrt(variance.sum(skipna=False)) / len(n)
+    return float(x.mean().mean()), float(error * stdtrit((n - 1).sum(), 0.975))
+
+
+def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
+    """All policies on the same shuffles of the log."""
+    log, positions, specs = asked.opened, asked.positions, asked.specs
+    whole = read_logged(log, positions, queries=asked.wanted, top_queries=asked.top_queries)
+    if whole.patterns.K < positions:
+        raise LogevalError(
+            f"positions={positions}: the lists of the log have at most {whole.patterns.K} items"
+        )
+    streams = streams_of(cut(whole, positions).logged.patterns, asked.items)
+    for stream in streams:
+        if len(stream.item_ids) < positions:
+            raise LogevalError(
+                f"query {stream.query}: it has {len(stream.item_ids)} items, too few for "
+                f"lists of {positions}; ask for fewer positions, or leave that query out"
+            )
+    steps = min(asked.horizon or MAX_STEPS, max(s.serps for s in streams))
+    marks = checkpoints_of(steps, asked.checkpoints)
+    frames, lists = [], Lists()
+    with Progress("replay", len(specs), "policies", asked.quiet) as progress:
+        for spec in specs:
+            frame, final = replayed(spec, streams, asked.shuffles, marks, asked.seed)
+            frames.append(frame)
+            lists |= final
+            progress.advance(1)
+    import pandas as pd
+
+    table = pd.concat(frames, ignore_index=True)
+    notes = [f"{s.name}: init=rounds, a log gives no free samples" for s in specs if _has_init(s)]
+    notes += _notes(table)
+    manifest["log_folder"] = str(log.path)
+    return PolicyReplay(table, notes, manifest, lists)
+
+
+def _has_init(spec: PolicySpec) -> bool:
+    return "init" in getattr(spec.cls, "PARAMETERS", {}) and spec.parameters.get("init") == "rounds"
+
+
+def with_rounds(given: str | type, spec: PolicySpec) -> PolicySpec:
+    """The policy with ``init=rounds``, unless it says otherwise."""
+    said = isinstance(given, str) and "init" in parse_call(given)[1]
+    if said or "init" not in getattr(spec.cls, "PARAMETERS", {}):
+        return spec
+    values = {**spec.parameters, "init": "rounds"}
+    return replace(spec, name=format_call(spec.name.partition("(")[0], values), parameters=values)
+
+
+def replayed(
+    spec: PolicySpec, streams: list[QueryStream], shuffles: int, marks: tuple[int, ...], seed: int
+) -> tuple[pd.DataFrame, Lists]:
+    """The rows of one policy, and the last lists that were accepted."""
+    import pandas as pd
+
+    replicas = [(q, run) for q in range(len(streams)) for run in range(shuffles)]
+    environment = ReplayEnvironment(streams, replicas, seed)
+    generators = [
+        seeds.generator(seed, "policy", "replay", streams[q].query, run, spec.name)
+        for q, run in replicas
+    ]
+    setting = Setting.of(environment, marks[-1], generators)
+    policy = spec.make(setting)
+    meters = Meters((Accepted,), environment, policy, marks)
+    if not spec.built_in:
+        policy = CheckedPolicy(policy, spec.name, setting)
+    run(environment, policy, meters, marks)
+    n = len(marks)
+    columns: dict[str, Any] = {
+        "policy": [spec.name] * (len(replicas) * n),
+        "query": np.repeat([streams[q].query for q, _ in replicas], n),
+        "run": np.repeat([run for _, run in replicas], n),
+        "t": np.tile(marks, len(replicas)),
+        **{name: values.ravel() for name, values in meters.columns().items()},
+        "steps": np.repeat(environment.steps, n),
+        "passed": np.repeat(environment.clock, n),
+        "serps": np.repeat([streams[q].serps for q, _ in replicas], n),
+        "exhausted": np.repeat(~environment.alive, n),
+    }
+    last = {(streams[q].query, run): environment.last[r] for r, (q, run) in enumerate(replicas)}
+    lists = {
+        (spec.name, query, run): streams[replicas[r][0]].item_ids[A]
+        for r, ((query, run), A) in enumerate(last.items())
+        if environment.steps[r]
+    }
+    return pd.DataFrame(columns), lists
+
+
+def _notes(table: pd.DataFrame) -> list[str]:
+    last = table.drop_duplicates(["policy", "query", "run"], keep="last")
+    out = []
+    for policy, mine in last.groupby("policy", sort=False):
+        stopped = mine[mine["exhausted"]]
+        if len(stopped):
+            queries = stopped["query"].nunique()
+            out.append(
+                f"{policy}: {len(stopped)} of {len(mine)} queues ({queries} queries) were "
+                f"exhausted, after {stopped['steps'].median():.0f} steps in the median"
+            )
+    return out

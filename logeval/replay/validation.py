@@ -1,0 +1,246 @@
+"""Which estimator to trust on this log: leave one part out, and predict its clicks.
+
+The lists of the part are the target, its clicks the truth, and the other parts the log. The
+error is compared with the noise of the truth itself (no estimate can be better than that) and
+with RCTR, the logger's own value. The clip M of a part may be chosen on the other parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from logeval.errors import LogevalError
+from logeval.evaluation.statistics import t_quantile
+from logeval.replay.estimation import Estimation, Settings, fit_models
+from logeval.replay.estimators.estimator import Estimator
+from logeval.replay.logged import Logged, cut, parts_sql, read_logged
+from logeval.replay.read_target import mean_clicks
+from logeval.replay.support import support_of
+from logeval.replay.targets import ListTarget
+from logeval.running import seeds
+from logeval.running.arrays import Floats, sum_by
+from logeval.running.progress import Progress
+from logeval.storage import tables
+from logeval.storage.results import Stored
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from logeval.replay.validate import ReplayValidate
+
+RESAMPLES = 2000  # of the parts, for intervals
+
+
+@dataclass(frozen=True)
+class Validation(Stored):
+    """What ``replay_validate`` gives: rows in the schema ``schemas.VALIDATION``, and a verdict."""
+
+    TABLES: ClassVar = {"table": "validation"}
+    KEPT = ("verdict",)
+
+    table: pd.DataFrame
+    verdict: list[str]
+    manifest: tables.Manifest = field(default_factory=dict)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """RMSE against K with the clip chosen on other parts, and the floor."""
+        from logeval.reports.replay_figures import plot_validation
+
+        return plot_validation(self.table, ax)
+
+
+def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
+    """Every part as the target of the others, at every K and clip."""
+    log, chosen, positions, clips = asked.opened, asked.chosen, asked.numbers, asked.weights
+    whole = read_logged(
+        log,
+        queries=asked.wanted,
+        top_queries=asked.top_queries,
+        part=parts_sql(asked.parts, asked.seed),
+    )
+    numbers = np.unique(whole.part)
+    if len(numbers) < 2:
+        raise LogevalError(
+            f"{log.path}: the log has one day only (or none); leave out parts instead, as parts=10"
+        )
+    if max(positions) > whole.patterns.K:
+        raise LogevalError(
+            f"positions={max(positions)}: the lists of the log have at most {whole.patterns.K} "
+            "items"
+        )
+    settings = Settings(smoothing=asked.smoothing, scope=asked.scope)
+    errors = {
+        K: _Errors(len(chosen), len(clips), len(numbers), whole.patterns.Q) for K in positions
+    }
+    with Progress("validate", len(numbers) * len(positions), "estimates", asked.quiet) as progress:
+        short = {K: cut(whole, K).logged for K in positions}
+        for i, number in enumerate(numbers):
+            rest = whole.patterns.count * (whole.part != number)
+            models = fit_models(chosen, whole, rest, settings)
+            for K in positions:
+                _leave_out(errors[K], i, number, short[K], K, chosen, clips, settings, models)
+                progress.advance(1)
+    import pandas as pd
+
+    table = pd.DataFrame(
+        [row for K in positions for row in errors[K].rows(chosen, clips, K, asked.seed)]
+    )
+    verdict = [line for K in positions for line in _verdict(table, errors[K], chosen, K)]
+    manifest["log_folder"] = str(log.path)
+    return Validation(table, verdict, manifest)
+
+
+def _leave_out(
+    errors: _Errors, i: int, number: int, logged: Logged, K: int, chosen: list[Estimator],
+    clips: Sequence[float], settings: Settings, models: Any,
+) -> None:  # fmt: skip
+    """Part ``number`` as target and truth, the rest as the log."""
+    patterns = logged.patterns
+    mine = logged.part == number
+    own = patterns.take(mine)
+    serps = sum_by(own.query, own.count, patterns.Q)
+    truth, variance = mean_clicks(own.query, own.clicks.sum(axis=1), own.count, patterns.Q)
+    target = ListTarget(
+        f"part {number}", patterns.Q, K, patterns.item_query, patterns.item_ids, own.query,
+        own.items, own.count / serps[own.query],
+    )  # fmt: skip
+    rest = patterns.count * ~mine
+    log = replace(logged, patterns=replace(patterns, count=rest))
+    estimation = Estimation(log, target, chosen, settings)
+    fits = estimation.fits(models)
+    n = log.patterns.serps
+    usable = (serps > 0) & (n > 0)
+    errors.serps[i] = np.where(usable, serps, 0.0)
+    errors.noise[i] = np.where(usable, np.nan_to_num(variance), 0.0)
+    share = errors.serps[i] / max(errors.serps[i].sum(), 1.0)
+    for j, clip in enumerate(clips):
+        estimation.settings = replace(settings, clip=clip)
+        for e, value in estimation.values(rest[:, None], fits).items():
+            errors.error[chosen.index(e), j, i] = np.where(usable, value[:, 0] - truth, 0.0)
+    estimation.settings = replace(settings, clip=math.inf)
+    for e in chosen:
+        figures = estimation.figures(e, fits)
+        if figures is not None:
+            errors.support[chosen.index(e), i] = support_of(figures, n, share, 0.0).overall[
+                "support"
+            ]
+
+
+class _Errors:
+    """Errors at one K: of every estimator, clip, part and query."""
+
+    def __init__(self, E: int, M: int, F: int, Q: int) -> None:
+        self.error = np.zeros((E, M, F, Q))
+        self.serps, self.noise = np.zeros((F, Q)), np.zeros((F, Q))
+        self.support = np.full((E, F), np.nan)
+
+    def squares(self) -> Floats:
+        """(E, M, F) sums over the queries of squared errors, by SERPs."""
+        squares: Floats = (self.error**2 * self.serps).sum(axis=3)
+        return squares
+
+    def chosen(self) -> Floats:
+        """(E, F) for each part the sum at the clip that is best on the other parts."""
+        s = self.squares()
+        others = s.sum(axis=2, keepdims=True) - s
+        best = others.argmin(axis=1)  # (E, F)
+        return np.take_along_axis(s, best[:, None, :], axis=1)[:, 0]
+
+    def rows(
+        self, estimators: list[Estimator], clips: Sequence[float], K: int, seed: int
+    ) -> list[dict[str, Any]]:
+        """The rows of the table."""
+        weight = self.serps.sum(axis=1)  # (F,)
+        floor = (self.noise * self.serps).sum() / weight.sum()
+        squares, chosen = self.squares(), self.chosen()
+        rctr = next(i for i, e in enumerate(estimators) if e.NAME == "RCTR")
+        room = squares[rctr, 0].sum() / weight.sum() - floor
+        bias = (self.error * self.serps).sum(axis=(2, 3)) / weight.sum()
+        rows = []
+        for i, e in enumerate(estimators):
+            for j in range(-1, len(clips)):
+                s = chosen[i] if j < 0 else squares[i, j]
+                mse = s.sum() / weight.sum()
+                low, high = np.sqrt(_interval(s, weight, seed))
+                rows.append(
+                    {
+                        "estimator": str(e),
+                        "positions": K,
+                        "clip": np.nan if j < 0 else float(clips[j]),
+                        "parts": len(weight),
+                        "serps": int(weight.sum()),
+                        "rmse": math.sqrt(mse),
+                        "low": low,
+                        "high": high,
+                        "bias": bias[i, int(squares[i].sum(axis=1).argmin()) if j < 0 else j],
+                        "floor": math.sqrt(floor),
+                        "skill": 1.0 - (mse - floor) / room if room > 0 else np.nan,
+                        "support": self.support[i].mean(),
+                    }
+                )
+        return rows
+
+
+def _interval(sums: Floats, weight: Floats, seed: int) -> Floats:
+    """95% bootstrap interval of sum(sums) / sum(weight), over parts."""
+    rng, F = seeds.generator(seed, "replay", "parts"), len(weight)
+    drawn = rng.multinomial(F, np.full(F, 1.0 / F), size=RESAMPLES).astype(np.float64)
+    return np.quantile((drawn @ sums) / (drawn @ weight), [0.025, 0.975])
+
+
+def is_larger(difference: Floats, weight: Floats) -> bool:
+    """Whether sum(difference) / sum(weight) over parts is above 0: Student's test, at 2.5%.
+
+    The standard error is that of the linearised ratio. A bootstrap of the parts would call two
+    estimators different whenever one is better on each of them: by chance one time in 2^(F - 1).
+    """
+    F = len(weight)
+    mean = difference.sum() / weight.sum()
+    residual = difference - mean * weight
+    error = math.sqrt(F / (F - 1) * (residual @ residual)) / weight.sum()
+    return bool(mean > t_quantile(F) * error)
+
+
+def _shown(x: float) -> str:
+    """As the table prints it."""
+    return f"{x:.4g}"
+
+
+def _verdict(
+    table: pd.DataFrame, errors: _Errors, estimators: list[Estimator], K: int
+) -> list[str]:
+    """The recommendation at K, in words.
+
+    Not told from the best are those that its test does not call worse, and those whose RMSE is the
+    same as far as it is printed.
+    """
+    rows = table[(table["positions"] == K) & table["clip"].isna()].reset_index(drop=True)
+    chosen, weight = errors.chosen(), errors.serps.sum(axis=1)
+    best = int(rows["rmse"].argmin())
+    b = rows.iloc[best]
+    ties, worse = [], []
+    for i, e in enumerate(estimators):
+        mine = rows.iloc[i]
+        if i == best:
+            continue
+        alike = _shown(mine["rmse"]) == _shown(b["rmse"])
+        if alike or not is_larger(chosen[i] - chosen[best], weight):
+            ties.append(str(e))
+        if mine["skill"] < -1e-9 and e.NAME != "RCTR":
+            support = mine["support"]  # the models alone have none
+            worse.append(f"{e} (support {support:.0%})" if support == support else str(e))
+    floor, skill = b["floor"], b["skill"]
+    text = f"K = {K}: use {b['estimator']}: RMSE {_shown(b['rmse'])} clicks per SERP, "
+    text += f"noise {_shown(floor)}"
+    text += f", skill {skill:.2f}." if skill == skill else "."
+    if ties:
+        text += f" Not told from it on these parts: {', '.join(ties)}."
+    if worse:
+        text += f" Worse than the logger's own value: {', '.join(worse)}."
+    return [text]

@@ -1,0 +1,67 @@
+"""Writes a report, section by section."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logeval import __version__
+from logeval.evaluation.results import Runs
+from logeval.reports.content import content_of
+from logeval.reports.page import Page
+from logeval.reports.sections import SECTIONS
+from logeval.reports.style import styled
+from logeval.running.progress import Progress
+from logeval.storage import tables
+
+if TYPE_CHECKING:
+    from logeval.reports.report import Report
+
+
+def write_report(asked: Report, manifest: tables.Manifest) -> None:
+    """Write the page, with every figure and table beside it."""
+    runs = [Runs.load(folder).only(asked.policies, asked.n_runs) for folder in asked.folders]
+    content = content_of(asked.folders, runs, asked.models, asked.log, asked.recipe, asked.replay)
+    with (
+        tables.staged(asked.out) as folder,
+        styled(asked.style),
+        Progress("report", len(SECTIONS), "sections", asked.quiet) as progress,
+    ):
+        page = Page(folder)
+        for section in SECTIONS:
+            section(page, content)
+            progress.advance(1)
+        page.write(asked.title, _subtitle(runs), _footer(asked.folders, asked.out))
+        tables.write_manifest(folder, manifest)
+
+
+def _subtitle(runs: Sequence[Runs]) -> str:
+    """What was compared on what, in a line."""
+    tables_ = [one.table() for one in runs]
+    policies = {policy for table in tables_ for policy in table["policy"]}
+    simulators = sorted({simulator for table in tables_ for simulator in table["simulator"]})
+    queries = {query for table in tables_ for query in table["query"]}
+    many = f"{len(queries)} queries, " if len(queries) > 1 else ""
+    return (
+        f"{len(policies)} policies on {', '.join(simulators)}; {many}"
+        f"{max(one.horizon for one in runs):,} steps"
+    )
+
+
+def _footer(folders: Sequence[Path], out: Path | str) -> str:
+    """Date, version and command; SOURCE_DATE_EPOCH sets the date, to make the same page again."""
+    now = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    date = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    here = Path(sys.argv[0])
+    if here.name == "logeval" or here.match("logeval/cli.py"):
+        command = shlex.join(["logeval", *sys.argv[1:]])
+    else:  # from Python: the command that does the same
+        command = shlex.join(["logeval", "report", *map(str, folders), "--out", str(out)])
+    return f"{date}, logeval {__version__}, Python {platform.python_version()}. Made by: {command}"

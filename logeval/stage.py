@@ -1,0 +1,350 @@
+"""What a stage is: a record of its arguments that checks itself, and makes its output.
+
+The annotated fields of a record are the only place where an argument has its name, type, default,
+help and bounds. From them come the Python function (``function``), the command
+(``commands.command``), the section of a recipe (``pipeline``), what the manifest records, and
+whether an output is up to date::
+
+    @stage("fit-models", example="logeval fit-models data/yandex -m dcm --out models")
+    class Fit(Stage[FittedModels]):
+        "Fit click models to a log."
+
+        log: LogFolder
+        models: Annotated[list[str], Arg("Click model, or all.", option="--model/-m")]
+        _: KW_ONLY
+        top_queries: Annotated[int | None, Arg("Only the most frequent queries.", least=1)] = None
+
+        def check(self): ...  # all that can be known before the long part
+        def inputs(self): ...  # what its manifest vouches for
+        def make(self, manifest): ...  # the result; ``read`` reads it back from its folder
+
+The command line reads records for ``--help``: their files import nothing heavy, and what makes the
+output is imported when it is made.
+"""
+
+# The annotations of records are evaluated, so there is no "from __future__ import annotations".
+
+import dataclasses
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    ForwardRef,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
+
+from logeval.errors import LogevalError, unknown_names
+
+if TYPE_CHECKING:
+    from logeval.clicks.collection import FittedModels
+    from logeval.log.log import Log
+    from logeval.log.queries import Query
+
+Manifest = dict[str, Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="type[Stage[Any]]")
+
+
+@dataclass(frozen=True)
+class Arg:
+    """What is known of an argument beside its name, type and default.
+
+    A *setting* shapes the output, and the manifest records it. An *input* is what another stage
+    made, *running* is how the work is done; a recipe gives both, and ``out``, by itself.
+    """
+
+    help: str
+    role: Literal["setting", "input", "output", "running"] = "setting"
+    option: str = ""  # on the command line, where it is not --name: "--model/-m"
+    least: float | None = None
+    most: float | None = None
+    among: Callable[[], Iterable[str]] | None = None  # the names it may have
+    parse: Callable[[str], Any] | None = None  # of text, on the command line
+    complete: Callable[[str], list[str]] | None = None  # for the shell
+    in_recipe: bool | None = None  # None: settings are, the rest is not
+    needed: bool = False  # on the command line, though not in Python
+    on_command_line: bool = True
+
+
+# arguments that several stages have
+LogFolder = Annotated[Union["Log", Path, str], Arg("Folder of an ingested log.", "input")]
+ModelsFolder = Annotated[Union["FittedModels", Path, str], Arg("Folder of fitted models.", "input")]
+Seed = Annotated[int, Arg("Root of all random numbers.")]
+Quiet = Annotated[bool, Arg("No progress.", "running", "--quiet/-q")]
+Overwrite = Annotated[bool, Arg("Replace what is there.", "running", "--overwrite")]
+Scheduler = Annotated[str | None, Arg("Address of a Dask scheduler, tls://host:8786.", "running")]
+
+
+def split(text: str) -> list[str]:
+    """The parts of ``9982@0,4411@0``."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise LogevalError("a list of names is empty; leave the option out for all")
+    return parts
+
+
+OneQuery = Union[str, int, "Query", tuple[int, int]]
+Queries = Annotated[
+    OneQuery | Sequence[OneQuery] | None,
+    Arg("Only these queries, as 9982,98435@1 (with its region).", parse=split),
+]
+TopQueries = Annotated[int | None, Arg("Only the most frequent queries.", least=1)]
+
+
+class Stage(Generic[R]):
+    """A stage with its arguments; the records are its subclasses."""
+
+    NAME: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = ""
+    AGAIN: ClassVar[str] = ""  # how its output is made again
+    REUSED: ClassVar[bool] = True  # an output that is there is read, and not made again
+    # some have these
+    log: Any
+    models: Any
+    queries: Any
+    out: Path | str | None
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        for name, hint, arg in arguments_of(type(self)):
+            value = getattr(self, name)
+            if isinstance(value, str) and wants_list(hint):
+                value = [value]
+                self._set(name, value)
+            if arg.role != "input":
+                check_value(name, value, hint, arg)
+        self.check()
+
+    def _set(self, name: str, value: Any) -> None:
+        """Put a checked value in the place of a given one."""
+        object.__setattr__(self, name, value)
+
+    def check(self) -> None:
+        """Raise for arguments with which nothing can be made; what was given becomes plain."""
+
+    @property
+    def opened(self) -> "Log":
+        """The log, which is opened once."""
+        from logeval.log.log import Log, load
+
+        if not isinstance(self.log, Log):
+            self._set("log", load(self.log))
+        log: Log = self.log
+        return log
+
+    @property
+    def fitted(self) -> "FittedModels":
+        """The models, which are read once."""
+        from logeval.clicks.collection import FittedModels, read_models
+
+        if not isinstance(self.models, FittedModels):
+            self._set("models", read_models(self.models))
+        models: FittedModels = self.models
+        return models
+
+    @property
+    def wanted(self) -> "list[Query] | None":
+        """The queries; None for all."""
+        from logeval.log.queries import given_queries
+
+        return given_queries(self.queries)
+
+    def arguments(self) -> Manifest:
+        """The settings, as the manifest records them."""
+        settings = [name for name, _, arg in arguments_of(type(self)) if arg.role == "setting"]
+        found = {name: _plain(getattr(self, name)) for name in settings}
+        if "queries" in found and not isinstance(found["queries"], int):
+            found["queries"] = None if self.wanted is None else [str(q) for q in self.wanted]
+        return found
+
+    def inputs(self) -> list[Manifest]:
+        """What the output is made from."""
+        raise NotImplementedError
+
+    def manifest(self) -> Manifest:
+        """The manifest of the output that these arguments ask for."""
+        from logeval.storage.manifests import manifest_of
+
+        return manifest_of(self.NAME, self.arguments(), self.inputs(), again=self.AGAIN)
+
+    def make(self, manifest: Manifest) -> R:
+        """The result; what else is known of it goes into the manifest."""
+        raise NotImplementedError
+
+    def write(self, result: R, out: Path) -> None:
+        """Put the result into its folder."""
+        result.write(out)  # type: ignore[attr-defined]
+
+    def read(self, out: Path) -> R:
+        """The result that a folder holds."""
+        raise NotImplementedError
+
+    def run(self) -> R:
+        """The result; made, unless ``out`` holds it already."""
+        from logeval.storage import tables
+
+        manifest = self.manifest()
+        out = None if self.out is None else Path(self.out)
+        if out is not None and self.REUSED and tables.same_work(out, manifest):
+            return self.read(out)
+        result = self.make(manifest)
+        if out is not None:
+            self.write(result, out)
+        return result
+
+    def why(self) -> str | None:
+        """Why ``out`` does not hold the result; None if it does."""
+        from logeval.storage import manifests
+
+        assert self.out is not None
+        return manifests.why(self.out, self.manifest())
+
+    def replace(self, **changes: Any) -> Self:
+        """The same with other arguments."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def stage(name: str, *, example: str = "", again: str = "") -> Callable[[S], S]:
+    """Make a class the record of a stage."""
+
+    def register(cls: S) -> S:
+        cls.NAME, cls.EXAMPLE, cls.AGAIN = name, example, again
+        return dataclass(frozen=True)(cls)  # type: ignore[return-value]
+
+    return register
+
+
+def function(record: Callable[P, Stage[R]]) -> Callable[P, R]:
+    """The public function of a stage: the arguments of its record, and its result."""
+    fields = {name: arg.help for name, _, arg in arguments_of(record)}
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        return record(*args, **kwargs).run()
+
+    listed = "\n".join(f"    {name}: {text}" for name, text in fields.items())
+    call.__doc__ = f"{inspect.cleandoc(record.__doc__ or '')}\n\nArguments:\n{listed}\n"
+    call.__signature__ = inspect.signature(record)  # type: ignore[attr-defined]
+    return call
+
+
+def arguments_of(record: Any) -> list[tuple[str, Any, Arg]]:
+    """Name, type and the rest of every argument of a record."""
+    if "_ARGUMENTS" in vars(record):
+        return record._ARGUMENTS  # type: ignore[no-any-return]
+    found = []
+    for each in dataclasses.fields(record):  # type: ignore[arg-type]
+        hint, *more = get_args(each.type) if get_origin(each.type) is Annotated else [each.type]
+        # the outermost says most: Annotated[Annotated[int, Arg(...)], Arg(...)] is flat
+        args = [one for one in more if isinstance(one, Arg)]
+        found.append((each.name, hint, args[-1] if args else Arg("", "running")))
+    record._ARGUMENTS = found
+    return found
+
+
+def check_value(name: str, value: Any, hint: Any, arg: Arg) -> None:
+    """Raise unless a value is of its type, within its bounds and among its names."""
+    if not fits(value, hint):
+        raise LogevalError(f"{name}={value!r}: must be {in_words(hint)}")
+    if value is None:
+        return
+    if arg.among is not None:
+        names = [value] if isinstance(value, str) else value
+        known = list(arg.among())
+        if unknown := [one for one in names if one not in known]:
+            raise unknown_names(name, unknown, known)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        least, most = arg.least, arg.most
+        if least is not None and not value >= least:
+            upper = "" if most is None else f" and at most {most:,}"
+            raise LogevalError(f"{name}={value}: must be at least {least:,}{upper}")
+        if most is not None and not value <= most:
+            raise LogevalError(f"{name}={value}: must be at most {most:,}")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type; a name that is not defined here fits nothing else.
+
+    >>> fits(True, int), fits(3, float), fits(["a"], Sequence[str]), fits("a", Sequence[str])
+    (False, True, True, False)
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if hint is None or hint is types.NoneType:
+        return value is None
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin is Annotated:
+        return fits(value, inner[0])
+    if origin is Literal:
+        return value in inner
+    if isinstance(hint, str | ForwardRef):
+        name = hint if isinstance(hint, str) else hint.__forward_arg__
+        return any(cls.__name__ == name for cls in type(value).__mro__)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and all(fits(v, inner[1]) for v in value.values())
+    if origin is tuple:
+        return isinstance(value, tuple) and len(value) == len(inner)
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        many = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
+        return many and (not isinstance(value, Sequence) or all(fits(v, inner[0]) for v in value))
+    if isinstance(value, bool) or hint is bool:
+        return isinstance(value, bool) and hint is bool
+    if hint is float:
+        return isinstance(value, int | float)
+    if hint is int:
+        return isinstance(value, int) or hasattr(value, "__index__")  # NumPy's, too
+    return isinstance(hint, type) and isinstance(value, hint)
+
+
+def wants_list(hint: Any) -> bool:
+    """Whether one text stands for a list of one."""
+    return not fits("", hint) and fits([""], hint)
+
+
+def in_words(hint: Any) -> str:
+    """A type as an error names it: ``int``, ``str or a list of str``."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        parts = [in_words(one) for one in inner if get_origin(one) is not tuple]
+        return " or ".join(dict.fromkeys(part for part in parts if part))
+    if origin is Literal:
+        return " or ".join(inner)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "a table"
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        return f"a list of {in_words(inner[0])}"
+    plain = {int: "int", float: "float", str: "str", bool: "bool", Path: "str"}
+    return plain.get(hint, "")
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def recipe_keys(record: type[Stage[Any]]) -> Iterator[str]:
+    """What the section of a recipe may set."""
+    for name, _, arg in arguments_of(record):
+        if arg.role == "setting" if arg.in_recipe is None else arg.in_recipe:
+            yield name

@@ -1,0 +1,47 @@
+"""Results on disk: frames are tables of a folder, what else belongs to them is in its manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import pyarrow as pa
+
+from logeval.storage import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Stored:
+    """A dataclass that can be written to a folder and read back.
+
+    ``TABLES`` names the table of each field that is a frame, ``KEPT`` the fields that the manifest
+    keeps.
+    """
+
+    TABLES: ClassVar[Mapping[str, str]] = {}
+    KEPT: ClassVar[tuple[str, ...]] = ()
+    manifest: tables.Manifest
+
+    def write(self, out: Path | str) -> None:
+        """Write the folder."""
+        with tables.staged(out) as folder:
+            for field, name in self.TABLES.items():
+                schema = tables.TABLES[name]
+                rows = pa.Table.from_pandas(getattr(self, field), schema, preserve_index=False)
+                tables.write_parquet(rows, folder / f"{name}.parquet")
+            tables.write_manifest(folder, {**self.manifest, **self.kept()})
+
+    def kept(self) -> Mapping[str, Any]:
+        """What the manifest keeps."""
+        return {name: getattr(self, name) for name in self.KEPT}
+
+    @classmethod
+    def read(cls, folder: Path | str) -> Self:
+        """The result that a folder holds."""
+        manifest = tables.read_manifest(folder)
+        values: dict[str, Any] = {name: manifest.get(name) for name in cls.KEPT}
+        for field, name in cls.TABLES.items():
+            values[field] = tables.read_table(folder, name).to_pandas()
+        return cls(**values, manifest=manifest)  # type: ignore[call-arg]

@@ -1,0 +1,93 @@
+"""A synthetic log and its true models, written at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from isal import igzip
+
+from logeval.errors import LogevalError
+from logeval.log.scan import FORMATS, PERSONALIZED
+from logeval.running.progress import Progress
+from logeval.storage import files, manifests, tables
+from logeval.synthetic.sessions import BATCH, draw_sessions
+from logeval.synthetic.tastes import make_tastes
+from logeval.synthetic.text import sessions_text
+from logeval.synthetic.world import make_world
+from logeval.synthetic.zstd import ZstdWriter
+
+if TYPE_CHECKING:
+    from logeval.synthetic.generate import Generate
+
+REGIONS = 4  # of the users in yandex-relpred
+GZ_LEVEL = 2  # of ISA-L's 0 to 3: smaller than zlib's level 1, and three times as quick
+
+
+def write_log(asked: Generate, manifest: tables.Manifest) -> None:
+    """Write the log, and its true models beside it."""
+    out, truth = asked.path, asked.truth
+    replaced = _replaceable(out, truth)
+    fmt = FORMATS.index(asked.format)
+    regions = 0 if fmt == PERSONALIZED else REGIONS
+    world = make_world(asked.model, asked.queries, asked.seed, regions=regions)
+    n_items = int(world.first_item[-1])
+    tastes = make_tastes(asked.taste, asked.factors, asked.n_users, n_items, asked.seed)
+    world = replace(world, tastes=tastes)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # the truth first: whenever the log is there, a manifest says that logeval wrote it
+    with (
+        files.partial_file(out) as partial,
+        tables.staged(truth, True, then=lambda: files.put_in_place(partial, out)) as staging,
+    ):
+        world.models().write_tables(staging)
+        if tastes is not None:
+            tastes.write(staging)
+        with (
+            _compressed(partial, out.suffix) as file,
+            Progress("generate", asked.sessions, "sessions", asked.quiet) as progress,
+        ):
+            for batch, number in enumerate(range(0, asked.sessions, BATCH)):
+                size = min(BATCH, asked.sessions - number)
+                drawn = draw_sessions(world, size, asked.n_users, asked.seed, batch, asked.explore)
+                file.write(sessions_text(world, drawn, fmt, number))
+                progress.advance(size)
+        written = {
+            "log": manifests.record(partial),
+            "stamp": manifests.stamp(partial),  # a rename keeps it
+            "replaced_log": replaced,
+        }
+        tables.write_manifest(staging, manifest | written)
+
+
+def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:
+    """The record of the log that is going to be replaced; an error if logeval did not write it."""
+    if not out.exists():
+        return None
+    tables.recover(truth)
+    found = manifests.record(out)
+    with contextlib.suppress(LogevalError):
+        manifest = tables.read_manifest(truth)
+        if found in (manifest.get("log"), manifest.get("replaced_log")):
+            return found
+    raise LogevalError(
+        f"{out}: was not written by logeval, or changed since, so it is not replaced; "
+        "move it away, or choose another name"
+    )
+
+
+@contextmanager
+def _compressed(path: Path, suffix: str) -> Iterator[IO[bytes] | Any]:
+    """A file to write to, compressed as the suffix of the log says."""
+    with open(path, "wb") as raw:
+        if suffix == ".gz":
+            with igzip.IGzipFile("", "wb", GZ_LEVEL, raw, mtime=0) as file:
+                yield file
+        elif suffix == ".zst":
+            yield ZstdWriter(raw)
+        else:
+            yield raw
