@@ -146,18 +146,11 @@ def records(recipe: Recipe, where: str = "") -> dict[str, Stage[Any]]:
     }
     found = {}
     for stage, section in sections.items():
-        record = STAGES[stage]
-        options = {k: v for k, v in section.items() if k not in recipe_keys(record)}
-        if "seed" in recipe_keys(record):
+        if "seed" in recipe_keys(STAGES[stage]):
             given[stage]["seed"] = recipe.seed
-        if stage == "fit-models":
-            given[stage]["options"] = {**section.get("options", {}), **options}
-            section = {k: v for k, v in section.items() if k not in (*options, "options")}
         try:
-            found[stage] = record(**{**given[stage], **section})
+            found[stage] = STAGES[stage].of(**{**given[stage], **section})
         except LogevalError as error:
-            raise LogevalError(f"{where}[{stage}] {error}") from None
-        except TypeError as error:  # what has no default is missing
             raise LogevalError(f"{where}[{stage}] {error}") from None
     return found
 
@@ -202,7 +195,10 @@ def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[S
     stages = records(recipe)
     check_together(stages, load=not dry_run)
     if isinstance(ingest := stages["ingest"], Ingest) and "generate" not in stages:
-        ingest.check_inputs()
+        try:
+            ingest.check_inputs()
+        except LogevalError as error:
+            raise LogevalError(f"[ingest] {error}") from None
     steps: list[Step] = []
     if not dry_run:
         recipe.out.mkdir(parents=True, exist_ok=True)

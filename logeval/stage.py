@@ -92,10 +92,7 @@ Scheduler = Annotated[str | None, Arg("Address of a Dask scheduler, tls://host:8
 
 def split(text: str) -> list[str]:
     """The parts of ``9982@0,4411@0``."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts:
-        raise LogevalError("a list of names is empty; leave the option out for all")
-    return parts
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 OneQuery = Union[str, int, "Query", tuple[int, int]]
@@ -126,9 +123,21 @@ class Stage(Generic[R]):
             if isinstance(value, str) and wants_list(hint):
                 value = [value]
                 self._set(name, value)
-            if arg.role != "input":
+            if arg.role != "input" or arg.in_recipe:  # who opens an input knows it better
                 check_value(name, value, hint, arg)
         self.check()
+
+    @classmethod
+    def of(cls, *given: Any, **named: Any) -> Self:
+        """The record of what users give; names that it does not have are options of models."""
+        known = {name for name, _, _ in arguments_of(cls)}
+        if "options" in known:
+            own = {name: named.pop(name) for name in list(named) if name not in known}
+            named["options"] = {**named.get("options", {}), **own}
+        needed = [f.name for f in dataclasses.fields(cls) if _has_no_default(f)]  # type: ignore[arg-type]
+        if missing := [name for name in needed[len(given) :] if name not in named]:
+            raise LogevalError(f"{missing[0]} is missing")
+        return cls(*given, **named)
 
     def _set(self, name: str, value: Any) -> None:
         """Put a checked value in the place of a given one."""
@@ -232,10 +241,11 @@ def stage(name: str, *, example: str = "", again: str = "") -> Callable[[S], S]:
 
 def function(record: Callable[P, Stage[R]]) -> Callable[P, R]:
     """The public function of a stage: the arguments of its record, and its result."""
-    fields = {name: arg.help for name, _, arg in arguments_of(record)}
+    cls: Any = record
+    fields = {name: arg.help for name, _, arg in arguments_of(cls)}
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        return record(*args, **kwargs).run()
+        return cls.of(*args, **kwargs).run()  # type: ignore[no-any-return]
 
     listed = "\n".join(f"    {name}: {text}" for name, text in fields.items())
     call.__doc__ = f"{inspect.cleandoc(record.__doc__ or '')}\n\nArguments:\n{listed}\n"
@@ -257,10 +267,17 @@ def arguments_of(record: Any) -> list[tuple[str, Any, Arg]]:
     return found
 
 
+def _has_no_default(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
 def check_value(name: str, value: Any, hint: Any, arg: Arg) -> None:
     """Raise unless a value is of its type, within its bounds and among its names."""
     if not fits(value, hint):
-        raise LogevalError(f"{name}={value!r}: must be {in_words(hint)}")
+        if isinstance(value, str) and (names := _names_of(hint)):
+            raise unknown_names(name, [value], names)
+        shown = repr(value) if len(repr(value)) <= 100 else f"a {type(value).__name__}"
+        raise LogevalError(f"{name}={shown}: must be {in_words(hint)}")
     if value is None:
         return
     if arg.among is not None:
@@ -311,6 +328,13 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) or hasattr(value, "__index__")  # NumPy's, too
     return isinstance(hint, type) and isinstance(value, hint)
+
+
+def _names_of(hint: Any) -> list[str]:
+    """The names that a ``Literal``, or one among others, allows."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [name for one in get_args(hint) for name in _names_of(one)]
 
 
 def wants_list(hint: Any) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.pipeline import read_recipe, run
+from logeval.pipeline import read_recipe, records, run
 from logeval.replay.estimates import Estimates
 from tests.undrawn import draw_nothing
 
@@ -146,20 +146,20 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
         ("[generate]\nsessions = 3000\nqueries = 20", "", "names no log"),
         ("seed = 1", "seed = ", "not a recipe"),
         ("seed = 1", 'seed = "one"', "seed = 'one' must be int"),
-        ("horizon = 100", 'horizon = "abc"', r"\[evaluate\]: horizon is 'abc' and must be int"),
-        ('models = ["pbm"]', "", r"\[fit-models\]: models is missing"),
+        ("horizon = 100", 'horizon = "abc"', r"\[evaluate\] horizon='abc': must be int"),
+        ('models = ["pbm"]', "", r"\[fit-models\] models is missing"),
         ("[generate]", '[ingest]\nlogs = "a.tsv"\n[generate]', "names no log, or two"),
         ("[evaluate]", "[evaluate]\nproblem = 3", "unknown key"),
         (
             'models = ["pbm"]',
             "models = 5",
-            r"\[fit-models\]: models is 5 and must be str or a list",
+            r"\[fit-models\] models=5: must be a list of str",
         ),
-        ("runs = 2", "runs = true", r"\[evaluate\]: runs is True and must be int"),
-        ('["dcmKL-UCB", "Rank1ElimKL"]', "[3]", r"policies is \[3\] and must be .*a list of str"),
+        ("runs = 2", "runs = true", r"\[evaluate\] runs=True: must be int"),
+        ('["dcmKL-UCB", "Rank1ElimKL"]', "[3]", r"policies=\[3\]: must be .*a list of str"),
         ("seed = 1", "seed = true", "seed = True must be int"),
-        ("[evaluate]", '[evaluate]\nqueries = "7"\ncheckpoints = 1.5', "checkpoints is 1.5"),
-        ("[generate]\nsessions = 3000\nqueries = 20", "[ingest]\nlogs = [1]", "logs is"),
+        ("[evaluate]", '[evaluate]\nqueries = "7"\ncheckpoints = 1.5', "checkpoints=1.5"),
+        ("[generate]\nsessions = 3000\nqueries = 20", "[ingest]\nlogs = [1]", "logs="),
     ],
 )
 def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, message):
@@ -172,7 +172,7 @@ def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, messa
     ("override", "message"),
     [
         ("generate.model=xyz", r"\[generate\] unknown model: 'xyz'"),
-        ("generate.sessions=0", r"\[generate\] a log needs"),
+        ("generate.sessions=0", r"\[generate\] sessions=0: must be at least 1"),
         ("ingest.format=csv", r"\[ingest\] unknown format"),
         ("ingest.workers=99", r"\[ingest\] workers=99"),
         ("fit-models.models=dmc", r"\[fit-models\] unknown click model: 'dmc' \(did you mean"),
@@ -184,7 +184,7 @@ def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, messa
         ("evaluate.track=rank2", r"\[evaluate\] unknown track: 'rank2'"),
         ("evaluate.reward=money", r"\[evaluate\] unknown reward"),
         ("fit-models.models=dcm", r"\[evaluate\] DCM: the rank-1 track needs a PBM"),
-        ("report.style=cubist", r"\[report\] unknown style: 'cubist'"),
+        ("report.style=cubist", r"\[report\] style='cubist': must be paper or slides"),
     ],
 )
 def test_wrong_values_are_found_before_the_first_stage(recipe, tmp_path, override, message):
@@ -203,19 +203,21 @@ def test_a_log_that_is_not_there_is_found_before_the_first_stage(recipe, tmp_pat
 
 def test_a_name_given_where_a_list_is_expected_is_a_list_of_one(recipe):
     recipe.write_text(SMALL.replace('["dcmKL-UCB", "Rank1ElimKL"]', '"dcmKL-UCB"'))
-    assert read_recipe(recipe).stages["evaluate"]["policies"] == ["dcmKL-UCB"]
+    stages = records(read_recipe(recipe))
+    assert [spec.name for spec in stages["evaluate"].specs()] == ["dcmKL-UCB"]
+    assert stages["report"].policies == ["dcmKL-UCB"]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("positions", "position", r"unknown key in \[replay\].*did you mean positions"),
-        ('target = ["by-ctr", "random"]', "", r"\[replay\]: target is missing"),
+        ('target = ["by-ctr", "random"]', "", r"\[replay\] target is missing"),
         ('"IP"', '"IPP"', r"\[replay\] unknown estimator.*did you mean IP"),
         ('"by-ctr"', '"mine.csv"', r"\[replay\] target mine.csv: there is no such file"),
         ('"by-ctr"', '"log:nowhere"', r"\[replay\] nowhere: there is no manifest.json"),
         ('"by-ctr"', '"best:none"', r"\[replay\] unknown click model"),
-        ("positions = 1", 'positions = "all"', r"\[replay\]: positions is 'all' and"),
+        ("positions = 1", 'positions = "all"', r"\[replay\] positions='all': must be int"),
         ("rounds = 10", "rounds = 1", "must be 0 .* or at least 2"),
         ("rounds = 10", "clip = 0", "the largest weight must be above 0"),
     ],

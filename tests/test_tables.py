@@ -229,7 +229,7 @@ def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 8
         file.write_bytes(damaged)
-        with pytest.raises(LogevalError, match=r"models.parquet: is damaged .*logeval fit-models"):
+        with pytest.raises(LogevalError, match=r"models.parquet: is damaged .*run its stage"):
             tables.read_table(tmp_path, "models")
     for size in (0, 4, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:size])

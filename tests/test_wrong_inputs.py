@@ -96,17 +96,20 @@ HUGE = 10**20  # beyond 64 bits
         (f"evaluate --problem {PROBLEM} --policy Random --checkpoints 1,{HUGE}", "not between 1"),
         (f"evaluate --problem {PROBLEM} --policy Random --checkpoints 1000000000", "1 to 100,000"),
         ("evaluate --problem B_LB(L=1000000000,K=4,p=0.2,gap=0.1) --policy Random", "L=1000000000"),
-        ("replay estimate LOG --target by-ctr --cross-fit 100000000", "from 1 to 1,000"),
-        (f"replay estimate LOG --target by-ctr --force --rounds {HUGE}", "at most 1,000,000"),
+        ("replay estimate LOG --target by-ctr --cross-fit 100000000", "less than or equal to 1000"),
+        (
+            f"replay estimate LOG --target by-ctr --force --rounds {HUGE}",
+            "less than or equal to 1000000",
+        ),
         ("replay estimate LOG --target day:²", "write a day of the log"),
         (f"replay estimate LOG --target day:{HUGE}", "write a day of the log"),
         ("replay estimate LOG --target by-ctr -e INTERPOL(window=²)", "is not known"),
-        ("replay estimate LOG --target by-ctr --force --smoothing nan", "smoothing=nan"),
+        ("replay estimate LOG --target by-ctr --force --smoothing nan", "less than or equal to"),
         ("replay validate LOG --clip nan --positions 1", "clip=nan"),
-        (f"replay policy LOG --policy Random --shuffles {HUGE}", "shuffles must be 1 to 100,000"),
-        (f"replay policy LOG --policy Random --positions {HUGE}", "positions 1 to 1,000"),
+        (f"replay policy LOG --policy Random --shuffles {HUGE}", "less than or equal to 100000"),
+        (f"replay policy LOG --policy Random --positions {HUGE}", ": must be at most 1,000"),
         (f"check-models MODELS LOG --simulations {HUGE}", "at most 1,000,000"),
-        (f"features LOG --dim {HUGE} --out OUT", f"dim={HUGE}: is too many; at most 1,000"),
+        (f"features LOG --dim {HUGE} --out OUT", "less than or equal to 1000"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_starts(folder, command, said):
@@ -142,7 +145,7 @@ def test_what_is_nested_without_end_is_an_error(folder, tmp_path):
 def test_reproduce_takes_the_horizon_as_it_is():
     for experiment in ("dcm-2a", "cascading-tables", "rank1-1"):
         code, text = run("reproduce", experiment, "--horizon", 0)
-        assert (code, "horizon=0: there must be at least one step" in text) == (2, True), text
+        assert (code, "horizon=0: must be at least 1" in text) == (2, True), text
 
 
 class Fails:
@@ -277,7 +280,7 @@ def test_wrong_objects_in_python_are_errors_that_say_what_is_wanted(folder):
         (lambda: runs.summary(17.5), "is a step"),
         (lambda: runs.summary(21), "the nearest that was is 20"),
         (lambda: logeval.evaluate(log, policies="Random"), "a Log cannot be simulated"),
-        (lambda: logeval.evaluate(models, policies=[object()]), "neither a name nor a class"),
+        (lambda: logeval.evaluate(models, policies=[object()]), "must be str or a list of str"),
         (lambda: logeval.evaluate(models, policies=[dict]), "has no method recommend"),
         (lambda: logeval.load(3), "cannot be loaded"),
         (lambda: logeval.report(logeval.Runs(runs.rows), "x"), "are in memory only"),

@@ -44,7 +44,7 @@ def options_of(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise LogevalError(f"--option {text}: write name=value, as last_termination=raw")
+            raise LogevalError(f"option {text}: write name=value, as last_termination=raw")
         options[name.strip().replace("-", "_")] = value.strip()
     return options
 

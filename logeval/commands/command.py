@@ -76,8 +76,8 @@ def _options(record: type[Stage[Any]]) -> dict[str, inspect.Parameter]:
         default, named = defaults[name]
         needed = default is MISSING or arg.needed
         kind = _kind(hint)
-        if arg.parse is not None and kind != list[str]:
-            kind = str
+        if arg.parse is not None:
+            kind = list[str] if get_origin(hint) is Mapping else str
         if (not needed and default is None) or (get_origin(kind) is list and not needed):
             kind = kind | None
             default = None
@@ -130,7 +130,7 @@ def _values(record: type[Stage[Any]], given: Mapping[str, Any]) -> dict[str, Any
             continue  # the record's own default
         if arg.parse is not None and value is not None:
             texts = [value] if isinstance(value, str) else value
-            if not all(text.strip() for text in texts):
+            if not all(text.strip(" ,") for text in texts):
                 option = arg.option or f"--{name.replace('_', '-')}"
                 raise LogevalError(f"{option} is empty; leave it out for all")
             value = arg.parse(value)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from logeval.features.table import Features
     from logeval.policies.registry import PolicySpec
 
+CONTEXTUAL = "contextual"  # the track of problems with features
+
 
 def policy_names(incomplete: str) -> list[str]:
     """The policies whose names start so, for the shell."""
@@ -34,12 +36,12 @@ def steps_of(text: str) -> int | list[int]:
     try:
         steps = [int(part) for part in text.split(",")]
     except ValueError:
-        raise LogevalError(f"--checkpoints {text}: write a number, or steps like 10,100") from None
+        raise LogevalError(f"checkpoints={text}: write a number, or steps like 10,100") from None
     return steps if "," in text else steps[0]
 
 
 Policies = Annotated[
-    Sequence[str | type],
+    str | type | Sequence[str | type],
     Arg(
         "A policy, RankedExp3(gamma=0.05), or module:Class; may be repeated.",
         option="--policy",
@@ -143,15 +145,13 @@ class Evaluate(Stage["Runs"]):
         from logeval.evaluation.experiment import check_runs, checkpoints_of
         from logeval.evaluation.matching import in_tracks
 
-        self._set("policies", [self.policies] if isinstance(self.policies, type) else self.policies)
-        if isinstance(self.problem, str):
-            self._set("problem", [self.problem])
-        specs = self.specs(load=False)
-        if not specs:
+        if not self.policies:
             raise LogevalError("there is no policy to evaluate; name at least one")
-        in_tracks(specs, self.track, "ranking")
+        if self.problem is None:
+            home = CONTEXTUAL if self.features is not None else "ranking"
+            in_tracks(self.specs(home, load=False), self.track, home)
         checkpoints_of(self.horizon, self.checkpoints)
-        check_runs(self.runs, len(specs))
+        check_runs(self.runs, 1)
         if self.wanted is not None and not self.wanted:
             raise LogevalError("queries is empty; leave it out for all of them")
         if self.features is None and (self.block is not None or self.same_log):
@@ -172,7 +172,7 @@ class Evaluate(Stage["Runs"]):
         """The policies; without ``load`` code of the user's is not run, and not looked at."""
         from logeval.policies.registry import parse_policies
 
-        return parse_policies(list(self.policies), self.reference, track, load)
+        return parse_policies(self.policies, self.reference, track, load)
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""

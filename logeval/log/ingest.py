@@ -30,7 +30,7 @@ def pairs_of(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         ours, sign, theirs = text.partition("=")
         if not (ours and sign and theirs):
-            raise LogevalError(f"--map {text}: write it as our column=yours, as query_id=qid")
+            raise LogevalError(f"column map {text}: write it as our column=yours, as query_id=qid")
         pairs[ours] = theirs
     return pairs
 
@@ -51,7 +51,7 @@ class Ingest(Stage["Log"]):
     """
 
     logs: Annotated[
-        Sequence[str] | Sequence[Path],
+        str | Path | Sequence[str | Path],
         Arg("Log files: plain, .gz or .zst; - is standard input.", "input", in_recipe=True),
     ]
     out: Annotated[Path | str, Arg("Folder for the table.", "output", option="--out")]
@@ -87,8 +87,6 @@ class Ingest(Stage["Log"]):
         """The format, and what goes with it."""
         from logeval.log.formats import TABLE, check_format
 
-        if isinstance(self.logs, Path):
-            self._set("logs", [self.logs])
         check_format(self.format)
         if self.column_map and self.format == "auto":
             self._set("format", TABLE)
@@ -96,6 +94,12 @@ class Ingest(Stage["Log"]):
             raise LogevalError(
                 f"a column map is for tables; a log in format {self.format} has no columns"
             )
+
+    @property
+    def paths(self) -> list[str | Path]:
+        """The files, or - for standard input."""
+        one = isinstance(self.logs, str | Path)
+        return [self.logs] if one else list(self.logs)  # type: ignore[list-item,arg-type]
 
     @property
     def folder(self) -> Path:
@@ -113,7 +117,7 @@ class Ingest(Stage["Log"]):
         out = self.folder
         self.check_inputs()
         if not self.overwrite and tables.there_is(out):
-            if not any(map(is_stream, self.logs)) and self.why() is None:
+            if not any(map(is_stream, self.paths)) and self.why() is None:
                 if not self.quiet:
                     done = f"{out}: up to date, made from the same input; nothing to do"
                     print(visible(done), file=sys.stderr)
@@ -133,7 +137,7 @@ class Ingest(Stage["Log"]):
         """Raise unless the files can be read."""
         from logeval.log.inputs import check_readable
 
-        check_readable(self.logs)
+        check_readable(self.paths)
 
     def why(self) -> str | None:
         """Why ``out`` is not what is made of these files; None if it is."""
@@ -141,7 +145,7 @@ class Ingest(Stage["Log"]):
         from logeval.storage import tables
 
         self.check_inputs()
-        inputs: list[Manifest] | None = known_inputs(self.logs, self.folder)
+        inputs: list[Manifest] | None = known_inputs(self.paths, self.folder)
         if inputs is None:
             return "its input has changed"
         return tables.why(self.out, tables.manifest_of(self.NAME, self.arguments(), inputs))

@@ -56,7 +56,7 @@ class _Run:
 
 def write_log(asked: Ingest) -> None:
     """Read all files and put the table into its folder."""
-    out, paths = asked.folder, asked.logs
+    out, paths = asked.folder, asked.paths
     on_cluster = asked.scheduler is not None  # which has bars of its own
     with tables.staged(out, asked.overwrite) as staging:
         (staging / "serps").mkdir()

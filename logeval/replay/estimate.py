@@ -31,7 +31,7 @@ class ReplayEstimate(Replaying["Estimates"]):
     """
 
     target: Annotated[
-        Sequence[str | Path],
+        str | Path | Sequence[str | Path],
         Arg(
             "A table, log:FOLDER, day:27, logged, random, by-ctr or best:MODEL; repeatable.",
             option="--target",
@@ -72,14 +72,11 @@ class ReplayEstimate(Replaying["Estimates"]):
         """Names of estimators and targets, and what goes together."""
         from logeval.replay.read_target import check_target
 
-        if isinstance(self.target, Path):
-            self._set("target", [self.target])
-        self._set("target", [str(name) for name in self.target])
-        if not self.target:
+        if not self.targets:
             raise LogevalError("there is no target; name one, as by-ctr")
         if not self.chosen:
             raise LogevalError("there is no estimator; name one, as IP")
-        if len(set(self.target)) < len(self.target):
+        if len(set(self.targets)) < len(self.targets):
             raise LogevalError("a target is given twice")
         if self.clip is not None:
             check_clip(self.clip)
@@ -94,8 +91,14 @@ class ReplayEstimate(Replaying["Estimates"]):
                 )
             if self.smoothing:
                 raise LogevalError("propensities=logged: there is nothing to smooth")
-        for name in self.target:
-            check_target(str(name))
+        for name in self.targets:
+            check_target(name)
+
+    @property
+    def targets(self) -> list[str]:
+        """The targets by name."""
+        one = isinstance(self.target, str | Path)
+        return [str(name) for name in ([self.target] if one else self.target)]  # type: ignore[union-attr]
 
     @property
     def chosen(self) -> "list[Estimator]":
@@ -106,14 +109,15 @@ class ReplayEstimate(Replaying["Estimates"]):
 
     def arguments(self) -> Manifest:
         """The settings, with estimators as they print."""
-        return super().arguments() | {"estimators": [str(e) for e in self.chosen]}
+        chosen = [str(e) for e in self.chosen]
+        return super().arguments() | {"target": self.targets, "estimators": chosen}
 
     def inputs(self) -> list[Manifest]:
         """The log, and the targets that are files or logs."""
         from logeval.storage import tables
 
         found = super().inputs()
-        for name in map(str, self.target):
+        for name in self.targets:
             kind, _, rest = name.partition(":")
             file = Path(name)
             known = tables.checksum(file) if file.is_file() else ""

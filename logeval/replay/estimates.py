@@ -63,7 +63,7 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     """The clicks per SERP of all targets, estimated in the same resampled logs."""
     log = asked.opened
     chosen = asked.chosen
-    sources = [read_source(str(name), log) for name in asked.target]
+    sources = [read_source(name, log) for name in asked.targets]
     if asked.inputs() != manifest["inputs"]:
         raise LogevalError("a target was replaced while it was read; run the command again")
     with_models = any(e.model is not None or e.EXAMINATION for e in chosen)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_SHUFFLES = 100_000
 TOP_QUERIES = 20
 Policies = Annotated[
-    Sequence[str | type],
+    str | type | Sequence[str | type],
     Arg("A policy that shows lists, or module:Class.", option="--policy"),
 ]
 
@@ -50,7 +50,6 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
 
         if self.positions > LONGEST_LIST:
             raise LogevalError(f"positions={self.positions}: must be at most {LONGEST_LIST:,}")
-        self._set("policies", [self.policies] if isinstance(self.policies, type) else self.policies)
         if not self.policies:
             raise LogevalError("there is no policy to replay; name one, as dcmKL-UCB")
         if wrong := [s for s in self.specs if s.track not in ("ranking", None)]:
@@ -70,8 +69,9 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
         from logeval.policies.registry import parse_policies
         from logeval.replay.replays import with_rounds
 
-        parsed = parse_policies(list(self.policies))
-        return [with_rounds(*each) for each in zip(self.policies, parsed, strict=True)]
+        several = self.policies
+        given = [several] if isinstance(several, str | type) else list(several)
+        return [with_rounds(*each) for each in zip(given, parse_policies(given), strict=True)]
 
     def arguments(self) -> Manifest:
         """The settings, with policies as they print and the code of the user's own."""

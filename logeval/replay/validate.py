@@ -101,14 +101,14 @@ def _positions(text: str) -> list[int]:
             return list(range(int(first), int(last) + 1))
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise LogevalError(f"--positions {text}: write them as 1..10, or 1,3,5") from None
+        raise LogevalError(f"positions={text}: write them as 1..10, or 1,3,5") from None
 
 
 def _clips(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise LogevalError(f"--clip {text}: write numbers, as 1,10,100") from None
+        raise LogevalError(f"clips={text}: write numbers, as 1,10,100") from None
 
 
 replay_validate = function(ReplayValidate)

@@ -79,7 +79,7 @@ def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path,
         computed.extend((unit.policy.name, run) for _, run in unit.replicas)
         return original(unit, tick)
 
-    monkeypatch.setattr("logeval.evaluation.evaluate.run_unit", counting)
+    monkeypatch.setattr("logeval.evaluation.simulation.run_unit", counting)
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **SMALL)
     assert len(computed) == 40 - 3
     assert ("RankedExp3", 2) not in computed

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from logeval.errors import LogevalError
-from logeval.evaluation.results import Runs, comparisons, statistics
+from logeval.evaluation import comparisons, statistics
+from logeval.evaluation.results import Runs
 from logeval.evaluation.variance import decompose
 from logeval.storage.tables import RUNS
 

@@ -48,8 +48,8 @@ def test_the_same_again_does_nothing_and_says_so(tmp_path, capsys):
 def test_another_input_is_not_written_over_the_table_unless_asked(tmp_path):
     logeval.ingest(RELPRED, tmp_path / "out", quiet=True)
     before = files(tmp_path / "out")
-    for options in ({"max_bad": 0.5}, {"sources": PERSONALIZED}):
-        arguments = {"sources": RELPRED, "out": tmp_path / "out", "quiet": True} | options
+    for options in ({"max_bad": 0.5}, {"logs": PERSONALIZED}):
+        arguments = {"logs": RELPRED, "out": tmp_path / "out", "quiet": True} | options
         with pytest.raises(logeval.LogevalError, match="or overwrite"):
             logeval.ingest(**arguments)
     assert files(tmp_path / "out") == before
@@ -73,13 +73,13 @@ def test_a_failed_overwrite_leaves_the_old_table(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sources": "nowhere.tsv"}, "nowhere.tsv: no such file"),
-        ({"sources": []}, "no log was given"),
-        ({"sources": GOLDEN}, "golden: is a folder"),
-        ({"sources": ["-", "-"]}, "only once"),
-        ({"sources": RELPRED, "workers": 9}, "choose 1 to 8"),
-        ({"sources": RELPRED, "format": "yandex-relprd"}, "did you mean yandex-relpred"),
-        ({"sources": __file__}, "is not recognised .* name the format"),
+        ({"logs": "nowhere.tsv"}, "nowhere.tsv: no such file"),
+        ({"logs": []}, "no log was given"),
+        ({"logs": GOLDEN}, "golden: is a folder"),
+        ({"logs": ["-", "-"]}, "only once"),
+        ({"logs": RELPRED, "workers": 9}, "workers=9: must be at most 8"),
+        ({"logs": RELPRED, "format": "yandex-relprd"}, "did you mean yandex-relpred"),
+        ({"logs": __file__}, "is not recognised .* name the format"),
     ],
 )
 def test_wrong_arguments_are_named(tmp_path, arguments, message):

@@ -113,7 +113,7 @@ def test_plain_gz_and_zst_hold_the_same_log(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_number_of_sessions(tmp_path, monkeypatch):
-    monkeypatch.setattr("logeval.synthetic.generate.BATCH", 1000)
+    monkeypatch.setattr("logeval.synthetic.writing.BATCH", 1000)
     generate(tmp_path / "warm.tsv", sessions=1000, queries=50, quiet=True)
     peaks = []
     for sessions in (3_000, 30_000):
@@ -183,7 +183,7 @@ def test_a_log_and_its_truth_are_of_one_seed(tmp_path, exists, monkeypatch):
     [
         ({"format": "yandex"}, "did you mean yandex-relpred"),
         ({"model": "dmc"}, "did you mean DCM"),
-        ({"sessions": 0}, "at least one session"),
+        ({"sessions": 0}, "sessions=0: must be at least 1"),
     ],
 )
 def test_wrong_arguments_are_named(tmp_path, arguments, message):

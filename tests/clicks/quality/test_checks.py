@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from logeval.clicks.quality.features import CHECKS
 from logeval.clicks.quality.levels import _with_errors
 from logeval.errors import LogevalError
 from logeval.storage import tables
+from logeval.storage.manifests import manifest_of
 from tests.clicks.examples import random_lists, random_model
 from tests.serps import Serp, sampled_serps, write_serps
 
@@ -82,7 +84,7 @@ def test_results_depend_on_the_seed_alone(log, models, checks):
 
 
 def test_tables_are_written_in_their_schemas(checks, tmp_path):
-    checks.write(tmp_path / "c", {})
+    replace(checks, manifest=manifest_of("check-models", {}, [])).write(tmp_path / "c")
     assert tables.read_table(tmp_path / "c", "checks").num_rows == len(checks.table)
     assert tables.read_table(tmp_path / "c", "curves").num_rows == len(checks.curves)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logeval.clicks.fit import fit_models
-from logeval.clicks.quality import compare
+from logeval.clicks.quality import scores
 from logeval.clicks.quality.compare import compare_models, score
 from logeval.errors import LogevalError
 from tests.serps import Serp, write_serps
@@ -66,7 +66,7 @@ def test_the_comparison_is_of_the_scores_that_fitting_reports(log):
 
 def test_every_model_is_scored_once(log, monkeypatch):
     scored = []
-    plain = compare.score_model
-    monkeypatch.setattr(compare, "score_model", lambda f, d: scored.append(f.model) or plain(f, d))
+    plain = scores.score_model
+    monkeypatch.setattr(scores, "score_model", lambda f, d: scored.append(f.model) or plain(f, d))
     compare_models(log, ["CM", "DCM"], quiet=True)
     assert scored == ["CM", "DCM"]
