@@ -17,7 +17,7 @@ from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.loop import CheckedPolicy, run
 from logeval.log.log import load
 from logeval.log.queries import Query
-from logeval.names import format_call, parse_call
+from logeval.policies.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec, own_sources, parse_policies
 from logeval.policies.setting import Setting
 from logeval.replay.logged import cut, read_logged

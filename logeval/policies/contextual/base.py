@@ -14,6 +14,8 @@ from logeval.running.uniforms import Uniforms
 
 # What every policy that learns may be told.
 LEARNING: dict[str, Any] = {"feedback": FEEDBACK, "order": ("told", "assumed")}
+TERMINATION = "order of termination"  # what they must know
+FEATURES = f"features, {TERMINATION}"
 
 
 class ContextualPolicy(ABC):
@@ -23,6 +25,7 @@ class ContextualPolicy(ABC):
     the positions by termination is known, as the paper assumes; or "assumed": 1, 2, ..., K.
     """
 
+    KNOWS, READS = FEATURES, "up to the last click"
     TRACK: ClassVar[str | None] = "contextual"
     NEEDS: ClassVar = ("contexts",)
 
