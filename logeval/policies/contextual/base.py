@@ -26,7 +26,7 @@ class ContextualPolicy(ABC):
     """
 
     KNOWS, READS = FEATURES, "up to the last click"
-    TRACK: ClassVar[str | None] = "contextual"
+    TRACK = "contextual"
     NEEDS: ClassVar = ("contexts",)
 
     def __init__(self, setting: Setting, feedback: str, order: str) -> None:

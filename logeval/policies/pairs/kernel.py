@@ -67,7 +67,7 @@ class PairIndex:
     """Upper confidence bounds on pairs."""
 
     KNOWS, READS, COST = "nothing", "the click", "L K"
-    TRACK: ClassVar[str] = "rank1"
+    TRACK = "rank1"
     KIND: ClassVar[int]
 
     def __init__(self, setting: Setting, *, lazy: bool = True) -> None:

@@ -20,7 +20,7 @@ F than that would, or when E fell below the ladder.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -287,7 +287,7 @@ class TS:
     NAME, PAPER = "TS", "Thompson 1933"
     KNOWS, READS, COST = "nothing", "the click", "L K"
     REFERENCE, FIGURE = paper.TS, 15
-    TRACK: ClassVar[str] = "rank1"
+    TRACK = "rank1"
 
     def __init__(self, setting: Setting) -> None:
         n = setting.rows * setting.columns

@@ -9,7 +9,7 @@ floor(log2(n / e) / 2) the remaining pairs are shown in turn.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class UCB1Elim:
     NAME, PAPER = "UCB1Elim", "Auer and Ortner 2010"
     KNOWS, READS, COST = "horizon", "the click", "L K"
     REFERENCE, FIGURE = paper.UCB1Elim, 12
-    TRACK: ClassVar[str] = "rank1"
+    TRACK = "rank1"
 
     def __init__(self, setting: Setting) -> None:
         n = setting.rows * setting.columns

@@ -51,7 +51,7 @@ class ContextualOracle:
 
     REFERENCE = paper.ContextualOracle
     PARAMETERS: ClassVar = {"users": ("each", "common")}
-    TRACK: ClassVar[str | None] = "contextual"
+    TRACK = "contextual"
     NEEDS: ClassVar = ("contexts", "best", "common")
 
     def __init__(self, setting: Setting, *, users: str = "each") -> None:
@@ -81,7 +81,7 @@ class Random:
     KNOWS, READS, COST = "nothing", "none", "K"
     REFERENCE, FIGURE = paper.Random, 8
     IN_TRACK: ClassVar = {"contextual": ContextualRandom}
-    TRACK: ClassVar = None  # any
+    TRACK = None  # any
 
     def __init__(self, setting: Setting) -> None:
         self._start = np.concatenate([[0], np.cumsum(setting.L)]).astype(np.int64)
@@ -116,7 +116,7 @@ class Oracle:
     REFERENCE, FIGURE = paper.Oracle, 9
     IN_TRACK: ClassVar = {"contextual": ContextualOracle}
     PARAMETERS: ClassVar[dict[str, object]] = {"order": ("best", "assumed")}
-    TRACK: ClassVar = None  # any
+    TRACK = None  # any
     NEEDS: ClassVar = ("best", "best_items")
 
     def __init__(self, setting: Setting, *, order: str = "best") -> None:

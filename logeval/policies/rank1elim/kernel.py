@@ -35,9 +35,6 @@ from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
 from logeval.running.uniforms import Uniforms
 
-# the state of a replica; rounds are those left in the stage, cursor the place in the round
-STAGE, ROUNDS, DONE, COLUMNS_PHASE, CURSOR, PARTNER, N_ROWS, N_COLUMNS = range(8)
-
 
 class Rule(NamedTuple):
     """What makes the policies of this family differ."""
@@ -110,12 +107,17 @@ def unique(h, remaining):
     return n
 
 
-class Remaining(NamedTuple):
-    """Of all replicas, or of one."""
+class Progress(NamedTuple):
+    """Where each replica is, all (R,): rows of one array, of which a call unpacks but one."""
 
-    state: Ints  # STAGE ... N_COLUMNS
-    rows: Ints  # the remaining rows come first
-    columns: Ints
+    stage: Ints
+    rounds: Ints  # left in the stage
+    done: Ints  # rounds so far, in all stages
+    at_columns: Ints  # whether a round has done its rows
+    cursor: Ints  # place among the remaining rows, or columns
+    partner: Ints  # the column that is shown with the rows, or the row with the columns
+    n_rows: Ints  # remaining
+    n_columns: Ints
 
 
 class Counts(NamedTuple):
@@ -125,89 +127,90 @@ class Counts(NamedTuple):
     C_V: Floats  # clicks on each column, with random rows
     h_U: Ints  # the row that stands for each row
     h_V: Ints  # the column that stands for each column
+    rows: Ints  # the remaining rows come first
+    columns: Ints  # the remaining columns come first
 
 
 @njit_inline
-def recommend_one(remaining, A):
+def progress_of(state):
+    """The rows by their names."""
+    return Progress(state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7])
+
+
+@njit_inline
+def recommend_one(r, now, rows, columns, A):
     """A row with the partner column, or a column with the partner row."""
-    s = remaining.state
-    if s[COLUMNS_PHASE]:
-        A[0], A[1] = s[PARTNER], remaining.columns[s[CURSOR]]
+    if now.at_columns[r]:
+        A[0], A[1] = now.partner[r], columns[now.cursor[r]]
     else:
-        A[0], A[1] = remaining.rows[s[CURSOR]], s[PARTNER]
+        A[0], A[1] = rows[now.cursor[r]], now.partner[r]
+
+
+@njit_views
+def end_stage(r, t, rule, log_n, now, counts):
+    """Eliminate rows and columns, and begin the next stage."""
+    C_U, C_V, h_U, h_V, rows, columns = counts
+    delta, n_U, n_V = divergence(rule, t, log_n), now.done[r], now.done[r]
+    if rule.authors:
+        n_U, n_V = n_U + h_V.shape[0], n_V + h_U.shape[0]
+    now.n_rows[r] = eliminate(rule, C_U, n_U, delta, log_n, h_U, rows, now.n_rows[r])
+    now.n_columns[r] = eliminate(rule, C_V, n_V, delta, log_n, h_V, columns, now.n_columns[r])
+    now.stage[r] += 1
+    now.rounds[r] = rounds_of(rule, now.stage[r], log_n)
 
 
 @njit_inline
-def observe_one(t, rule, log_n, u, remaining, counts, A, click):
+def stand_in(u, h):
+    """The one that stands for a random row, or column."""
+    return h[int(u * h.shape[0])]
+
+
+@njit_inline
+def observe_one(r, t, rule, log_n, u, now, counts, A, click):
     """Count the click, and move to the next pair of the round, round, or stage."""
-    s, (C_U, C_V, h_U, h_V) = remaining.state, counts
-    if s[COLUMNS_PHASE]:
-        C_V[A[1]] += click
+    if now.at_columns[r]:
+        counts.C_V[A[1]] += click
     else:
-        C_U[A[0]] += click
-    s[CURSOR] += 1
-    if not s[COLUMNS_PHASE]:
-        if s[CURSOR] == s[N_ROWS]:  # now all columns with a random row
-            s[COLUMNS_PHASE], s[CURSOR] = 1, 0
-            s[PARTNER] = h_U[int(u * h_U.shape[0])]
-        elif rule.fresh:
-            s[PARTNER] = h_V[int(u * h_V.shape[0])]
-        return
-    if s[CURSOR] < s[N_COLUMNS]:
-        if rule.fresh:
-            s[PARTNER] = h_U[int(u * h_U.shape[0])]
-        return
-    s[ROUNDS] -= 1
-    s[DONE] += 1
-    if s[ROUNDS] == 0:
-        delta, n_U, n_V = divergence(rule, t, log_n), s[DONE], s[DONE]
-        if rule.authors:
-            n_U, n_V = n_U + h_V.shape[0], n_V + h_U.shape[0]
-        rows, columns = remaining.rows, remaining.columns
-        s[N_ROWS] = eliminate(rule, C_U, n_U, delta, log_n, h_U, rows, s[N_ROWS])
-        s[N_COLUMNS] = eliminate(rule, C_V, n_V, delta, log_n, h_V, columns, s[N_COLUMNS])
-        s[STAGE] += 1
-        s[ROUNDS] = rounds_of(rule, s[STAGE], log_n)
-    s[COLUMNS_PHASE], s[CURSOR] = 0, 0  # now all rows with a random column
-    s[PARTNER] = h_V[int(u * h_V.shape[0])]
-
-
-@njit_inline
-def remaining_of(r, start, remaining):
-    """What remains of replica r."""
-    rows = remaining.rows[start[r] : start[r + 1]]
-    return Remaining(remaining.state[r], rows, remaining.columns[r])
+        counts.C_U[A[0]] += click
+    now.cursor[r] += 1
+    if now.at_columns[r] and now.cursor[r] == now.n_columns[r]:
+        now.rounds[r] -= 1
+        now.done[r] += 1
+        if now.rounds[r] == 0:
+            end_stage(r, t, rule, log_n, now, counts)
+        now.at_columns[r], now.cursor[r] = 0, 0  # now all rows with a random column
+        now.partner[r] = stand_in(u, counts.h_V)
+    elif not now.at_columns[r] and now.cursor[r] == now.n_rows[r]:
+        now.at_columns[r], now.cursor[r] = 1, 0  # now all columns with a random row
+        now.partner[r] = stand_in(u, counts.h_U)
+    elif rule.fresh:
+        now.partner[r] = stand_in(u, counts.h_U if now.at_columns[r] else counts.h_V)
 
 
 @njit_views
-def recommend_all(start, remaining, A):
+def recommend_all(A, start, state, rows, columns):
     """``recommend_one`` for each replica."""
-    remaining = Remaining(*remaining)
+    now = progress_of(state)
     for r in range(A.shape[0]):
-        recommend_one(remaining_of(r, start, remaining), A[r])
+        recommend_one(r, now, rows[start[r] : start[r + 1]], columns[r], A[r])
 
 
 @njit_views
-def observe_all(t, rule, log_n, u, A, clicks, start, remaining, counts):
+def observe_all(t, rule, log_n, u, A, clicks, start, state, counts):
     """``observe_one`` for each replica."""
-    rule, remaining, counts = Rule(*rule), Remaining(*remaining), Counts(*counts)
+    rule, now, (C_U, C_V, h_U, h_V, rows, columns) = Rule(*rule), progress_of(state), counts
     for r in range(A.shape[0]):
         a, z = start[r], start[r + 1]
-        mine = Counts(counts.C_U[a:z], counts.C_V[r], counts.h_U[a:z], counts.h_V[r])
-        observe_one(
-            t, rule, log_n, u[r, 0], remaining_of(r, start, remaining), mine, A[r], clicks[r, 0]
-        )  # fmt: skip
+        mine = Counts(C_U[a:z], C_V[r], h_U[a:z], h_V[r], rows[a:z], columns[r])
+        observe_one(r, t, rule, log_n, u[r, 0], now, mine, A[r], clicks[r, 0])
 
 
 class Rank1Elimination:
     """Elimination of rows and columns; as printed, or as in the authors' programs."""
 
     KNOWS, READS, COST = "horizon", "the click", "L + K"
-    PARAMETERS: ClassVar[dict[str, object]] = {
-        "budget": ("printed", "authors"),
-        "partner": ("sweep", "fresh"),
-    }
-    TRACK: ClassVar[str] = "rank1"
+    PARAMETERS: ClassVar = {"budget": ("printed", "authors"), "partner": ("sweep", "fresh")}
+    TRACK = "rank1"
     KIND: ClassVar[int]
 
     def __init__(
@@ -219,14 +222,15 @@ class Rank1Elimination:
         self._log_n = math.log(max(setting.horizon, 3))
         self._start = np.concatenate([[0], np.cumsum(L)]).astype(np.int64)
         rows, columns = np.concatenate([np.arange(n) for n in L]), np.tile(np.arange(K), (R, 1))
-        counts = Counts(np.zeros(len(rows)), np.zeros((R, K)), rows, columns)
-        self._remaining = Remaining(np.zeros((R, 8), dtype=np.int64), rows.copy(), columns.copy())
-        self._state = plain(self._remaining, counts)
-        state = self._remaining.state
-        state[:, N_ROWS], state[:, N_COLUMNS] = L, K
-        state[:, ROUNDS] = rounds_of(rule, 0, self._log_n)
+        self._counts = Counts(
+            np.zeros(len(rows)), np.zeros((R, K)), rows, columns, rows.copy(), columns.copy()
+        )
+        (self._plain_counts,) = plain(self._counts)
+        self._state = np.zeros((len(Progress._fields), R), dtype=np.int64)
+        self._now = now = Progress(*self._state)
+        now.n_rows[:], now.n_columns[:], now.rounds[:] = L, K, rounds_of(rule, 0, self._log_n)
         self._uniforms = Uniforms(setting.generators, 1)
-        state[:, PARTNER] = [generator.integers(K) for generator in setting.generators]
+        now.partner[:] = [generator.integers(K) for generator in setting.generators]
         self._A = np.empty((R, 2), dtype=np.int64)
 
     @classmethod
@@ -239,23 +243,24 @@ class Rank1Elimination:
 
     def recommend(self, t: int) -> Ints:
         """The pairs (R, 2) of step t."""
-        recommend_all(self._start, self._state[0], self._A)
+        recommend_all(self._A, self._start, self._state, self._counts.rows, self._counts.columns)
         return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks (R, 1) on the pairs A, the last ones recommended."""
         u = self._uniforms.at(t)
-        observe_all(t, self._rule, self._log_n, u, A, clicks, self._start, *self._state)
+        observe_all(
+            t, self._rule, self._log_n, u, A, clicks, self._start, self._state, self._plain_counts
+        )  # fmt: skip
 
     def left(self, r: int) -> tuple[Ints, Ints]:
         """The rows and columns of replica r that are not eliminated."""
-        state, rows, columns = self._remaining
-        a = self._start[r]
-        return rows[a : a + state[r, N_ROWS]], columns[r, : state[r, N_COLUMNS]]
+        a, now = self._start[r], self._now
+        return self._counts.rows[a : a + now.n_rows[r]], self._counts.columns[r, : now.n_columns[r]]
 
     def remaining(self) -> Ints:
         """(R, 2) the number of rows and columns that are not eliminated."""
-        return self._remaining.state[:, [N_ROWS, N_COLUMNS]]
+        return np.column_stack([self._now.n_rows, self._now.n_columns])
 
 
 class Rank1ElimKL(Rank1Elimination):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from logeval.policies.rank1elim.kernel import STAGE, Rule, divergence, eliminate, stage_length
+from logeval.policies.rank1elim.kernel import Rule, divergence, eliminate, stage_length
 from logeval.policies.shared.bounds import KL, UCB1, kl_lower, kl_upper
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make
@@ -144,4 +144,4 @@ def test_ucb1elim_shows_every_pair_equally_often_in_a_stage():
 
 def test_stage_counters_move():
     policy, _, _, _ = play("Rank1Elim", needle(3, 3, 0.25, 0.5), 5000)
-    assert policy._remaining.state[0, STAGE] >= 1
+    assert policy._now.stage[0] >= 1
