@@ -12,7 +12,7 @@ def catalogue(track: str | None = None) -> list[dict[str, Any]]:
     rows = []
     for name, cls in POLICIES.items():
         own = class_in(cls, track)
-        mine = getattr(own, "TRACK", "ranking")
+        home, mine = (getattr(c, "TRACK", "ranking") for c in (cls, own))
         if track is not None and mine not in (track, None):
             continue
         said = {
@@ -23,7 +23,7 @@ def catalogue(track: str | None = None) -> list[dict[str, Any]]:
             {
                 "policy": name,
                 "options": options(own),
-                "track": mine or "any",
+                "track": mine if home else "any",
                 "must know": said["KNOWS"],
                 "asks the simulator for": ", ".join(getattr(own, "NEEDS", ())),
                 "feedback": said["READS"],

@@ -20,6 +20,7 @@ def test_a_track_lists_policies_as_they_are_there():
     rows = {row["policy"]: row for row in catalogue("contextual")}
     assert rows["dcmKL-UCB"]["options"].startswith("restart=never|block")
     assert rows["Oracle"]["options"] == "users=each|common"
+    assert [rows[name]["track"] for name in ("dcmKL-UCB", "Oracle")] == ["contextual", "any"]
     assert "Rank1ElimKL" not in rows
 
 

@@ -153,8 +153,7 @@ class Cascade:
 class CascadeUCB1(Cascade):
     """cascading-bandits, Algorithm 1 with UCB1 bounds."""
 
-    NAME, PAPER = "CascadeUCB1", "Kveton et al., ICML 2015"
-    READS = "up to the first click"
+    NAME, PAPER, READS = "CascadeUCB1", "Kveton et al., ICML 2015", "up to the first click"
     REFERENCE, FIGURE = paper.CascadeUCB1, 4
     KIND, FEEDBACK = bounds.UCB1, FIRST
 
@@ -162,8 +161,7 @@ class CascadeUCB1(Cascade):
 class CascadeKLUCB(Cascade):
     """cascading-bandits, Algorithm 1 with KL-UCB bounds."""
 
-    NAME, PAPER = "CascadeKL-UCB", "Kveton et al., ICML 2015"
-    READS = "up to the first click"
+    NAME, PAPER, READS = "CascadeKL-UCB", "Kveton et al., ICML 2015", "up to the first click"
     REFERENCE, FIGURE = paper.CascadeKLUCB, 3
     KIND, FEEDBACK = bounds.KL, FIRST
 
@@ -171,8 +169,7 @@ class CascadeKLUCB(Cascade):
 class DcmKLUCB(Cascade):
     """dcm-bandits, Algorithm 1."""
 
-    NAME, PAPER = "dcmKL-UCB", "Katariya et al., ICML 2016"
-    READS = "up to the last click"
+    NAME, PAPER, READS = "dcmKL-UCB", "Katariya et al., ICML 2016", "up to the last click"
     REFERENCE, FIGURE = paper.DcmKLUCB, 0
     IN_TRACK: ClassVar = {"contextual": ContextualKLUCB}
     KIND, FEEDBACK = bounds.KL, ALL
@@ -181,8 +178,7 @@ class DcmKLUCB(Cascade):
 class FirstClick(Cascade):
     """dcmKL-UCB that is shown the first click only."""
 
-    NAME, PAPER = "First-Click", "Katariya et al., ICML 2016"
-    READS = "up to the first click"
+    NAME, PAPER, READS = "First-Click", "Katariya et al., ICML 2016", "up to the first click"
     REFERENCE, FIGURE = paper.FirstClick, 6
     KIND, FEEDBACK = bounds.KL, FIRST
 
@@ -190,7 +186,6 @@ class FirstClick(Cascade):
 class LastClick(Cascade):
     """dcmKL-UCB that is shown the last click only."""
 
-    NAME, PAPER = "Last-Click", "Katariya et al., ICML 2016"
-    READS = "up to the last click"
+    NAME, PAPER, READS = "Last-Click", "Katariya et al., ICML 2016", "up to the last click"
     REFERENCE, FIGURE = paper.LastClick, 7
     KIND, FEEDBACK = bounds.KL, LAST

@@ -97,8 +97,7 @@ class LR(Logistic):
     """Logistic regression that always shows what it thinks best."""
 
     NAME, PAPER = "LR", "Liu et al., COCOON 2018"
-    COST = "M d + d^2; M^2 if M <= 2 d"
-    REFERENCE = paper.LR
+    COST, REFERENCE = "M d + d^2; M^2 if M <= 2 d", paper.LR
     PARAMETERS: ClassVar = {"update": UPDATE, "ridge": float, "eta": float, **LEARNING}
 
     def __init__(

@@ -203,8 +203,7 @@ class GRAB:
 class SGRAB(GRAB):
     """S-GRAB: GRAB with all exchanges and replacements as neighbours."""
 
-    NAME = "S-GRAB"
-    COST = "L K; K^2 L when the leader changes"
+    NAME, COST = "S-GRAB", "L K; K^2 L when the leader changes"
     REFERENCE, FIGURE = paper.SGRAB, 28
     EVERY = True
 

@@ -66,8 +66,7 @@ class CascadeLinTS(Linear):
     """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
 
     NAME, PAPER = "CascadeLinTS", "Zong et al., UAI 2016"
-    COST = "d^3 + K d^2; K M^2 if M <= 2 d"
-    REFERENCE = paper.CascadeLinTS
+    COST, REFERENCE = "d^3 + K d^2; K M^2 if M <= 2 d", paper.CascadeLinTS
     PARAMETERS: ClassVar = {"sigma": float, "lam": float, **LEARNING}
 
     def __init__(

@@ -21,8 +21,7 @@ class LogisticTS(Logistic):
     """theta . x for theta ~ N(theta, scale^2 H^-1), H the Hessian: the Laplace approximation."""
 
     NAME, PAPER = "LogisticTS", "Chapelle and Li, NIPS 2011"
-    COST = "M d + d^2"
-    REFERENCE = paper.LogisticTS
+    COST, REFERENCE = "M d + d^2", paper.LogisticTS
     PARAMETERS: ClassVar = {"scale": float, "ridge": float, **LEARNING}
 
     def __init__(

@@ -208,8 +208,7 @@ def learn_all(t, lag, A, clicks, L, views, p):
 class PBMTS(PBM):
     """PBM-TS."""
 
-    NAME = "PBM-TS"
-    COST = "L + 128 K"
+    NAME, COST = "PBM-TS", "L + 128 K"
     REFERENCE, FIGURE = paper.PBMTS, 25
 
     def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:

@@ -88,8 +88,7 @@ def learn_all(t, lag, A, clicks, L, views, scores):
 class PBMUCB(PBM):
     """PBM-UCB."""
 
-    NAME = "PBM-UCB"
-    COST = "L + K^2"
+    NAME, COST = "PBM-UCB", "L + K^2"
     REFERENCE, FIGURE = paper.PBMUCB, 22
     PARAMETERS: ClassVar = {**PBM.PARAMETERS, "eps": float}
 

@@ -164,14 +164,12 @@ class Ranked:
 class RankedUCB1(Ranked):
     """Ranked bandits with UCB1."""
 
-    NAME = "RankedUCB1"
-    REFERENCE, FIGURE = paper.RankedUCB1, 5
+    NAME, REFERENCE, FIGURE = "RankedUCB1", paper.RankedUCB1, 5
     KIND = bounds.UCB1
 
 
 class RankedKLUCB(Ranked):
     """Ranked bandits with KL-UCB."""
 
-    NAME = "RankedKL-UCB"
-    REFERENCE, FIGURE = paper.RankedKLUCB, 1
+    NAME, REFERENCE, FIGURE = "RankedKL-UCB", paper.RankedKLUCB, 1
     KIND = bounds.KL

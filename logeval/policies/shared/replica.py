@@ -8,7 +8,6 @@ by step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,42 +19,14 @@ from logeval.running.uniforms import Uniforms
 Action = Sequence[int] | Ints
 
 
-@dataclass(frozen=True)
 class Replica:
     """The problem of one replica, in the symbols of the papers."""
 
-    setting: Setting
-    r: int
-
-    @property
-    def K(self) -> int:
-        """Positions of a list."""
-        return self.setting.K
-
-    @property
-    def L(self) -> int:
-        """Items."""
-        return int(self.setting.L[self.r])
-
-    @property
-    def rows(self) -> int:
-        """Rows to choose a pair from."""
-        return int(self.setting.rows[self.r])
-
-    @property
-    def columns(self) -> int:
-        """Columns to choose a pair from."""
-        return int(self.setting.columns[self.r])
-
-    @property
-    def n(self) -> int:
-        """The horizon."""
-        return self.setting.horizon
-
-    @property
-    def generator(self) -> np.random.Generator:
-        """For the policy alone."""
-        return self.setting.generators[self.r]
+    def __init__(self, setting: Setting, r: int) -> None:
+        self.setting, self.r, self.n = setting, r, setting.horizon
+        self.K, self.L = setting.K, int(setting.L[r])  # positions of a list, items
+        self.rows, self.columns = self.L, int(setting.limits[r, -1])  # to choose a pair from
+        self.generator = setting.generators[r]  # for the policy alone
 
     def free_samples(self, m: int) -> Ints:
         """(m, L) clicks on each item alone."""
