@@ -1,7 +1,7 @@
 """Rounds per second of the contextual policies, against direct refits and inverses, in one run.
 
 One query, L = 100, K = 10, random features of norm 1; rounds of all replicas count. The reference
-(``logeval.policies.reference.contextual``) fits all rows again and inverts V in every round; its
+(``paper.py`` of its room) fits all rows again and inverts V in every round; its
 speed is measured after as many rows as a run of 5,000 rounds has seen in the middle. Seconds are
 of the processor, the fewest of three repetitions: others may be using the machine.
 ``python -m benchmarks.contextual`` prints the table.

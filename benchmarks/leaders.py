@@ -10,9 +10,9 @@ import sys
 
 from benchmarks.modern import memory
 from logeval.papers.modern import SETTINGS
-from logeval.policies.ranking.leaders import SETS, WAYS
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
+from logeval.policies.shared.leaders import SETS, WAYS
 from logeval.running import seeds
 from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem

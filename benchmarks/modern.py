@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
@@ -79,15 +78,9 @@ def steps(
     users = RankingEnvironment(
         [parse_pbm(f"PBM(w={w},e={e},base={base})")], [(0, r) for r in range(replicas)], seed=0
     )
-    spec = parse_policies([name])[0]
+    (spec,) = parse_policies([name], reference)
     generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
-    told = Setting.of(users, HORIZON, generators).tell(spec.cls, name)
-    plain = REFERENCES[name.partition("(")[0]]
-    policy = (
-        one_by_one(told, plain, **spec.parameters)
-        if reference
-        else spec.cls(told, **spec.parameters)
-    )
+    policy = spec.make(Setting.of(users, HORIZON, generators))
     start, t = time.process_time(), 0
     while t < most and (t % 16 or time.process_time() < start + seconds):
         t += 1

@@ -2,7 +2,7 @@
 
 Three implementations of the same policy on the same users: the lazy kernel, the eager kernel
 (every bound at every step), and the reference, a plain NumPy loop per step and replica
-(``logeval.policies.reference``). All include the environment. ``python -m benchmarks.policies``
+(``paper.py`` of its room). All include the environment. ``python -m benchmarks.policies``
 prints the table.
 """
 
@@ -13,7 +13,6 @@ import time
 import numpy as np
 
 from logeval.evaluation.loop import run
-from logeval.policies.reference import REFERENCES, one_by_one
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
 from logeval.running import seeds
@@ -102,7 +101,8 @@ def reference_speed(
     name: str, users: RankingEnvironment | Rank1Environment, horizon: int, steps: int
 ) -> float:
     """One replica; bounds and draws on pairs from five observations of every pair on."""
-    policy = one_by_one(setting_of(name, users, horizon), REFERENCES[name])
+    (spec,) = parse_policies([name], reference=True)
+    policy = spec.make(setting_of(name, users, horizon))
     (one,) = policy.replicas
     before = 0
     if isinstance(users, Rank1Environment) and hasattr(one, "T"):

@@ -1,6 +1,7 @@
 """logeval: offline evaluation of ranking bandits over real search logs.
 
-The public API, one function per stage. They are imported when first
+The public API: one function per stage, and what extension authors need (``Policy``, ``Setting``,
+``ClickModel``, ``Chain``, ``Browsing``, ``Query``, ``register``). They are imported when first
 used, so that ``import logeval`` and ``logeval --help`` stay quick.
 """
 
@@ -14,16 +15,23 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from logeval.clicks.collection import read_models as read_models
     from logeval.clicks.fit import fit_models as fit_models
+    from logeval.clicks.models.browsing import Browsing as Browsing
+    from logeval.clicks.models.chain import Chain as Chain
+    from logeval.clicks.models.model import ClickModel as ClickModel
     from logeval.clicks.quality.check import check_models as check_models
     from logeval.clicks.quality.compare import compare_models as compare_models
     from logeval.clicks.quality.compare import score as score
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
+    from logeval.extending import register as register
     from logeval.features.make import make_features as make_features
     from logeval.features.table import read_features as read_features
     from logeval.loading import load as load
     from logeval.log.ingest import ingest as ingest
+    from logeval.log.queries import Query as Query
+    from logeval.policies.setting import Policy as Policy
+    from logeval.policies.setting import Setting as Setting
     from logeval.replay.cross_check import replay_cross_check as replay_cross_check
     from logeval.replay.estimate import replay_estimate as replay_estimate
     from logeval.replay.policy import replay_policy as replay_policy
@@ -32,9 +40,15 @@ if TYPE_CHECKING:
     from logeval.synthetic.generate import generate as generate
 
 _HOME = {
+    "Browsing": "logeval.clicks.models.browsing",
+    "Chain": "logeval.clicks.models.chain",
+    "ClickModel": "logeval.clicks.models.model",
     "LogevalError": "logeval.errors",
+    "Policy": "logeval.policies.setting",
+    "Query": "logeval.log.queries",
     "Runs": "logeval.evaluation.results",
     "check_models": "logeval.clicks.quality.check",
+    "Setting": "logeval.policies.setting",
     "compare_models": "logeval.clicks.quality.compare",
     "evaluate": "logeval.evaluation.evaluate",
     "fit_models": "logeval.clicks.fit",
@@ -44,6 +58,7 @@ _HOME = {
     "make_features": "logeval.features.make",
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
+    "register": "logeval.extending",
     "replay_cross_check": "logeval.replay.cross_check",
     "replay_estimate": "logeval.replay.estimate",
     "replay_policy": "logeval.replay.policy",

@@ -28,7 +28,7 @@ def policies(
 
     if track is not None and track not in TRACKS:
         raise unknown_names("track", [track], TRACKS)
-    rows = [row for row in catalogue() if track is None or row["track"] in (track, "any")]
+    rows = catalogue(track)
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return

@@ -11,7 +11,7 @@ from logeval.clicks.collection import read_models
 from logeval.clicks.fitting import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
 from logeval.features.table import Features, read_features
-from logeval.policies.registry import IN_TRACK, PolicySpec
+from logeval.policies.registry import PolicySpec, tracks_with_own_classes
 from logeval.storage.manifests import work_of
 from logeval.tracks.contextual_problems import BLOCK, fitted_problems, refuse_leaks
 from logeval.tracks.fitted import FittedQuery, drawn_queries, fitted_queries, shortened
@@ -90,7 +90,7 @@ def users_of(asked: Evaluate) -> Users:
         if twice := [name for name in simulators if simulators.count(name) > 1]:
             raise LogevalError(f"problem {twice[0]} is given twice")
         tracks = {p.track for p in problems}
-        if len(tracks) > 1 and tracks & IN_TRACK.keys():
+        if len(tracks) > 1 and tracks & tracks_with_own_classes():
             raise LogevalError("evaluate problems of the contextual track apart from others")
         return Users(synthetic=tuple(problems))
     folder = asked.models if isinstance(asked.models, str | Path) else None

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from logeval.policies.ranking.cascade import positions
 from logeval.policies.registry import PolicySpec
+from logeval.policies.shared.positions import positions
 from logeval.running.arrays import Floats
 from logeval.tracks.fitted import query_and_draw
 from logeval.tracks.registry import TRACKS

@@ -5,7 +5,7 @@ needle of section 1, where everything else is 0. The paper shows figures and few
 checked is what its text states. Figures 2 and 3 are in ``rank1_log``.
 
 Rank1ElimKL and Rank1Elim have the verdicts as they are printed; the authors' program, which
-differs (``policies.rank1.rank1elim``), is a variant.
+differs (``policies.rank1elim``), is a variant.
 """
 
 from __future__ import annotations

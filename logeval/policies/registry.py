@@ -1,88 +1,62 @@
-"""Policies by name: one line each. Names are matched without regard to case."""
+"""Policies by name, and names with parameters. Names are matched without regard to case.
+
+A policy is a class; what is known of it stands there:
+
+- ``NAME``: as the paper prints it; ``PAPER``; ``REFERENCE``: the paper's pseudocode, as a class
+- ``TRACK``: ranking unless said otherwise, None for any; ``IN_TRACK``: the classes that take its
+  place in other tracks
+- ``PARAMETERS``: what its name may be given, by name the type or the possible values
+- ``NEEDS``: what it asks the simulator for (``policies.setting``)
+- ``KNOWS``, ``READS``, ``COST``: what somebody who deploys it has to tell it, what it reads of the
+  clicks, and what a step costs in the worst case (M: different contexts)
+- ``FIGURE``: its number among colours and markers; without one they follow from its name
+
+A user's own needs none of them.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.names import format_call, parse_call
-from logeval.policies import random_and_oracle as ends
-from logeval.policies.contextual import gl_cdcm, linear, logistic_bandits, without_features
-from logeval.policies.rank1 import pairs, rank1elim, thompson, ucb1elim
-from logeval.policies.ranking import (
-    batchrank,
-    bc_mpts,
-    bubblerank,
-    cascade,
-    cascade_thompson,
-    exp3,
-    grab,
-    pb_mhb,
-    pbm_pie,
-    pbm_ts,
-    pbm_ucb,
-    ranked,
-    toprank,
-    unirank,
-)
-from logeval.policies.reference import REFERENCES, REFERENCES_IN_TRACK, one_by_one
-from logeval.policies.reference.replica import Reference
+from logeval.policies.names import format_call, parse_call
 from logeval.policies.setting import Policy, Setting
+from logeval.policies.shared.replica import Reference, one_by_one
 from logeval.policies.source import source_checksum
 
-POLICIES: dict[str, type] = {
-    "CascadeUCB1": cascade.CascadeUCB1,
-    "CascadeKL-UCB": cascade.CascadeKLUCB,
-    "dcmKL-UCB": cascade.DcmKLUCB,
-    "First-Click": cascade.FirstClick,
-    "Last-Click": cascade.LastClick,
-    "RankedUCB1": ranked.RankedUCB1,
-    "RankedKL-UCB": ranked.RankedKLUCB,
-    "RankedExp3": exp3.RankedExp3,
-    "CTS": cascade_thompson.CTS,
-    "TS-Cascade": cascade_thompson.TSCascade,
-    "TopRank": toprank.TopRank,
-    "UniRank": unirank.UniRank,
-    "BatchRank": batchrank.BatchRank,
-    "BubbleRank": bubblerank.BubbleRank,
-    "PBM-UCB": pbm_ucb.PBMUCB,
-    "PBM-PIE": pbm_pie.PBMPIE,
-    "PBM-TS": pbm_ts.PBMTS,
-    "BC-MPTS": bc_mpts.BCMPTS,
-    "PB-MHB": pb_mhb.PBMHB,
-    "GRAB": grab.GRAB,
-    "S-GRAB": grab.SGRAB,
-    "KL-CombUCB1": grab.KLCombUCB1,
-    "Rank1ElimKL": rank1elim.Rank1ElimKL,
-    "Rank1Elim": rank1elim.Rank1Elim,
-    "UCB1Elim": ucb1elim.UCB1Elim,
-    "UCB1": pairs.PairUCB1,
-    "KL-UCB": pairs.PairKLUCB,
-    "TS": thompson.TS,
-    "GL-CDCM": gl_cdcm.GLCDCM,
-    "LR": gl_cdcm.LR,
-    "CascadeLinUCB": linear.CascadeLinUCB,
-    "CascadeLinTS": linear.CascadeLinTS,
-    "C3-UCB": linear.C3UCB,
-    "LogisticTS": logistic_bandits.LogisticTS,
-    "UCB-GLM": logistic_bandits.UCBGLM,
-    "Random": ends.Random,
-    "Oracle": ends.Oracle,
-}
-
-# Policies that are another class in a track whose ground set changes from round to round.
-IN_TRACK: dict[str, dict[str, type]] = {
-    "contextual": {
-        "dcmKL-UCB": without_features.ContextualKLUCB,
-        "Random": without_features.ContextualRandom,
-        "Oracle": without_features.ContextualOracle,
-    }
-}
+# The files whose classes with a NAME are policies, in the order in which they are listed.
+KERNELS = (
+    "cascade.kernel",
+    "ranked.kernel",
+    "ranked.exp3",
+    "cascade_thompson.kernel",
+    "toprank.kernel",
+    "unirank.kernel",
+    "batchrank.kernel",
+    "bubblerank.kernel",
+    "pbm.pbm_ucb",
+    "pbm.pbm_pie",
+    "pbm.pbm_ts",
+    "pbm.bc_mpts",
+    "pb_mhb.kernel",
+    "grab.kernel",
+    "rank1elim.kernel",
+    "pairs.ucb1elim",
+    "pairs.kernel",
+    "pairs.thompson",
+    "gl_cdcm.kernel",
+    "linear.kernel",
+    "logistic.kernel",
+    "random_and_oracle.kernel",
+)
+POLICIES: dict[str, type[Any]] = {}
+P = TypeVar("P", bound=type)
 
 
 @dataclass(frozen=True)
@@ -117,6 +91,41 @@ class NotLoaded:
     TRACK = None
 
 
+def register(cls: P) -> P:
+    """Make a policy known by its ``NAME``, or else by the name of its class."""
+    name = vars(cls).get("NAME", cls.__name__)
+    _check_methods(name, cls)
+    known = {other.lower(): other for other in POLICIES}.get(name.lower())
+    if known and is_built_in(POLICIES[known]):
+        raise LogevalError(f"{known} is a built-in policy; give your class another name")
+    if known:  # a cell of a notebook that is run again
+        del POLICIES[known]
+    POLICIES[name] = cls
+    return cls
+
+
+def is_built_in(cls: type) -> bool:
+    """Whether a policy belongs to logeval."""
+    return cls.__module__.partition(".")[0] == "logeval"
+
+
+def class_in(cls: type, track: str | None) -> type[Any]:
+    """The class of a policy in a track: its own, or the one that takes its place there."""
+    other: type = vars(cls).get("IN_TRACK", {}).get(track, cls)
+    return other
+
+
+def tracks_with_own_classes() -> set[str]:
+    """The tracks in which a name may mean another class."""
+    return {track for cls in POLICIES.values() for track in vars(cls).get("IN_TRACK", {})}
+
+
+def defaults_of(cls: type) -> dict[str, Any]:
+    """The defaults of the parameters of a policy."""
+    found = inspect.signature(cls).parameters
+    return {key: found[key].default for key in getattr(cls, "PARAMETERS", {}) if key in found}
+
+
 def parse_policies(
     policies: str | type | Sequence[str | type],
     reference: bool = False,
@@ -135,6 +144,8 @@ def parse_policies(
             f"policy {strange[0]!r}: is neither a name nor a class; give the class itself, it is "
             "made anew for every run"
         )
+    registered = {cls: name for name, cls in POLICIES.items()}
+    policies = [registered.get(p, p) if isinstance(p, type) else p for p in policies]
     parsed = [(p, *parse_call(p)) if isinstance(p, str) else (p, "", {}) for p in policies]
     by_lower = {name.lower(): name for name in POLICIES}
     unknown = [n for p, n, _ in parsed if n and ":" not in n and n.lower() not in by_lower]
@@ -156,7 +167,7 @@ def parse_policies(
             specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
         else:
             asked = {"reference": "yes"} if reference else {}
-            specs.append(_built_in(by_lower[name.lower()], given | asked, track))
+            specs.append(_registered(by_lower[name.lower()], given | asked, track))
     twice = {s.name for s in specs if sum(o.name == s.name for o in specs) > 1}
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
@@ -179,9 +190,9 @@ def _track(cls: type) -> str | None:
     return track
 
 
-def _built_in(name: str, given: dict[str, str], track: str | None) -> PolicySpec:
-    cls = IN_TRACK.get(track or "", {}).get(name, POLICIES[name])
-    known = cls.PARAMETERS  # type: ignore[attr-defined]
+def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySpec:
+    cls = class_in(POLICIES[name], track)
+    known = getattr(cls, "PARAMETERS", {})
     given = dict(given)
     as_reference = _value(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
     unknown = [key for key in given if key not in known]
@@ -189,15 +200,18 @@ def _built_in(name: str, given: dict[str, str], track: str | None) -> PolicySpec
         if not known:
             raise LogevalError(f"{name} has no parameters, and {unknown[0]} was given")
         raise unknown_names(f"parameter of {name}", unknown, [*known, "reference"])
-    defaults = cls.__init__.__kwdefaults__ or {}  # type: ignore[misc]
+    defaults = defaults_of(cls)
     values = {key: _value(name, key, given[key], known[key]) for key in known if key in given}
-    values = {key: value for key, value in values.items() if value != defaults[key]}
-    spec = PolicySpec(format_call(name, values), cls, values, track=_track(cls))
+    values = {key: value for key, value in values.items() if value != defaults.get(key)}
+    called = format_call(name, values)
+    spec = PolicySpec(called, cls, values, is_built_in(cls), track=_track(cls))
     if not as_reference:
         return spec
-    called = format_call(name, values | {"reference": "yes"})
-    reference = REFERENCES_IN_TRACK.get(track or "", {}).get(name, REFERENCES[name])
-    return replace(spec, name=called, reference=reference, kernel=spec.name)
+    reference = vars(cls).get("REFERENCE")
+    if reference is None:
+        raise LogevalError(f"policy {name}: only a built-in policy has a reference")
+    named = format_call(name, values | {"reference": "yes"})
+    return replace(spec, name=named, reference=reference, kernel=spec.name)
 
 
 def _value(name: str, key: str, text: str, kind: Any) -> Any:
@@ -236,3 +250,14 @@ def _check_methods(name: str, cls: type) -> None:
     missing = [m for m in ("recommend", "update") if not callable(getattr(cls, m, None))]
     if missing:
         raise LogevalError(f"policy {name}: it has no method {missing[0]}")
+
+
+def _register_built_in() -> None:
+    for file in KERNELS:
+        module = importlib.import_module(f"logeval.policies.{file}")
+        for cls in vars(module).values():
+            if isinstance(cls, type) and cls.__module__ == module.__name__ and "NAME" in vars(cls):
+                register(cls)
+
+
+_register_built_in()

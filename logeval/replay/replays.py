@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.loop import CheckedPolicy, run
-from logeval.names import format_call, parse_call
+from logeval.policies.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Setting
 from logeval.replay.logged import cut, read_logged

@@ -10,7 +10,7 @@ import pandas as pd
 
 from logeval.evaluation.results import Runs
 from logeval.evaluation.summary import ORACLE, is_oracle
-from logeval.names import parse_call
+from logeval.policies.names import parse_call
 from logeval.policies.registry import POLICIES
 
 FLAT = 0.5  # a curve is flat when the last half of the steps costs less than this of the average

@@ -10,7 +10,7 @@ import pandas as pd
 from logeval.evaluation.relative import relative_curves
 from logeval.evaluation.results import Panel, Runs
 from logeval.evaluation.summary import is_oracle
-from logeval.names import parse_call
+from logeval.policies.names import parse_call
 from logeval.reports.charts import forest, line_chart
 from logeval.reports.content import Content
 from logeval.reports.figures import new_panels

@@ -13,20 +13,14 @@ from contextlib import contextmanager
 from typing import TypedDict
 
 from logeval.errors import unknown_names
-from logeval.names import parse_call
+from logeval.policies.names import parse_call
+from logeval.policies.registry import POLICIES
 
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4B0092",
     "#7F7F7F", "#000000", "#B2182B",
 )  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-_ORDER = (
-    "dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "CascadeKL-UCB", "CascadeUCB1", "RankedUCB1",
-    "First-Click", "Last-Click", "Random", "Oracle",
-    "Rank1ElimKL", "Rank1Elim", "UCB1Elim", "UCB1", "KL-UCB", "TS",
-    "CTS", "TS-Cascade", "TopRank", "GRAB", "BatchRank", "UniRank", "PBM-UCB", "BubbleRank",
-    "PBM-PIE", "PBM-TS", "BC-MPTS", "PB-MHB", "S-GRAB", "KL-CombUCB1",
-)  # fmt: skip
 
 
 class Look(TypedDict):
@@ -40,7 +34,7 @@ class Look(TypedDict):
 def look(policy: str) -> Look:
     """Colour, marker and line of a policy; variants of it differ in marker and line."""
     name, parameters = parse_call(policy)
-    i = _ORDER.index(name) if name in _ORDER else zlib.crc32(name.encode())
+    i = getattr(POLICIES.get(name), "FIGURE", zlib.crc32(name.encode()))
     variant = zlib.crc32(policy.encode()) if parameters else 0
     return {
         "color": COLOURS[i % len(COLOURS)],

@@ -13,7 +13,7 @@ import numpy as np
 from logeval.errors import LogevalError
 from logeval.features.contexts import ITEM
 from logeval.features.table import HALF, Features
-from logeval.names import format_call, parse_call
+from logeval.policies.names import format_call, parse_call
 from logeval.running.arrays import Floats
 from logeval.synthetic.tastes import read_tastes
 from logeval.tracks.contextual_worlds import (

@@ -20,7 +20,7 @@ import numpy as np
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.names import format_call
+from logeval.policies.names import format_call
 from logeval.running.arrays import Floats, Ints
 from logeval.tracks.problems import REWARDS, RankingProblem, numbers
 from logeval.tracks.track import SYNTHETIC

@@ -17,7 +17,7 @@ import numpy as np
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.names import format_call, parse_call
+from logeval.policies.names import format_call, parse_call
 from logeval.running.arrays import Floats, Ints
 from logeval.tracks.fitted import FittedQuery, refuse_short
 from logeval.tracks.track import SYNTHETIC

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.names import format_call
+from logeval.policies.names import format_call
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit

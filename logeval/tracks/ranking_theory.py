@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.policies.bounds import kl
+from logeval.policies.shared.bounds import kl
 from logeval.running.arrays import Floats
 from logeval.tracks.problems import B_LB, numbers
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from logeval.errors import unknown_names
-from logeval.names import parse_call
+from logeval.policies.names import parse_call
 from logeval.tracks.contextual import CONTEXTUAL
 from logeval.tracks.rank1 import RANK1
 from logeval.tracks.ranking import RANKING

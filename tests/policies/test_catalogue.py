@@ -1,16 +1,38 @@
 """What is said of each policy."""
 
-from logeval.policies.catalogue import ENTRIES, catalogue, options
+import pytest
+
+from logeval.policies.catalogue import catalogue, options
 from logeval.policies.registry import POLICIES, parse_policies
+from logeval.tracks.registry import TRACKS
 
 
-def test_every_list_and_pair_policy_has_an_entry():
-    known = [name for name in POLICIES if parse_policies([name])[0].track in ("ranking", "rank1")]
-    assert set(known) <= set(ENTRIES) <= set(POLICIES)
+@pytest.mark.parametrize("track", [None, *TRACKS])
+def test_everything_is_said_of_every_policy(track):
+    for row in catalogue(track):
+        assert row["must know"]
+        assert row["feedback"]
+        assert row["cost of a step"]
+        assert row["paper"] or row["policy"] in ("Random", "Oracle")
+
+
+def test_a_track_lists_policies_as_they_are_there():
+    rows = {row["policy"]: row for row in catalogue("contextual")}
+    assert rows["dcmKL-UCB"]["options"].startswith("restart=never|block")
+    assert rows["Oracle"]["options"] == "users=each|common"
+    assert [rows[name]["track"] for name in ("dcmKL-UCB", "Oracle")] == ["contextual", "any"]
+    assert "Rank1ElimKL" not in rows
+
+
+def test_no_two_policies_have_the_same_place_in_figures():
+    places = [cls.FIGURE for cls in POLICIES.values() if hasattr(cls, "FIGURE")]
+    assert sorted(places) == list(range(len(places)))
 
 
 def test_the_options_parse_as_they_are_printed():
     assert options(POLICIES["UniRank"]) == "order=descending, optimism=none|loglog"
+    assert "tau=0," in options(POLICIES["UCB-GLM"])
+    assert options(POLICIES["RankedExp3"]).startswith("gamma=computed")
     for row in catalogue():
         for option in filter(None, row["options"].split(", ")):
             key, values = option.split("=", 1)

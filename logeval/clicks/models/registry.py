@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from logeval.clicks.models.ccm import CCM
 from logeval.clicks.models.cm import CM
@@ -26,6 +27,18 @@ MODELS: dict[str, type[ClickModel]] = {
     "UBM": UBM,
     "CCM": CCM,
 }
+M = TypeVar("M", bound=type[ClickModel])
+
+
+def register(model: M) -> M:
+    """Make a click model known by its ``name``; see ``logeval.register``."""
+    known = {name.lower(): name for name in MODELS}.get(model.name.lower())
+    if known and MODELS[known].__module__.partition(".")[0] == "logeval":
+        raise LogevalError(f"{known} is a built-in click model; give your class another name")
+    if known:  # a cell of a notebook that is run again
+        del MODELS[known]
+    MODELS[model.name] = model
+    return model
 
 
 def model_names(names: Iterable[str]) -> list[str]:

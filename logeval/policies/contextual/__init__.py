@@ -1,1 +1,1 @@
-"""Policies that know features of the items: one file per family."""
+"""What the rooms of the contextual track share: rounds, regressions, the bases of policies."""

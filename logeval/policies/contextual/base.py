@@ -14,6 +14,8 @@ from logeval.running.uniforms import Uniforms
 
 # What every policy that learns may be told.
 LEARNING: dict[str, Any] = {"feedback": FEEDBACK, "order": ("told", "assumed")}
+TERMINATION = "order of termination"  # what they must know
+FEATURES = f"features, {TERMINATION}"
 
 
 class ContextualPolicy(ABC):
@@ -23,7 +25,8 @@ class ContextualPolicy(ABC):
     the positions by termination is known, as the paper assumes; or "assumed": 1, 2, ..., K.
     """
 
-    TRACK: ClassVar[str | None] = "contextual"
+    KNOWS, READS = FEATURES, "up to the last click"
+    TRACK = "contextual"
     NEEDS: ClassVar = ("contexts",)
 
     def __init__(self, setting: Setting, feedback: str, order: str) -> None:

@@ -18,12 +18,14 @@ from typing import Protocol
 
 import numpy as np
 
-from logeval.policies.contextual.design import few_rows
+from logeval.policies.contextual.base import ContextualPolicy
+from logeval.policies.contextual.design import design, few_rows
 from logeval.policies.contextual.folded import Folded
 from logeval.policies.contextual.folded_gram import FoldedGram
 from logeval.policies.contextual.gradient import Gradient, GradientGram
 from logeval.policies.contextual.rounds import Contexts, Round
 from logeval.policies.contextual.unfolded import Unfolded
+from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats, Ints
 
 
@@ -58,3 +60,31 @@ def exact(contexts: Contexts, R: int, ridge: float) -> Posterior:
 def sgd(contexts: Contexts, R: int, eta: float) -> Estimate:
     """Stochastic gradient steps, the way that costs less."""
     return GradientGram(contexts, R, eta) if few_rows(contexts) else Gradient(contexts, R, eta)
+
+
+class Logistic(ContextualPolicy):
+    """theta by logistic regression."""
+
+    def __init__(self, setting: Setting, feedback: str, order: str) -> None:
+        super().__init__(setting, feedback, order)
+        self._estimate: Estimate
+
+    @property
+    def theta(self) -> Floats:
+        """The estimate of theta, (R, d)."""
+        return self._estimate.theta
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        self._estimate.learn(t, self._now, A, clicks, C)
+
+
+class LogisticUCB(Logistic):
+    """Logistic regression with the widths ||x||_{V^-1}, for upper confidence bounds."""
+
+    def __init__(self, setting: Setting, feedback: str, order: str, lam: float) -> None:
+        super().__init__(setting, feedback, order)
+        self._design = design(self._contexts, setting.R, lam)
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        super()._learn(t, A, clicks, C)
+        self._design.add(self._now, A, clicks, C)

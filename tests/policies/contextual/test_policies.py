@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.policies.registry import IN_TRACK, POLICIES, parse_policies
+from logeval.policies.registry import POLICIES, parse_policies
 from tests.policies.contextual.worlds import environment, moments, policy_in, setting_of
 
 DRAWN = ("CascadeLinTS", "LogisticTS")  # they draw other random numbers than their references
@@ -130,7 +130,7 @@ def test_without_contexts_they_are_refused_with_a_remedy():
 
 
 def test_a_name_is_the_tracks_own_class():
-    assert mine("Random").cls is IN_TRACK["contextual"]["Random"]
+    assert mine("Random").cls is POLICIES["Random"].IN_TRACK["contextual"]
     assert parse_policies(["Random"])[0].cls is POLICIES["Random"]
     with pytest.raises(LogevalError, match="restart"):
         parse_policies(["dcmKL-UCB(restart=block)"])

@@ -1,0 +1,1 @@
+"""CascadeUCB1, CascadeKL-UCB, dcmKL-UCB, First-Click, Last-Click."""

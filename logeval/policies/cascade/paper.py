@@ -1,0 +1,128 @@
+"""CascadeUCB1, CascadeKL-UCB, dcmKL-UCB, First-Click and Last-Click, as printed in the papers.
+
+cascading-bandits: Kveton et al., Cascading bandits (ICML 2015), Algorithm 1. dcm-bandits: Katariya
+et al., DCM bandits (ICML 2016), Algorithm 1 and section 5.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from logeval.policies.contextual.reference import ContextualReference
+from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1_at
+from logeval.policies.shared.positions import positions
+from logeval.policies.shared.replica import Replica, largest
+from logeval.running.arrays import Floats, Ints
+
+
+class CascadeUCB1:
+    """cascading-bandits, Algorithm 1, with UCB1; the user leaves at the first click."""
+
+    def __init__(
+        self, replica: Replica, *, order: str = "descending", init: str = "sample"
+    ) -> None:
+        self.K, self.L = replica.K, replica.L
+        known = order == "known"
+        self.positions = replica.ask("position_order") if known else positions(order, self.K)
+        self.rounds = self.L if init == "rounds" else 0
+        self.T, self.S = np.zeros(self.L), np.zeros(self.L)
+        if init == "sample":
+            self.T, self.S = np.ones(self.L), replica.free_samples(1)[0].astype(float)
+
+    def bound(self, t: int, p: Floats, T: Floats) -> Floats:
+        """U_t(e)."""
+        return ucb1_at(t, p, T)
+
+    def recommend(self, t: int) -> Ints:
+        """The K items with the largest U_t."""
+        if t <= self.rounds:  # item t first, once each
+            return np.roll(np.arange(self.L), 1 - t)[: self.K]
+        U = self.bound(t, self.S / self.T, self.T)
+        A = np.empty(self.K, dtype=np.int64)
+        A[self.positions] = largest(U)[: self.K]
+        return A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Count the examined items and their clicks."""
+        if t <= self.rounds:
+            A, clicks = A[:1], clicks[:1]
+        examined, clicked = self.read(clicks)
+        self.T[A[:examined]] += 1.0
+        self.S[A[clicked]] += 1.0
+
+    def read(self, clicks: Ints) -> tuple[int, Ints]:
+        """How many positions were examined, and at which of them a click counts."""
+        clicked = np.flatnonzero(clicks)
+        return (clicked[0] + 1 if len(clicked) else len(clicks)), clicked[:1]
+
+
+class CascadeKLUCB(CascadeUCB1):
+    """cascading-bandits, Algorithm 1, with KL-UCB."""
+
+    def bound(self, t: int, p: Floats, T: Floats) -> Floats:
+        """U_t(e)."""
+        return kl_ucb_at(t, p, T)
+
+
+class DcmKLUCB(CascadeKLUCB):
+    """dcm-bandits, Algorithm 1: everything up to the last click is examined."""
+
+    def read(self, clicks: Ints) -> tuple[int, Ints]:
+        """Up to the last click; all clicks."""
+        clicked = np.flatnonzero(clicks)
+        return (clicked[-1] + 1 if len(clicked) else len(clicks)), clicked
+
+
+class FirstClick(DcmKLUCB):
+    """dcm-bandits, section 5.2: dcmKL-UCB that sees the first click only."""
+
+    def read(self, clicks: Ints) -> tuple[int, Ints]:
+        """As if the other clicks had not been."""
+        first = np.zeros_like(clicks)
+        first[np.flatnonzero(clicks)[:1]] = 1
+        return super().read(first)
+
+
+class LastClick(DcmKLUCB):
+    """dcm-bandits, section 5.2: dcmKL-UCB that sees the last click only."""
+
+    def read(self, clicks: Ints) -> tuple[int, Ints]:
+        """As if the other clicks had not been."""
+        last = np.zeros_like(clicks)
+        last[np.flatnonzero(clicks)[-1:]] = 1
+        return super().read(last)
+
+
+class ContextualKLUCB(ContextualReference):
+    """dcm-bandits, Algorithm 1, a bandit for each query."""
+
+    def __init__(
+        self, replica: Replica, *, restart: str = "never", feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:  # fmt: skip
+        super().__init__(replica, feedback, order)
+        self.restart, self.last_block = restart == "block", 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Start again."""
+        self.S, self.T = np.zeros(self.contexts.arms), np.zeros(self.contexts.arms)
+        self.steps = np.zeros(self.contexts.queries, dtype=int)
+
+    def scores(self, t: int) -> Floats:
+        """The KL-UCB of each item, 1 without an observation."""
+        if self.restart and self.block != self.last_block:
+            self.forget()
+            self.last_block = self.block
+        self.steps[self.query] += 1
+        S, T = self.S[self.arm], self.T[self.arm]
+        U = np.ones(len(T))
+        seen = T > 0
+        if seen.any():
+            U[seen] = kl_ucb_at(int(self.steps[self.query]), S[seen] / T[seen], T[seen])
+        return U
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Count."""
+        self.T[self.arm[A]] += 1.0
+        self.S[self.arm[A]] += clicks

@@ -1,0 +1,1 @@
+"""CTS, TS-Cascade."""

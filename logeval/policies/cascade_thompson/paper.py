@@ -1,0 +1,64 @@
+"""CTS and TS-Cascade (Zhong, Cheung, Tan, JMLR 2021)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv, ndtri
+
+from logeval.policies.shared.paper_lists import Places
+from logeval.policies.shared.replica import Replica
+from logeval.running.arrays import Floats, Ints
+
+
+def examined(clicks: Ints, feedback: str = "first") -> Any:
+    """How many positions were examined: up to the first (or last) click, all without one."""
+    clicked = np.flatnonzero(clicks)
+    if not len(clicked):
+        return len(clicks)
+    return (clicked[0] if feedback == "first" else clicked[-1]) + 1
+
+
+class CTS(Places):
+    """Beta posteriors; ``u`` are L uniforms."""
+
+    def __init__(
+        self, replica: Replica, *, feedback: str = "first", order: str = "descending"
+    ) -> None:
+        super().__init__(replica, order)
+        self.uniforms, self.feedback = replica.uniforms(self.L), feedback
+        self.S, self.N = np.zeros(self.L), np.zeros(self.L)
+
+    def choose(self, t: int, u: Floats) -> Any:
+        """The K largest draws."""
+        theta = betaincinv(1 + self.S, 1 + self.N - self.S, u)
+        return np.argsort(-theta, kind="stable")[: self.K]
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
+        """Count what was examined."""
+        end = examined(clicks, self.feedback)
+        self.N[A[:end]] += 1
+        self.S[A[:end]] += clicks[:end]
+
+
+class TSCascade(Places):
+    """One Gaussian for all items; ``u`` is one uniform."""
+
+    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
+        super().__init__(replica, order)
+        self.uniforms = replica.uniforms(1)
+        self.S, self.N = np.zeros(self.L), np.zeros(self.L)
+
+    def choose(self, t: int, u: Floats) -> Any:
+        """The K largest draws."""
+        Z, log = ndtri(u[0]), np.log(t + 1)
+        m = np.divide(self.S, self.N, out=np.zeros_like(self.S), where=self.N > 0)
+        sd = np.maximum(np.sqrt(m * (1 - m) * log / (self.N + 1)), log / (self.N + 1))
+        return np.argsort(-(m + Z * sd), kind="stable")[: self.K]
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
+        """Count what was examined."""
+        end = examined(clicks)
+        self.N[A[:end]] += 1
+        self.S[A[:end]] += clicks[:end]

@@ -1,0 +1,117 @@
+"""GL-CDCM, and LR, which is GL-CDCM without its bonus (gl-cdcm, Algorithm 1 and section 3.3).
+
+    U(a) = min{mu(theta . x_a) + rho(t - 1) ||x_a||_{V^-1}, 1}
+    rho(t) = m (k_mu sigma / c_mu) sqrt(d / 2 log(1 + t / (lambda d)) + log(1 / delta))
+
+with k_mu = 1/4, c_mu = 1/10, sigma = 1/2, delta = 1 / sqrt(n). The K items with the largest U,
+the k-th largest at the k-th most terminating position; theta from logistic regression on the
+rows up to the last click. docs/contextual.md says what the paper leaves open.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from logeval.policies.contextual.base import FEATURES, LEARNING
+from logeval.policies.contextual.logistic import Estimate, Logistic, LogisticUCB, exact, sgd
+from logeval.policies.contextual.rounds import Contexts, sigmoid
+from logeval.policies.gl_cdcm import paper
+from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats
+from logeval.running.kernels import njit_views
+
+UPDATE = ("exact", "sgd")
+K_MU, C_MU, SIGMA = 0.25, 0.1, 0.5  # of the sigmoid for ||theta|| <= 1, and of a click
+
+
+def rho(rows: float, d: int, lam: float, delta: float) -> float:
+    """rho of equation 5 after the given number of rounds, or rows."""
+    inside = d / 2 * math.log(1 + rows / (lam * d)) + math.log(1 / delta)
+    return K_MU * SIGMA / C_MU * math.sqrt(inside)
+
+
+@njit_views
+def bound_rows(z, factor, widths, bound):
+    """mu(z) + factor width."""
+    for r in range(z.shape[0]):
+        for a in range(z.shape[1]):
+            bound[r, a] = sigmoid(z[r, a]) + factor * widths[r, a]
+
+
+def estimate(contexts: Contexts, R: int, update: str, ridge: float, eta: float) -> Estimate:
+    """theta by ``update``: exact fits with a ridge, or steps of length eta."""
+    return sgd(contexts, R, eta) if update == "sgd" else exact(contexts, R, ridge)
+
+
+class GLCDCM(LogisticUCB):
+    """Logistic regression with an upper confidence bound on the scale of the attraction."""
+
+    NAME, PAPER = "GL-CDCM", "Liu et al., COCOON 2018"
+    KNOWS, COST = f"horizon, {FEATURES}", "M d + L d^2; K M^2 if M <= 2 d"
+    REFERENCE = paper.GLCDCM
+    PARAMETERS: ClassVar = {
+        "m": float,
+        "update": UPDATE,
+        "ridge": float,
+        "eta": float,
+        "lam": float,
+        "count": ("rounds", "rows"),
+        "cap": ("ties-by-value", "ties-at-random"),
+        **LEARNING,
+    }
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        m: float = 0.1,
+        update: str = "exact",
+        ridge: float = 1.0,
+        eta: float = 0.1,
+        lam: float = 0.0,
+        count: str = "rounds",
+        cap: str = "ties-by-value",
+        feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:
+        self._m, self._lam = m, lam or float(setting.K)  # lambda >= K
+        super().__init__(setting, feedback, order, self._lam)
+        self._estimate = estimate(self._contexts, setting.R, update, ridge, eta)
+        self._rows = setting.K if count == "rows" else 1
+        self._delta = 1 / math.sqrt(setting.horizon)
+        self._capped = cap == "ties-at-random"
+        self._bound = np.empty((setting.R, self._contexts.widest))
+
+    def _scores(self, t: int) -> Floats:
+        factor = self._m * rho(self._rows * (t - 1), self._contexts.d, self._lam, self._delta)
+        z, widths = self._estimate.scores(self._now), self._design.widths(self._now)
+        bound = self._bound[:, : z.shape[1]]
+        bound_rows(z, factor, widths, bound)
+        return np.minimum(bound, 1.0) if self._capped else bound
+
+
+class LR(Logistic):
+    """Logistic regression that always shows what it thinks best."""
+
+    NAME, PAPER = "LR", "Liu et al., COCOON 2018"
+    COST, REFERENCE = "M d + d^2; M^2 if M <= 2 d", paper.LR
+    PARAMETERS: ClassVar = {"update": UPDATE, "ridge": float, "eta": float, **LEARNING}
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        update: str = "exact",
+        ridge: float = 0.01,
+        eta: float = 0.1,
+        feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:
+        super().__init__(setting, feedback, order)
+        self._estimate = estimate(self._contexts, setting.R, update, ridge, eta)
+
+    def _scores(self, t: int) -> Floats:
+        return self._estimate.scores(self._now)  # mu is increasing: the order is the same

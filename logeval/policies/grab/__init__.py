@@ -1,0 +1,1 @@
+"""GRAB, S-GRAB, KL-CombUCB1."""

@@ -1,0 +1,104 @@
+"""GRAB and S-GRAB (Gauthier, Gaudel, Fromont, Lompo: Parametric graph for unimodal ranking bandit,
+ICML 2021), and KL-CombUCB1 (Combes et al. 2015, as they use it)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from logeval.policies.grab.paper_assignment import Leader
+from logeval.policies.shared.paper_bounds import kl_index_at, kl_ucb
+from logeval.policies.shared.paper_lists import Places
+from logeval.policies.shared.replica import Replica
+from logeval.running.arrays import Floats, Ints
+
+
+class GRAB(Places):
+    """GRAB; the first leader is random, as labels are."""
+
+    neighbours = "chain"
+
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica)
+        K, L = self.K, self.L
+        self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
+        self.leader = Leader(np.arange(K))
+        self.tau: Counter[Any] = Counter()
+        self.gamma = L - 1 if self.neighbours == "chain" else K * (2 * L - K - 1) // 2
+
+    def rho(self) -> Any:
+        """Mean clicks; 0 where unseen."""
+        return np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
+
+    def candidates(self, A: Ints, rho: Any) -> Any:
+        """The leader, then its neighbours: exchanges, then replacements."""
+        k = np.arange(self.K)
+        yield A
+        pi = np.argsort(-rho[A, k], kind="stable")
+        if self.neighbours == "chain":
+            exchanges, replaced = list(pairwise(pi)), pi[-1:]
+        else:
+            exchanges, replaced = list(combinations(range(self.K), 2)), k
+        for a, b in exchanges:
+            other = A.copy()
+            other[a], other[b] = A[b], A[a]
+            yield other
+        for a in replaced:
+            for item in np.setdiff1d(np.arange(self.L), A):
+                other = A.copy()
+                other[a] = item
+                yield other
+
+    def choose(self, t: int, u: Floats) -> Any:
+        """The list that the rule says."""
+        A, rho, k = self.leader.A, self.rho(), np.arange(self.K)
+        tau = self.tau[tuple(A)]
+        self.tau[tuple(A)] += 1
+        if self.gamma == 0 or tau % self.gamma == 0:
+            return A.copy()
+        U = kl_index_at(tau, rho, self.T)
+        played, best = A, 0.0
+        for other in self.candidates(A, rho):
+            changed = other != A
+            gain = (U[other, k] - U[A, k])[changed].sum()
+            if gain > best + 1e-10:
+                played, best = other, gain
+        return played.copy()
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
+        """Count, and find the best assignment."""
+        k = np.arange(self.K)
+        self.S[A, k] += clicks
+        self.T[A, k] += 1
+        self.leader.update(self.rho())
+
+
+class SGRAB(GRAB):
+    """S-GRAB: all exchanges and replacements."""
+
+    neighbours = "all"
+
+
+class KLCombUCB1(Places):
+    """The best assignment of KL-UCB indices at budget log n."""
+
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica)
+        K, L, self.budget = self.K, self.L, np.log(self.n)
+        self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
+        self.list = Leader(np.arange(K))
+
+    def choose(self, t: int, u: Floats) -> Any:
+        """The list that the rule says."""
+        return self.list.A.copy()
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
+        """Count, and find the best assignment."""
+        k = np.arange(self.K)
+        self.S[A, k] += clicks
+        self.T[A, k] += 1
+        rho = np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
+        self.list.update(kl_ucb(rho, self.T, self.budget))

@@ -1,0 +1,1 @@
+"""CascadeLinUCB, CascadeLinTS, C3-UCB."""

@@ -1,0 +1,124 @@
+"""CascadeLinUCB, CascadeLinTS and C3-UCB: attraction is a linear function of the context.
+
+theta = V^-1 sum y x with V = lambda I + sum x x' (sigma = 1 in the papers' notation).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from logeval.errors import LogevalError
+from logeval.policies.contextual.base import FEATURES, LEARNING, ContextualPolicy
+from logeval.policies.contextual.design import design
+from logeval.policies.linear import paper
+from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
+
+R = 0.5  # a click is 1/2-sub-Gaussian
+
+
+class Linear(ContextualPolicy):
+    """Least squares with a ridge."""
+
+    COST = "L d^2; K M^2 if M <= 2 d"
+
+    def __init__(self, setting: Setting, feedback: str, order: str, lam: float) -> None:
+        super().__init__(setting, feedback, order)
+        self._design = design(self._contexts, setting.R, lam)
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        self._design.add(self._now, A, clicks, C)
+
+
+class CascadeLinUCB(Linear):
+    """min{theta . x + c ||x||_{V^-1}, 1} (Zong et al. 2016, Algorithm 2), V_0 = I.
+
+    ``c`` is a number, or "theory" for the value of their Theorem 1,
+    sqrt(d log(1 + n K / d) + 2 log(n K)) + 1. Ties at the cap are broken by the uncapped value.
+    """
+
+    NAME, PAPER = "CascadeLinUCB", "Zong et al., UAI 2016"
+    REFERENCE = paper.CascadeLinUCB
+    PARAMETERS: ClassVar = {"c": str, "lam": float, **LEARNING}
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        c: str = "0.5",
+        lam: float = 1.0,
+        feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:
+        super().__init__(setting, feedback, order, lam)
+        d, nK = self._contexts.d, setting.horizon * setting.K
+        theory = math.sqrt(d * math.log(1 + nK / d) + 2 * math.log(nK)) + 1
+        self._c = theory if c == "theory" else _number("CascadeLinUCB", "c", c)
+
+    def _scores(self, t: int) -> Floats:
+        return self._design.means(self._now) + self._c * self._design.widths(self._now)
+
+
+class CascadeLinTS(Linear):
+    """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
+
+    NAME, PAPER = "CascadeLinTS", "Zong et al., UAI 2016"
+    COST, REFERENCE = "d^3 + K d^2; K M^2 if M <= 2 d", paper.CascadeLinTS
+    PARAMETERS: ClassVar = {"sigma": float, "lam": float, **LEARNING}
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        sigma: float = 0.25,
+        lam: float = 1.0,
+        feedback: str = "dcm",
+        order: str = "told",
+    ) -> None:
+        super().__init__(setting, feedback, order, lam)
+        self._sigma, self._rngs = sigma, list(setting.generators)
+
+    def _scores(self, t: int) -> Floats:
+        return self._design.sample(self._now, self._sigma, self._rngs)
+
+
+class C3UCB(Linear):
+    """theta . x + beta ||x||_{V^-1} with a bonus that follows det V (Li et al. 2016).
+
+    beta = m (R sqrt(log(det V / (lambda^d delta^2))) + sqrt(lambda)), R = 1/2 for a click and
+    delta = 1 / sqrt(n). Their position discounts are all 1, as a DCM has none; they learn up to
+    the first click.
+    """
+
+    NAME, PAPER = "C3-UCB", "Li et al., ICML 2016"
+    KNOWS, READS = f"horizon, {FEATURES}", "up to the first click"
+    REFERENCE = paper.C3UCB
+    PARAMETERS: ClassVar = {"m": float, "lam": float, **LEARNING}
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        m: float = 0.1,
+        lam: float = 0.0,
+        feedback: str = "first",
+        order: str = "told",
+    ) -> None:
+        lam = lam or float(setting.K)  # lambda >= the sum of squared discounts
+        super().__init__(setting, feedback, order, lam)
+        self._m, self._lam, self._log_n = m, lam, math.log(setting.horizon)
+
+    def _scores(self, t: int) -> Floats:
+        beta = R * np.sqrt(self._design.log_det + self._log_n) + math.sqrt(self._lam)
+        widths = self._design.widths(self._now)
+        return self._design.means(self._now) + self._m * beta[:, None] * widths
+
+
+def _number(policy: str, name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise LogevalError(f"{policy}: {name}={text} is neither a number nor theory") from None

@@ -1,0 +1,1 @@
+"""LogisticTS, UCB-GLM."""

@@ -1,0 +1,323 @@
+"""TS: Thompson sampling with Beta(1, 1) priors on all pairs, exact without a draw per pair.
+
+At every step theta_i ~ Beta(1 + S_i, 1 + T_i - S_i) for each pair, and the pair with the largest
+theta is shown (Thompson 1933). Only that pair matters, so only the top of the draws is made.
+
+With the hazard h_i(x) = -log F_i(x), P(no theta above x) = exp(-sum_i h_i(x)). A ladder of levels
+1 = x_0 > x_1 > ... > x_G cuts [0, 1] into cells. Lay the hazards d_i = h_i(x_g) - h_i(x_{g-1}) of
+all pairs on a line, cell after cell from the top: a standard exponential E falls on cell g and
+pair j with exactly the probability that no theta is above the cell, and j is the first pair with
+a theta in it. From there a fresh exponential gives the next pair with a theta in the cell, or
+none. Where on d_j it fell fixes theta_j itself, h_j(theta_j) = h_j(x_{g-1}) + rest. Mostly there is
+one such pair and it is the largest; otherwise halving the cell finds the largest. The
+distribution is that of drawing all, whatever the levels, as long as they were set before E.
+
+A step changes one posterior, whose survival 1 - F has a one-term recurrence in each count. The
+levels are set anew, near sum_i h_i(x_g) = ``TARGETS``, when comparing has cost more evaluations of
+F than that would, or when E fell below the ladder.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from logeval.policies.pairs import paper
+from logeval.policies.setting import Setting
+from logeval.policies.shared.beta import hazard, log_density, survival
+from logeval.policies.shared.lazy_topk import BLOCK, Starts, plain, starts_of
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
+
+# total hazards of the levels, from x_0 = 1 down
+TARGETS = np.array([0.0, 0.3, 0.8, 1.6, 3.2, 16.0])
+LOOSE = 1.3  # the totals may be off by this factor
+PATIENCE = 40  # evaluations per pair, about the cost of setting the levels
+EXACT = 1024  # recurrences between two exact evaluations
+MEMO = 4096
+
+
+class Posteriors(NamedTuple):
+    """Of the pairs of one replica; or of all, one after the other."""
+
+    S: Floats  # clicks on each pair
+    T: Floats  # its observations
+    Q: Floats  # survival 1 - F of each pair at each level
+    h: Floats  # hazard of each pair at each level
+    block_h: Floats  # sums of the hazards over blocks of pairs
+    levels: Floats  # of the ladder, one ladder for each replica
+
+
+class Scratch(NamedTuple):
+    """Memory that the replicas share, but for the work."""
+
+    work: Ints  # evaluations of F since the levels were set
+    pairs: Ints  # pairs with a theta in the cell
+    y: Floats  # their hazards
+    above: Bools  # whether they are in the upper half of the cell
+    memo: Floats  # rows S, T, x, Q, h
+
+
+@njit_inline
+def posteriors_of(r, starts, posteriors):
+    """The posteriors of replica r."""
+    S, T, Q, h, block_h, levels = posteriors
+    a, z = starts.arm[r], starts.arm[r + 1]
+    blocks = block_h[starts.block[r] : starts.block[r + 1]]
+    return Posteriors(S[a:z], T[a:z], Q[a:z], h[a:z], blocks, levels[r])
+
+
+@njit_views
+def total(g, block_h):
+    """The hazard of all pairs at level g."""
+    H = 0.0
+    for block in range(block_h.shape[0]):
+        H += block_h[block, g]
+    return H
+
+
+@njit_views
+def fill(g, x, posteriors, memo):
+    """Make x the level g; returns the total hazard there."""
+    S, T, Q, h, block_h, levels = posteriors
+    levels[g] = x
+    block_h[:, g] = 0.0
+    for i in range(S.shape[0]):
+        row = memo[(int(T[i]) * 61 + int(S[i])) % MEMO]
+        if row[0] != S[i] or row[1] != T[i] or row[2] != x:
+            F, row[3] = survival(1.0 + S[i], 1.0 + T[i] - S[i], x)
+            row[0], row[1], row[2], row[4] = S[i], T[i], x, hazard(F, row[3])
+        Q[i, g], h[i, g] = row[3], row[4]
+        block_h[i // BLOCK, g] += row[4]
+    return total(g, block_h)
+
+
+@njit_views
+def set_levels(posteriors, memo):
+    """Levels whose total hazards are near ``TARGETS``."""
+    levels = posteriors.levels
+    fill(ZERO, 1.0, posteriors, memo)
+    for g in range(1, TARGETS.shape[0]):
+        target = TARGETS[g]
+        high = levels[g - 1]
+        gap = 0.5 if g == 1 else levels[g - 2] - high
+        low = max(high - gap, 0.5 * high)
+        H = fill(g, low, posteriors, memo)
+        while H < target / LOOSE:
+            gap *= 2.0
+            high, low = low, max(low - gap, 0.5 * low)
+            H = fill(g, low, posteriors, memo)
+        while H > target * LOOSE or H < target / LOOSE:
+            x = 0.5 * (low + high)
+            if x in (low, high):
+                break
+            H = fill(g, x, posteriors, memo)
+            if H > target:
+                low = x
+            else:
+                high = x
+
+
+@njit_views
+def descend(posteriors, memo):
+    """Go on below the ladder: its foot becomes the top of one that halves."""
+    _, _, Q, h, block_h, levels = posteriors
+    G = levels.shape[0] - 1
+    levels[0] = levels[G]
+    for i in range(h.shape[0]):
+        Q[i, 0], h[i, 0] = Q[i, G], h[i, G]
+    for block in range(block_h.shape[0]):
+        block_h[block, 0] = block_h[block, G]
+    for g in range(1, G + 1):
+        fill(g, 0.5 * levels[g - 1], posteriors, memo)
+
+
+@njit_views
+def next_in_cell(E, i, g, h, block_h):
+    """The pair from i on whose hazard in cell g holds E, and where; N if E is beyond them all."""
+    N = h.shape[0]
+    while i < N:
+        if i % BLOCK == 0:
+            d = block_h[i // BLOCK, g] - block_h[i // BLOCK, g - 1]
+            if d < E:
+                E -= d
+                i += BLOCK
+                continue
+        d = h[i, g] - h[i, g - 1]
+        if d >= E and d > 0.0:
+            return i, E
+        E -= d
+        i += 1
+    return N, E
+
+
+@njit_views
+def exponential(u, k):
+    """The k-th standard exponential made of the uniform u (splitmix64 of its bits)."""
+    z = np.uint64(u * 9007199254740992.0) + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return -math.log1p(-float(z >> np.uint64(11)) / 9007199254740992.0)
+
+
+@njit_views
+def largest(low, high, n, posteriors, scratch):
+    """Which of the n pairs in the cell, h(theta) = y each, has the largest theta."""
+    S, T, pairs, y, above = posteriors.S, posteriors.T, scratch.pairs, scratch.y, scratch.above
+    while n > 1:
+        x = 0.5 * (low + high)
+        if x in (low, high):
+            break
+        scratch.work[0] += n
+        m = 0
+        for c in range(n):
+            i = pairs[c]
+            F, Q = survival(1.0 + S[i], 1.0 + T[i] - S[i], x)
+            above[c] = y[c] < hazard(F, Q)
+            m += above[c]
+        if m == 0:
+            high = x
+            continue
+        low, m = x, 0
+        for c in range(n):
+            if above[c]:
+                pairs[m], y[m] = pairs[c], y[c]
+                m += 1
+        n = m
+    return pairs[0]
+
+
+@njit_inline
+def draw_one(u, posteriors, scratch):
+    """The pair with the largest theta."""
+    h, block_h, levels = posteriors.h, posteriors.block_h, posteriors.levels
+    work, pairs, y, _, memo = scratch
+    N, G = h.shape[0], levels.shape[0] - 1
+    if work[0] > PATIENCE * N:
+        set_levels(posteriors, memo)
+        work[0] = 0
+    E, top = -math.log1p(-u[0]), 0.0
+    g = 1
+    H = total(1, block_h)
+    while E > H:
+        top = H
+        if g == G:
+            descend(posteriors, memo)
+            work[0] = PATIENCE * N + 1
+            g = 0
+        g += 1
+        H = total(g, block_h)
+    i, rest = next_in_cell(E - top, ZERO, g, h, block_h)
+    if i == N:  # E fell into the rounding of the sums
+        i, rest = 0, h[0, g] - h[0, g - 1]
+        for j in range(1, N):
+            if h[j, g] - h[j, g - 1] > rest:
+                i, rest = j, h[j, g] - h[j, g - 1]
+    n = 0
+    while i < N:
+        pairs[n], y[n] = i, h[i, g - 1] + rest
+        n += 1
+        i, rest = next_in_cell(exponential(u[1], n), i + 1, g, h, block_h)
+    return largest(levels[g], levels[g - 1], n, posteriors, scratch)
+
+
+@njit_views
+def raise_survival(click, a, b, Q, h, levels):
+    """Q and h of the posterior Beta(a, b) after a click, or none.
+
+    1 - F rises by x^a (1-x)^b / (a B(a, b)) with a, and falls by the same over b with b.
+    """
+    exact = int(a + b) % EXACT == 0
+    for g in range(levels.shape[0]):
+        x = levels[g]
+        if x >= 1.0:
+            continue
+        if exact:
+            F, Q[g] = survival(a + click, b + 1.0 - click, x)
+            h[g] = hazard(F, Q[g])
+            continue
+        term = math.exp(log_density(a, b, x))
+        Q[g] += term / a if click else -term / b
+        Q[g] = min(max(Q[g], 0.0), 1.0)
+        h[g] = hazard(1.0 - Q[g], Q[g])
+
+
+@njit_inline
+def observe_one(i, click, posteriors):
+    """Pair i sees a click, or none."""
+    S, T, Q, h, block_h, levels = posteriors
+    raise_survival(click, 1.0 + S[i], 1.0 + T[i] - S[i], Q[i], h[i], levels)
+    S[i] += click
+    T[i] += 1.0
+    block = i // BLOCK
+    sums = block_h[block]
+    sums[:] = 0.0
+    for e in range(block * BLOCK, min((block + 1) * BLOCK, S.shape[0])):
+        for g in range(sums.shape[0]):
+            sums[g] += h[e, g]
+
+
+@njit_views
+def draw_all(u, K, A, scratch, starts, posteriors):
+    """``draw_one`` for each replica."""
+    starts, posteriors = Starts(*starts), Posteriors(*posteriors)
+    work, pairs, y, above, memo = scratch
+    for r in range(A.shape[0]):
+        mine = posteriors_of(r, starts, posteriors)
+        i = draw_one(u[r], mine, Scratch(work[r], pairs, y, above, memo))
+        A[r, 0], A[r, 1] = i // K, i % K
+
+
+@njit_views
+def observe_all(K, A, clicks, starts, posteriors):
+    """``observe_one`` for each replica."""
+    starts, posteriors = Starts(*starts), Posteriors(*posteriors)
+    for r in range(A.shape[0]):
+        mine = posteriors_of(r, starts, posteriors)
+        observe_one(A[r, 0] * K + A[r, 1], clicks[r, 0], mine)
+
+
+class TS:
+    """Thompson sampling on all pairs."""
+
+    NAME, PAPER = "TS", "Thompson 1933"
+    KNOWS, READS, COST = "nothing", "the click", "L K"
+    REFERENCE, FIGURE = paper.TS, 15
+    TRACK = "rank1"
+
+    def __init__(self, setting: Setting) -> None:
+        n = setting.rows * setting.columns
+        self._K, G = int(setting.columns[0]), len(TARGETS)
+        self._starts = starts_of(n)
+        N = self._starts.arm[-1]
+        self._posteriors = Posteriors(
+            S=np.zeros(N),
+            T=np.zeros(N),
+            Q=np.zeros((N, G)),
+            h=np.zeros((N, G)),
+            block_h=np.zeros((self._starts.block[-1], G)),
+            levels=np.ones((setting.R, G)),
+        )
+        self._scratch = Scratch(
+            work=np.full((setting.R, 1), np.iinfo(np.int64).max),  # set the levels first
+            pairs=np.empty(max(n), dtype=np.int64),
+            y=np.empty(max(n)),
+            above=np.empty(max(n), dtype=np.bool_),
+            memo=np.full((MEMO, 5), -1.0),
+        )
+        self._state, self._memory = plain(self._starts, self._posteriors), plain(self._scratch)
+        self._uniforms = Uniforms(setting.generators, 2)
+        self._A = np.empty((setting.R, 2), dtype=np.int64)
+
+    def recommend(self, t: int) -> Ints:
+        """The pairs (R, 2) of step t."""
+        draw_all(self._uniforms.at(t), self._K, self._A, *self._memory, *self._state)
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Learn from the clicks (R, 1) on the pairs A."""
+        observe_all(self._K, A, clicks, *self._state)

@@ -1,0 +1,58 @@
+"""PB-MHB (Gauthier, Gaudel, Fromont, IDA 2021)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from logeval.policies.shared.paper_lists import Places
+from logeval.policies.shared.replica import Replica
+from logeval.running.arrays import Floats, Ints
+
+
+class PBMHB(Places):
+    """A particle; ``u`` are 2 (K - 1) uniforms for kappa, then 2 L for theta."""
+
+    def __init__(
+        self, replica: Replica, *, c: float = 1000.0, prior: str = "flat", first: int = 1
+    ) -> None:
+        others = [k for k in range(1, replica.K + 1) if k != first]
+        super().__init__(replica, ">".join(str(k) for k in [first, *others]))
+        K, L, self.c = self.K, self.L, c
+        self.extra = 0.5 if prior == "half" else 0.0
+        self.theta = replica.generator.random(L)
+        self.kappa = np.concatenate([[1.0], replica.generator.random(K - 1)])
+        self.uniforms = replica.uniforms(2 * (L + K - 1))
+        self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
+
+    def move(self, x: Any, sd: Any, u: Floats, other: Any, S: Any, N: Any) -> Any:
+        """One step of Metropolis-Hastings."""
+        low, high = ndtr(-x / sd), ndtr((1 - x) / sd)
+        y = np.clip(x + sd * ndtri(low + u[0] * (high - low)), 1e-12, 1 - 1e-12)
+        a, b = S + self.extra, N - S + self.extra
+        log_ratio = np.log((high - low) / (ndtr((1 - y) / sd) - ndtr(-y / sd)))
+        log_ratio += a.sum() * np.log(y / x)
+        log_ratio += b @ np.log(np.where(b > 0, (1 - y * other) / (1 - x * other), 1.0))
+        return y if np.log(u[1]) < log_ratio else x
+
+    def choose(self, t: int, u: Floats) -> Any:
+        """A sweep; the largest theta onto the largest kappa."""
+        sd = self.c / np.sqrt(t)
+        for i in range(self.L):
+            v = u[2 * (self.K - 1) + 2 * i :]
+            self.theta[i] = self.move(self.theta[i], sd, v, self.kappa, self.S[i], self.N[i])
+        for k in range(1, self.K):
+            v = u[2 * (k - 1) :]
+            self.kappa[k] = self.move(self.kappa[k], sd, v, self.theta, self.S[:, k], self.N[:, k])
+        A = np.empty(self.K, dtype=int)
+        largest = np.argsort(-self.theta, kind="stable")[: self.K]
+        A[np.argsort(-self.kappa, kind="stable")] = largest
+        return A
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
+        """Count."""
+        k = np.arange(self.K)
+        self.S[A, k] += clicks
+        self.N[A, k] += 1

@@ -1,0 +1,222 @@
+"""PBM-TS: Thompson sampling from the posterior of the position-based model, kappa known.
+
+With a uniform prior, theta_i has density proportional to
+
+    theta^S_i prod_l (1 - kappa_l theta)^(N_il - S_il)    on (0, 1)
+
+(Lagree, Vernade, Cappe 2016, section 5). The K largest draws go to the positions in order of kappa.
+
+The density is log-concave. It is tabulated in ``CELLS`` equal cells between the two points where
+it has fallen by e^-32 from its mode, eight standard deviations where it is nearly normal; a
+uniform finds its cell and a place in it. A click or its absence adds one term to the logarithm in
+every cell. The cells are laid anew when a border has risen above e^-18 of the largest, or fewer
+than half of the cells lie above that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from logeval.policies.pbm import paper
+from logeval.policies.pbm.examination import Views, views_of
+from logeval.policies.pbm.kernel import PBM, learn
+from logeval.policies.setting import Setting
+from logeval.policies.shared.places import insert_best, show
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import ZERO, njit_inline, njit_views
+from logeval.running.uniforms import Uniforms
+
+CELLS = 128
+DROP, RISEN = 32.0, 18.0  # logarithms: of the borders when laid, and when to lay anew
+
+
+class Posteriors(NamedTuple):
+    """Tabulated densities, of all replicas or of one."""
+
+    low: Floats  # (L,)
+    high: Floats  # (L,)
+    log: Floats  # (L, CELLS) logarithm of the density in the middle of each cell
+    mass: Floats  # (L, CELLS) cumulative
+
+
+def flat(R: int, L: int) -> Posteriors:
+    """Uniform on (0, 1): 2 KB per item."""
+    mass = np.tile(np.arange(1.0, CELLS + 1.0), (R, L, 1))
+    return Posteriors(np.zeros((R, L)), np.ones((R, L)), np.zeros((R, L, CELLS)), mass)
+
+
+@njit_views
+def log_density(x, i, views):
+    """S_i log x + sum_l (N_il - S_il) log(1 - kappa_l x)."""
+    value = views.clicks[i] * math.log(x) if views.clicks[i] > 0.0 else 0.0
+    for k in range(views.kappa.shape[0]):
+        missed = views.N[i, k] - views.S[i, k]
+        if missed > 0:
+            left = 1.0 - views.kappa[k] * x
+            if left <= 0.0:
+                return -math.inf
+            value += missed * math.log(left)
+    return value
+
+
+@njit_views
+def mode(i, views):
+    """Where the density of item i is largest, by bisection of its slope."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        x = 0.5 * (low + high)
+        slope = views.clicks[i] / x
+        for k in range(views.kappa.shape[0]):
+            missed = views.N[i, k] - views.S[i, k]
+            slope -= missed * views.kappa[k] / (1.0 - views.kappa[k] * x)
+        if slope > 0.0:
+            low = x
+        else:
+            high = x
+    return 0.5 * (low + high)
+
+
+@njit_views
+def border(top, end, i, views):
+    """The point between the mode and an end of [0, 1] where the density has fallen, or the end."""
+    level = log_density(top, i, views) - DROP
+    inside, outside = top, end
+    if (end > 0.0 or views.clicks[i] == 0.0) and log_density(end, i, views) >= level:
+        return end
+    for _ in range(40):
+        x = 0.5 * (inside + outside)
+        if log_density(x, i, views) >= level:
+            inside = x
+        else:
+            outside = x
+    return outside
+
+
+@njit_views
+def lay(i, views, p):
+    """New cells for item i."""
+    top = mode(i, views)
+    p.low[i], p.high[i] = border(top, 0.0, i, views), border(top, 1.0, i, views)
+    width = (p.high[i] - p.low[i]) / CELLS
+    for g in range(CELLS):
+        p.log[i, g] = log_density(p.low[i] + (g + 0.5) * width, i, views)
+
+
+@njit_views
+def largest(log):
+    """The largest of the logarithms in the cells."""
+    top = log[0]
+    for g in range(1, CELLS):
+        top = max(top, log[g])
+    return top
+
+
+@njit_views
+def fits(i, p):
+    """Whether the cells of item i still cover its density, and not much more."""
+    log = p.log[i]
+    top = largest(log)
+    if p.low[i] > 0.0 and log[0] > top - RISEN:
+        return False
+    if p.high[i] < 1.0 and log[CELLS - 1] > top - RISEN:
+        return False
+    above = 0
+    for g in range(CELLS):
+        above += log[g] > top - RISEN
+    return above >= CELLS // 2
+
+
+@njit_views
+def add_up(i, p):
+    """The cumulative masses of item i."""
+    top, total = largest(p.log[i]), 0.0
+    for g in range(CELLS):
+        total += math.exp(p.log[i, g] - top)
+        p.mass[i, g] = total
+
+
+@njit_views
+def observe(i, k, click, views, p):
+    """One more view of item i at position k."""
+    width = (p.high[i] - p.low[i]) / CELLS
+    for g in range(CELLS):
+        x = p.low[i] + (g + 0.5) * width
+        p.log[i, g] += math.log(x) if click else math.log(1.0 - views.kappa[k] * x)
+    if not fits(i, p):
+        lay(i, views, p)
+    add_up(i, p)
+
+
+@njit_views
+def draw(u, low, high, mass):
+    """The place of the uniform u."""
+    target = u * mass[CELLS - 1]
+    g, last = 0, CELLS - 1  # the first cell whose cumulative mass is above the target
+    while g < last:
+        middle = (g + last) // 2
+        if mass[middle] > target:
+            last = middle
+        else:
+            g = middle + 1
+    before = mass[g - 1] if g > 0 else 0.0
+    inside = (target - before) / (mass[g] - before)
+    return low + (g + inside) * (high - low) / CELLS
+
+
+@njit_views
+def learn_one(t, lag, item, c, views, p):
+    """``learn``, and the posteriors of what was shown; of all items if kappa is another one."""
+    if learn(t, lag, item, c, views):
+        for i in range(p.low.shape[0]):
+            lay(i, views, p)
+            add_up(i, p)
+    else:
+        for k in range(item.shape[0]):
+            observe(item[k], k, c[k], views, p)
+
+
+@njit_inline
+def posteriors_of(r, L, p):
+    """Those of replica r, which has L items."""
+    return Posteriors(p.low[r, :L], p.high[r, :L], p.log[r, :L], p.mass[r, :L])
+
+
+@njit_views
+def recommend_all(u, held, value, A, L, views, p):
+    """The largest draws of each replica."""
+    views, p = Views(*views), Posteriors(*p)
+    for r in range(A.shape[0]):
+        size = ZERO
+        for i in range(L[r]):
+            x = draw(u[r, i], p.low[r, i], p.high[r, i], p.mass[r, i])
+            size = insert_best(held, value, size, i, x)
+        show(held, views.best[r], A[r])
+
+
+@njit_views
+def learn_all(t, lag, A, clicks, L, views, p):
+    """``learn_one`` for each replica."""
+    views, p = Views(*views), Posteriors(*p)
+    for r in range(A.shape[0]):
+        mine = views_of(r, L[r], views), posteriors_of(r, L[r], p)
+        learn_one(t, lag, A[r], clicks[r], *mine)
+
+
+class PBMTS(PBM):
+    """PBM-TS."""
+
+    NAME, COST = "PBM-TS", "L + 128 K"
+    REFERENCE, FIGURE = paper.PBMTS, 25
+
+    def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
+        posteriors = flat(setting.R, int(max(setting.L)))
+        super().__init__(setting, kappa, lag, posteriors, learn_all)
+        self._uniforms = Uniforms(setting.generators, setting.L)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K) of step t."""
+        recommend_all(self._uniforms.at(t), self._held, self._value, self._A, *self._state)
+        return self._A

@@ -1,0 +1,131 @@
+"""The two ends of the scale: Random lists, and the Oracle, which knows the best ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from logeval.policies.contextual.base import ContextualPolicy
+from logeval.policies.contextual.rounds import Contexts
+from logeval.policies.random_and_oracle import paper
+from logeval.policies.setting import Setting
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
+from logeval.running.uniforms import Uniforms
+
+
+@njit_views
+def shuffle_rows(u, start, item, A):
+    """The first K steps of a Fisher-Yates shuffle of each replica's items."""
+    for r in range(A.shape[0]):
+        a, L = start[r], start[r + 1] - start[r]
+        for k in range(A.shape[1]):
+            j = min(k + int(u[r, k] * (L - k)), L - 1)
+            item[a + k], item[a + j] = item[a + j], item[a + k]
+            A[r, k] = item[a + k]
+
+
+class ContextualRandom(ContextualPolicy):
+    """A random list at every step."""
+
+    KNOWS, READS, COST = "nothing", "none", "L"
+    REFERENCE = paper.ContextualRandom
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, "dcm", "told")
+
+    def _scores(self, t: int) -> Floats:
+        return np.zeros(self._now.row.shape)  # ties are broken at random
+
+    def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
+        pass
+
+
+class ContextualOracle:
+    """The best list for the user of the round; with ``users=common`` one list for all users.
+
+    The common one is best for the mean attraction: what can be had without knowing users.
+    """
+
+    REFERENCE = paper.ContextualOracle
+    PARAMETERS: ClassVar = {"users": ("each", "common")}
+    TRACK = "contextual"
+    NEEDS: ClassVar = ("contexts", "best", "common")
+
+    def __init__(self, setting: Setting, *, users: str = "each") -> None:
+        self._contexts: Contexts = setting.ask("contexts")
+        self._best: Ints = setting.ask("best")
+        self._common: Callable[[], Floats] = setting.ask("common")
+        self._each = users == "each"
+        self._A = np.empty((setting.R, setting.K), dtype=np.int64)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K) of step t."""
+        now = self._contexts.at(t)
+        if self._each:
+            return self._best
+        top = np.argsort(-self._common(), axis=1, kind="stable")[:, : self._A.shape[1]]
+        np.put_along_axis(self._A, now.order, top, axis=1)
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing to learn."""
+
+
+class Random:
+    """A random list, or pair, at every step."""
+
+    NAME = "Random"
+    KNOWS, READS, COST = "nothing", "none", "K"
+    REFERENCE, FIGURE = paper.Random, 8
+    IN_TRACK: ClassVar = {"contextual": ContextualRandom}
+    TRACK = None  # any
+
+    def __init__(self, setting: Setting) -> None:
+        self._start = np.concatenate([[0], np.cumsum(setting.L)]).astype(np.int64)
+        self._item = np.concatenate([np.arange(L) for L in setting.L])
+        self._distinct, self._limits = setting.distinct, setting.limits
+        self._uniforms = Uniforms(setting.generators, setting.limits.shape[1])
+        self._A = np.empty(setting.limits.shape, dtype=np.int64)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K), or pairs (R, 2), of step t."""
+        u = self._uniforms.at(t)
+        if self._distinct:
+            shuffle_rows(u, self._start, self._item, self._A)
+        else:
+            self._A[:] = u * self._limits
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing to learn."""
+
+
+class Oracle:
+    """The best list, or pair, at every step; regret exactly 0.
+
+    With ``order=assumed`` it shows the best items from the first position down, the most attractive
+    first: what a policy that assumes falling positions can reach at best. Its regret is 0 where the
+    positions do fall.
+    """
+
+    NAME = "Oracle"
+    KNOWS, READS, COST = "the optimum", "none", "1"
+    REFERENCE, FIGURE = paper.Oracle, 9
+    IN_TRACK: ClassVar = {"contextual": ContextualOracle}
+    PARAMETERS: ClassVar[dict[str, object]] = {"order": ("best", "assumed")}
+    TRACK = None  # any
+    NEEDS: ClassVar = ("best", "best_items")
+
+    def __init__(self, setting: Setting, *, order: str = "best") -> None:
+        best = setting.ask("best" if order == "best" else "best_items")
+        self._A = np.ascontiguousarray(best)
+
+    def recommend(self, t: int) -> Ints:
+        """The lists (R, K) of step t."""
+        return self._A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing to learn."""

@@ -1,1 +1,0 @@
-"""Policies that choose one item and one position."""

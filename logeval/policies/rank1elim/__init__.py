@@ -1,0 +1,1 @@
+"""Rank1ElimKL, Rank1Elim."""

@@ -1,0 +1,1 @@
+"""RankedUCB1, RankedKL-UCB, RankedExp3."""

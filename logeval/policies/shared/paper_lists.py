@@ -1,0 +1,65 @@
+"""References that fill a list place by place and break ties at random; blocks of a relation.
+
+They work with places, the best item at place 0; here places become positions. ``choose`` and
+``learn`` are the pseudocode.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from logeval.policies.shared.positions import positions
+from logeval.policies.shared.replica import Replica
+from logeval.running.arrays import Floats, Ints
+
+
+class Places:
+    """One replica; ``u`` are the uniforms of a step."""
+
+    choose: Any  # (t, u): the labels of the list, best place first
+    learn: Any  # (t, labels, clicks)
+
+    def __init__(self, replica: Replica, order: str = "descending") -> None:
+        self.K, self.L, self.n = replica.K, replica.L, replica.n
+        self.positions = positions(order, self.K)
+        self.uniforms: Any = None
+
+    def recommend(self, t: int) -> Ints:
+        """The list of step t."""
+        A = np.empty(self.K, dtype=np.int64)
+        u = None if self.uniforms is None else self.uniforms.at(t)[0]
+        A[self.positions] = self.choose(t, u)
+        return A
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """The clicks on A."""
+        self.learn(t, A[self.positions], np.asarray(clicks)[self.positions])
+
+
+def peel(beats: Any) -> Any:
+    """Ordered blocks: again and again the items that none of those left beats."""
+    left, blocks = np.arange(len(beats)), []
+    while len(left):
+        unbeaten = left[~beats[np.ix_(left, left)].any(axis=0)]
+        blocks.append(unbeaten if len(unbeaten) else left)
+        left = np.setdiff1d(left, blocks[-1])
+    return blocks
+
+
+def shuffle_first(pool: Any, u: Floats) -> Any:
+    """Shuffle the first len(u) places of the pool, in place (Fisher and Yates)."""
+    for k in range(min(len(pool), len(u))):
+        j = k + int(u[k] * (len(pool) - k))
+        pool[k], pool[j] = pool[j], pool[k]
+
+
+def displayed(blocks: Any, K: int) -> Any:
+    """(first place, block) of the blocks that start before K."""
+    start, shown = 0, []
+    for block in blocks:
+        if start < K:
+            shown.append((start, block))
+        start += len(block)
+    return shown

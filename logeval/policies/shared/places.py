@@ -1,0 +1,88 @@
+"""From places to positions, for policies that fill a list place by place.
+
+Place 0 is for the item that a policy thinks best; ``order[k]`` is the position of place k, 0 to
+K - 1 unless the user says otherwise (``order=2>1>3``). Items are the labels that the environment
+has given them at random, so that ties by label are ties at random.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from logeval.policies.setting import Setting
+from logeval.policies.shared.positions import positions
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_views
+
+
+class Places(NamedTuple):
+    """How many items the replicas have, and the positions of the places."""
+
+    L: Ints  # (R,)
+    order: Ints  # (K,) position of each place
+
+
+def places(setting: Setting, order: str = "descending") -> Places:
+    """``order`` as for the cascade policies."""
+    L = np.ascontiguousarray(setting.L, dtype=np.int64)
+    return Places(L, positions(order, setting.K))
+
+
+@njit_views
+def show(held, order, A):
+    """Put the item at each place onto its position."""
+    for k in range(A.shape[0]):
+        A[order[k]] = held[k]
+
+
+@njit_views
+def read(A, clicks, order, held, c):
+    """The item and the click at each place of the list A."""
+    for k in range(A.shape[0]):
+        held[k], c[k] = A[order[k]], clicks[order[k]]
+
+
+@njit_views
+def copy(source, target):
+    """The first of the source into all of the target (``target[:] = source`` would allocate)."""
+    for k in range(target.shape[0]):
+        target[k] = source[k]
+
+
+@njit_views
+def sort_descending(value, n, by):
+    """In ``by`` the numbers below n, from the largest value down, equal ones in their order."""
+    for i in range(n):
+        j = i
+        while j > 0 and value[by[j - 1]] < value[i]:
+            by[j] = by[j - 1]
+            j -= 1
+        by[j] = i
+
+
+@njit_views
+def shuffle_first(pool, u):
+    """Put a random item of the pool at its front, then a random one of the rest, and so on."""
+    m = pool.shape[0]
+    for k in range(min(m, u.shape[0])):
+        j = min(k + int(u[k] * (m - k)), m - 1)
+        pool[k], pool[j] = pool[j], pool[k]
+
+
+@njit_views
+def insert_best(held, value, size, e, x):
+    """Insert label e with value x into the list of the largest values; equal ones by label.
+
+    Labels must come in increasing order. Returns the new size.
+    """
+    m = held.shape[0]
+    if size == m and x <= value[m - 1]:
+        return size
+    j = min(size, m - 1)
+    while j > 0 and x > value[j - 1]:
+        held[j], value[j] = held[j - 1], value[j - 1]
+        j -= 1
+    held[j], value[j] = e, x
+    return min(size + 1, m)

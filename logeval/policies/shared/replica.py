@@ -1,0 +1,91 @@
+"""One replica: what a reference is told, the random numbers it draws, and R of them as one policy.
+
+A reference takes the same random numbers as its kernel, in the same order: first what it draws when
+it is made, then a fixed number of uniforms per step. So the actions of the two are identical, step
+by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from logeval.policies.setting import Eliminating, Setting
+from logeval.running.arrays import Floats, Ints
+from logeval.running.uniforms import Uniforms
+
+Action = Sequence[int] | Ints
+
+
+class Replica:
+    """The problem of one replica, in the symbols of the papers."""
+
+    def __init__(self, setting: Setting, r: int) -> None:
+        self.setting, self.r, self.n = setting, r, setting.horizon
+        self.K, self.L = setting.K, int(setting.L[r])  # positions of a list, items
+        self.rows, self.columns = self.L, int(setting.limits[r, -1])  # to choose a pair from
+        self.generator = setting.generators[r]  # for the policy alone
+
+    def free_samples(self, m: int) -> Ints:
+        """(m, L) clicks on each item alone."""
+        samples: Ints = self.setting.ask("free_samples")(self.r, m)
+        return samples
+
+    def ask(self, name: str) -> Any:
+        """This replica's row of a capability (``policies.setting.CAPABILITIES``)."""
+        return self.setting.ask(name)[self.r]
+
+    def uniforms(self, width: int) -> Uniforms:
+        """``width`` uniforms per step."""
+        return Uniforms([self.generator], width)
+
+
+class Reference(Protocol):
+    """The interface of a reference: a policy for one replica."""
+
+    def __init__(self, replica: Replica, **parameters: Any) -> None: ...
+
+    def recommend(self, t: int) -> Action:
+        """The list, or pair, of step t = 1, 2, ..."""
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """The clicks on A."""
+
+
+class OneByOne:
+    """R replicas of a reference as one policy, one after the other."""
+
+    def __init__(self, setting: Setting, reference: type[Reference], **parameters: Any) -> None:
+        self.replicas = [reference(Replica(setting, r), **parameters) for r in range(setting.R)]
+
+    def recommend(self, t: int) -> Ints:
+        """The actions (R, W) of step t."""
+        return np.array([replica.recommend(t) for replica in self.replicas], dtype=np.int64)
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """The clicks on the actions A."""
+        for r, replica in enumerate(self.replicas):
+            replica.update(t, A[r], clicks[r])
+
+
+class EliminatingOneByOne(OneByOne):
+    """Likewise, of a reference that eliminates rows and columns."""
+
+    def remaining(self) -> Ints:
+        """(R, 2) the rows and columns that are not eliminated."""
+        left = [r.remaining() for r in self.replicas if isinstance(r, Eliminating)]
+        return np.array(left)
+
+
+def one_by_one(setting: Setting, reference: type[Reference], **parameters: Any) -> OneByOne:
+    """R replicas of a reference as one policy."""
+    eliminating = hasattr(reference, "remaining")
+    cls = EliminatingOneByOne if eliminating else OneByOne
+    return cls(setting, reference, **parameters)
+
+
+def largest(values: Floats) -> Ints:
+    """Labels from the largest value down; ties go to the smaller label."""
+    return np.argsort(-values, kind="stable")

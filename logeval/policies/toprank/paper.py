@@ -1,0 +1,46 @@
+"""TopRank (Lattimore et al., NeurIPS 2018), Algorithm 1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from logeval.policies.shared.paper_lists import Places, displayed, peel, shuffle_first
+from logeval.policies.shared.replica import Replica
+from logeval.running.arrays import Floats, Ints
+
+
+class TopRank(Places):
+    """Blocks of items; ``u`` are K uniforms."""
+
+    c = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))
+
+    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
+        super().__init__(replica, order)
+        L, self.uniforms = self.L, replica.uniforms(self.K)
+        self.S, self.N = np.zeros((L, L)), np.zeros((L, L))
+        self.beats = np.zeros((L, L), dtype=bool)
+        self.blocks = [np.arange(L)]
+
+    def choose(self, t: int, u: Floats) -> Any:
+        """Blocks one after another, each in random order."""
+        for start, block in displayed(self.blocks, self.K):
+            shuffle_first(block, u[start:])
+        return np.concatenate(self.blocks)[: self.K]
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
+        """Count differing clicks within blocks; split where an order is sure."""
+        C = np.zeros(self.L)
+        C[A] = clicks
+        for _, block in displayed(self.blocks, self.K):
+            pairs = np.ix_(block, block)
+            U = C[block][:, None] - C[block][None, :]
+            self.S[pairs] += U
+            self.N[pairs] += np.abs(U)
+        N = np.maximum(self.N, 1)
+        sure = (self.N > 0) & (self.S >= np.sqrt(2 * N * np.log(self.c * self.n * np.sqrt(N))))
+        if (sure & ~self.beats).any():
+            self.beats |= sure
+            self.blocks = peel(self.beats)

@@ -1,0 +1,55 @@
+"""What the policies conclude from clicks, worked out by hand."""
+
+import numpy as np
+import pytest
+
+from logeval.policies.cascade.kernel import ALL, FIRST, LAST, Rule, observe_one, positions
+from logeval.policies.shared.bounds import KL
+from logeval.policies.shared.lazy_topk import Arms
+from logeval.tracks.problems import b_lb
+from logeval.tracks.ranking import RankingEnvironment
+from tests.policies.running import lists_of, make
+
+CASES = [  # feedback, clicks, observed, counted
+    (FIRST, [0, 1, 1, 0], [1, 1, 0, 0], [0, 1, 0, 0]),
+    (ALL, [0, 1, 1, 0], [1, 1, 1, 0], [0, 1, 1, 0]),
+    (LAST, [0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 0]),
+    (FIRST, [0, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]),
+    (ALL, [0, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]),
+    (LAST, [0, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]),
+    (ALL, [1, 0, 0, 1], [1, 1, 1, 1], [1, 0, 0, 1]),
+]
+
+
+@pytest.mark.parametrize(("feedback", "clicks", "observed", "counted"), CASES)
+def test_observations(feedback, clicks, observed, counted):
+    arms = Arms(S=np.zeros(4), T=np.zeros(4), wake=np.ones(4), block_wake=np.ones(1))
+    A = np.arange(4)
+    rule = Rule(KL, feedback, rounds=False, lazy=True)
+    observe_one(1, rule, arms, A, np.array(clicks, dtype=np.int8))
+    assert arms.T.tolist() == observed
+    assert arms.S.tolist() == counted
+
+
+def test_orders():
+    assert positions("descending", 3).tolist() == [0, 1, 2]
+    assert positions("ascending", 3).tolist() == [2, 1, 0]
+    assert positions("2>3>1", 3).tolist() == [1, 2, 0]
+
+
+def test_initial_rounds_show_every_item_once_at_the_first_position():
+    lists, _ = lists_of("dcmKL-UCB(init=rounds)", [b_lb(7, 3, 0.5, 0.2)], [(0, 0)], 7)
+    assert sorted(lists[:, 0, 0].tolist()) == list(range(7))
+
+
+def test_initial_rounds_of_ranked_bandits_show_every_item_at_every_position():
+    lists, _ = lists_of("RankedKL-UCB(init=rounds)", [b_lb(7, 3, 0.5, 0.2)], [(0, 0)], 7)
+    for k in range(3):
+        assert sorted(lists[:, 0, k].tolist()) == list(range(7))
+
+
+def test_termination_order_moves_the_best_item():
+    environment = RankingEnvironment([b_lb(5, 2, 0.5, 0.2)], [(0, 0)], seed=5)
+    first = make("dcmKL-UCB", environment, 10).recommend(5).tolist()
+    other = make("dcmKL-UCB(order=2>1)", environment, 10).recommend(5).tolist()
+    assert first[0] == other[0][::-1]
