@@ -24,7 +24,7 @@ from logeval.clicks.quality.features import CHECKS
 from logeval.clicks.quality.levels import levels_of
 from logeval.clicks.quality.ranker_change import RankerChange, changed_rankers
 from logeval.clicks.quality.sample import SERPS, Sample, held_out_sample, plan_of_log
-from logeval.clicks.quality.truth import against_truth
+from logeval.clicks.quality.truth import against_truth, check_belongs
 from logeval.clicks.quality.verdict import Verdict, verdict_of
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
@@ -110,9 +110,8 @@ def check_models(
     models of a generated log, as ``generate`` puts them beside it.
     """
     fitted = models if isinstance(models, FittedModels) else read_models(models)
-    true = truth if truth is None or isinstance(truth, FittedModels) else read_models(truth)
-    beside = None if true is None else against_truth(fitted, true)
     log = load(log)
+    beside = None if truth is None else _beside(fitted, truth, log)
     sample = held_out_sample(fitted, log, serps, seed)
     checks = check_patterns(fitted.fitted.values(), sample, simulations, seed, quiet)
     checks = replace(checks, truth=beside)
@@ -125,6 +124,13 @@ def check_models(
         arguments = {"log": str(log.path), "simulations": simulations, "serps": serps, "seed": seed}
         checks.write(out, arguments)
     return checks
+
+
+def _beside(fitted: FittedModels, truth: FittedModels | Path | str, log: Log) -> pd.DataFrame:
+    given = isinstance(truth, FittedModels)
+    true = truth if isinstance(truth, FittedModels) else read_models(truth)
+    check_belongs(true, log, "the truth" if given else str(truth))
+    return against_truth(fitted, true)
 
 
 def quick_checks(
