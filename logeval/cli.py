@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from logeval import __version__, stopping
+from logeval import __version__, stopping, terminal
 from logeval.commands import (
     checks,
     evaluate,
@@ -110,6 +110,7 @@ app.add_typer(plot_app, name="plot")
 def main() -> None:
     """The console script."""
     stopping.answer_signals()
+    terminal.guard()
     app(prog_name="logeval")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -140,30 +141,31 @@ def evaluate(
     judged = verdict(done)
     if print_for_programs(done.summary(), as_json, as_csv, verdict=judged.text(), notes=done.notes):
         return
-    typer.echo(summary_text(done))
+    print(summary_text(done))
     if draws or done.table()["simulator"].nunique() > 1:
-        typer.echo(robustness_text(done))
+        print(robustness_text(done))
     tracks = done.table()["track"].nunique() > 1
     if tracks:
-        typer.echo(relative_text(done))
-    typer.echo(f"\n{judged.text()}\n")
+        print(relative_text(done))
+    print(f"\n{judged.text()}\n")
     if out is not None:
         with figure_in(out, "regret.pdf") as figure:
-            typer.echo(f"table {out / 'runs.parquet'}, figure {save_regret(done, figure)}")
+            print(f"table {out / 'runs.parquet'}, figure {save_regret(done, figure)}")
         if draws:
             from logeval.reports.figures import save_figure
             from logeval.reports.variance_figures import plot_variance
 
             with figure_in(out, "variance.pdf") as figure:
                 save_figure(plot_variance(done).figure, figure)
-            typer.echo(f"figure of the variance {figure}")
+            print(f"figure of the variance {figure}")
         if tracks:
             with figure_in(out, "relative.pdf") as figure:
-                typer.echo(f"figure across tracks {save_relative(done, figure)}")
-        typer.echo(f"more: logeval report {out} --out report", err=True)
+                print(f"figure across tracks {save_relative(done, figure)}")
+        print(f"more: logeval report {out} --out report", file=sys.stderr)
     else:
-        typer.echo(
-            "nothing is kept; --out FOLDER keeps the runs for plot, report, compare", err=True
+        print(
+            "nothing is kept; --out FOLDER keeps the runs for plot, report, compare",
+            file=sys.stderr,
         )
 
 
@@ -185,7 +187,7 @@ def plot_regret(
     from logeval.reports.style import styled
 
     with styled(style):
-        typer.echo(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
+        print(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
 
 
 def plot_relative(
@@ -205,7 +207,7 @@ def plot_relative(
     from logeval.reports.track_figures import save_relative
 
     with styled(style):
-        typer.echo(save_relative(Runs.load(runs), out, log_x=log_x))
+        print(save_relative(Runs.load(runs), out, log_x=log_x))
 
 
 def plot_remaining(
@@ -225,7 +227,7 @@ def plot_remaining(
     from logeval.reports.track_figures import save_remaining
 
     with styled(style):
-        typer.echo(save_remaining(Runs.load(runs), out, log_x=log_x))
+        print(save_remaining(Runs.load(runs), out, log_x=log_x))
 
 
 def plot_cosine(
@@ -245,7 +247,7 @@ def plot_cosine(
     from logeval.reports.track_figures import save_cosine
 
     with styled(style):
-        typer.echo(save_cosine(Runs.load(runs), out, log_x=log_x))
+        print(save_cosine(Runs.load(runs), out, log_x=log_x))
 
 
 def register(app: typer.Typer) -> None:
