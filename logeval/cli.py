@@ -24,7 +24,7 @@ from logeval.commands import (
 )
 from logeval.commands.plot import plot_app
 from logeval.errors import LogevalError, visible
-from logeval.running import stopping
+from logeval.running import stopping, terminal
 
 
 class Stages(TyperGroup):
@@ -111,6 +111,7 @@ app.add_typer(plot_app, name="plot")
 def main() -> None:
     """The console script."""
     stopping.answer_signals()
+    terminal.guard()
     app(prog_name="logeval")
 
 

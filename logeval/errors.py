@@ -15,9 +15,14 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-def visible(text: str) -> str:
-    """One line without control characters, which a terminal would obey; names may hold them."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+def visible(text: str, keep: str = "") -> str:
+    """Text without control characters, which a terminal would obey; names may hold them.
+
+    The end of a line is one of them, unless it is to be kept.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
 
 
 def printable(names: Iterable[str]) -> str:

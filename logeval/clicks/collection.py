@@ -214,6 +214,8 @@ def read_models(folder: Path | str) -> FittedModels:
             "version: fit them again"
         )
     queries = tables.read_table(folder, "queries")
+    if tables.read_manifest(folder) != manifest:  # others took their place meanwhile
+        return read_models(folder)
     fitted = fitted_of_rows(rows, queries, str(folder / "models.parquet"))
     for name, report in manifest.get("models", {}).items():
         if name in fitted:

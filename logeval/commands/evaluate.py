@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,8 +48,9 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
         print(relative_text(runs))
     print(f"\n{judged.text()}\n")
     if asked.out is None:
-        typer.echo(
-            "nothing is kept; --out FOLDER keeps the runs for plot, report, compare", err=True
+        print(
+            "nothing is kept; --out FOLDER keeps the runs for plot, report, compare",
+            file=sys.stderr,
         )
         return
     out = Path(asked.out)
@@ -59,7 +61,7 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
     if tracks:
         with figure_in(out, "relative.pdf") as figure:
             print(f"figure across tracks {save_relative(runs, figure)}")
-    typer.echo(f"more: logeval report {out} --out report", err=True)
+    print(f"more: logeval report {out} --out report", file=sys.stderr)
 
 
 def plot_regret(
@@ -80,7 +82,7 @@ def plot_regret(
     from logeval.reports.style import styled
 
     with styled(style):
-        typer.echo(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
+        print(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
 
 
 def plot_relative(
@@ -100,7 +102,7 @@ def plot_relative(
     from logeval.reports.track_figures import save_relative
 
     with styled(style):
-        typer.echo(save_relative(Runs.load(runs), out, log_x=log_x))
+        print(save_relative(Runs.load(runs), out, log_x=log_x))
 
 
 def plot_remaining(
@@ -120,7 +122,7 @@ def plot_remaining(
     from logeval.reports.track_figures import save_remaining
 
     with styled(style):
-        typer.echo(save_remaining(Runs.load(runs), out, log_x=log_x))
+        print(save_remaining(Runs.load(runs), out, log_x=log_x))
 
 
 def plot_cosine(
@@ -140,7 +142,7 @@ def plot_cosine(
     from logeval.reports.track_figures import save_cosine
 
     with styled(style):
-        typer.echo(save_cosine(Runs.load(runs), out, log_x=log_x))
+        print(save_cosine(Runs.load(runs), out, log_x=log_x))
 
 
 def register(app: typer.Typer) -> None:

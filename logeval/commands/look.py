@@ -86,12 +86,12 @@ def _with_intervals(frame: Any) -> tuple[list[str], list[list[object]]]:
     names = [n for n in frame.columns if not n.endswith(("_low", "_high"))]
     rows = [
         [
-            interval(row[n], row[f"{n}_low"], row[f"{n}_high"])
+            interval(*frame.loc[i, [n, f"{n}_low", f"{n}_high"]])
             if f"{n}_low" in frame
             else ("" if row[n] is None or row[n] != row[n] else row[n])
             for n in names
         ]
-        for row in frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
+        for i, row in frame.astype(object).where(frame.notna(), None).to_dict("index").items()
     ]
     return names, rows
 

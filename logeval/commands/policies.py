@@ -30,7 +30,7 @@ def policies(
         raise unknown_names("track", [track], TRACKS)
     rows = catalogue(track)
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
+        print(json.dumps(rows, indent=1))
         return
     columns = ["policy", "track", "options", "must know", "paper"]  # the rest is in --json
     print_table("policies", columns, [[row[c] for c in columns] for row in rows])

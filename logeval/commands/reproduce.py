@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,7 +87,7 @@ def _list(as_json: bool, as_csv: bool) -> None:
     columns, rows = words.listing()
     if not print_for_programs(pd.DataFrame(rows, columns=columns), as_json, as_csv):
         print_table("experiments", columns, rows)
-        typer.echo(wrapped(words.total()))
+        print(wrapped(words.total()))
 
 
 def _one(name: str, log: Path | None, how: How) -> list[Told]:
@@ -116,7 +117,7 @@ def _all(logs: list[Path], how: How) -> list[Told]:
     for outcome in reproduce_all(list(EXPERIMENTS.values()), logs, how):
         outcomes.append(outcome)
         if not how.quiet:
-            typer.echo(f"{outcome.name}: {outcome.refused or 'done'}", err=True)
+            print(f"{outcome.name}: {outcome.refused or 'done'}", file=sys.stderr)
     return tell(in_order(outcomes))
 
 
@@ -153,7 +154,7 @@ def _print(told: list[Told], as_json: bool, as_csv: bool) -> None:
         print_table(title, columns, lines)
         title = NOT_PUBLISHED
     for line in (f"verdict: {verdict_of(one.found)}", *one.facts):
-        typer.echo(wrapped(line))
+        print(wrapped(line))
 
 
 def _write(told: list[Told], out: Path | None, markdown: Path | None, silent: bool) -> None:
@@ -165,7 +166,7 @@ def _write(told: list[Told], out: Path | None, markdown: Path | None, silent: bo
     if markdown is not None:
         files.append(write_markdown(told, markdown))
     for file in files:
-        typer.echo(f"page {file}", err=silent)
+        print(f"page {file}", file=sys.stderr if silent else sys.stdout)
 
 
 def register(app: typer.Typer) -> None:

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from logeval.errors import visible
+from logeval.running.terminal import unguarded
 from logeval.storage.spreadsheets import csv_of
 
 if TYPE_CHECKING:
@@ -89,7 +91,9 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return number(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return number(value)
+    return visible(str(value))  # before widths are counted
 
 
 def number(value: float) -> str:
@@ -123,5 +127,5 @@ def print_for_programs(frame: pd.DataFrame, as_json: bool, as_csv: bool, **more:
     if as_json:
         print(json.dumps({**more, "rows": json.loads(frame.to_json(orient="records"))}))
     elif as_csv:
-        print(csv_of(frame), end="")
+        print(csv_of(frame), end="", file=unguarded(sys.stdout))
     return as_json or as_csv

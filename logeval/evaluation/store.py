@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, visible
 from logeval.evaluation.experiment import Key
 from logeval.evaluation.hardness import united
 from logeval.evaluation.matching import NOWHERE, MadeFrom
@@ -133,7 +133,8 @@ class Store:
     def _set_aside(self, file: Path) -> None:
         if file.exists():
             aside = file.with_name(f"{file.name}.damaged")
-            print(f"{file}: is damaged, kept as {aside.name}; made again", file=sys.stderr)
+            text = f"{file}: is damaged, kept as {aside.name}; made again"
+            print(visible(text), file=sys.stderr)  # a progress bar may have taken the stream
             file.replace(aside)
 
     def _vouch(self, records: dict[str, tables.Manifest], **replaced: tables.Manifest) -> None:

@@ -18,15 +18,17 @@ from logeval.errors import LogevalError
 from logeval.log import rejects
 from logeval.log.blocks import session_blocks
 from logeval.log.formats import HEAD, TABLE, recognise
-from logeval.log.inputs import identity, is_stream
+from logeval.log.inputs import changed, is_stream
 from logeval.log.parts import write_parts
-from logeval.log.ranges import ByteRange, byte_ranges, range_blocks
+from logeval.log.ranges import ByteRange, byte_ranges, checksums, range_blocks
 from logeval.log.scan import FORMATS
 from logeval.log.source import Source
 from logeval.log.tally import EXAMPLES
 from logeval.running.arrays import Bytes
 from logeval.running.work import Task, Tick, run_tasks
 from logeval.storage import tables
+
+Read = int | tables.Manifest  # CRC-32 of a range, or the identity of a file that was read whole
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,13 @@ class Piece:
         self.folder.mkdir(parents=True)
         parts = (self.folder / f"{i:06d}.parquet" for i in count())
         free: list[Bytes] = []
+        read: list[Read] = []
         found, lines = [], 0
         with (
             open(self.folder / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
-            closing(write_parts(self._blocks(free), self.fmt, lambda: next(parts), 1)) as written,
+            closing(
+                write_parts(self._blocks(free, read), self.fmt, lambda: next(parts), 1)
+            ) as written,
         ):
             for block in written:
                 found.append((block.counts, list(islice(block.rejects(), EXAMPLES))))
@@ -58,15 +63,17 @@ class Piece:
                     rejects_file.write(reject.row(lines))
                 lines += block.counts["lines"]
                 free.append(block.buf)
-        return Done(self.file, self.number, found, self.folder)
+        return Done(self.file, self.number, found, self.folder, read[0])
 
-    def _blocks(self, free: list[Bytes]) -> Iterator[Bytes]:
+    def _blocks(self, free: list[Bytes], read: list[Read]) -> Iterator[Bytes]:
         if self.range is not None:
-            yield from range_blocks(self.path, self.range, self.fmt, self.block_size, free)
+            blocks = range_blocks(self.path, self.range, self.fmt, self.block_size, free)
+            read.append((yield from blocks))
             return
         source = Source(self.path)
         try:
             yield from session_blocks(source, self.fmt, self.block_size, free)
+            read.append(source.identity())
         finally:
             source.close()
 
@@ -79,6 +86,7 @@ class Done:
     number: int
     blocks: list[tuple[Counter[str], list[rejects.Reject]]]
     folder: Path
+    read: Read
 
     def parts(self) -> list[Path]:
         """The files that it has written, in order."""
@@ -87,14 +95,19 @@ class Done:
 
 @dataclass(frozen=True)
 class Checksum:
-    """A task of its own: SHA-256 of a file cannot be taken range by range."""
+    """A task of its own: SHA-256 of a file cannot be taken range by range.
+
+    It may run on another machine, which may see another file under the path: the checksums of the
+    ranges tell.
+    """
 
     file: int
     path: Path
+    ranges: list[ByteRange]
 
-    def work(self) -> tuple[int, tables.Manifest]:
-        """The number of the file and its identity."""
-        return self.file, identity(self.path)
+    def work(self) -> tuple[int, tuple[tables.Manifest, list[int]]]:
+        """The number of the file, its identity, and the checksums of its ranges."""
+        return self.file, checksums(self.path, self.ranges)
 
 
 def recognised(path: str | Path, format: str) -> tuple[str, bool]:
@@ -131,19 +144,32 @@ def ingest_pieces(
     for file, (path, (format, compressed)) in enumerate(zip(paths, kinds, strict=True)):
         fmt, path = FORMATS.index(format), path.resolve()
         size = path.stat().st_size
-        ranges = [None] if compressed else byte_ranges(path, fmt, block_size)
-        for number, part in enumerate(ranges):
+        ranges = [] if compressed else byte_ranges(path, fmt, block_size)
+        for number, part in enumerate(ranges or [None]):
             folder = staging.resolve() / f"piece-{file}-{number}"
             piece = Piece(file, number, path, fmt, part, block_size, folder)
             tasks.append(Task("ingest", part.bytes(size) if part else size, piece))
-        tasks.append(Task("checksum", size, Checksum(file, path)))
+        if ranges:
+            tasks.append(Task("checksum", size, Checksum(file, path, ranges)))
     found = list(run_tasks(_work, tasks, scheduler=scheduler, unit="bytes", quiet=quiet))
     pieces = [each for each in found if isinstance(each, Done)]
-    identities = dict(each for each in found if not isinstance(each, Done))
-    return (
-        [identities[file] for file in range(len(paths))],
-        sorted(pieces, key=lambda piece: (piece.file, piece.number)),
-    )
+    pieces.sort(key=lambda piece: (piece.file, piece.number))
+    checked = dict(each for each in found if not isinstance(each, Done))
+    identities = [
+        _identity(path, [piece.read for piece in pieces if piece.file == file], checked.get(file))
+        for file, path in enumerate(paths)
+    ]
+    return identities, pieces
+
+
+def _identity(
+    path: Path, read: list[Any], checked: tuple[tables.Manifest, list[int]] | None
+) -> tables.Manifest:
+    """Of the bytes that the workers have read, if they all have read the same file."""
+    identity, crcs = checked or (read[0], read)
+    if read != crcs:
+        raise changed(path)
+    return identity
 
 
 def _work(task: Piece | Checksum, tick: Tick) -> Any:

@@ -18,7 +18,7 @@ from logeval.log import cluster, rejects
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
 from logeval.log.formats import HEAD, TABLE, recognise
 from logeval.log.ingest import MAX_WORKERS
-from logeval.log.inputs import identity, is_stream, total_bytes, unchanged
+from logeval.log.inputs import is_stream, total_bytes, unchanged
 from logeval.log.parts import name_by_content, write_parts
 from logeval.log.scan import FORMATS
 from logeval.log.source import Source
@@ -68,7 +68,6 @@ def write_log(asked: Ingest) -> None:
             size = asked.block_size or BLOCK_SIZE
             workers = asked.workers or min(os.cpu_count() or 1, MAX_WORKERS)
             run = _Run(staging, asked.max_bad, workers, size, progress, rejects_file)
-            run.stamps = [{} if is_stream(p) else manifests.stamp(Path(p)) for p in paths]
             if asked.scheduler is not None:
                 with unchanged(paths):
                     _ingest_on_cluster(run, paths, asked.format, asked.scheduler, asked.quiet)
@@ -86,6 +85,7 @@ def _ingest_file(
 ) -> None:
     _say(f"{path}: reading", quiet)
     source = Source(path, run.progress.advance)
+    run.stamps.append({} if is_stream(path) else manifests.stamp(source.fileno()))
     try:
         head = source.peek(HEAD)
         if not head:
@@ -99,11 +99,13 @@ def _ingest_file(
                 f"{source.name}: tables and logs cannot be ingested together; do it one by one"
             )
         if name == TABLE:
-            with unchanged([path]):
-                _ingest_table(run, path, column_map)
+            if is_stream(path):
+                raise LogevalError(f"{path}: a table cannot be read from a stream; give its file")
+            with unchanged([path], source.fileno()):
+                _ingest_table(run, source, column_map)
         else:
             _ingest_log(run, source, FORMATS.index(name))
-            run.inputs.append(source.identity())
+        run.inputs.append(source.identity())
     finally:
         source.close()
 
@@ -126,6 +128,7 @@ def _ingest_on_cluster(
     run: _Run, paths: Sequence[str | Path], format: str, scheduler: str, quiet: bool
 ) -> None:
     kinds = [cluster.recognised(path, format) for path in paths]
+    run.stamps = [manifests.stamp(path) for path in paths]
     run.formats = [name for name, _ in kinds]
     run.inputs, pieces = cluster.ingest_pieces(
         [Path(path) for path in paths],
@@ -152,12 +155,9 @@ def _ingest_on_cluster(
         run.counts.update(tally.counts)
 
 
-def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> None:
-    if is_stream(path):
-        raise LogevalError(f"{path}: a table cannot be read from a stream; give its file")
+def _ingest_table(run: _Run, source: Source, column_map: dict[str, str]) -> None:
     rows = 0
-    for batch, share in read_batches(Path(path), column_map, first_session=run.counts["rows"]):
-        run.progress.advance(share * Path(path).stat().st_size)
+    for batch in read_batches(source, column_map, first_session=run.counts["rows"]):
         tables.write_serps(batch, run.next_part())
         clicks = batch["clicks"].combine_chunks().flatten().to_numpy()
         run.counts.update(
@@ -169,8 +169,7 @@ def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> No
         )
         rows += batch.num_rows
     if not rows:
-        raise LogevalError(f"{path}: has no rows; there is nothing to ingest")
-    run.inputs.append(identity(path))
+        raise LogevalError(f"{source.name}: has no rows; there is nothing to ingest")
 
 
 def _say(text: str, quiet: bool) -> None:

@@ -68,28 +68,31 @@ def identity(path: str | Path) -> tables.Manifest:
 
 
 @contextlib.contextmanager
-def unchanged(paths: Sequence[str | Path]) -> Iterator[None]:
+def unchanged(paths: Sequence[str | Path], descriptor: int | None = None) -> Iterator[None]:
     """Raise if a file is written or replaced meanwhile.
 
-    What is opened more than once, by one process or by several, is then the same each time, and
-    its checksum is of what was read.
+    What is read more than once, by one process or by several, is then the same each time. With
+    the ``descriptor`` that the only path is read by, it may be replaced: who reads sees no change.
     """
-    before = [_state(path) for path in paths]
+    before = [_state(path, descriptor) for path in paths]
     yield
     for path, state in zip(paths, before, strict=True):
-        if _state(path) != state:
-            raise LogevalError(
-                f"{path}: was written or replaced while it was read; run the command again"
-            )
+        if _state(path, descriptor) != state:
+            raise changed(path)
 
 
-def _state(path: str | Path) -> tuple[int, ...] | None:
+def changed(path: str | Path) -> LogevalError:
+    """The error for a file that is not the same from start to end."""
+    return LogevalError(f"{path}: was written or replaced while it was read; run the command again")
+
+
+def _state(path: str | Path, descriptor: int | None) -> tuple[int, ...] | None:
     """Which file it is, its size and last change; shared file systems look when it is opened."""
     if is_stream(path):
         return None
     try:
         with open(path, "rb") as file:
-            stat = os.fstat(file.fileno())
+            stat = os.fstat(file.fileno() if descriptor is None else descriptor)
     except OSError:
         return None
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -7,18 +7,22 @@ reads can be made by itself, and gives the same blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import numpy as np
+from isal import isal_zlib
 
 from logeval.log.blocks import BLOCK_SIZE, session_blocks
 from logeval.log.scan import NEWLINE, last_session
 from logeval.log.source import BYTE_ORDER_MARK
 from logeval.running.arrays import Bytes
+from logeval.storage.tables import Manifest
 
+CHUNK = 8 << 20
 RANGE_BLOCKS = 16  # reads of a range: one to two seconds of work
 
 
@@ -70,7 +74,7 @@ class _Section:
     """The bytes of a plain file from ``begin`` to ``end``, as a source of blocks."""
 
     def __init__(self, path: Path, file: IO[bytes], begin: int, end: int | None) -> None:
-        self.name, self._file = str(path), file
+        self.name, self.crc32, self._file = str(path), 0, file
         self._left = (path.stat().st_size if end is None else end) - begin
         file.seek(begin)
 
@@ -78,6 +82,7 @@ class _Section:
         """Fill the buffer; returns the number of bytes, fewer than its size only at the end."""
         n: int = self._file.readinto(buffer[: self._left].data)  # type: ignore[attr-defined]
         self._left -= n
+        self.crc32 = isal_zlib.crc32(buffer[:n].data, self.crc32)
         return n
 
 
@@ -87,10 +92,32 @@ def range_blocks(
     fmt: int,
     size: int = BLOCK_SIZE,
     free: list[Bytes] | None = None,
-) -> Iterator[Bytes]:
-    """The blocks of a range, as ``session_blocks`` of the whole file has them."""
+) -> Generator[Bytes, None, int]:
+    """The blocks of a range, as ``session_blocks`` of the whole file has them.
+
+    Returns the CRC-32 of the bytes that were read, from ``begin`` to ``end``.
+    """
     with open(path, "rb") as file:
         section = _Section(path, file, part.begin, part.end)
         rest = np.empty(part.position - part.begin, np.uint8)
         section.readinto(rest)
         yield from session_blocks(section, fmt, size, free, rest, to_end=part.end is None)
+        return section.crc32
+
+
+def checksums(path: Path, parts: Sequence[ByteRange]) -> tuple[Manifest, list[int]]:
+    """The identity of a file, and the CRC-32 of each range of these very bytes."""
+    whole, crcs, size, first = hashlib.sha256(), [0] * len(parts), 0, 0
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK):
+            whole.update(chunk)
+            for i in range(first, len(parts)):
+                begin, end = parts[i].begin - size, parts[i].end
+                if begin >= len(chunk):
+                    break
+                inside = memoryview(chunk)[max(begin, 0) : None if end is None else end - size]
+                crcs[i] = isal_zlib.crc32(inside, crcs[i])
+                if end is not None and end - size <= len(chunk):
+                    first = i + 1  # it ends here
+            size += len(chunk)
+    return {"name": path.name, "bytes": size, "sha256": whole.hexdigest()}, crcs

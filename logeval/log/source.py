@@ -71,6 +71,7 @@ class Source:
 
     def __init__(self, path: str | Path, on_read: Callable[[int], None] = lambda n: None) -> None:
         self.name = "standard input" if str(path) == STDIN else str(path)
+        self.on_read = on_read
         self._raw: Any = _open(path)
         self._buffered = io.BufferedReader(self._raw, 1 << 20)
         head = self._buffered.peek(4)
@@ -89,7 +90,7 @@ class Source:
         """The first ``size`` bytes of what is to come, which are then read again."""
         head = np.empty(size, np.uint8)
         head = head[: self.readinto(head)]
-        self._ahead = head
+        self._ahead = np.concatenate([head, self._ahead])
         return head.tobytes()
 
     def readinto(self, buffer: Bytes) -> int:
@@ -114,6 +115,21 @@ class Source:
                 break
             n += read
         return n
+
+    def in_any_order(self) -> IO[bytes]:
+        """The file as stored, once it was hashed whole; it is the same one, whatever its path says.
+
+        For what is not read from start to end; it is to tell ``on_read`` by itself.
+        """
+        self._raw.seek(0)
+        self._counted.sha256 = hashlib.file_digest(self._raw, "sha256")
+        self._counted.size = self._raw.tell()
+        file: IO[bytes] = self._raw
+        return file
+
+    def fileno(self) -> int:
+        """The descriptor of the open file."""
+        return int(self._raw.fileno())
 
     def identity(self) -> Manifest:
         """Name, size and checksum, once all was read."""

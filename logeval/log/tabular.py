@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from logeval.errors import LogevalError, one_line, printable, unknown_names
 from logeval.log.fields import MAX_ITEMS
-from logeval.log.source import MAGIC
+from logeval.log.records import record_blocks
+from logeval.log.source import Source
 from logeval.storage.tables import SERPS
 
 NEEDED = ("query_id", "items", "clicks")
@@ -29,9 +30,9 @@ DAMAGED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)  # w
 
 
 def read_batches(
-    path: Path, columns: dict[str, str], first_session: int = 0
-) -> Iterator[tuple[pa.Table, float]]:
-    """The file in batches in the SERP schema, each with its share of the file.
+    source: Source, columns: dict[str, str], first_session: int = 0
+) -> Iterator[pa.Table]:
+    """The file in batches in the SERP schema; what they hold is what ``source`` has hashed.
 
     ``columns`` maps our names to the file's; sessions are numbered from ``first_session`` where
     the file has none.
@@ -40,51 +41,53 @@ def read_batches(
     if unknown:
         raise unknown_names("column in the column map", unknown, SERPS.names)
     row = 0
-    for batch, share in _raw_batches(path):
-        table = _Batch(path, batch, row, columns, first_session).table()
+    for batch in _raw_batches(source):
+        table = _Batch(source.name, batch, row, columns, first_session).table()
         row += table.num_rows
-        yield table, share
+        yield table
 
 
-def _raw_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
-    with open(path, "rb") as file:
-        magic = file.read(4)
+def _raw_batches(source: Source) -> Iterator[pa.RecordBatch | pa.Table]:
     try:
-        if magic == b"PAR1":
-            parquet = pq.ParquetFile(path)
-            _check_names(path, parquet.schema_arrow.names)
-            for batch in parquet.iter_batches(BATCH_ROWS):
-                yield batch, batch.num_rows / parquet.metadata.num_rows
-            return
-        head = _csv_stream(path, magic)[1].read(1 << 16).decode("utf-8-sig", "replace")
-        rows = csv.reader(io.StringIO(head, newline=""))
-        header = next(filter(None, rows))  # Arrow passes over empty lines too
-        if any("\ufffd" in name for name in header):
-            raise LogevalError(f"{path}: the names of its columns are not UTF-8")
-        _check_names(path, header)
-        raw, stream = _csv_stream(path, magic)
-        convert = pacsv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()))
-        parse = pacsv.ParseOptions(newlines_in_values=True)
-        before = 0
-        for batch in pacsv.open_csv(stream, convert_options=convert, parse_options=parse):
-            yield batch, (raw.tell() - before) / max(raw.size(), 1)
-            before = raw.tell()
-    except (OSError, UnicodeDecodeError, StopIteration, *DAMAGED) as error:
+        yield from (_parquet if source.peek(4) == b"PAR1" else _csv)(source)
+    except (OSError, UnicodeDecodeError, *DAMAGED) as error:
         raise LogevalError(
-            f"{path}: cannot be read as Parquet or CSV ({one_line(error)})"
+            f"{source.name}: cannot be read as Parquet or CSV ({one_line(error)})"
         ) from None
 
 
-def _check_names(path: Path, names: list[str]) -> None:
+def _parquet(source: Source) -> Iterator[pa.RecordBatch]:
+    file = source.in_any_order()
+    size = file.tell()
+    parquet = pq.ParquetFile(file)
+    _check_names(source.name, parquet.schema_arrow.names)
+    for batch in parquet.iter_batches(BATCH_ROWS):
+        yield batch
+        source.on_read(size * batch.num_rows // parquet.metadata.num_rows)
+
+
+def _csv(source: Source) -> Iterator[pa.Table]:
+    blocks = record_blocks(source)
+    first = next(blocks, b"")
+    head = first[: 1 << 16].decode("utf-8-sig", "replace")
+    rows = csv.reader(io.StringIO(head, newline=""))
+    header = next(filter(None, rows), [])  # Arrow passes over empty lines too
+    if any("\ufffd" in name for name in header):
+        raise LogevalError(f"{source.name}: the names of its columns are not UTF-8")
+    _check_names(source.name, header)
+    convert = pacsv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()))
+    parse = pacsv.ParseOptions(newlines_in_values=True)
+    names: list[str] = []  # of the columns, once they are known
+    for block in chain([first], blocks):
+        read = pacsv.ReadOptions(block_size=len(block) + 1, column_names=names)
+        table = pacsv.read_csv(pa.BufferReader(block), read, parse, convert)
+        names = table.column_names
+        yield table
+
+
+def _check_names(file: str, names: list[str]) -> None:
     if twice := [name for name in names if names.count(name) > 1]:
-        raise LogevalError(f"{path}: has two columns {twice[0]!r}; rename one of them")
-
-
-def _csv_stream(path: Path, magic: bytes) -> tuple[pa.NativeFile, pa.NativeFile]:
-    """The file, and the file decompressed."""
-    raw = pa.OSFile(str(path))
-    codec = next((c for m, c in MAGIC.items() if magic.startswith(m)), None)
-    return raw, pa.CompressedInputStream(raw, codec) if codec else raw
+        raise LogevalError(f"{file}: has two columns {twice[0]!r}; rename one of them")
 
 
 class _Batch:
@@ -92,13 +95,13 @@ class _Batch:
 
     def __init__(
         self,
-        path: Path,
-        batch: pa.RecordBatch,
+        file: str,
+        batch: pa.RecordBatch | pa.Table,
         first: int,
         columns: dict[str, str],
         first_session: int,
     ) -> None:
-        self.path, self.batch, self.first, self.columns = path, batch, first, columns
+        self.file, self.batch, self.first, self.columns = file, batch, first, columns
         self.first_session = first_session
 
     def table(self) -> pa.Table:
@@ -131,7 +134,7 @@ class _Batch:
         if source not in self.batch.schema.names:
             if field.name in NEEDED or field.name in self.columns:
                 raise LogevalError(
-                    f"{self.path}: there is no column {source!r} (it has "
+                    f"{self.file}: there is no column {source!r} (it has "
                     f"{printable(self.batch.schema.names)}); map yours to {field.name}"
                 )
             return self._filled(field, n)
@@ -224,7 +227,7 @@ class _Batch:
 
     def _fail(self, name: str, row: int, reason: str) -> None:
         raise LogevalError(
-            f"{self.path}: column {name!r}, row {self.first + row + 1}: {reason}; "
+            f"{self.file}: column {name!r}, row {self.first + row + 1}: {reason}; "
             "the schema is in docs/tables.md"
         )
 

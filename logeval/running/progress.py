@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from logeval.running.terminal import unguarded
+
 if TYPE_CHECKING:
     import rich.progress
 
@@ -153,5 +155,5 @@ def _bar(unit: str) -> rich.progress.Progress:
         *amount,
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=Console(file=unguarded(sys.stderr)),
     )

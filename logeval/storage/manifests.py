@@ -200,9 +200,12 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def stamp(path: Path) -> Manifest:
-    """Size and time of last change: whether a file is still the same, as make and rsync decide."""
-    stat = path.stat()
+def stamp(path: str | Path | int) -> Manifest:
+    """Size and time of last change: whether a file is still the same, as make and rsync decide.
+
+    A number is the descriptor of a file that is open.
+    """
+    stat = os.stat(path)
     return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
 
 

@@ -58,6 +58,7 @@ def write_log(asked: Generate, manifest: tables.Manifest) -> None:
                 progress.advance(size)
         written = {
             "log": manifests.record(partial),
+            "log_sha256": manifests.checksum(partial),  # as ingest records it: whose truth this is
             "stamp": manifests.stamp(partial),  # a rename keeps it
             "replaced_log": replaced,
         }

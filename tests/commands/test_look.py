@@ -42,6 +42,16 @@ def run(*arguments):
     return done.stdout
 
 
+def test_inspect_shows_a_parameter_without_an_interval(folder, tmp_path):
+    """Clicks do not tell the termination of a DCM at the last position."""
+    logeval.fit_models(folder / "log", "dcm", out=tmp_path / "dcm", quiet=True)
+    found = inspect(logeval.load(tmp_path / "dcm"), 1).positions.iloc[-1]
+    assert np.isnan(found["termination_low"])
+    shown = run("inspect", tmp_path / "dcm", "--query", 1)
+    cells = [line.split() for line in shown.splitlines()]
+    assert [f"{found['position']:.0f}", f"{found['termination']:.4f}"] in cells
+
+
 def test_inspect_counts_what_the_log_holds(folder):
     log = logeval.load(folder / "log")
     found = inspect(logeval.load(folder / "m"), 1, model="pbm")

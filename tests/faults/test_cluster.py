@@ -1,6 +1,7 @@
 """A Dask cluster: the same tables as without, and what happens when parts of it die."""
 
 import gzip
+import hashlib
 import itertools
 import logging.handlers
 import os
@@ -20,6 +21,7 @@ from logeval.clicks.estimation import click_statistics
 from logeval.errors import LogevalError
 from logeval.evaluation.store import Store
 from logeval.log import cluster, ranges
+from logeval.log.ranges import range_blocks
 from logeval.running import work
 from logeval.storage import tables
 from tests.faults.commands import content
@@ -102,6 +104,34 @@ def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path, mo
     ]
     assert len(statistics[0]) == 1
     assert statistics[0] == statistics[1]
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gz"])
+def test_a_worker_that_sees_another_file_under_the_path(
+    scheduler, tmp_path, monkeypatch, compressed
+):
+    """Size and time of the file here are the same all the while."""
+    text = (GOLDEN / "tiny.relpred.tsv").read_bytes()
+    log, other = tmp_path / "log.tsv", tmp_path / "other.tsv"
+    for path, held in ((log, text), (other, text.replace(b"1", b"2"))):
+        path.write_bytes(gzip.compress(held) if compressed else held)
+    settings = {"scheduler": scheduler, "quiet": True}
+    monkeypatch.setattr(cluster, "range_blocks", lambda path, *rest: range_blocks(other, *rest))
+    if not compressed:
+        with pytest.raises(LogevalError, match=r"log.tsv: was written or replaced while it was"):
+            logeval.ingest(log, tmp_path / "out", **settings)
+        return
+    blocks = cluster.session_blocks
+    monkeypatch.setattr(cluster, "session_blocks", lambda s, *rest: blocks(reopened(s), *rest))
+
+    def reopened(source):
+        source.close()
+        source.__init__(other)
+        return source
+
+    found = logeval.ingest(log, tmp_path / "out", **settings)
+    sha256 = hashlib.sha256(other.read_bytes()).hexdigest()
+    assert [one["sha256"] for one in found.manifest["inputs"]] == [sha256]
 
 
 def test_a_log_that_changes_while_a_cluster_reads_it_is_not_vouched_for(

@@ -27,12 +27,12 @@ from logeval.log import blocks
 from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, Scanner
 from logeval.log.serps import serps_table
 from logeval.log.source import Source
-from logeval.log.tabular import read_batches
 from logeval.pipeline import _arguments, read_recipe
 from logeval.replay.target_table import read_target_table
 from logeval.storage.schemas import SERPS
 from logeval.synthetic.zstd import frame
 from tests.faults.stages import LONG
+from tests.log.helpers import batches
 from tests.log.slow_parser import parse
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -163,9 +163,8 @@ def serps_csv():
 
 
 def serps_parquet(tmp_path):
-    batches = read_batches(_written(tmp_path, serps_csv()), {})
     sink = pa.BufferOutputStream()
-    pa.parquet.write_table(pa.concat_tables(t for t, _ in batches), sink)
+    pa.parquet.write_table(pa.concat_tables(batches(_written(tmp_path, serps_csv()))), sink)
     return sink.getvalue().to_pybytes()
 
 
@@ -210,8 +209,8 @@ def read_and_check_recipe(file):
 
 
 READERS = {
-    "table.csv": (lambda tmp: serps_csv(), lambda file: list(read_batches(file, {})), 200),
-    "table.parquet": (serps_parquet, lambda file: list(read_batches(file, {})), 1200),
+    "table.csv": (lambda tmp: serps_csv(), batches, 200),
+    "table.parquet": (serps_parquet, batches, 1200),
     "models.json": (
         lambda tmp: json.dumps({"rows": MODEL_ROWS}).encode(),
         lambda file: models_of_json(file.read_bytes().decode(errors="replace"), str(file)),

@@ -1,9 +1,12 @@
-"""Ingest a piece of text, get the SERPs back as plain dicts."""
+"""Ingest a piece of text, get the SERPs back as plain dicts; read a table."""
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import logeval
+from logeval.log.source import Source
+from logeval.log.tabular import read_batches
 
 
 def ingest(data, fmt="auto", **options):
@@ -25,3 +28,9 @@ def lines(*records):
 def adds_up(counts):
     parts = ["metadata", "queries", "clicks_matched", "clicks_repeat", "clicks_orphan", "rejected"]
     return counts["lines"] == sum(counts[part] for part in parts)
+
+
+def batches(path):
+    """What is read from a table, in the SERP schema."""
+    with closing(Source(path)) as source:
+        return list(read_batches(source, {}))

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from logeval.log import ranges
+from logeval.log import inputs, ranges
 from logeval.log.blocks import session_blocks
 from logeval.log.scan import FORMATS
 from logeval.log.source import Source
@@ -61,3 +61,24 @@ def test_lines_that_are_no_records_or_too_long_are_not_cut(tmp_path, monkeypatch
         assert len(parts) < len(text) // size
         several += len(parts) > 1
     assert several > 15
+
+
+def test_the_checksums_of_ranges_are_those_of_what_is_read(tmp_path, monkeypatch):
+    rng = random.Random(5)
+    file, fmt = tmp_path / "log.tsv", FORMATS.index("yandex-relpred")
+    file.write_bytes(b"\xef\xbb\xbf" + excerpt("yandex-relpred", rng, 200))
+    monkeypatch.setattr(ranges, "RANGE_BLOCKS", 1)
+    parts = ranges.byte_ranges(file, fmt, 300)
+    assert len(parts) > 5
+    read = [crc32_of(ranges.range_blocks(file, part, fmt, 300)) for part in parts]
+    for chunk in (7, 250, 1000, 1 << 20):
+        monkeypatch.setattr(ranges, "CHUNK", chunk)
+        assert ranges.checksums(file, parts) == (inputs.identity(file), read)
+
+
+def crc32_of(blocks):
+    while True:
+        try:
+            next(blocks)
+        except StopIteration as end:
+            return end.value

@@ -1,17 +1,22 @@
 """Tables that people bring: Parquet or CSV in the SERP schema, checked cell by cell."""
 
 import gzip
+import hashlib
+import os
+import random
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.log import ingestion
-from logeval.log.tabular import read_batches
+from logeval.log import ingest, ingestion, inputs, tabular
+from logeval.log.records import record_blocks
 from logeval.storage.tables import SERPS
+from tests.log.helpers import batches
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -114,16 +119,16 @@ def test_empty_lines_before_the_names_of_columns(tmp_path):
     """Arrow passes over them; so must the look at the names (found by damaged tables)."""
     path = write(tmp_path, "\n\nquery_id,items,clicks,query_id\n5,11,0,5\n")
     with pytest.raises(LogevalError, match="two columns 'query_id'"):
-        list(read_batches(path, {}))
+        batches(path)
     path.write_bytes(b"\nquery_id,items,clicks,da\xf9\n5,11,0,1\n")
     with pytest.raises(LogevalError, match="not UTF-8"):
-        list(read_batches(path, {}))
+        batches(path)
     path.write_text('"query\nid",items,clicks\n5,11,0\n')
     with pytest.raises(LogevalError, match=r"it has 'query\\nid', items") as raised:
-        list(read_batches(path, {}))
+        batches(path)
     assert "\n" not in str(raised.value)
-    (found,) = read_batches(write(tmp_path, "\nquery_id,items,clicks\n5,11,0\n"), {})
-    assert found[0]["items"].to_pylist() == [[11]]
+    (found,) = batches(write(tmp_path, "\nquery_id,items,clicks\n5,11,0\n"))
+    assert found["items"].to_pylist() == [[11]]
 
 
 def test_a_compressed_csv_is_recognised_by_its_bytes(tmp_path):
@@ -178,19 +183,107 @@ def test_logged_propensities_are_kept(tmp_path):
     assert log.serps()["propensities"].to_pylist() == [[0.25, 1.0], None]
 
 
-@pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "written"])
-def test_a_table_that_changes_while_it_is_read_is_not_vouched_for(tmp_path, monkeypatch, replaced):
-    """The checksum was taken at the end, of whatever was there by then."""
-    path = write(tmp_path, "query_id,items,clicks\n5,11 12,0 1\n")
+TABLE = b"query_id,items,clicks\n5,11 12,0 1\n6,13,2\n"
+OTHER = b"query_id,items,clicks\n5,11 12,1 1\n6,13,0\n"
+
+
+def as_parquet(text):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pacsv.read_csv(pa.BufferReader(text)), sink)
+    return sink.getvalue().to_pybytes()
+
+
+WRITERS = {"csv": bytes, "csv.gz": gzip.compress, "parquet": as_parquet}
+
+
+@pytest.mark.parametrize("kind", list(WRITERS))
+def test_another_table_under_the_path_is_neither_read_nor_vouched_for(tmp_path, monkeypatch, kind):
+    """It was read, and the checksum was that of the first, which is back by the end."""
+    path, other = tmp_path / "table", tmp_path / "other"
+    path.write_bytes(WRITERS[kind](TABLE))
+    other.write_bytes(WRITERS[kind](OTHER))
     plain = ingestion.read_batches
+
+    def another_meanwhile(*arguments, **options):
+        path.rename(tmp_path / "aside")
+        other.rename(path)
+        yield from plain(*arguments, **options)
+        (tmp_path / "aside").rename(path)
+
+    monkeypatch.setattr(ingestion, "read_batches", another_meanwhile)
+    log = logeval.ingest(path, tmp_path / "out", quiet=True)
+    assert log.serps()["clicks"].to_pylist() == [[0, 1], [2]]
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    size = path.stat().st_size
+    assert log.manifest["inputs"] == [{"name": "table", "bytes": size, "sha256": sha256}]
+
+
+@pytest.mark.parametrize("kind", list(WRITERS))
+@pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "written"])
+def test_a_table_that_changes_while_it_is_read(tmp_path, monkeypatch, replaced, kind):
+    """One that is replaced is read to its end, and vouched for; one that is written is not."""
+    path, plain = tmp_path / "table", ingestion.read_batches
+    path.write_bytes(WRITERS[kind](TABLE))
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
 
     def changed_afterwards(*arguments, **options):
         yield from plain(*arguments, **options)
         other = path.with_name("other") if replaced else path
-        other.write_text("query_id,items,clicks\n5,11 12,1 0\n7,11 12,1 0\n")
+        other.write_bytes(WRITERS[kind](OTHER + b"7,11 12,1 0\n"))
         other.rename(path)
 
     monkeypatch.setattr(ingestion, "read_batches", changed_afterwards)
+    monkeypatch.setattr(ingestion, "read_batches", changed_afterwards)
+    if replaced:
+        log = logeval.ingest(path, tmp_path / "out", quiet=True)
+        assert log.serps()["clicks"].to_pylist() == [[0, 1], [2]]
+        assert log.manifest["inputs"][0]["sha256"] == sha256
+        return
     with pytest.raises(LogevalError, match="replaced while it was read; run the command again"):
         logeval.ingest(path, tmp_path / "out", quiet=True)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_table_in_blocks_is_the_whole_table(tmp_path, monkeypatch):
+    """Blocks are cut where Arrow ends a record, whatever is quoted."""
+    rng = random.Random(1)
+    odd = ['"a\nb"', '"a""\r\n"",b"', '5" disk', '"x"y', "", '""', "plain", '"a\rb"']
+    for _ in range(60):
+        end = rng.choice(["\n", "\r\n", "\r"])
+        rows = [f"{i},{rng.choice(odd)},{i} 7,0 1" for i in range(rng.choice([1, 30, 200]))]
+        text = end.join(["query_id,note,items,clicks", *rows]) + rng.choice(["", end, end * 60])
+        path = tmp_path / "table.csv"
+        path.write_bytes(text.encode())
+        monkeypatch.setattr(tabular, "record_blocks", record_blocks)
+        (whole,) = batches(path)
+        size = rng.choice([7, 50, 333])
+        monkeypatch.setattr(tabular, "record_blocks", lambda s, n=size: record_blocks(s, n))
+        assert pa.concat_tables(batches(path)).equals(whole)
+        assert len(whole) == len(rows)
+
+
+def test_a_quote_that_is_never_closed_does_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("logeval.log.records.MAX_RECORD", 1 << 20)
+    path = write(tmp_path, 'query_id,items,clicks\n5,"11,0\n' + "5,11,0\n" * 700_000)
+    with pytest.raises(LogevalError, match="a row of over 1 MiB; is a quote never closed"):
+        batches(path)
+
+
+def test_another_table_when_it_is_opened_is_known_to_be_another(tmp_path, monkeypatch):
+    """Size and time were those of the first, so that it passed for the one that was read."""
+    path, other = write(tmp_path, TABLE.decode()), tmp_path / "other.csv"
+    other.write_bytes(OTHER)
+    os.utime(other, (0, 0))
+    plain = ingest.Source
+
+    def another_meanwhile(*arguments):
+        path.rename(tmp_path / "aside")
+        other.rename(path)
+        source = plain(*arguments)
+        (tmp_path / "aside").rename(path)
+        return source
+
+    monkeypatch.setattr(ingestion, "Source", another_meanwhile)
+    logeval.ingest(path, tmp_path / "out", quiet=True)
+    asked = {"format": "auto", "max_bad": 0.01, "column_map": None}
+    assert inputs.why([path], tmp_path / "out", **asked) == "its input has changed"

@@ -69,11 +69,14 @@ class CheckModels(Stage["Checks"]):
         from logeval.clicks.quality.checks import check_patterns
         from logeval.clicks.quality.ranker_change import changed_rankers
         from logeval.clicks.quality.sample import fit_of_log, held_out_sample
-        from logeval.clicks.quality.truth import against_truth
+        from logeval.clicks.quality.truth import against_truth, check_belongs
 
         fitted = self.fitted
-        true = None if self.truth is None else opened_models(self.truth)
-        beside = None if true is None else against_truth(fitted, true)
+        beside = None
+        if self.truth is not None:
+            true = opened_models(self.truth)
+            check_belongs(true, self.opened, "the truth" if true is self.truth else str(self.truth))
+            beside = against_truth(fitted, true)
         sample = held_out_sample(fitted, self.opened, self.serps, self.seed)
         checks = check_patterns(
             fitted.fitted.values(), sample, self.simulations, self.seed, self.quiet

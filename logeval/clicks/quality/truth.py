@@ -18,15 +18,38 @@ import numpy as np
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, printable
+from logeval.log.log import Log
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats
+from logeval.storage import manifests
 
 if TYPE_CHECKING:
     import pandas as pd
 
 QUERIES = 50  # the most frequent ones, whose best lists are compared
 LOGGED = "the log's list"
+
+
+def check_belongs(truth: FittedModels, log: Log, name: str) -> None:
+    """Raise for the truth of another file than the one that a log was made from.
+
+    Two files of one name and size may be of two seeds. Models that ``generate`` did not write are
+    of no file.
+    """
+    if truth.manifest.get("stage") != "generate":
+        return
+    sources, own = log.manifest["inputs"], truth.manifest.get("log_sha256")
+    if own and {source.get("sha256") for source in sources} == {own}:
+        return
+    made_from = printable(source["name"] for source in sources)
+    out = truth.manifest["arguments"].get("out")
+    of = f"is of another {out}; ingest that, or" if own else "does not say of which file it is;"
+    again = manifests.command(log.path, truth.manifest)
+    raise LogevalError(
+        f"{log.path}: was made from {made_from}, but {name} {of} make both again: {again}, and "
+        "ingest LOG"
+    )
 
 
 def against_truth(models: FittedModels, truth: FittedModels) -> pd.DataFrame:

@@ -1,0 +1,40 @@
+"""What commands print for people, without control characters, which a terminal would obey.
+
+Names of files, queries and policies are often somebody else's, and may hold them. So everything
+that is printed passes here. What programs read is left as it is, and progress bars need theirs.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TextIO
+
+from logeval.errors import visible
+
+
+class _Visible:
+    """A stream that spells control characters out, except ends of lines and tabs."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.unguarded = stream
+
+    def write(self, text: str) -> int:
+        """Write text, and return its length."""
+        self.unguarded.write(visible(text, keep="\n\t"))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unguarded, name)
+
+
+def guard() -> None:
+    """From now on, what this process prints shows its control characters."""
+    for name in ("stdout", "stderr"):
+        if (stream := getattr(sys, name)) is not None:  # which a closed one is
+            setattr(sys, name, _Visible(unguarded(stream)))
+
+
+def unguarded(stream: Any) -> TextIO:
+    """The stream itself: for what programs read, and for progress bars."""
+    found: TextIO = stream.unguarded if isinstance(stream, _Visible) else stream
+    return found
