@@ -121,6 +121,21 @@ def test_variance_is_of_the_policies_draws_and_runs_that_all_models_have():
     assert sources(both)["of_mean"].to_dict() == pytest.approx(plain["of_mean"].to_dict())
 
 
+def test_the_models_are_compared_on_the_queries_that_all_have():
+    x, first = one_model(), np.full((1, 3, 4), 500.0)
+    lacking = np.concatenate([np.full((1, 3, 4), np.nan), x])  # PBM has no query 0
+    found = sources(runs_of({("DCM", "A"): np.concatenate([first, x]), ("PBM", "A"): lacking}))
+    assert found.loc["choice of model", "component"] == 0.0
+    plain = sources(runs_of({("DCM", "A"): x, ("PBM", "A"): x}))
+    assert found["of_mean"].to_dict() == pytest.approx(plain["of_mean"].to_dict())
+
+
+def test_models_without_a_common_query_are_compared_by_their_means():
+    apart = np.concatenate([np.full((2, 3, 4), np.nan), one_model() + 100.0])
+    found = sources(runs_of({("DCM", "A"): one_model(), ("PBM", "A"): apart}))
+    assert found.loc["choice of model", "share"] > 0.9
+
+
 def test_a_query_with_a_gap_is_left_out_of_the_variance():
     x = np.concatenate([one_model(), [[[900.0, 800.0, 1.0, np.nan]] * 3]])
     found = sources(runs_of({("DCM", "A"): x}))
