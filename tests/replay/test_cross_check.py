@@ -1,5 +1,6 @@
 """Whether simulators and the log agree on the best policy: the verdict on tables by hand."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -39,6 +40,13 @@ def test_intervals_that_touch_overlap():
     assert line == "replay: a is best, within the intervals of another"
     line, _ = verdict({"replay": {"a": (0.75, 0.25), "b": (0.25, 0.24)}})
     assert line == "replay: a is best"
+
+
+def test_nobody_is_clearly_best_beside_a_policy_without_an_interval():
+    """An interval that is not known may hold anything."""
+    for a, b, c in ((0.7, (0.5, np.nan), 0.1), ((0.7, np.nan), 0.5, 0.1)):
+        line, _ = verdict({"replay": {"a": a, "b": b, "c": c}})
+        assert line == "replay: a is best, within the intervals of another"
 
 
 def test_methods_agree_though_none_is_sure():
