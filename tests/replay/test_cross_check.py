@@ -106,6 +106,13 @@ def test_simulators_are_named_whose_intervals_do_not_meet_those_of_the_replay():
     assert levels({"a": 0.45, "b": 0.55, "c": 0.59}, replay) == []
 
 
+def test_simulators_are_named_in_their_order():
+    off = {"a": 0.9, "b": 0.8}
+    table = {"simulated UBM": off, "simulated DCM": off, "replay": {"a": 0.5, "b": 0.4}}
+    lines = [line.partition(":")[0] for line in verdict(table) if "outside" in line]
+    assert lines == ["simulated UBM", "simulated DCM"]
+
+
 def test_only_policies_outside_say_how_far_off_a_simulator_is():
     (line,) = levels({"a": 0.75, "b": 0.57}, {"a": 0.5, "b": 0.5})
     assert line.endswith("1 of 2 policies lie outside what the replay allows, by +50% to +50%")

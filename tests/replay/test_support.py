@@ -12,7 +12,7 @@ FIGURES = Figures(
     mass=np.array([[1.0, 1.0], [1.0, 0.5]]),
     weight=np.array([[8.0, 8.0], [10.0, 6.0]]),
     square=np.array([[8.0, 32.0], [20.0, 12.0]]),
-    clipped=np.array([[0.0, 2.0], [1.0, 0.0]]),
+    clipped=np.array([[1.0, 2.0], [1.0, 0.0]]),
     largest=np.array([[1.0, 4.0], [3.0, 7.0]]),
 )
 N = np.array([8.0, 10.0])
@@ -22,8 +22,9 @@ SHARE = np.array([0.25, 0.75])
 def test_the_figures_of_each_query():
     found = support_of(FIGURES, N, SHARE, enough=0.5)
     assert found.support == pytest.approx([1.5 / 2.0, 1.2 / 1.5])  # of what the target shows
-    assert found.clipped == pytest.approx([2 / 16, 1 / 20])  # of SERPs times positions
+    assert found.clipped == pytest.approx([3 / 16, 1 / 20])  # of SERPs times positions
     assert found.largest_weight.tolist() == [4.0, 7.0]
+    assert found.positions.tolist() == [2, 2]  # 0.5 / 1 and 0.3 / 0.5 are enough
 
 
 def test_effective_serps_are_the_mean_over_positions():
@@ -68,13 +69,16 @@ def test_of_whole_lists_the_positions_are_those_of_their_beginnings():
     assert found.support == pytest.approx([0.2, 0.2])
     assert found.overall["supported_positions"] == 2  # 0.9, 0.575, 0.2
     assert found.overall["support"] == pytest.approx(0.2)
+    assert found.clipped.tolist() == [1.0, 1.0]  # at each of the three positions
+    assert found.overall["clipped"] == 1.0
 
 
 def test_the_figures_of_all_queries():
     found = support_of(FIGURES, N, SHARE, enough=0.5).overall
     assert found["support"] == pytest.approx((0.25 * 1.5 + 0.75 * 1.2) / (0.25 * 2 + 0.75 * 1.5))
-    assert found["clipped"] == pytest.approx(3 / (18 * 2))
+    assert found["clipped"] == pytest.approx(4 / (18 * 2))
     assert found["largest_weight"] == 7.0
+    assert found["supported_positions"] == 2  # (0.25 * 0.5 + 0.75 * 0.3) / (0.25 + 0.75 * 0.5)
     # a SERP counts for 0.25 / 8 or 0.75 / 10 of the value, times its weight
     a, b = 0.25 / 8, 0.75 / 10
     first = (a * 8 + b * 10) ** 2 / (a**2 * 8 + b**2 * 20)
@@ -82,21 +86,28 @@ def test_the_figures_of_all_queries():
     assert found["effective_serps"] == pytest.approx((first + second) / 2)
 
 
-def test_serps_of_equal_weight_are_all_effective():
+@pytest.mark.parametrize("n", [[30.0, 10.0], [1.0, 3.0]])
+def test_serps_of_equal_weight_are_all_effective(n):
     """However they are spread over queries, as long as each counts the same."""
-    n = np.array([30.0, 10.0])
-    f = Figures(*(np.ones((2, 2)) for _ in range(2)), *([n[:, None] * [1.0, 1.0]] * 2), *([n] * 2))
-    f = Figures(f.supported, f.mass, f.weight, f.square, 0 * f.weight, f.mass)
-    found = support_of(f, n, n / n.sum(), enough=0.5)
+    n = np.array(n)
+    one, each = np.ones((2, 2)), n[:, None] * [1.0, 1.0]
+    found = support_of(Figures(one, one, each, each, 0 * one, one), n, n / n.sum(), enough=0.5)
     assert found.effective_serps == pytest.approx(n)
-    assert found.overall["effective_serps"] == pytest.approx(40.0)
+    assert found.overall["effective_serps"] == pytest.approx(n.sum())
+
+
+def test_one_serp_of_one_result():
+    f = Figures(*(np.array([[x]]) for x in (1.0, 1.0, 0.5, 0.25, 1.0, 0.5)))
+    found = support_of(f, np.ones(1), np.ones(1), enough=0.5)
+    assert (found.clipped[0], found.overall["clipped"]) == (1.0, 1.0)
+    assert (found.largest_weight[0], found.overall["largest_weight"]) == (0.5, 0.5)
 
 
 def test_a_query_that_the_target_does_not_show_counts_for_nothing():
     found = support_of(FIGURES, N, np.array([1.0, 0.0]), enough=0.5)
     alone = Figures(*(getattr(FIGURES, name)[:1] for name in vars(FIGURES)))
     assert found.overall == pytest.approx(support_of(alone, N[:1], np.ones(1), 0.5).overall)
-    assert found.overall["clipped"] == pytest.approx(2 / 16)
+    assert found.overall["clipped"] == pytest.approx(3 / 16)
     assert found.overall["largest_weight"] == 4.0
 
 

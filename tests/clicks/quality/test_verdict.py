@@ -125,10 +125,10 @@ def test_ranks_distances_and_ranges_in_a_row():
 
 
 def test_pairs_of_ranks_are_counted_not_joined():
-    pairs = {"rank 2 after 1": (9.0, 0.1, 0.2), "rank 3 after 1": (-4.0, 0.3, 0.2),
-             "rank 4 after 1": (3.9, 0.3, 0.2)}  # fmt: skip
+    pairs = {"rank 2 after 1": (9.0, 0.1, 0.2), "rank 3 after 1": (4.0, 0.3, 0.4),
+             "rank 4 after 1": (3.9, 0.3, 0.2), "rank 4 after 2": (-4.0, 0.3, 0.2)}  # fmt: skip
     assert said("after-click", pairs) == (
-        "CTR at rank 2 after a click at 1 too low (.100 in simulation, .200 in the log; 2 of 6 "
+        "CTR at rank 2 after a click at 1 too low (.100 in simulation, .200 in the log; 3 of 6 "
         "pairs of ranks off)"
     )
 
