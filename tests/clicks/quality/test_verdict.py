@@ -94,6 +94,10 @@ def test_a_run_ends_where_the_check_does():
     beside = level(both)
     assert words("ctr-by-rank", beside, CRITICAL).startswith("CTR too low at rank 4 (")
     assert words("first-click", beside, CRITICAL).startswith("too few first clicks at rank 1 (")
+    beside = level(both | {("ctr-by-rank", "rank 3"): (5.0, 0.1, 0.2)})
+    assert words("ctr-by-rank", beside, CRITICAL).startswith("CTR too low at ranks 3 to 4 (")
+    some = {"rank 1": (5.0, 0.1, 0.2), "rank 2": (9.0, 0.1, 0.2)}
+    assert said("first-click", some).startswith("too few first clicks at ranks 1 to 2 (rank 2: ")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +186,15 @@ def test_faults_come_with_the_clearest_first_then_what_is_right():
         "rank 2 (.100 in simulation, .200 in the log); right: number of clicks, first clicks, "
         "calibration; too few clicks to judge distance between clicks, CTR after a click, CTR of "
         "the items shown most (1,234 SERPs)"
+    )
+
+
+def test_all_that_is_right_is_named():
+    deviating = {("clicks-per-serp", "0 clicks"): (5.0, 0.1, 0.2)}
+    found = verdict_of("CM", everything(["clicks-per-serp"]), level(deviating), CRITICAL)
+    assert found.line.endswith(
+        "; right: CTR by rank, first clicks, last clicks, distance between clicks, CTR after a "
+        "click, CTR of the items shown most, calibration (1,234 SERPs)"
     )
 
 
