@@ -51,6 +51,10 @@ def test_without_a_checkpoint_near_the_middle_there_is_no_slope(middle, known):
         assert found == pytest.approx(4.0 / (100 - middle) / 0.08)
 
 
+def test_a_curve_that_begins_late_has_twice_the_average_slope():
+    assert late_slope(curve([1, 50, 100], [0.0, 0.0, 8.0])) == pytest.approx(2.0)
+
+
 def test_without_regret_there_is_no_slope():
     assert math.isnan(late_slope(curve([1, 50, 100], [0.0, 0.0, 0.0])))
     assert late_slope(curve([1, 50, 100], [0.0, 1e-7, 2e-7])) == pytest.approx(1.0)
