@@ -19,12 +19,31 @@ def test_the_mean_gives_queries_equal_weight():
 def test_the_standard_error_is_over_runs_of_averages_over_queries():
     x = np.array([[1.0, 3.0, 5.0], [3.0, 5.0, 7.0]])  # averages 2, 4, 6: deviation 2
     assert statistics.standard_error(x) == pytest.approx(2 / 3**0.5)
+    assert statistics.standard_error(x[:, :2]) == pytest.approx(2**0.5 / 2**0.5)
     assert np.isnan(statistics.standard_error(x[:, :1]))
+    y = np.array([[1.0, 3.0, 5.0], [1.0, 9.0, 7.0]])  # averages 1, 6, 6
+    assert statistics.standard_error(y) == pytest.approx((25 / 3) ** 0.5 / 3**0.5)
 
 
 def test_units_are_queries_or_the_runs_of_a_single_one():
     assert statistics.units(np.array([[1.0, 3.0], [10.0, np.nan]])).values.tolist() == [2.0, 10.0]
     assert statistics.units(np.array([[1.0, np.nan, 3.0]])).values.tolist() == [1.0, 3.0]
+
+
+def test_a_run_that_lacks_a_checkpoint_is_no_unit_of_a_single_query():
+    x = np.array([[[1.0, np.nan], [2.0, 3.0], [4.0, 5.0]]])
+    assert statistics.units(x).values.tolist() == [[2.0, 3.0], [4.0, 5.0]]
+
+
+def test_the_mean_gives_draws_equal_weight():
+    x = np.array([[[[0.0], [4.0]], [[10.0], [np.nan]]]])  # one query, draws of two runs and of one
+    assert statistics.mean(x) == pytest.approx((2 + 10) / 2)
+
+
+def test_the_error_of_one_unit_is_unknown_for_each_policy():
+    error = statistics.units(np.array([[[8.0, 9.0]]])).error()
+    assert error.shape == (2,)
+    assert np.isnan(error).all()
 
 
 def test_units_with_draws_are_the_draws_of_all_queries():
@@ -70,6 +89,12 @@ def test_an_interval_may_have_negative_values_or_none_that_vary():
     assert np.isnan(statistics.interval(np.array([[5.0]]))).all()
 
 
+def test_a_unit_without_regret_is_not_negative():
+    """Student's interval of 0, 1 and 5 would begin below 0."""
+    low, high = statistics.interval(np.array([[0.0, 1.0, 5.0]]))
+    assert 0 < low < 2 < high
+
+
 def test_intervals_of_many_points_are_those_of_each():
     x = np.random.default_rng(0).lognormal(size=(4, 3, 7))
     low, high = statistics.interval(x)
@@ -109,6 +134,8 @@ def test_ratio_of_means():
     x = rng.lognormal(size=(5, 3))
     constant = statistics.ratio(x, np.full((5, 3), 2.0))  # nothing but a unit
     assert constant[1:] == pytest.approx([end / 2 for end in statistics.interval(x)])
+    small = statistics.ratio(x, np.full((5, 3), 0.02))
+    assert small == pytest.approx([100 * end for end in constant])
     assert statistics.ratio(np.zeros((2, 2)), np.zeros((2, 2))) == pytest.approx((0, 0, 0))
     assert np.isnan(statistics.ratio(x[:1, :1], optimal[:1, :1])[1:]).all()
 

@@ -161,6 +161,13 @@ def test_the_reason_for_queries_of_several_sizes():
     )
 
 
+def test_a_first_stage_of_just_as_many_steps_has_ended():
+    # 2 log 100 = 9.2: 10 observations of each of 5 x 2 pairs
+    frame = pair_rows([(5, 2)], policy="UCB1Elim")
+    (text,) = limits(frame, about="eliminated nothing", hardness=[size("0@0", 5, 2)])
+    assert "takes 100 steps, and there were 100; where its bounds are still too wide" in text
+
+
 def test_a_policy_whose_first_stage_is_unknown_gives_no_reason():
     frame = pair_rows([ALL], policy="UCB1")
     (text,) = limits(frame, about="eliminated nothing", hardness=[size("0@0")])
