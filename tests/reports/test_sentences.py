@@ -204,6 +204,23 @@ def test_a_winner_on_one_simulator_that_is_tied_on_the_other():
     )
 
 
+def test_ties_are_named_simulator_by_simulator():
+    assert on(DCM=CLEAR, PBM=TIED, UBM=TIED).answer == (
+        "A lost least on DCM, PBM and UBM; on PBM it cannot be told apart from B; on UBM it cannot "
+        "be told apart from B."
+    )
+
+
+def test_a_policy_that_is_alone_on_one_simulator_only():
+    assert "Only A was run" not in on(DCM=CLEAR, PBM={"A": BASE}).answer
+
+
+def test_simulators_without_a_common_policy():
+    assert on(DCM={"A": BASE}, PBM={"B": BASE}).answer == (
+        "DCM and PBM have no policy in common, so they cannot agree or contradict each other."
+    )
+
+
 def test_a_winner_that_another_may_beat_on_the_other_simulator():
     assert on(DCM=CLEAR, PBM=TIED_B).answer == (
         "DCM and PBM do not contradict each other: on both A may be best; the smallest mean is "
@@ -258,6 +275,17 @@ def test_of_many_pairs_that_change_places_three_are_named():
             "A and D change places" if more else "B and C change places",
         ]
         assert found[3:] == ([more] if more else [])
+
+
+def test_one_more_pair_that_changes_places_is_one():
+    """The order C D A B turns four of the six pairs of A B C D around."""
+    regrets = [BASE, shifted(5.0), shifted(20.0, seed=2), shifted(40.0, seed=3)]
+    up, other = (dict(zip(names, regrets, strict=True)) for names in ("ABCD", "CDAB"))
+    found = [text for text in on(DCM=up, PBM=other).findings if "change" in text]
+    assert [text.partition(":")[0] for text in found] == [
+        "A and C change places", "A and D change places", "B and C change places",
+        "1 more pair changes places likewise.",
+    ]  # fmt: skip
 
 
 # -- several tracks ---------------------------------------------------------------------------
@@ -333,6 +361,15 @@ def test_of_the_other_track_the_mission_is_named_or_else_the_next():
     found = top_pairs({"A": BASE, "dcmKL-UCB": shifted(9.0)}, pairs)[-1]
     assert "UCB1Elim lost 30.0 points more" in found
     assert "Other" not in found
+
+
+def test_a_variant_of_the_mission_is_named_and_the_oracle_is_no_rival():
+    pairs = {"UCB1Elim": shifted(30.0), "Rank1ElimKL(horizon=9)": shifted(60.0)}
+    found = top_pairs({"A": BASE}, pairs)[-1]
+    assert "; Rank1ElimKL(horizon=9) lost 60.0 points more" in found
+    assert "UCB1Elim" not in found
+    oracle = top_pairs({"A": BASE, "B": shifted(9.0)}, {"Oracle": [0.0] * 12})
+    assert not any("most examined position" in text for text in oracle)
 
 
 def test_tracks_that_measured_no_pair_are_not_compared():
