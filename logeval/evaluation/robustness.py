@@ -25,7 +25,7 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
     the regret is taken relative to the optimal reward, since their rewards need not be the same.
     """
     if rows["simulator"].nunique() > 1:  # of models that earn differently, shares of the optimum
-        rows = rows.assign(regret=rows["regret"] / rows["optimal_reward"])
+        rows = _common(rows.assign(regret=rows["regret"] / rows["optimal_reward"]))
     samples = [_samples(part) for _, part in rows.groupby("simulator")]
     policies = [p for p in samples[0][0] if all(p in names for names, _ in samples)]
     found = []
@@ -47,6 +47,13 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=columns)
 
 
+def _common(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the queries that all simulators have; all rows, if there is no such query."""
+    simulators = rows.groupby("query")["simulator"].transform("nunique")
+    common = rows[simulators == rows["simulator"].nunique()]
+    return rows if common.empty else common
+
+
 def _samples(rows: pd.DataFrame) -> tuple[list[str], Floats]:
     """Policies, and their regret (Q, D, N, policies) on one simulator."""
     policies, x = by_policy(rows, "regret")
@@ -54,7 +61,7 @@ def _samples(rows: pd.DataFrame) -> tuple[list[str], Floats]:
 
 
 def _aligned(samples: list[Floats]) -> Floats:
-    """(models, Q, D, N): the queries, draws and runs that all have; queries with gaps left out."""
+    """(models, Q, D, N): as many of each as all have; queries with gaps left out."""
     Q, D, N = (min(x.shape[axis] for x in samples) for axis in range(3))
     x = np.stack([x[:Q, :D, :N] for x in samples])
     return x[:, np.isfinite(x).all(axis=(0, 2, 3))]

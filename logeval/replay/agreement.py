@@ -156,7 +156,7 @@ def _verdict(table: pd.DataFrame, names: list[str], steps: int) -> list[str]:
     best: dict[str, tuple[str, bool]] = {}
     for method, rows in table.groupby("method", sort=False):
         rows = rows.sort_values("value", ascending=False)
-        clear = bool(rows["low"].iloc[0] > rows["high"].iloc[1:].max())
+        clear = bool((rows["low"].iloc[0] > rows["high"].iloc[1:]).all())  # not beside a nan
         best[str(method)] = (str(rows["policy"].iloc[0]), clear)
     lines = [
         f"{method}: {policy} is best" + ("" if clear else ", within the intervals of another")

@@ -233,7 +233,8 @@ def _swaps(pairs: dict[str, pd.DataFrame]) -> list[str]:
                 f"({p_value(other.p)})."
             )
     more = len(found) - SWAPS
-    return found[:SWAPS] + ([f"{more} more pairs change places likewise."] if more > 0 else [])
+    pairs_change = "pair changes" if more == 1 else "pairs change"
+    return found[:SWAPS] + ([f"{more} more {pairs_change} places likewise."] if more > 0 else [])
 
 
 def _across_tracks(runs: Runs) -> list[str]:

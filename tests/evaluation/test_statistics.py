@@ -20,12 +20,31 @@ def test_the_mean_gives_queries_equal_weight():
 def test_the_standard_error_is_over_runs_of_averages_over_queries():
     x = np.array([[1.0, 3.0, 5.0], [3.0, 5.0, 7.0]])  # averages 2, 4, 6: deviation 2
     assert statistics.standard_error(x) == pytest.approx(2 / 3**0.5)
+    assert statistics.standard_error(x[:, :2]) == pytest.approx(2**0.5 / 2**0.5)
     assert np.isnan(statistics.standard_error(x[:, :1]))
+    y = np.array([[1.0, 3.0, 5.0], [1.0, 9.0, 7.0]])  # averages 1, 6, 6
+    assert statistics.standard_error(y) == pytest.approx((25 / 3) ** 0.5 / 3**0.5)
 
 
 def test_units_are_queries_or_the_runs_of_a_single_one():
     assert statistics.units(np.array([[1.0, 3.0], [10.0, np.nan]])).values.tolist() == [2.0, 10.0]
     assert statistics.units(np.array([[1.0, np.nan, 3.0]])).values.tolist() == [1.0, 3.0]
+
+
+def test_a_run_that_lacks_a_checkpoint_is_no_unit_of_a_single_query():
+    x = np.array([[[1.0, np.nan], [2.0, 3.0], [4.0, 5.0]]])
+    assert statistics.units(x).values.tolist() == [[2.0, 3.0], [4.0, 5.0]]
+
+
+def test_the_mean_gives_draws_equal_weight():
+    x = np.array([[[[0.0], [4.0]], [[10.0], [np.nan]]]])  # one query, draws of two runs and of one
+    assert statistics.mean(x) == pytest.approx((2 + 10) / 2)
+
+
+def test_the_error_of_one_unit_is_unknown_for_each_policy():
+    error = statistics.units(np.array([[[8.0, 9.0]]])).error()
+    assert error.shape == (2,)
+    assert np.isnan(error).all()
 
 
 def test_units_with_draws_are_the_draws_of_all_queries():
@@ -71,6 +90,12 @@ def test_an_interval_may_have_negative_values_or_none_that_vary():
     assert np.isnan(statistics.interval(np.array([[5.0]]))).all()
 
 
+def test_a_unit_without_regret_is_not_negative():
+    """Student's interval of 0, 1 and 5 would begin below 0."""
+    low, high = statistics.interval(np.array([[0.0, 1.0, 5.0]]))
+    assert 0 < low < 2 < high
+
+
 def test_intervals_of_many_points_are_those_of_each():
     x = np.random.default_rng(0).lognormal(size=(4, 3, 7))
     low, high = statistics.interval(x)
@@ -110,6 +135,8 @@ def test_ratio_of_means():
     x = rng.lognormal(size=(5, 3))
     constant = statistics.ratio(x, np.full((5, 3), 2.0))  # nothing but a unit
     assert constant[1:] == pytest.approx([end / 2 for end in statistics.interval(x)])
+    small = statistics.ratio(x, np.full((5, 3), 0.02))
+    assert small == pytest.approx([100 * end for end in constant])
     assert statistics.ratio(np.zeros((2, 2)), np.zeros((2, 2))) == pytest.approx((0, 0, 0))
     assert np.isnan(statistics.ratio(x[:1, :1], optimal[:1, :1])[1:]).all()
 
@@ -135,14 +162,88 @@ def test_the_critical_value_of_many_units_is_tukeys():
         assert comparisons.critical_value(2000, P) == pytest.approx(tukey, rel=0.01)
 
 
-def test_the_critical_value_of_few_units_is_that_of_drawn_data():
-    rng, n, P, R = np.random.default_rng(0), 7, 4, 20_000
+@pytest.mark.parametrize(("n", "P"), [(7, 4), (5, 8)])  # fewer units than policies, or more
+def test_the_critical_value_of_few_units_is_that_of_drawn_data(n, P):
+    rng, R = np.random.default_rng(0), 20_000
     i, j = np.triu_indices(P, 1)
     x = rng.normal(size=(R, n, P))
     d = x[:, :, i] - x[:, :, j]
     t = np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / math.sqrt(n))
     above = (t.max(axis=1) > comparisons.critical_value(n, P)).mean()
     assert above == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 * (1 / R + 1 / 40_000)))
+
+
+@pytest.mark.parametrize(("n", "P"), [(2, 2), (7, 2), (12, 3), (7, 4), (5, 8)])
+def test_at_the_critical_value_p_is_5_percent(n, P):
+    p = comparisons.p_of(np.array([comparisons.critical_value(n, P)]), n, P)
+    assert p == pytest.approx(0.05, abs=1e-4)
+
+
+def test_p_is_the_share_of_drawn_data_with_a_difference_as_large():
+    rng, n, P, R = np.random.default_rng(1), 6, 3, 20_000
+    i, j = np.triu_indices(P, 1)
+    x = rng.normal(size=(R, n, P))
+    d = x[:, :, i] - x[:, :, j]
+    largest = (np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / math.sqrt(n))).max(axis=1)
+    t = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    shares = (largest[:, None] >= t).mean(axis=0)
+    assert comparisons.p_of(t, n, P) == pytest.approx(shares, abs=0.02)
+    assert comparisons.p_of(t, n, P)[0] == 1.0
+
+
+def test_p_beyond_the_draws_is_bonferronis_and_never_0():
+    t = np.array([20.0, 100.0, 1000.0])
+    found = comparisons.p_of(t, 8, 4)
+    assert found[1:] == pytest.approx(6 * 2 * stats.t.sf(t[1:], 7))
+    assert (np.diff(found) < 0).all()
+    assert (found > 0).all()
+
+
+def test_a_policy_alone_is_like_itself():
+    assert comparisons.compare(np.array([[[1.0]], [[2.0]], [[4.0]]])).p.tolist() == [[1.0]]
+
+
+def test_intervals_of_differences_worked_out_by_hand():
+    # differences 10, 13, 13: mean 12, standard error 1; relative standard errors of the two means
+    # 2 / sqrt 3 / 12 and sqrt 13 / sqrt 3 / 24; Student's quantile 4.302653
+    a, b = [10.0, 12.0, 14.0], [20.0, 25.0, 27.0]
+    x = np.array([a, b]).T[:, None]
+    c, r = 4.302653, max(2 / 12, 13**0.5 / 24) / 3**0.5
+    for unit in (1.0, 0.001):
+        found = comparisons.compare(unit * x)
+        assert found.low[1, 0] == pytest.approx(unit * (12 - c), rel=1e-6)
+        wider = 12 + c + 5 * (2 * c * c + 1) / 6 * r
+        assert found.high[1, 0] == pytest.approx(unit * wider, rel=1e-6)
+        assert found.high[0, 1] == -found.low[1, 0]
+        assert found.low[0, 1] == -found.high[1, 0]
+
+
+def test_the_interval_of_a_ratio_has_two_equal_arms():
+    x = np.exp([[[0.0, 1.0]], [[0.5, 2.5]], [[1.0, 2.0]]])  # differences of logarithms 1, 2, 1
+    found = comparisons.compare_ratios(x)
+    half = 4.302653 / 3  # the standard error is 1 / 3
+    ends = (found.low[1, 0], found.high[1, 0])
+    assert ends == pytest.approx((4 / 3 - half, 4 / 3 + half), rel=1e-6)
+
+
+def test_two_units_are_compared():
+    found = comparisons.compare(np.array([[[5.0, 6.0]], [[5.0, 8.0]]]))
+    assert found.p[1, 0] == pytest.approx(2 * stats.t.sf(2.0, 1))  # differences 1 and 3
+    assert np.isfinite(found.low).all()
+
+
+def test_a_difference_that_never_varies_is_certain():
+    a = np.array([1.0, 2.0, 4.0])
+    found = comparisons.compare(np.stack([a, a + 0.5], axis=1)[:, None])
+    assert found.p[0, 1] == found.p[1, 0] == 0.0
+    assert found.low[1, 0] == found.high[1, 0] == 0.5
+    assert found.told_apart()[0, 1]
+
+
+def test_a_policy_without_regret_is_compared():
+    found = comparisons.compare(np.array([[[0.0, 1.0]], [[0.0, 2.0]], [[0.0, 4.0]]]))
+    assert np.isfinite(found.high).all()
+    assert found.p[0, 1] == pytest.approx(stats.ttest_1samp([1.0, 2.0, 4.0], 0).pvalue)
 
 
 def test_more_policies_need_larger_differences():

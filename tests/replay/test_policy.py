@@ -202,6 +202,12 @@ def test_the_commands(log, tmp_path, monkeypatch):
     stored = CrossCheck.read(tmp_path / "check")
     assert set(stored.table["policy"]) == {"dcmKL-UCB(init=rounds)", "Random"}
     assert stored.verdict[-1] in done.stdout
+    assert list(dict.fromkeys(stored.table["method"])) == [
+        "simulated DCM, best-scoring", "simulated PBM", "replay", "last lists, IP",
+        "last lists, Prefix", "last lists, DR",
+    ]  # fmt: skip
+    assert (stored.table["low"] < stored.table["value"]).all()
+    assert (stored.table["value"] < stored.table["high"]).all()
     assert stored.manifest["arguments"]["horizon"] == 300
     monkeypatch.setattr("logeval.replay.agreement.replay_policy", None)  # not made again
     assert CliRunner().invoke(app, arguments).stdout == done.stdout

@@ -1,6 +1,8 @@
 """Leave-one-part-out validation against a plain loop, and its verdict."""
 
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ from logeval.replay.validate import replay_validate
 from logeval.replay.validation import _Errors, _verdict, is_larger
 from tests.replay import loops
 from tests.replay.test_estimate import drawn
-from tests.serps import write_serps
+from tests.serps import Serp, write_serps
 
 SERPS = drawn(3, 300)
 
@@ -136,3 +138,182 @@ def test_bad_arguments(log, tmp_path):
     one = write_serps(tmp_path / "one", [s for s in SERPS if s.day == 1])
     with pytest.raises(LogevalError, match="parts=10"):
         replay_validate(one, positions=[1], quiet=True)
+
+
+# -- two days of a log, worked out by hand ----------------------------------------------------
+
+
+def shown(item, day, n, clicks, query=1):
+    """n SERPs of one result."""
+    return [Serp(query, [item], [int(i < clicks)], day=day) for i in range(n)]
+
+
+# item 1 has a click-through rate of 0.8, item 2 of 0.2; the second day shows more of item 2
+DAYS = [*shown(1, 1, 10, 8), *shown(2, 1, 5, 1), *shown(1, 2, 5, 4), *shown(2, 2, 20, 4)]
+NOISE = (15 * 0.24 / 14 + 25 * 0.32 * 0.68 / 24) / 40
+
+
+def validated(folder, serps=DAYS, clips=(1000.0,), estimators=("IP",)):
+    rows = [replace(s, session_id=i) for i, s in enumerate(serps)]
+    log = write_serps(folder / "log", rows)
+    return replay_validate(log, positions=[1], clips=clips, estimators=estimators, quiet=True)
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory):
+    return validated(tmp_path_factory.mktemp("days"))
+
+
+def test_the_bias_is_estimate_minus_truth(days):
+    """RCTR says 0.32 of the first day, which has 0.6, and 0.6 of the second, which has 0.32."""
+    rctr = days.table.query("estimator == 'RCTR'")
+    assert rctr["bias"].to_numpy() == pytest.approx((15 * (0.32 - 0.6) + 25 * (0.6 - 0.32)) / 40)
+    assert rctr["rmse"].to_numpy() == pytest.approx(0.28)
+    assert (rctr["serps"] == 40).all()
+    assert (rctr["parts"] == 2).all()
+
+
+def test_skill_is_what_an_estimator_gains_on_the_logger_above_the_noise(days):
+    rows = days.table[days.table["clip"].isna()].set_index("estimator")
+    assert rows["floor"].to_numpy() == pytest.approx(math.sqrt(NOISE))
+    # IP knows the rates of both items: its error is 0
+    assert rows.loc["IP", ["rmse", "bias"]].to_list() == pytest.approx([0, 0], abs=1e-12)
+    assert rows.loc["IP", "skill"] == pytest.approx(1 + NOISE / (0.28**2 - NOISE))
+    assert rows.loc["RCTR", "skill"] == pytest.approx(0.0)
+    assert rows.loc["IP", "support"] == 1.0
+
+
+def test_the_verdict_in_one_line(days):
+    (line,) = days.verdict
+    skill = 1 + NOISE / (0.28**2 - NOISE)
+    head, _, tail = line.partition("RMSE ")
+    assert head == "K = 1: use IP: "
+    assert tail.endswith(f" clicks per SERP, noise {math.sqrt(NOISE):.4g}, skill {skill:.2f}.")
+
+
+def test_what_only_one_part_has_is_neither_target_nor_log(days, tmp_path):
+    found = validated(tmp_path, [*DAYS, *shown(1, 1, 50, 50, query=2)])
+    for name in ("serps", "rmse", "bias", "floor", "skill", "support"):
+        assert found.table[name].to_numpy() == pytest.approx(days.table[name].to_numpy(), abs=1e-9)
+
+
+def test_a_part_that_shows_what_the_others_never_did_lowers_the_support(tmp_path):
+    # a fifth of the second day's SERPs show item 3: no support for 6 of 30 of them
+    rows = validated(tmp_path, [*DAYS, *shown(3, 2, 5, 5)]).table.set_index("estimator")
+    assert rows.loc["IP", "support"].to_numpy() == pytest.approx((1.0 + 25 / 30) / 2)
+
+
+def test_there_is_a_row_for_every_clip_and_one_for_the_chosen(tmp_path):
+    """Weights on day 2: 0.2 / (2/3) and 0.8 / (1/3) = 2.4, which a clip of 1 cuts."""
+    table = validated(tmp_path, clips=(1.0, 1000.0)).table.query("estimator == 'IP'")
+    assert table["clip"].fillna(0).tolist() == [0.0, 1.0, 1000.0]
+    rmse = table["rmse"].to_list()
+    assert rmse[1] > 0.01
+    assert [rmse[0], rmse[2]] == pytest.approx([0, 0], abs=1e-12)
+
+
+# -- errors by hand ---------------------------------------------------------------------------
+
+
+def errors_of(error, serps, noise=0.0, support=1.0):
+    """Of errors (estimators, clips, parts, queries) and SERPs (parts, queries)."""
+    E, M, F, Q = np.shape(error)
+    errors = _Errors(E, M, F, Q)
+    errors.error[:], errors.serps[:], errors.noise[:] = error, serps, noise
+    errors.support[:] = support
+    return errors
+
+
+NAMES = ("IP", "RCTR")
+
+
+def table_of(errors, clips=(10.0,), K=1):
+    rows = errors.rows(parse_estimators(NAMES), list(clips), K, 0)
+    return pd.DataFrame(rows)
+
+
+def line_of(errors, K=1):
+    return _verdict(table_of(errors, K=K), errors, parse_estimators(NAMES), K)[0]
+
+
+def test_errors_count_by_the_serps_of_their_part_and_query():
+    error = [[[[0.1, -0.2], [0.3, 0.4]]], [[[1.0, 1.0], [1.0, 1.0]]]]
+    serps = [[10.0, 20.0], [30.0, 40.0]]
+    row = table_of(errors_of(error, serps)).set_index("estimator").loc["IP"].iloc[0]
+    assert row["serps"] == 100
+    assert row["bias"] == pytest.approx((1.0 - 4.0 + 9.0 + 16.0) / 100)
+    assert row["rmse"] ** 2 == pytest.approx((0.1 + 0.8 + 2.7 + 6.4) / 100)
+
+
+def test_the_interval_of_two_parts_is_from_the_better_to_the_worse():
+    """One resampled pair of parts in four is the better one twice, one the worse one."""
+    error = [[[[0.1], [0.3]]], [[[1.0], [1.0]]]]
+    row = table_of(errors_of(error, [[10.0], [20.0]])).iloc[0]
+    assert (row["low"], row["high"]) == pytest.approx((0.1, 0.3))
+    assert row["rmse"] ** 2 == pytest.approx((10 * 0.01 + 20 * 0.09) / 30)
+
+
+def test_the_interval_of_many_parts_is_that_of_their_mean():
+    """Of 100 parts: 1.96 standard errors of the mean of 0.1^2 and 0.3^2."""
+    error = np.ones((2, 1, 100, 1))
+    error[0, 0, :, 0] = [0.1, 0.3] * 50
+    row = table_of(errors_of(error, np.ones((100, 1)))).iloc[0]
+    half = 1.96 * 0.04 / 10
+    assert (row["low"] ** 2, row["high"] ** 2) == pytest.approx(
+        (0.05 - half, 0.05 + half), rel=0.02
+    )
+
+
+def test_the_bias_of_the_chosen_clip_is_that_of_the_best():
+    error = [[[[0.5], [0.5]], [[-0.2], [-0.2]], [[0.9], [0.9]]], [[[1.0], [1.0]]] * 3]
+    table = table_of(errors_of(error, [[1.0], [1.0]]), clips=(1.0, 10.0, 100.0))
+    ip = table[table["estimator"] == "IP"]
+    assert ip["bias"].to_list() == pytest.approx([-0.2, 0.5, -0.2, 0.9])
+    assert ip["rmse"].to_list() == pytest.approx([0.2, 0.5, 0.2, 0.9])
+
+
+def test_where_the_logger_is_at_the_floor_there_is_no_skill():
+    error = [[[[0.125], [0.125]]], [[[0.25], [0.25]]]]
+    for noise, known in ((0.0624, True), (0.0625, False), (0.09, False)):
+        errors = errors_of(error, [[1.0], [1.0]], noise=noise)
+        skill = table_of(errors)["skill"]
+        assert skill.notna().all() == skill.notna().any() == known
+        assert ("skill" in line_of(errors)) == known
+    assert line_of(errors) == "K = 1: use IP: RMSE 0.125 clicks per SERP, noise 0.3."
+
+
+def test_estimators_worse_than_the_logger_are_named_with_their_support():
+    error = [[[[0.4], [0.5], [0.45]]], [[[0.2], [0.21], [0.19]]]]
+    line = line_of(errors_of(error, [[1.0]] * 3, support=[[0.7, 0.8, 0.9], [1.0, 1.0, 1.0]]), K=3)
+    assert line == (
+        "K = 3: use RCTR: RMSE 0.2002 clicks per SERP, noise 0, skill 0.00. Worse than the "
+        "logger's own value: IP (support 80%)."
+    )
+    model = line_of(errors_of(error, [[1.0]] * 3, support=np.nan), K=3)
+    assert model.endswith("Worse than the logger's own value: IP.")
+
+
+def test_the_verdict_is_about_the_chosen_clip_and_its_own_K():
+    """At the clip 1 alone RCTR would be best."""
+    error = [[[[0.9], [0.9]], [[0.1], [0.1]]], [[[0.5], [0.5]]] * 2]
+    errors = errors_of(error, [[1.0], [1.0]])
+    estimators = parse_estimators(NAMES)
+    tables = [pd.DataFrame(errors.rows(estimators, [1.0, 10.0], K, 0)) for K in (1, 2)]
+    tables[0]["rmse"] *= 0.01
+    line = _verdict(pd.concat(tables), errors, estimators, 2)[0]
+    assert line.startswith("K = 2: use IP: RMSE 0.1 clicks per SERP")
+
+
+@pytest.mark.parametrize(("mean", "larger"), [(2.5, True), (2.4, False), (-2.5, False)])
+def test_parts_are_compared_by_students_test(mean, larger):
+    """Deviations -1, 0, 1: standard error 1 / sqrt 3, quantile 4.303: above 2.484."""
+    difference = mean + np.array([-1.0, 0.0, 1.0])
+    assert is_larger(difference, np.ones(3)) == larger
+    assert is_larger(10 * difference, np.full(3, 70.0)) == larger  # whatever the unit
+
+
+def test_parts_are_compared_by_their_weight():
+    """mean 2.5; deviations from it times weight -0.5, -1, 1.5: t = 2.5 / 0.382 = 6.5."""
+    weight = np.array([1.0, 2.0, 3.0])
+    assert is_larger(np.array([2.0, 4.0, 9.0]), weight)
+    assert not is_larger(np.array([2.0, 4.0, 9.0]) - 0.9 * weight, weight)  # t = 4.2

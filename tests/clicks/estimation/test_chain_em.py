@@ -9,7 +9,9 @@ from scipy.special import expit, logit
 
 from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain_em import Count
+from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.estimation.priors import item_prior
 from logeval.clicks.models import ccm, dbn, dcm
 from logeval.clicks.models.registry import MODELS
 from tests.clicks.examples import random_model, statistics_of
@@ -71,3 +73,24 @@ def test_evidence_has_the_gradient_and_curvature_of_the_counts():
     assert trials[:2] == pytest.approx([11.0 - 0.4 / 0.16, 10.0 - 0.2 / 0.21])
     assert (successes - trials * x)[:2] == pytest.approx([3.0 - 11.0 * 0.2, 8.0 - 10.0 * 0.7])
     assert [successes[2], trials[2]] == [0.0, 0.0]  # all the evidence is missing
+
+
+@pytest.mark.parametrize("name", ["DCM", "SDBN", "CCM"])
+def test_the_prior_of_items_is_that_of_the_values_it_leads_to(name):
+    """Values and prior depend on each other: they have settled when both are found."""
+    rng = np.random.default_rng(5)
+    truth = random_model(name, rng, L=20, K=5, low=0.1, high=0.6)
+    data = patterns_of(statistics_of([truth], 200, rng, spread=1.5))
+    fit = MODELS[name].fit(data, Options("em", "per-query", draws=1))
+    em, x = BY_EM[name], {f: e.value for f, e in fit.estimates.items()}
+    group = np.zeros(data.I, int)
+    at_items = em.at_items(x, group)
+    tally = em.tally(data, np.zeros(1, int), np.ones(1, bool), x, at_items)
+    counts = em.counts(at_items, tally, data.item_clicks, group, Split())
+    for field in em.items:
+        prior = fit.priors[field]
+        found = counts[field].evidence(x[field])
+        again = item_prior("empirical-bayes", "per-query", data, *found, prior)
+        means = [p.a / (p.a + p.b) for p in (prior, again)]
+        assert means[0] == pytest.approx(means[1], abs=5e-4)
+        assert prior.strength == pytest.approx(again.strength, rel=0.01)
