@@ -20,14 +20,13 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.queries import Query
 from logeval.replay.estimates import point_and_interval
-from logeval.replay.estimation import Settings
 from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.fitting import fit
 from logeval.replay.logged import cut, read_logged
 from logeval.replay.policy import replay_policy
-from logeval.replay.predictions import fit
-from logeval.replay.read_target import lists_target
 from logeval.replay.replays import PolicyReplay, curve
 from logeval.replay.stream import streams_of
+from logeval.replay.targets.read import lists_target
 from logeval.running.arrays import Ints
 from logeval.storage import tables
 from logeval.storage.results import Stored
@@ -78,9 +77,7 @@ def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossChec
         )
     chosen = [Query.parse(q) for q in dict.fromkeys(replayed.table["query"])]
     whole = read_logged(log, queries=chosen)
-    streams = {
-        s.query: s.item_ids for s in streams_of(cut(whole, positions).logged.patterns, asked.items)
-    }
+    streams = {s.query: s.item_ids for s in streams_of(cut(whole, positions).patterns, asked.items)}
     score = compare_models(log, CANDIDATES, queries=[str(q) for q in chosen], seed=seed, quiet=True)
     best = str(score.overall().index[0]).lower()
     rows: list[dict[str, Any]] = []
@@ -146,7 +143,7 @@ def _final_lists(
             f"last lists of {name}", whole.patterns, [Query.parse(q) for q, _ in lists],
             list(lists.values()), K,
         )  # fmt: skip
-        found = point_and_interval(whole, target, estimators, Settings(), rounds, seed)
+        found = point_and_interval(whole, target, estimators, rounds, seed)
         for e, (value, half) in found.items():
             rows.append(_row(f"last lists, {e}", name, value, half))
     return rows

@@ -28,7 +28,7 @@ from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, Scanner
 from logeval.log.serps import serps_table
 from logeval.log.source import Source
 from logeval.pipeline import _arguments, read_recipe
-from logeval.replay.target_table import read_target_table
+from logeval.replay.targets.table import read_target_table
 from logeval.storage.schemas import SERPS
 from logeval.synthetic.zstd import frame
 from tests.faults.stages import LONG
