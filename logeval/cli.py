@@ -22,7 +22,7 @@ from logeval.commands import (
     replay,
     reproduce,
 )
-from logeval.commands.plot import plot_app
+from logeval.commands.command import plot_app
 from logeval.errors import LogevalError, visible
 from logeval.running import stopping, terminal
 

@@ -21,6 +21,10 @@ from logeval.errors import LogevalError
 from logeval.stage import Arg, Stage, arguments_of, fits
 
 Show = Callable[..., None]
+Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
+Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+plot_app = typer.Typer(help="Figures from tables.", no_args_is_help=True)  # commands add theirs
 
 
 def command(
@@ -129,10 +133,14 @@ def _values(record: type[Stage[Any]], given: Mapping[str, Any]) -> dict[str, Any
         if (value is None and not fits(None, hint)) or name not in given:
             continue  # the record's own default
         if arg.parse is not None and value is not None:
-            texts = [value] if isinstance(value, str) else value
-            if not all(text.strip(" ,") for text in texts):
-                option = arg.option or f"--{name.replace('_', '-')}"
-                raise LogevalError(f"{option} is empty; leave it out for all")
+            option = arg.option or f"--{name.replace('_', '-')}"
+            refuse_empty(option, [value] if isinstance(value, str) else value)
             value = arg.parse(value)
         values[name] = value
     return values
+
+
+def refuse_empty(option: str, texts: Sequence[str]) -> None:
+    """Raise for an option that was given without a value."""
+    if not all(text.strip(" ,") for text in texts):
+        raise LogevalError(f"{option} is empty; leave it out for all")

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logeval.commands.command import command
-from logeval.commands.options import Csv, Json
-from logeval.commands.plot import plot_app
+from logeval.commands.command import Csv, Json, command, plot_app
 from logeval.commands.show import (
     interval,
     p_value,
@@ -26,6 +24,9 @@ if TYPE_CHECKING:
 
     from logeval.evaluation.results import Runs
 
+Folder = Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")]
+Figure = Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")]
+LogX = Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
 
 
@@ -65,11 +66,9 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
 
 
 def plot_regret(
-    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
-        "regret.pdf"
-    ),
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+    runs: Folder,
+    out: Figure = Path("regret.pdf"),
+    log_x: LogX = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="One panel per query.")] = False,
     style: Style = "paper",
 ) -> None:
@@ -77,81 +76,52 @@ def plot_regret(
 
     Example: logeval plot regret runs/dcm --out regret.pdf
     """
+    _draw("regret", runs, out, style, log_x=log_x, per_query=per_query)
+
+
+def _plot_over_time(name: str, about: str, example: str) -> None:
+    """Add ``logeval plot NAME``."""
+
+    def plot(
+        runs: Folder,
+        out: Figure = Path(f"{name}.pdf"),
+        log_x: LogX = False,
+        style: Style = "paper",
+    ) -> None:
+        _draw(name, runs, out, style, log_x=log_x)
+
+    plot_app.command(name, help=f"{about}\n\nExample: logeval plot {name} {example}")(plot)
+
+
+def _draw(name: str, runs: Path, out: Path, style: str, **more: bool) -> None:
     from logeval.evaluation.results import Runs
-    from logeval.reports.regret_figures import save_regret
+    from logeval.reports import regret_figures, track_figures
     from logeval.reports.style import styled
 
+    save = getattr(regret_figures if name == "regret" else track_figures, f"save_{name}")
     with styled(style):
-        print(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
-
-
-def plot_relative(
-    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
-        "relative.pdf"
-    ),
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
-    style: Style = "paper",
-) -> None:
-    """Regret as a share of the optimal reward over time, all tracks on one axis.
-
-    Example: logeval plot relative runs/pbm --out relative.pdf
-    """
-    from logeval.evaluation.results import Runs
-    from logeval.reports.style import styled
-    from logeval.reports.track_figures import save_relative
-
-    with styled(style):
-        print(save_relative(Runs.load(runs), out, log_x=log_x))
-
-
-def plot_remaining(
-    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
-        "remaining.pdf"
-    ),
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
-    style: Style = "paper",
-) -> None:
-    """Rows and columns that the elimination policies have left over time.
-
-    Example: logeval plot remaining runs/pbm --log-x --out remaining.pdf
-    """
-    from logeval.evaluation.results import Runs
-    from logeval.reports.style import styled
-    from logeval.reports.track_figures import save_remaining
-
-    with styled(style):
-        print(save_remaining(Runs.load(runs), out, log_x=log_x))
-
-
-def plot_cosine(
-    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
-        "cosine.pdf"
-    ),
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
-    style: Style = "paper",
-) -> None:
-    """Cosine distance of the estimated theta to the true one over time.
-
-    Example: logeval plot cosine runs/contextual --out cosine.pdf
-    """
-    from logeval.evaluation.results import Runs
-    from logeval.reports.style import styled
-    from logeval.reports.track_figures import save_cosine
-
-    with styled(style):
-        print(save_cosine(Runs.load(runs), out, log_x=log_x))
+        print(save(Runs.load(runs), out, **more))
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     command(app, Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])(show)
     plot_app.command("regret")(plot_regret)
-    plot_app.command("relative")(plot_relative)
-    plot_app.command("remaining")(plot_remaining)
-    plot_app.command("cosine")(plot_cosine)
+    _plot_over_time(
+        "relative",
+        "Regret as a share of the optimal reward over time, all tracks on one axis.",
+        "runs/pbm --out relative.pdf",
+    )
+    _plot_over_time(
+        "remaining",
+        "Rows and columns that the elimination policies have left over time.",
+        "runs/pbm --log-x --out remaining.pdf",
+    )
+    _plot_over_time(
+        "cosine",
+        "Cosine distance of the estimated theta to the true one over time.",
+        "runs/contextual --out cosine.pdf",
+    )
 
 
 def summary_text(runs: Runs) -> str:

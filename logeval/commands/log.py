@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logeval.commands.command import command
+from logeval.commands.command import Json, command
 from logeval.log.ingest import Ingest
 from logeval.synthetic.generate import Generate
 
@@ -55,7 +55,7 @@ def show_counts(log: Log, asked: Ingest) -> None:
 def describe(
     log: Annotated[Path, typer.Argument(help="An ingested log.")],
     top: Annotated[int, typer.Option(min=1, help="How many of the most frequent queries.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, for programs.")] = False,
+    as_json: Json = False,
     figure: Annotated[
         Path | None, typer.Option(help="Also draw CTR by rank and the query frequencies here.")
     ] = None,

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from logeval.commands.options import Csv, Json, model_names
+from logeval.clicks.fit import model_names
+from logeval.commands.command import Csv, Json
 from logeval.commands.show import (
     interval,
     p_value,

@@ -11,10 +11,9 @@ import typer
 
 from logeval.clicks.fit import Fit
 from logeval.clicks.quality.compare import CompareModels, ScoreModels
-from logeval.commands.command import command
-from logeval.commands.options import Csv, Json, Overwrite, split
-from logeval.commands.plot import plot_app
+from logeval.commands.command import Csv, Json, command, plot_app, refuse_empty
 from logeval.errors import LogevalError
+from logeval.stage import split
 from logeval.storage import files
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def export(
 def import_(
     source: Annotated[Path, typer.Argument(help="JSON file with rows of the models table.")],
     out: Annotated[Path, typer.Option(help="Folder for the models.")],
-    overwrite: Overwrite = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
 ) -> None:
     """Make a models folder from parameters found elsewhere.
 
@@ -165,8 +164,12 @@ def plot_models(
     from logeval.reports.figures import save_figure
     from logeval.reports.style import styled
 
+    if queries is not None:
+        refuse_empty("--queries", [queries])
     with styled(style):
-        axes: Any = read_models(models).plot(what, model, split(queries))
+        axes: Any = read_models(models).plot(
+            what, model, None if queries is None else split(queries)
+        )
         save_figure(axes.figure, out)
     print(out)
 

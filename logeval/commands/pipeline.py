@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from logeval.commands.command import command
-from logeval.commands.options import Quiet
+from logeval.commands.command import Quiet, command
 from logeval.reports.report import Report
 
 

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from logeval.commands.options import track_names
+from logeval.commands.command import Json
 from logeval.commands.show import print_table
 from logeval.errors import unknown_names
+from logeval.evaluation.evaluate import track_names
 
 
 def policies(
@@ -17,7 +18,7 @@ def policies(
         str | None,
         typer.Option(help="Only those of this track.", autocompletion=track_names),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """The policies: options (the default first), what each must know and reads, cost, paper.
 

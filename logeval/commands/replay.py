@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from logeval.commands.command import command
-from logeval.commands.options import Json
+from logeval.commands.command import Json, command
+from logeval.commands.show import print_for_programs, print_frame
 from logeval.replay.cross_check import ReplayCrossCheck
 from logeval.replay.estimate import ReplayEstimate
 from logeval.replay.policy import ReplayPolicy
@@ -42,11 +41,7 @@ def register(app: typer.Typer) -> None:
 def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
     """The estimates of each target, over all queries and by query."""
     _print_notes(found.notes)
-    if as_json:
-        print(json.dumps({"rows": found.rows()}))
-    else:
-        from logeval.commands.show import print_frame
-
+    if not print_for_programs(found.table, as_json):
         for name, rows in found.table.groupby("target", sort=False):
             K = rows["positions"].iloc[0]
             overall = rows[rows["query"].isna()]
@@ -118,14 +113,10 @@ def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _show(frame: pd.DataFrame, title: str, as_json: bool, verdict: list[str] | None = None) -> None:
-    if as_json:
-        rows = json.loads(frame.to_json(orient="records"))
-        print(json.dumps({"rows": rows} | ({} if verdict is None else {"verdict": verdict})))
-        return
-    from logeval.commands.show import print_frame
-
-    print_frame(title, _with_none(frame))
-    print("\n".join(verdict or []), end="\n" if verdict else "")
+    more: dict[str, Any] = {} if verdict is None else {"verdict": verdict}
+    if not print_for_programs(frame, as_json, **more):
+        print_frame(title, _with_none(frame))
+        print("\n".join(verdict or []), end="\n" if verdict else "")
 
 
 def _save(plot: Callable[[], Any], asked: Stage[Any], name: str) -> None:

@@ -122,7 +122,9 @@ def p_value(p: float) -> str:
     return "" if p != p else "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def print_for_programs(frame: pd.DataFrame, as_json: bool, as_csv: bool, **more: Any) -> bool:
+def print_for_programs(
+    frame: pd.DataFrame, as_json: bool, as_csv: bool = False, **more: Any
+) -> bool:
     """Print a table as JSON, with what else there is, or as CSV; False if neither is wanted."""
     if as_json:
         print(json.dumps({**more, "rows": json.loads(frame.to_json(orient="records"))}))

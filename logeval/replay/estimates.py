@@ -43,11 +43,6 @@ class Estimates(Stored):
         """The rows over all queries."""
         return self.table[self.table["query"].isna()].drop(columns="query")
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows for JSON; what does not apply is None."""
-        rows = self.table.astype(object).where(self.table.notna(), None)
-        return [{str(k): v for k, v in row.items()} for row in rows.to_dict(orient="records")]
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """The overall values with their intervals, the logged value and the truth."""
         from logeval.reports.replay_figures import plot_estimates

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 import logeval
 from logeval.cli import app as whole_app
 from logeval.commands import evaluate as commands
-from logeval.commands.plot import plot_app
+from logeval.commands.command import plot_app
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs

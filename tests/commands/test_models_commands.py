@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from logeval.commands import models as commands
-from logeval.commands.plot import plot_app
+from logeval.commands.command import plot_app
 from logeval.errors import LogevalError
 from logeval.storage import tables
 from tests.clicks.examples import three_queries
