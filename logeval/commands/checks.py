@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from logeval.clicks.quality.checks import Checks
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    command(app, CheckModels)(show)
-
-
+@command(CheckModels)
 def show(
     checks: Checks,
     asked: CheckModels,
@@ -71,8 +67,7 @@ def _show(checks: Checks) -> None:
         print(checks.change.line)
     if checks.truth is not None:
         print()
-        truth = checks.truth.astype(object).where(checks.truth.notna(), None)
-        print_frame("Beside the truth", truth)
+        print_frame("Beside the truth", checks.truth)
     for note in checks.notes:
         print(f"Note: {note}")
 

@@ -1,6 +1,6 @@
 """The command of a stage: its options are the fields of the record, only printing is by hand.
 
-    @command(app, Fit)
+    @command(Fit)
     def show(models, asked, *, as_json: Json = False): ...
 
 ``show`` gets the result and the record; its own keyword arguments become options, too.
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
+from logeval.commands.app import app, replay_app
 from logeval.errors import LogevalError
 from logeval.stage import Arg, Stage, arguments_of, fits
 
@@ -24,16 +25,17 @@ Show = Callable[..., None]
 Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
 Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-plot_app = typer.Typer(help="Figures from tables.", no_args_is_help=True)  # commands add theirs
 
 
 def command(
-    app: typer.Typer, record: type[Stage[Any]], *, figures: Sequence[str] = (), **more: Any
+    record: type[Stage[Any]], *, figures: Sequence[str] = (), **more: Any
 ) -> Callable[[Show], Show]:
-    """Add the command of a stage to ``app``; ``figures`` are those that ``show`` puts into out."""
+    """Add the command of a stage; ``figures`` are those that ``show`` puts into out."""
 
     def register(show: Show) -> Show:
-        app.command(record.NAME.split()[-1], **more)(_command(record, show, figures))
+        *group, name = record.NAME.split()
+        to = replay_app if group else app
+        to.command(name, **more)(_command(record, show, figures))
         return show
 
     return register

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logeval.commands.command import Csv, Json, command, plot_app
+from logeval.commands.app import plot_app
+from logeval.commands.command import Csv, Json, command
 from logeval.commands.show import (
     interval,
     p_value,
@@ -30,6 +31,7 @@ LogX = Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
 
 
+@command(Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])
 def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = False) -> None:
     """Regret, the verdict, and figures beside the table."""
     from logeval.reports.figures import figure_beside
@@ -65,6 +67,7 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
     print(f"more: logeval report {out} --out report", file=sys.stderr)
 
 
+@plot_app.command("regret")
 def plot_regret(
     runs: Folder,
     out: Figure = Path("regret.pdf"),
@@ -103,25 +106,21 @@ def _draw(name: str, runs: Path, out: Path, style: str, **more: bool) -> None:
         print(save(Runs.load(runs), out, **more))
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    command(app, Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])(show)
-    plot_app.command("regret")(plot_regret)
-    _plot_over_time(
-        "relative",
-        "Regret as a share of the optimal reward over time, all tracks on one axis.",
-        "runs/pbm --out relative.pdf",
-    )
-    _plot_over_time(
-        "remaining",
-        "Rows and columns that the elimination policies have left over time.",
-        "runs/pbm --log-x --out remaining.pdf",
-    )
-    _plot_over_time(
-        "cosine",
-        "Cosine distance of the estimated theta to the true one over time.",
-        "runs/contextual --out cosine.pdf",
-    )
+_plot_over_time(
+    "relative",
+    "Regret as a share of the optimal reward over time, all tracks on one axis.",
+    "runs/pbm --out relative.pdf",
+)
+_plot_over_time(
+    "remaining",
+    "Rows and columns that the elimination policies have left over time.",
+    "runs/pbm --log-x --out remaining.pdf",
+)
+_plot_over_time(
+    "cosine",
+    "Cosine distance of the estimated theta to the true one over time.",
+    "runs/contextual --out cosine.pdf",
+)
 
 
 def summary_text(runs: Runs) -> str:

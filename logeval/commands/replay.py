@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from logeval.commands.command import Json, command
 from logeval.commands.show import print_for_programs, print_frame
 from logeval.replay.cross_check import ReplayCrossCheck
@@ -24,20 +22,8 @@ if TYPE_CHECKING:
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
 
-replay_app = typer.Typer(
-    help="What rankers and policies would have earned, from the log itself.", no_args_is_help=True
-)
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this stage."""
-    command(replay_app, ReplayEstimate, figures=["estimates.png"])(show_estimates)
-    command(replay_app, ReplayPolicy, figures=["replays.png"])(show_replays)
-    command(replay_app, ReplayValidate, figures=["validation.png", "clips.png"])(show_validation)
-    command(replay_app, ReplayCrossCheck, figures=["cross_check.png"])(show_cross_check)
-    app.add_typer(replay_app, name="replay")
-
-
+@command(ReplayEstimate, figures=["estimates.png"])
 def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
     """The estimates of each target, over all queries and by query."""
     _print_notes(found.notes)
@@ -50,6 +36,7 @@ def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = F
     _save(found.plot, asked, "estimates.png")
 
 
+@command(ReplayPolicy, figures=["replays.png"])
 def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = False) -> None:
     """What each policy earned on the SERPs that it accepted."""
     _print_notes(found.notes)
@@ -57,6 +44,7 @@ def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = Fa
     _save(found.plot, asked, "replays.png")
 
 
+@command(ReplayValidate, figures=["validation.png", "clips.png"])
 def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json = False) -> None:
     """The error of each estimator, and which to use."""
     from logeval.reports.replay_figures import plot_clips
@@ -69,6 +57,7 @@ def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json =
     _save(lambda: plot_clips(found.table, K), asked, "clips.png")
 
 
+@command(ReplayCrossCheck, figures=["cross_check.png"])
 def show_cross_check(found: CrossCheck, asked: ReplayCrossCheck, *, as_json: Json = False) -> None:
     """The policies by all methods, and whether these agree."""
     _print_notes(found.notes)
@@ -100,7 +89,7 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
         "clipped": rows["clipped"],
         "largest": rows["largest_weight"],
     }
-    return _with_none(type(rows)(shown))
+    return type(rows)(shown)
 
 
 def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
@@ -108,14 +97,10 @@ def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
     return ["" if a != a else f"{a:.4f} .. {b:.4f}" for a, b in pairs]
 
 
-def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.astype(object).where(frame.notna(), None)
-
-
 def _show(frame: pd.DataFrame, title: str, as_json: bool, verdict: list[str] | None = None) -> None:
     more: dict[str, Any] = {} if verdict is None else {"verdict": verdict}
     if not print_for_programs(frame, as_json, **more):
-        print_frame(title, _with_none(frame))
+        print_frame(title, frame)
         print("\n".join(verdict or []), end="\n" if verdict else "")
 
 

@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from logeval.commands.command import Csv, Json, command
 from logeval.commands.show import print_for_programs, print_table, wrapped
 from logeval.papers.reproduce import Reproduce
@@ -16,11 +14,7 @@ if TYPE_CHECKING:
     from logeval.papers.outcome import Outcome
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    command(app, Reproduce)(show)
-
-
+@command(Reproduce)
 def show(
     outcomes: list[Outcome], asked: Reproduce, *, as_json: Json = False, as_csv: Csv = False
 ) -> None:

@@ -117,19 +117,10 @@ def _restricted(
 ) -> Iterator[tuple[str, Query, ClickModel]]:
     """The models of the queries with the candidates and positions of the replay."""
     for query in queries:
-        model = fitted.of(query)
-        place = {item: i for i, item in enumerate(model.items.tolist())}
-        keep = np.array([place[item] for item in items[str(query)].tolist()])
-        values: dict[str, Any] = {"items": model.items[keep], "K": K}
-        for p in model.PARAMETERS:
-            value = getattr(model, p.field)
-            if p.kind == "item":
-                values[p.field] = value[keep]
-            elif p.kind == "position":
-                values[p.field] = value[:K]
-            elif p.kind == "transition":
-                values[p.field] = value[:K, : K + 1]
-        yield name, query, replace(model, **values)
+        model = fitted.of(query, K=K)
+        keep = model.rows_of(items[str(query)])
+        own = {p.field: getattr(model, p.field)[keep] for p in model.PARAMETERS if p.kind == "item"}
+        yield name, query, replace(model, items=model.items[keep], **own)
 
 
 def _final_lists(
