@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.quality.compare import compare_models
 from logeval.errors import LogevalError
