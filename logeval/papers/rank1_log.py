@@ -87,8 +87,8 @@ def _facts_2(outcome: Outcome) -> list[str]:
     for i, query in enumerate(two_queries(outcome), 1):
         a, b = raw[query], ours[query]
         found.append(
-            f"Query {i} is {query}, L = {len(models[query].w)}: on the scale that EM ends with, as in "
-            f"the paper, mu {a.mu:.2f}, p_max {a.p_max:.2f}, gamma {a.gamma:.2f} (the paper's: "
+            f"Query {i} is {query}, L = {len(models[query].w)}: on the scale that EM ends with, as "
+            f"in the paper, mu {a.mu:.2f}, p_max {a.p_max:.2f}, gamma {a.gamma:.2f} (the paper's: "
             f"{published[i]}); with max e = 1 it is mu {b.mu:.2f}, p_max {b.p_max:.2f}, gamma "
             f"{b.gamma:.2f}. The regret does not depend on the scale."
         )
