@@ -33,8 +33,7 @@ def _root(
 
 # in the order of ``--help``
 for _file in (
-    "log", "models", "checks", "look", "features", "policies", "evaluate", "reproduce", "replay",
-    "pipeline",
+    "log", "models", "look", "features", "evaluate", "reproduce", "replay", "pipeline",
 ):  # fmt: skip
     import_module(f"logeval.commands.{_file}")
 

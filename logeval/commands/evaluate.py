@@ -1,23 +1,26 @@
-"""``logeval evaluate`` and ``logeval plot regret``."""
+"""``logeval policies``, ``logeval evaluate`` and the figures of its runs."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logeval.commands.app import plot_app
+from logeval.commands.app import app, plot_app
 from logeval.commands.command import Csv, Json, command
 from logeval.commands.show import (
     interval,
     p_value,
     print_for_programs,
+    print_table,
     table_text,
     wrapped,
 )
-from logeval.evaluation.evaluate import Evaluate
+from logeval.errors import unknown_names
+from logeval.evaluation.evaluate import Evaluate, track_names
 from logeval.storage.manifests import figure_in
 
 if TYPE_CHECKING:
@@ -29,6 +32,31 @@ Folder = Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")]
 Figure = Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")]
 LogX = Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
+
+
+@app.command()
+def policies(
+    track: Annotated[
+        str | None,
+        typer.Option(help="Only those of this track.", autocompletion=track_names),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The policies: options (the default first), what each must know and reads, cost, paper.
+
+    Example: logeval policies --track ranking
+    """
+    from logeval.policies.catalogue import catalogue
+    from logeval.tracks.registry import TRACKS
+
+    if track is not None and track not in TRACKS:
+        raise unknown_names("track", [track], TRACKS)
+    rows = catalogue(track)
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    columns = ["policy", "track", "options", "must know", "paper"]  # the rest is in --json
+    print_table("policies", columns, [[row[c] for c in columns] for row in rows])
 
 
 @command(Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])

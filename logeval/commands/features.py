@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from logeval.commands.command import command
+from logeval.commands.show import print_table
 from logeval.features.make import MakeFeatures
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 @command(MakeFeatures, short_help="SERPs -> features of items and users.")
 def show(found: Features, asked: MakeFeatures) -> None:
     """How many items and users, and how much of the clicks."""
-    from logeval.commands.show import print_table
-
     matrix = found.manifest["matrix"]
     rows: list[tuple[str, object]] = [
         ("queries", ", ".join(found.queries)),

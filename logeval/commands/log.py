@@ -10,6 +10,7 @@ import typer
 
 from logeval.commands.app import app
 from logeval.commands.command import Json, command
+from logeval.commands.show import print_frame, print_table
 from logeval.log.ingest import Ingest
 from logeval.synthetic.generate import Generate
 
@@ -26,8 +27,6 @@ def show_truth(truth: Path, asked: Generate) -> None:
 @command(Ingest, short_help="Raw log -> table of SERPs.")
 def show_counts(log: Log, asked: Ingest) -> None:
     """What was read, kept and dropped."""
-    from logeval.commands.show import print_table
-
     counts = log.counts
     rows: list[tuple[str, object]] = []
     if "lines" in counts:
@@ -61,7 +60,6 @@ def describe(
 
     Example: logeval describe data/yandex --figure log.png
     """
-    from logeval.commands.show import print_frame, print_table
     from logeval.log.log import load
 
     found = load(log).describe(top)

@@ -1,4 +1,4 @@
-"""fit-models, compare-models, score, models export and import, plot models."""
+"""fit-models, compare-models, score, check-models, models export and import, plot models."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.clicks.fit import Fit
+from logeval.clicks.quality.check import CheckModels
 from logeval.clicks.quality.compare import CompareModels, ScoreModels
 from logeval.commands.app import models_app, plot_app
 from logeval.commands.command import Csv, Json, command, refuse_empty
+from logeval.commands.show import print_for_programs, print_frame, print_table, wrapped
 from logeval.errors import LogevalError
 from logeval.stage import split
 from logeval.storage import files
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from logeval.clicks.collection import FittedModels
+    from logeval.clicks.quality.checks import Checks
     from logeval.clicks.quality.comparison import Comparison
 
 Folder = Annotated[Path, typer.Argument(help="Folder of fitted models.")]
@@ -43,8 +46,6 @@ def show_fit(
     as_csv: Csv = False,
 ) -> None:
     """A row per model, what the checks say of each, and notes."""
-    from logeval.commands.show import print_for_programs, print_frame, wrapped
-
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
     plain = summary.drop(columns=["notes", "priors"])
@@ -177,8 +178,6 @@ def show_score(
         coverage = json.loads(comparison.coverage.to_json(orient="records"))
         print(json.dumps({"quality": rows, "coverage": coverage}))
         return
-    from logeval.commands.show import print_frame, print_table
-
     overall = comparison.overall()
     measures = list(dict.fromkeys(overall.columns.get_level_values(1)))
     print_table(
@@ -199,3 +198,63 @@ def show_score(
 def _interval(row: Any, measure: str) -> str:
     value, low, high = (row[v, measure] for v in ("value", "low", "high"))
     return f"{value:.3f} [{low:.3f}, {high:.3f}]"  # three of them fit 80 columns
+
+
+@command(CheckModels)
+def show_checks(
+    checks: Checks,
+    asked: CheckModels,
+    *,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for the figures, one per check.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The checks, and their figures in a folder."""
+    if as_json:
+        print(json.dumps(checks.rows()))
+    else:
+        _print_checks(checks)
+    if figures is not None:
+        from logeval.reports.check_figures import save_check_figures
+
+        change = None if checks.change is None else checks.change.table
+        paths = save_check_figures(checks.table, checks.curves, figures, change)
+        print(f"{figures}: {', '.join(path.name for path in paths)}", file=sys.stderr)
+
+
+def _print_checks(checks: Checks) -> None:
+    rows = checks.table
+    overall = rows[rows["query"].isna()]
+    names = list(dict.fromkeys(rows["check"]))
+    print_table(
+        "How far off, over all queries; * where chance does not explain it, - where not judged",
+        ["model", *names],
+        [
+            [model, *(_cell(part.set_index("check").loc[name]) for name in names)]
+            for model, part in overall.groupby("model", sort=False)
+        ],
+    )
+    wrong = overall[overall["faulted"]]
+    columns = ["model", "check", "worst", "observed", "expected", "low", "high", "corrected"]
+    if len(wrong):
+        print_frame("What is faulted, at its worst", wrong[columns])
+    for verdict in checks.verdicts.values():
+        print(verdict.line)
+    if checks.change is not None:
+        print()
+        table = checks.change.table
+        shown = [c for c in table.columns if not c.endswith(("_low", "_high"))]
+        print_frame("The same SERPs, fitted with such lists and without", table[shown])
+        print(checks.change.line)
+    if checks.truth is not None:
+        print()
+        print_frame("Beside the truth", checks.truth)
+    for note in checks.notes:
+        print(f"Note: {note}")
+
+
+def _cell(row: Any) -> str:
+    if not row["components"]:
+        return "-"
+    return f"{row['error']:.3f}{'*' if row['faulted'] else ''}"

@@ -9,6 +9,7 @@ import typer
 
 from logeval.commands.app import app
 from logeval.commands.command import Quiet, command
+from logeval.commands.show import print_table
 from logeval.reports.report import Report
 
 
@@ -34,7 +35,6 @@ def run(
 
     Example: logeval run pipelines/demo.toml --set evaluate.horizon=1000
     """
-    from logeval.commands.show import print_table
     from logeval.pipeline import read_recipe
     from logeval.pipeline import run as run_recipe
 

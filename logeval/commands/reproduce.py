@@ -10,7 +10,7 @@ from logeval.commands.show import print_for_programs, print_table, wrapped
 from logeval.papers.reproduce import Reproduce
 
 if TYPE_CHECKING:
-    from logeval.papers.outcome import Outcome
+    from logeval.papers.shared.outcome import Outcome
 
 
 @command(Reproduce)
@@ -18,7 +18,7 @@ def show(
     outcomes: list[Outcome], asked: Reproduce, *, as_json: Json = False, as_csv: Csv = False
 ) -> None:
     """The claims of one experiment, or a line for each of several; and the page of them."""
-    from logeval.papers.page import write_markdown, write_page
+    from logeval.papers.shared.page import write_markdown, write_page
 
     if asked.experiment == "list":
         _list(as_json, as_csv)
@@ -35,7 +35,7 @@ def _list(as_json: bool, as_csv: bool) -> None:
     import pandas as pd
 
     from logeval.papers.registry import EXPERIMENTS, seconds
-    from logeval.papers.words import minutes
+    from logeval.papers.shared.words import minutes
 
     columns = ["experiment", "place", "needs", "steps", "runs", "minutes"]
     rows: list[tuple[object, ...]] = [
@@ -63,9 +63,9 @@ def _list(as_json: bool, as_csv: bool) -> None:
 def _print(outcomes: list[Outcome], as_json: bool, as_csv: bool) -> None:
     import pandas as pd
 
-    from logeval.papers import words
-    from logeval.papers.page import NOT_PUBLISHED
-    from logeval.papers.verdicts import table, verdict_of
+    from logeval.papers.shared import words
+    from logeval.papers.shared.page import NOT_PUBLISHED
+    from logeval.papers.shared.verdicts import table, verdict_of
 
     tables = [table(o.judged).assign(experiment=o.name) for o in outcomes if o.judged]
     summary = [words.summary_row(outcome) for outcome in outcomes]

@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 
 from logeval.papers.cascading import P, attractions, b_lb
-from logeval.papers.experiment import Cell, Claim, Experiment, Part
-from logeval.papers.figures import curves, lines
-from logeval.papers.measures import (
+from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part
+from logeval.papers.shared.figures import curves, lines
+from logeval.papers.shared.measures import (
     Measure,
     Measured,
     between,
@@ -25,7 +25,7 @@ from logeval.papers.measures import (
     quotient,
     regret,
 )
-from logeval.papers.outcome import Outcome
+from logeval.papers.shared.outcome import Outcome
 from logeval.running.arrays import Floats
 from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
 

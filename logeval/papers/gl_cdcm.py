@@ -17,10 +17,10 @@ import numpy as np
 
 from logeval.features.contexts import ITEM, USER_AND_ITEM, USER_TIMES_ITEM
 from logeval.features.table import HALF
-from logeval.papers.experiment import Cell, Claim, Experiment, OnLog, Part
-from logeval.papers.figures import cosine, curves
-from logeval.papers.measures import Measure, Measured, measure, over, ratio, regret
-from logeval.papers.outcome import Outcome
+from logeval.papers.shared.experiment import Cell, Claim, Experiment, OnLog, Part
+from logeval.papers.shared.figures import cosine, curves
+from logeval.papers.shared.measures import Measure, Measured, measure, over, ratio, regret
+from logeval.papers.shared.outcome import Outcome
 
 PROBLEM = "contextual(L=100,K=5,d=20,norm=1,contexts=fresh)"
 GL, LR = "GL-CDCM(ridge=0.001)", "LR(ridge=0.001)"

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from logeval.papers.experiment import Cell, Claim, Experiment, Part
-from logeval.papers.figures import curves
-from logeval.papers.measures import regret
+from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part
+from logeval.papers.shared.figures import curves
+from logeval.papers.shared.measures import regret
 
 HORIZON, RUNS = 100_000, 50
 _W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"

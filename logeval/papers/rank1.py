@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from logeval.papers.dcm import ASSUMED, ERROR_ASSUMED
-from logeval.papers.experiment import Cell, Claim, Experiment, Part
-from logeval.papers.figures import curves
-from logeval.papers.measures import Cases, Measure, last_half, over, regret
-from logeval.papers.outcome import Outcome
+from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part
+from logeval.papers.shared.figures import curves
+from logeval.papers.shared.measures import Cases, Measure, last_half, over, regret
+from logeval.papers.shared.outcome import Outcome
 from logeval.tracks.rank1_theory import rank1_upper
 
 HORIZON, RUNS = 2_000_000, 20

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from logeval.papers.experiment import Cell, Experiment, OnLog, Part
-from logeval.papers.figures import curves
-from logeval.papers.measures import Measure, Measured, measure, over
-from logeval.papers.outcome import Outcome
 from logeval.papers.rank1 import HORIZON, POLICIES, PRINTED, claim
+from logeval.papers.shared.experiment import Cell, Experiment, OnLog, Part
+from logeval.papers.shared.figures import curves
+from logeval.papers.shared.measures import Measure, Measured, measure, over
+from logeval.papers.shared.outcome import Outcome
 from logeval.reports.figures import legend_below, new_panels
 from logeval.reports.regret_figures import draw_curves
 from logeval.tracks.rank1_theory import Hardness, rank1_hardness, rank1_upper

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from logeval.errors import unknown_names
 from logeval.papers import cascading, dcm, dcm_log, gl_cdcm, modern, rank1, rank1_log
-from logeval.papers.experiment import Experiment
-from logeval.papers.outcome import Outcome
+from logeval.papers.shared.experiment import Experiment
+from logeval.papers.shared.outcome import Outcome
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment

@@ -10,8 +10,8 @@ from logeval.errors import LogevalError
 from logeval.stage import Arg, Quiet, Seed, Stage, function, stage
 
 if TYPE_CHECKING:
-    from logeval.papers.experiment import Experiment
-    from logeval.papers.outcome import Outcome
+    from logeval.papers.shared.experiment import Experiment
+    from logeval.papers.shared.outcome import Outcome
 
 NEEDS_LOG = "an ingested log{}; `logeval generate` and `logeval ingest` make one"
 

@@ -17,11 +17,11 @@ from logeval.clicks.fit import fit_models
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.features.make import make_features
-from logeval.papers.experiment import Experiment, OnLog, Part
-from logeval.papers.outcome import Outcome
-from logeval.papers.records import records, write_records
 from logeval.papers.registry import named
 from logeval.papers.reproduce import NEEDS_LOG, Reproduce
+from logeval.papers.shared.experiment import Experiment, OnLog, Part
+from logeval.papers.shared.outcome import Outcome
+from logeval.papers.shared.records import records, write_records
 from logeval.storage.locks import holding
 
 WAIT_SECONDS = 30.0  # for another command that writes its record

@@ -1,5 +1,6 @@
 """What the stages of replay are told, and check, alike."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -21,6 +22,11 @@ Scope = Annotated[
 Items = Annotated[
     int | None, Arg("Keep only this many candidates per query, the most shown.", least=1)
 ]
+Estimators = Annotated[
+    Sequence[str],
+    Arg("IP, IP(normalised), PBM, DR(ubm), ...; repeatable.", option="--estimator/-e"),
+]
+POLICY = Arg("A policy that shows lists, or module:Class.", option="--policy")
 Out = Annotated[Path | str | None, Arg("Folder for the table and the figure.", "output")]
 
 

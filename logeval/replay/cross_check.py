@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.errors import LogevalError
-from logeval.replay.arguments import Items, Replaying
+from logeval.replay.arguments import POLICY, Items, Replaying
 from logeval.stage import Arg, Manifest, function, stage
 
 if TYPE_CHECKING:
@@ -25,10 +25,7 @@ class ReplayCrossCheck(Replaying["CrossCheck"]):
     values of the lists that the policies ended with.
     """
 
-    policies: Annotated[
-        Sequence[str],
-        Arg("A policy that shows lists, or module:Class.", option="--policy"),
-    ]
+    policies: Annotated[Sequence[str], POLICY]
     _: KW_ONLY
     positions: Annotated[int, Arg("Length of the lists.", least=1)] = 2
     items: Items = None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from logeval.errors import LogevalError
-from logeval.replay.arguments import MOST_PARTS, Replaying, Scope, Smoothing, check_clip
+from logeval.replay.arguments import MOST_PARTS, Estimators, Replaying, Scope, Smoothing, check_clip
 from logeval.stage import Arg, Manifest, function, stage
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ class ReplayEstimate(Replaying["Estimates"]):
         ),
     ]
     _: KW_ONLY
-    estimators: Annotated[
-        Sequence[str],
-        Arg("IP, IP(normalised), PBM, DR(ubm), ...; repeatable.", option="--estimator/-e"),
-    ] = ("IP", "PBM", "Prefix", "DR")
+    estimators: Estimators = ("IP", "PBM", "Prefix", "DR")
     positions: Annotated[
         int | None, Arg("K: the positions that count; default: up to 10.", least=1)
     ] = None

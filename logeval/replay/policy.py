@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.errors import LogevalError
-from logeval.replay.arguments import Items, Replaying
+from logeval.replay.arguments import POLICY, Items, Replaying
 from logeval.stage import Arg, Manifest, function, stage
 
 if TYPE_CHECKING:
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
 MOST_SHUFFLES = 100_000
 TOP_QUERIES = 20
-Policies = Annotated[
-    str | type | Sequence[str | type],
-    Arg("A policy that shows lists, or module:Class.", option="--policy"),
-]
 
 
 @stage(
@@ -34,7 +30,7 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     the choice: a log gives no free samples.
     """
 
-    policies: Policies
+    policies: Annotated[str | type | Sequence[str | type], POLICY]
     _: KW_ONLY
     positions: Annotated[int, Arg("A SERP counts when its first K items match.", least=1)] = 2
     items: Items = None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.errors import LogevalError
-from logeval.replay.arguments import MOST_PARTS, Replaying, Scope, Smoothing, check_clip
+from logeval.replay.arguments import MOST_PARTS, Estimators, Replaying, Scope, Smoothing, check_clip
 from logeval.stage import Arg, Manifest, function, stage
 
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ class ReplayValidate(Replaying["Validation"]):
         int | None,
         Arg("Leave out parts of the sessions instead of days.", least=2, most=MOST_PARTS),
     ] = None
-    estimators: Annotated[
-        Sequence[str],
-        Arg("IP, IP(normalised), PBM, DR(ubm), ...; repeatable.", option="--estimator/-e"),
-    ] = (
+    estimators: Estimators = (
         "List", "Prefix", "IP", "PBM", "INTERPOL(window=1)", "Item", "RCTR", "DM", "DR",
         "Cascade-DR",
     )  # fmt: skip

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from logeval.papers import cascading, dcm, rank1
-from logeval.papers.experiment import Cell
-from logeval.papers.measures import last_half, over
 from logeval.papers.registry import named
 from logeval.papers.reproduce import reproduce
+from logeval.papers.shared.experiment import Cell
+from logeval.papers.shared.measures import last_half, over
 
 FEW = 4
 

@@ -12,15 +12,15 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
 from logeval.papers import dcm_log, gl_cdcm, rank1_log
-from logeval.papers.experiment import Cell, OnLog
-from logeval.papers.measures import over
-from logeval.papers.outcome import Outcome
-from logeval.papers.page import write_markdown, write_page
 from logeval.papers.registry import EXPERIMENTS, named
 from logeval.papers.reproduce import Reproduce
 from logeval.papers.reproduce import reproduce as reproduce_one
 from logeval.papers.runner import _record, finished, records, run_all
-from logeval.papers.verdicts import VARIANT
+from logeval.papers.shared.experiment import Cell, OnLog
+from logeval.papers.shared.measures import over
+from logeval.papers.shared.outcome import Outcome
+from logeval.papers.shared.page import write_markdown, write_page
+from logeval.papers.shared.verdicts import VARIANT
 from logeval.policies.registry import parse_policies
 from logeval.synthetic.generate import generate
 from logeval.tracks.registry import synthetic_problem

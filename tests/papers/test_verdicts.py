@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from logeval.papers.experiment import Claim
-from logeval.papers.measures import Measured, jackknife, mean, ratio
-from logeval.papers.outcome import Outcome
 from logeval.papers.registry import named
-from logeval.papers.verdicts import (
+from logeval.papers.shared.experiment import Claim
+from logeval.papers.shared.measures import Measured, jackknife, mean, ratio
+from logeval.papers.shared.outcome import Outcome
+from logeval.papers.shared.verdicts import (
     AGREES,
     DIFFERS,
     NOT,
@@ -25,7 +25,7 @@ from logeval.papers.verdicts import (
     together,
     verdict_of,
 )
-from logeval.papers.words import halves, published, row
+from logeval.papers.shared.words import halves, published, row
 
 
 def nothing(outcome):

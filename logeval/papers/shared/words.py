@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from logeval.papers.experiment import Claim
-from logeval.papers.outcome import Outcome
-from logeval.papers.verdicts import SHORTER, VARIANT, Judged, verdict_of
+from logeval.papers.shared.experiment import Claim
+from logeval.papers.shared.outcome import Outcome
+from logeval.papers.shared.verdicts import SHORTER, VARIANT, Judged, verdict_of
 
 COLUMNS = ["claim", "ours", "published", "standard errors", "verdict"]
 INDEPENDENT = ["not published", "ours", "independent program", "standard errors", "verdict"]

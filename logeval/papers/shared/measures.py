@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 
-from logeval.papers.experiment import Cell
+from logeval.papers.shared.experiment import Cell
 from logeval.running.arrays import Floats
 
 if TYPE_CHECKING:
-    from logeval.papers.outcome import Outcome
+    from logeval.papers.shared.outcome import Outcome
 
 
 class Measured(NamedTuple):

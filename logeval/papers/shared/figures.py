@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from logeval.papers.experiment import Cell
-from logeval.papers.outcome import Outcome
+from logeval.papers.shared.experiment import Cell
+from logeval.papers.shared.outcome import Outcome
 from logeval.reports.figures import legend_below, new_axes, new_panels
 from logeval.reports.regret_figures import plot_regret
 from logeval.reports.track_figures import plot_cosine

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 from scipy.special import chdtrc, stdtrit
 
-from logeval.papers.experiment import Claim
-from logeval.papers.measures import Cases, Measured
+from logeval.papers.shared.experiment import Claim
+from logeval.papers.shared.measures import Cases, Measured
 
 if TYPE_CHECKING:
-    from logeval.papers.outcome import Outcome
+    from logeval.papers.shared.outcome import Outcome
 
 NUMBER = 3.0  # standard errors
 LEVEL = 0.99  # of the interval for words

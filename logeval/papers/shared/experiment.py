@@ -1,7 +1,7 @@
 """What an experiment of a paper is, as data: its users, its policies, what the paper says of it.
 
 A part is one call of ``evaluate``. Parts of two experiments that have one name share their runs, as
-Figures 3a and 3b of dcm-bandits do. ``papers.runner`` runs experiments, ``papers.verdicts`` judges
+Figures 3a and 3b of dcm-bandits do. ``papers.runner`` runs experiments, ``verdicts`` judges
 claims.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from logeval.papers.measures import Cases
-    from logeval.papers.outcome import Outcome
+    from logeval.papers.shared.measures import Cases
+    from logeval.papers.shared.outcome import Outcome
 
 PAPER = "paper"
 
@@ -117,17 +117,12 @@ class Experiment:
     facts: Callable[[Outcome], list[str]] | None = None  # what else was found, in sentences
 
     def __post_init__(self) -> None:
-        # a number that nobody published is known by its horizon
+        steps = f"n = {self.horizon:,}"  # by which a number that nobody published is known
         claims = tuple(
-            c if c.place else replace(c, place=self.section if c.is_published else self.steps)
+            c if c.place else replace(c, place=self.section if c.is_published else steps)
             for c in self.claims
         )
         object.__setattr__(self, "claims", claims)
-
-    @property
-    def steps(self) -> str:
-        """The horizon, as claims about it name it."""
-        return f"n = {self.horizon:,}"
 
     @property
     def needs_log(self) -> bool:

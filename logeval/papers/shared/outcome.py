@@ -12,8 +12,8 @@ import pandas as pd
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.papers.experiment import Cell, Experiment
-from logeval.papers.verdicts import Judged, judged, together
+from logeval.papers.shared.experiment import Cell, Experiment
+from logeval.papers.shared.verdicts import Judged, judged, together
 from logeval.running.arrays import Floats
 
 

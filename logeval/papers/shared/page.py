@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from logeval import __version__
-from logeval.papers import words
-from logeval.papers.outcome import Outcome
-from logeval.papers.verdicts import table
+from logeval.papers.shared import words
+from logeval.papers.shared.outcome import Outcome
+from logeval.papers.shared.verdicts import table
 from logeval.reports.figures import save_figure
 from logeval.reports.page import Page
 from logeval.reports.style import styled

@@ -1,0 +1,1 @@
+"""What the papers share: experiments, measures, verdicts, and how they are shown."""
