@@ -57,7 +57,7 @@ def test_steps_of_the_curves_and_draws_of_the_parameters(app, tmp_path):
     assert sorted(set(rows["t"].to_pylist())) == [10, 50]
     assert sorted(set(rows["draw"].to_pylist())) == [1, 2, 3]
     wrong = run(app, "evaluate", folder, "--policy", "Random", "--checkpoints", "x")
-    assert "--checkpoints x: write a number, or steps like 10,100" in str(wrong.exception)
+    assert "checkpoints=x: write a number, or steps like 10,100" in str(wrong.exception)
 
 
 def test_unknown_policies_are_an_error(app):

@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from logeval.recipe_checks import check_values
 
 import logeval as le
 from logeval.clicks.collection import models_of_json, read_models
@@ -27,7 +26,7 @@ from logeval.log import blocks
 from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, Scanner
 from logeval.log.serps import serps_table
 from logeval.log.source import Source
-from logeval.pipeline import _arguments, read_recipe
+from logeval.pipeline import check_together, read_recipe, records
 from logeval.replay.target_table import read_target_table
 from logeval.storage.schemas import SERPS
 from logeval.synthetic.zstd import frame
@@ -204,8 +203,7 @@ TARGET = "query,rank,item,probability\n" + "".join(
 
 
 def read_and_check_recipe(file):
-    recipe = read_recipe(file)
-    check_values({stage: _arguments(recipe, stage) for stage in recipe.stages})
+    check_together(records(read_recipe(file)))
 
 
 READERS = {

@@ -16,6 +16,7 @@ import pytest
 import logeval as le
 from logeval import LogevalError
 from logeval.log import blocks, inputs, parts
+from logeval.log.ingest import Ingest
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
 from logeval.storage import manifests
@@ -264,34 +265,34 @@ def test_out_of_memory_says_so(tmp_path, log, monkeypatch):
 def test_the_checksum_of_an_unchanged_log_is_not_taken_again(tmp_path, monkeypatch):
     raw = tmp_path / "log.tsv"
     raw.write_bytes(TEXT)
-    settings = {"format": "auto", "max_bad": 0.01, "column_map": None}
+    asked = Ingest(raw, tmp_path / "out")
     le.ingest(raw, tmp_path / "out", quiet=True)
     taken = []
     identity = inputs.identity
     monkeypatch.setattr(inputs, "identity", lambda path: taken.append(path) or identity(path))
-    assert inputs.why([raw], tmp_path / "out", **settings) is None
+    assert asked.why() is None
     assert not taken
     os.utime(raw)  # touched, and the same
-    assert inputs.why([raw], tmp_path / "out", **settings) is None
+    assert asked.why() is None
     assert len(taken) == 1
     raw.write_bytes(TEXT[:-2] + b"9\n")
-    assert inputs.why([raw], tmp_path / "out", **settings) == "its input has changed"
+    assert asked.why() == "its input has changed"
     assert len(taken) == 2
 
 
 def test_the_checksum_of_an_unchanged_generated_log_is_not_taken_again(tmp_path, monkeypatch):
-    from logeval.synthetic.generate import wanted_manifest, why
+    from logeval.synthetic.generate import Generate
 
     settings = {"sessions": 20, "queries": 2, "seed": 0, "model": "DCM"}
     generate(tmp_path / "log.tsv", **settings, quiet=True)
-    wanted = wanted_manifest(tmp_path / "log.tsv", format="yandex-personalized", **settings)
+    asked = Generate(tmp_path / "log.tsv", **settings)
     with monkeypatch.context() as patch:
         patch.delattr(manifests, "record")
-        assert why(tmp_path / "log.tsv", wanted) is None
+        assert asked.why() is None
     os.utime(tmp_path / "log.tsv")
-    assert why(tmp_path / "log.tsv", wanted) is None
+    assert asked.why() is None
     (tmp_path / "log.tsv").write_text("mine")
-    assert why(tmp_path / "log.tsv", wanted).endswith("is not the log that was written")
+    assert asked.why().endswith("is not the log that was written")
 
 
 def test_a_recipe_may_begin_with_a_byte_order_mark(tmp_path):

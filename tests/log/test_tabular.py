@@ -13,7 +13,7 @@ import pytest
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.log import ingest, ingestion, inputs, tabular
+from logeval.log import ingestion, tabular
 from logeval.log.records import record_blocks
 from logeval.storage.tables import SERPS
 from tests.log.helpers import batches
@@ -274,7 +274,7 @@ def test_another_table_when_it_is_opened_is_known_to_be_another(tmp_path, monkey
     path, other = write(tmp_path, TABLE.decode()), tmp_path / "other.csv"
     other.write_bytes(OTHER)
     os.utime(other, (0, 0))
-    plain = ingest.Source
+    plain = ingestion.Source
 
     def another_meanwhile(*arguments):
         path.rename(tmp_path / "aside")
@@ -285,5 +285,4 @@ def test_another_table_when_it_is_opened_is_known_to_be_another(tmp_path, monkey
 
     monkeypatch.setattr(ingestion, "Source", another_meanwhile)
     logeval.ingest(path, tmp_path / "out", quiet=True)
-    asked = {"format": "auto", "max_bad": 0.01, "column_map": None}
-    assert inputs.why([path], tmp_path / "out", **asked) == "its input has changed"
+    assert Ingest(path, tmp_path / "out").why() == "its input has changed"
