@@ -14,6 +14,7 @@ import pytest
 import logeval
 from logeval.errors import LogevalError
 from logeval.log import ingestion, tabular
+from logeval.log.ingest import Ingest
 from logeval.log.records import record_blocks
 from logeval.storage.tables import SERPS
 from tests.log.helpers import batches
