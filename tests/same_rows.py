@@ -8,8 +8,8 @@ Run it with the old version, change the code, run it again and compare::
 
 It runs the demo recipe, one synthetic problem per track, the headline policies on fitted models,
 features with contextual policies, everything of replay and some published experiments, and compares
-all tables row by row, whatever their files are called and however they are cut. It is a script and not a test: rows may change for a reason, which then belongs into
-the commit message.
+all tables row by row, whatever their files are called and however they are cut. It is a script and
+not a test: rows may change for a reason, which then belongs into the commit message.
 """
 
 from __future__ import annotations
