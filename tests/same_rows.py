@@ -78,7 +78,8 @@ def _replay(folder: Path) -> None:
              "--out", folder / "validation")  # fmt: skip
     policies = ["--policy", "dcmKL-UCB", "--policy", "Random", "--items", 4]
     _logeval("replay", "policy", log, *few, *policies, "--out", folder / "replays")
-    _logeval("replay", "cross-check", log, *few, *policies, "--out", folder / "cross-check")
+    one = ["--top-queries", 1, "--positions", 1]
+    _logeval("replay", "cross-check", log, *one, *policies, "--out", folder / "cross-check")
 
 
 def _evaluate(out: Path, problem: list[object], policies: list[str], horizon: int) -> None:
