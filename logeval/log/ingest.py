@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
-from typing import IO
 
 from logeval.errors import LogevalError, visible
-from logeval.log import cluster, rejects
-from logeval.log.blocks import BLOCK_SIZE, session_blocks
-from logeval.log.formats import HEAD, TABLE, recognise
-from logeval.log.inputs import MAX_WORKERS, check, identity, is_stream, total_bytes, unchanged, why
+from logeval.log import rejects
+from logeval.log.inputs import MAX_WORKERS, check, is_stream, total_bytes, unchanged, why
+from logeval.log.lines.blocks import BLOCK_SIZE
 from logeval.log.log import Log, load
-from logeval.log.parts import name_by_content, write_parts
-from logeval.log.scan import FORMATS
-from logeval.log.source import Source
-from logeval.log.tabular import read_batches
-from logeval.log.tally import Tally
-from logeval.running.arrays import Bytes
+from logeval.log.reading.parts import name_by_content
+from logeval.log.reading.run import Run, ingest_files, ingest_on_cluster, say
 from logeval.running.progress import Progress
 from logeval.storage import manifests, tables
-
-
-@dataclass
-class _Run:
-    """What is common to all files of one ingest, and what was counted so far."""
-
-    staging: Path
-    max_bad: float
-    workers: int
-    block_size: int
-    progress: Progress
-    rejects_file: IO[str]
-    counts: Counter[str] = field(default_factory=Counter)
-    parts: int = 0
-    inputs: list[tables.Manifest] = field(default_factory=list)
-    stamps: list[tables.Manifest] = field(default_factory=list)
-    formats: list[str] = field(default_factory=list)
-
-    def next_part(self) -> Path:
-        path = self.staging / "serps" / f"part-{self.parts:05d}.parquet"
-        self.parts += 1
-        return path
 
 
 def ingest(
@@ -80,7 +47,7 @@ def ingest(
     format = arguments["format"]
     if not overwrite and tables.there_is(out):
         if not any(map(is_stream, paths)) and why(paths, out, **arguments) is None:
-            _say(f"{out}: up to date, made from the same input; nothing to do", quiet)
+            say(f"{out}: up to date, made from the same input; nothing to do", quiet)
             return load(out)
         raise LogevalError(f"{out}: holds another table already; choose another out, or overwrite")
     if not overwrite:
@@ -93,14 +60,13 @@ def ingest(
             Progress("ingest", total_bytes(paths), "bytes", quiet or on_cluster) as progress,
         ):
             rejects_file.write(rejects.HEADER)
-            run = _Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
+            run = Run(staging, max_bad, n_workers, block_size, progress, rejects_file)
             run.stamps = [{} if is_stream(p) else manifests.stamp(Path(p)) for p in paths]
             if scheduler is not None:
                 with unchanged(paths):
-                    _ingest_on_cluster(run, paths, format, scheduler, quiet)
+                    ingest_on_cluster(run, paths, format, scheduler, quiet)
             else:
-                for path in paths:
-                    _ingest_file(run, path, format, column_map or {}, quiet)
+                ingest_files(run, paths, format, column_map or {}, quiet)
         name_by_content(staging / "serps")
         manifest = tables.manifest_of("ingest", arguments, run.inputs)
         manifest |= {"formats": run.formats, "counts": dict(run.counts), "stamps": run.stamps}
@@ -109,100 +75,3 @@ def ingest(
     for caution in log.cautions():
         print(visible(f"warning: {out}: {caution}"), file=sys.stderr)
     return log
-
-
-def _ingest_file(
-    run: _Run, path: str | Path, format: str, column_map: dict[str, str], quiet: bool
-) -> None:
-    _say(f"{path}: reading", quiet)
-    source = Source(path, run.progress.advance)
-    try:
-        head = source.peek(HEAD)
-        if not head:
-            raise LogevalError(f"{source.name}: is empty; there is nothing to ingest")
-        name = format if format != "auto" else recognise(head, source.name)
-        if format == "auto":
-            _say(f"{source.name}: recognised as {name}", quiet)
-        run.formats.append(name)
-        if (name == TABLE) != (run.formats[0] == TABLE):
-            raise LogevalError(
-                f"{source.name}: tables and logs cannot be ingested together; do it one by one"
-            )
-        if name == TABLE:
-            with unchanged([path]):
-                _ingest_table(run, path, column_map)
-        else:
-            _ingest_log(run, source, FORMATS.index(name))
-            run.inputs.append(source.identity())
-    finally:
-        source.close()
-
-
-def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
-    tally = Tally(source.name, run.max_bad)
-    free: list[Bytes] = []  # blocks whose memory can be used again
-    blocks = session_blocks(source, fmt, run.block_size, free)
-    with closing(write_parts(blocks, fmt, run.next_part, run.workers)) as written:
-        for block in written:
-            before = tally.add(block.counts, block.rejects())
-            for reject in block.rejects():
-                run.rejects_file.write(f"{visible(source.name)}\t{reject.row(before)}")
-            free.append(block.buf)
-    tally.check()
-    run.counts.update(tally.counts)
-
-
-def _ingest_on_cluster(
-    run: _Run, paths: Sequence[str | Path], format: str, scheduler: str, quiet: bool
-) -> None:
-    kinds = [cluster.recognised(path, format) for path in paths]
-    run.formats = [name for name, _ in kinds]
-    run.inputs, pieces = cluster.ingest_pieces(
-        [Path(path) for path in paths],
-        kinds,
-        run.staging,
-        scheduler=scheduler,
-        block_size=run.block_size,
-        quiet=quiet,
-    )
-    for file, of_file in groupby(pieces, key=lambda piece: piece.file):
-        tally = Tally(str(paths[file]), run.max_bad)
-        for piece in of_file:
-            lines = tally.counts["lines"]
-            for counts, first_rejects in piece.blocks:
-                tally.add(counts, first_rejects)
-            for part in piece.parts():
-                part.rename(run.next_part())
-            with open(piece.folder / rejects.FILE, errors="backslashreplace") as rejected:
-                for row in rejected:
-                    line, _, rest = row.partition("\t")
-                    run.rejects_file.write(f"{visible(tally.name)}\t{lines + int(line)}\t{rest}")
-            shutil.rmtree(piece.folder)
-        tally.check()
-        run.counts.update(tally.counts)
-
-
-def _ingest_table(run: _Run, path: str | Path, column_map: dict[str, str]) -> None:
-    if is_stream(path):
-        raise LogevalError(f"{path}: a table cannot be read from a stream; give its file")
-    rows = 0
-    for batch, share in read_batches(Path(path), column_map, first_session=run.counts["rows"]):
-        run.progress.advance(share * Path(path).stat().st_size)
-        tables.write_serps(batch, run.next_part())
-        clicks = batch["clicks"].combine_chunks().flatten().to_numpy()
-        run.counts.update(
-            rows=batch.num_rows,
-            queries=batch.num_rows,
-            test_queries=int(batch["test"].to_numpy().sum()),
-            clicks_matched=int((clicks > 0).sum()),
-            clicks_repeat=int((clicks - (clicks > 0)).sum()),
-        )
-        rows += batch.num_rows
-    if not rows:
-        raise LogevalError(f"{path}: has no rows; there is nothing to ingest")
-    run.inputs.append(identity(path))
-
-
-def _say(text: str, quiet: bool) -> None:
-    if not quiet:
-        print(visible(text), file=sys.stderr)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logeval.errors import LogevalError
-from logeval.log.formats import TABLE, check_format
-from logeval.log.source import STDIN
+from logeval.log.formats.registry import AUTO, FORMATS, OF_COLUMNS, check_format
+from logeval.log.reading.source import STDIN
 from logeval.storage import manifests, tables
 
 MAX_WORKERS = 8  # each takes about 70 MB; all of it stays under 1 GiB
@@ -92,9 +92,9 @@ def _known(source: str | Path, known: tables.Manifest, stamp: tables.Manifest) -
 
 def _arguments(format: str, max_bad: float, column_map: dict[str, str] | None) -> tables.Manifest:
     check_format(format)
-    if column_map and format == "auto":
-        format = TABLE
-    if column_map and format != TABLE:
+    if column_map and format == AUTO:
+        format = OF_COLUMNS
+    if column_map and not FORMATS[format].columns:
         raise LogevalError(f"a column map is for tables; a log in format {format} has no columns")
     return {"format": format, "max_bad": max_bad, "column_map": column_map or {}}
 

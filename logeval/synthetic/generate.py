@@ -13,17 +13,16 @@ from typing import IO, Any
 from isal import igzip
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.log.scan import FORMATS, PERSONALIZED
+from logeval.log.formats.registry import FORMATS, GENERATED
 from logeval.running.progress import Progress
 from logeval.storage import files, manifests, tables
 from logeval.synthetic.sessions import BATCH, SESSIONS_PER_USER, draw_sessions
 from logeval.synthetic.tastes import make_tastes
-from logeval.synthetic.text import sessions_text
 from logeval.synthetic.world import make_world
 from logeval.synthetic.zstd import ZstdWriter
 
 LARGEST = 10**10  # numbers of sessions, queries and users; Kaggle's log has 34 million sessions
-REGIONS = 4  # of the users in yandex-relpred
+REGIONS = 4  # of the users, where the format has regions
 GZ_LEVEL = 2  # of ISA-L's 0 to 3: smaller than zlib's level 1, and three times as quick
 
 
@@ -73,10 +72,11 @@ def generate(
         there = out if out.exists() else truth
         raise LogevalError(f"{there}: exists already; choose another name, or overwrite")
     replaced = _replaceable(out, truth)
-    fmt = FORMATS.index(format)
-    world = make_world(model, queries, seed, regions=0 if fmt == PERSONALIZED else REGIONS)
+    kind, write = FORMATS[format], GENERATED[format]
+    world = make_world(model, queries, seed, REGIONS if kind.regions else 0, kind.tests)
     tastes = make_tastes(taste, factors, n_users, int(world.first_item[-1]), seed)
     world = replace(world, tastes=tastes)
+    query_id, region_id = world.query_keys()
     out.parent.mkdir(parents=True, exist_ok=True)
     # the truth first: whenever the log is there, a manifest says that logeval wrote it
     with (
@@ -93,7 +93,8 @@ def generate(
             for batch, number in enumerate(range(0, sessions, BATCH)):
                 size = min(BATCH, sessions - number)
                 drawn = draw_sessions(world, size, n_users, seed, batch, explore)
-                file.write(sessions_text(world, drawn, fmt, number))
+                q = drawn.query
+                file.write(write(drawn, query_id[q], region_id[q], number))
                 progress.advance(size)
         written = {
             "log": manifests.record(partial),
@@ -118,8 +119,8 @@ def wanted_manifest(
     seed: int,
 ) -> tables.Manifest:
     """The manifest of the true models that ``generate`` with these arguments writes."""
-    if format not in FORMATS:
-        raise unknown_names("format", [format], FORMATS)
+    if format not in GENERATED:
+        raise unknown_names("format", [format], GENERATED)
     if sessions < 1 or queries < 1:
         raise LogevalError("a log needs at least one session and one query")
     sizes = {"sessions": sessions, "queries": queries, "users": users or 0, "factors": factors}

@@ -15,7 +15,8 @@ import pytest
 
 import logeval as le
 from logeval import LogevalError
-from logeval.log import blocks, inputs, parts
+from logeval.log import inputs
+from logeval.log.lines import blocks, line_format
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
 from logeval.storage import manifests
@@ -247,7 +248,7 @@ def test_out_of_memory_says_so(tmp_path, log, monkeypatch):
         raise pa.ArrowMemoryError("malloc of size 64 failed")
 
     def arrange():
-        parts.serps_table = too_much
+        line_format.serps_table = too_much
 
     command = ["ingest", GOLDEN / "tiny.personalized.tsv", "--out", tmp_path / "out"]
     end = logeval(*command, before=arrange)

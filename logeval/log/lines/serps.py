@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from logeval.log.scan import (
+from logeval.log.lines.scan import (
     S_DAY,
     S_ITEMS,
     S_QUERY,
@@ -15,8 +15,8 @@ from logeval.log.scan import (
     S_TEST,
     S_TIME,
     S_USER,
-    Scanned,
 )
+from logeval.log.lines.scanner import Scanned
 from logeval.running.arrays import Bools, Ints
 from logeval.storage import tables
 

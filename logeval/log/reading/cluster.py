@@ -16,13 +16,13 @@ from typing import Any
 
 from logeval.errors import LogevalError
 from logeval.log import rejects
-from logeval.log.blocks import session_blocks
-from logeval.log.formats import HEAD, TABLE, recognise
+from logeval.log.formats.registry import format_of, line_format
 from logeval.log.inputs import identity, is_stream
-from logeval.log.parts import write_parts
-from logeval.log.ranges import ByteRange, byte_ranges, range_blocks
-from logeval.log.scan import FORMATS
-from logeval.log.source import Source
+from logeval.log.lines.blocks import Ends, session_blocks
+from logeval.log.lines.line_format import LineFormat
+from logeval.log.lines.ranges import ByteRange, byte_ranges, range_blocks
+from logeval.log.reading.parts import write_parts
+from logeval.log.reading.source import Source
 from logeval.log.tally import EXAMPLES
 from logeval.running.arrays import Bytes
 from logeval.running.work import Task, Tick, run_tasks
@@ -36,7 +36,7 @@ class Piece:
     file: int
     number: int
     path: Path
-    fmt: int
+    format: str
     range: ByteRange | None
     block_size: int
     folder: Path
@@ -46,29 +46,27 @@ class Piece:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         parts = (self.folder / f"{i:06d}.parquet" for i in count())
-        free: list[Bytes] = []
+        format, free = line_format(self.format), list[Bytes]()
+        jobs = format.jobs(self._blocks(format.kernels.ends, free), free)
         found, lines = [], 0
         with (
             open(self.folder / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
-            closing(write_parts(self._blocks(free), self.fmt, lambda: next(parts), 1)) as written,
+            closing(write_parts(jobs, lambda: next(parts), 1)) as written,
         ):
             for block in written:
                 found.append((block.counts, list(islice(block.rejects(), EXAMPLES))))
                 for reject in block.rejects():
                     rejects_file.write(reject.row(lines))
                 lines += block.counts["lines"]
-                free.append(block.buf)
+                block.done()
         return Done(self.file, self.number, found, self.folder)
 
-    def _blocks(self, free: list[Bytes]) -> Iterator[Bytes]:
+    def _blocks(self, ends: Ends, free: list[Bytes]) -> Iterator[Bytes]:
         if self.range is not None:
-            yield from range_blocks(self.path, self.range, self.fmt, self.block_size, free)
+            yield from range_blocks(self.path, self.range, ends, self.block_size, free)
             return
-        source = Source(self.path)
-        try:
-            yield from session_blocks(source, self.fmt, self.block_size, free)
-        finally:
-            source.close()
+        with closing(Source(self.path)) as source:
+            yield from session_blocks(source, ends, self.block_size, free)
 
 
 @dataclass(frozen=True)
@@ -101,17 +99,11 @@ def recognised(path: str | Path, format: str) -> tuple[str, bool]:
     """The format of a file, and whether it is compressed; raises if no cluster can read it."""
     if is_stream(path):
         raise LogevalError(f"{path}: a cluster cannot read a stream; give its file")
-    source = Source(path)
-    try:
-        head = source.peek(HEAD)
-    finally:
-        source.close()
-    if not head:
-        raise LogevalError(f"{path}: is empty; there is nothing to ingest")
-    name = format if format != "auto" else recognise(head, str(path))
-    if name == TABLE:
+    with closing(Source(path)) as source:
+        found = format_of(source, format)
+    if not isinstance(found, LineFormat):
         raise LogevalError(f"{path}: tables are ingested here, not on a cluster; no scheduler")
-    return name, source.compression is not None
+    return found.name, source.compression is not None
 
 
 def ingest_pieces(
@@ -129,12 +121,12 @@ def ingest_pieces(
     """
     tasks: list[Task] = []
     for file, (path, (format, compressed)) in enumerate(zip(paths, kinds, strict=True)):
-        fmt, path = FORMATS.index(format), path.resolve()
+        path, ends = path.resolve(), line_format(format).kernels.ends
         size = path.stat().st_size
-        ranges = [None] if compressed else byte_ranges(path, fmt, block_size)
+        ranges = [None] if compressed else byte_ranges(path, ends, block_size)
         for number, part in enumerate(ranges):
             folder = staging.resolve() / f"piece-{file}-{number}"
-            piece = Piece(file, number, path, fmt, part, block_size, folder)
+            piece = Piece(file, number, path, format, part, block_size, folder)
             tasks.append(Task("ingest", part.bytes(size) if part else size, piece))
         tasks.append(Task("checksum", size, Checksum(file, path)))
     found = list(run_tasks(_work, tasks, scheduler=scheduler, unit="bytes", quiet=quiet))

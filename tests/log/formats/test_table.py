@@ -9,11 +9,11 @@ import pytest
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.log import ingest
-from logeval.log.tabular import read_batches
+from logeval.log.formats import table as format_table
+from logeval.log.formats.table import read_batches
 from logeval.storage.tables import SERPS
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def write(tmp_path, text):
@@ -182,7 +182,7 @@ def test_logged_propensities_are_kept(tmp_path):
 def test_a_table_that_changes_while_it_is_read_is_not_vouched_for(tmp_path, monkeypatch, replaced):
     """The checksum was taken at the end, of whatever was there by then."""
     path = write(tmp_path, "query_id,items,clicks\n5,11 12,0 1\n")
-    plain = ingest.read_batches
+    plain = format_table.read_batches
 
     def changed_afterwards(*arguments, **options):
         yield from plain(*arguments, **options)
@@ -190,7 +190,7 @@ def test_a_table_that_changes_while_it_is_read_is_not_vouched_for(tmp_path, monk
         other.write_text("query_id,items,clicks\n5,11 12,1 0\n7,11 12,1 0\n")
         other.rename(path)
 
-    monkeypatch.setattr(ingest, "read_batches", changed_afterwards)
+    monkeypatch.setattr(format_table, "read_batches", changed_afterwards)
     with pytest.raises(LogevalError, match="replaced while it was read; run the command again"):
         logeval.ingest(path, tmp_path / "out", quiet=True)
     assert not (tmp_path / "out").exists()
