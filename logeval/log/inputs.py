@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logeval.errors import LogevalError
-from logeval.log.source import STDIN
+from logeval.log.reading.source import STDIN
 from logeval.storage import manifests, tables
 
 

@@ -76,8 +76,8 @@ class Log:
     def files(self) -> list[Path]:
         """The Parquet files of the SERPs, in the order of the log; checked when first asked for.
 
-        Their names hold their checksums (``log.parts``): a file of another log, put here after the
-        check, has another name.
+        Their names hold their checksums (``reading.parts``): a file of another log, put here after
+        the check, has another name.
         """
         names = sorted(name for name in self.manifest["files"] if name.startswith("serps/"))
         with self._as_it_was():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from logeval.log.fields import REASONS, TOO_LONG
+from logeval.log.lines.fields import REASONS, TOO_LONG
 from logeval.running.arrays import Bytes, Ints
 
 FILE = "rejects.tsv"

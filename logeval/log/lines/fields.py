@@ -1,20 +1,21 @@
-"""What the line parsers of all formats share: numbers in bytes, kinds of records, reasons.
+"""What formats of lines share: numbers in bytes, kinds of records, reasons.
 
 A parser fills ``rec`` with the numbers of one line and returns the kind of record, or the
-negative code of the reason why the line is rejected. It runs inside compiled kernels.
+negative code of the reason why the line is rejected. It runs inside compiled kernels. What a
+record may lack is -1: REGION, and SERP where a click is on the latest SERP that shows its URL.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from logeval.running.kernels import njit_views
+from logeval.running.kernels import njit, njit_views
 
 # Places in the buffer and digits are unsigned: numba tests a signed index for wrap-around at
 # every byte, and the scan then runs at half the speed.
 ONE, NINE, TEN, ZERO_CHAR = np.uint64(1), np.uint64(9), np.uint64(10), np.uint64(48)
 
-TAB, COMMA = 9, 44
+TAB, NEWLINE, RETURN, COMMA = 9, 10, 13, 44
 MAX_ITEMS = 50  # on one list
 MAX_LINE = 1 << 20  # bytes; a longer line is rejected
 
@@ -93,3 +94,27 @@ def field(buf, i, end):
         if buf[j] != TAB:
             return NOT_A_NUMBER, j
     return value, j + ONE
+
+
+@njit(cache=True, nogil=True)
+def put_start(out, i, session, time, kind):
+    """Write the fields with which records begin: SessionID, TimePassed and a letter."""
+    i = put(out, i, session, TAB)
+    i = put(out, i, time, TAB)
+    out[i], out[i + 1] = kind, TAB
+    return i + 2
+
+
+@njit(cache=True, nogil=True)
+def put(out, i, value, end):
+    """Write ``value`` in decimal and the byte ``end``; returns where the next thing goes."""
+    digits = 1
+    limit = 10
+    while value >= limit:
+        limit *= 10
+        digits += 1
+    for j in range(i + digits - 1, i - 1, -1):
+        out[j] = 48 + value % 10
+        value //= 10
+    out[i + digits] = end
+    return i + digits + 1

@@ -16,9 +16,9 @@ from typing import IO
 import numpy as np
 from isal import isal_zlib
 
-from logeval.log.blocks import BLOCK_SIZE, session_blocks
-from logeval.log.scan import NEWLINE, last_session
-from logeval.log.source import BYTE_ORDER_MARK
+from logeval.log.lines.blocks import BLOCK_SIZE, Ends, session_blocks
+from logeval.log.lines.fields import NEWLINE
+from logeval.log.reading.source import BYTE_ORDER_MARK
 from logeval.running.arrays import Bytes
 from logeval.storage.tables import Manifest
 
@@ -43,7 +43,7 @@ class ByteRange:
         return (size if self.end is None else self.end) - self.position
 
 
-def byte_ranges(path: Path, fmt: int, size: int = BLOCK_SIZE) -> list[ByteRange]:
+def byte_ranges(path: Path, ends: Ends, size: int = BLOCK_SIZE) -> list[ByteRange]:
     """The ranges of a plain file, each of some RANGE_BLOCKS blocks.
 
     Where no session begins between two reads, there is no place to cut, and the range goes on. The
@@ -56,17 +56,17 @@ def byte_ranges(path: Path, fmt: int, size: int = BLOCK_SIZE) -> list[ByteRange]
         for position in range(start, path.stat().st_size, RANGE_BLOCKS * size)[1:]:
             file.seek(position - size)
             window = np.fromfile(file, np.uint8, size)
-            if cut := _last_session(window, fmt):
+            if cut := _last_session(window, ends):
                 places.append((position - size + cut, position))
     places = places[: max(len(places) - 1, 1)]
-    ends = [*(position for _, position in places[1:]), None]
-    return [ByteRange(*place, end) for place, end in zip(places, ends, strict=True)]
+    stops = [*(position for _, position in places[1:]), None]
+    return [ByteRange(*place, stop) for place, stop in zip(places, stops, strict=True)]
 
 
-def _last_session(window: Bytes, fmt: int) -> int:
+def _last_session(window: Bytes, ends: Ends) -> int:
     """Where the last session begins in bytes that may begin within a line; 0 if nowhere."""
     lines = int(np.argmax(window == NEWLINE)) + 1
-    cut = int(last_session(window[lines:], fmt))
+    cut = ends(window[lines:])[0]
     return cut and lines + cut
 
 
@@ -89,7 +89,7 @@ class _Section:
 def range_blocks(
     path: Path,
     part: ByteRange,
-    fmt: int,
+    ends: Ends,
     size: int = BLOCK_SIZE,
     free: list[Bytes] | None = None,
 ) -> Generator[Bytes, None, int]:
@@ -101,7 +101,7 @@ def range_blocks(
         section = _Section(path, file, part.begin, part.end)
         rest = np.empty(part.position - part.begin, np.uint8)
         section.readinto(rest)
-        yield from session_blocks(section, fmt, size, free, rest, to_end=part.end is None)
+        yield from session_blocks(section, ends, size, free, rest, to_end=part.end is None)
         return section.crc32
 
 

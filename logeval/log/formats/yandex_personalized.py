@@ -9,7 +9,7 @@ Fields are separated by TABs. T marks a test query, whose clicks are withheld.
 
 from __future__ import annotations
 
-from logeval.log.fields import (
+from logeval.log.lines.fields import (
     CLICK,
     COMMA,
     DAY,
@@ -18,6 +18,7 @@ from logeval.log.fields import (
     LENGTH,
     MAX_ITEMS,
     METADATA,
+    NEWLINE,
     NOT_A_NUMBER,
     ONE,
     QUERY,
@@ -35,8 +36,12 @@ from logeval.log.fields import (
     field,
     last_number,
     number,
+    put,
+    put_start,
 )
-from logeval.running.kernels import njit_inline, njit_views
+from logeval.log.lines.line_format import LineFormat
+from logeval.log.lines.writer import line_writer
+from logeval.running.kernels import njit, njit_inline, njit_views
 
 
 @njit_inline
@@ -116,3 +121,47 @@ def parse_list(buf, i, end, rec, items, domains, at):
         n += 1
     rec[LENGTH] = n
     return EMPTY_LIST if n == 0 else 0
+
+
+@njit(cache=True, nogil=True)
+def put_session(out, i, session, day, user):
+    """A metadata line."""
+    i = put(out, i, session, TAB)
+    out[i], out[i + 1] = ord("M"), TAB
+    i = put(out, i + 2, day, TAB)
+    return put(out, i, user, NEWLINE)
+
+
+@njit(cache=True, nogil=True)
+def put_query(out, i, session, time, serp, query, region, items, test):
+    """A query line. Terms and domains follow from the ids."""
+    i = put_start(out, i, session, time, ord("T") if test else ord("Q"))
+    i = put(out, i, serp, TAB)
+    i = put(out, i, query, TAB)
+    for term in range(query % 4):
+        i = put(out, i, (7919 * query + 104729 * term) % 100_003, COMMA)
+    i = put(out, i, (7919 * query + 31) % 100_003, TAB)
+    for item in items:
+        i = put(out, i, item + 1, COMMA)
+        i = put(out, i, (2654435761 * item) % 49_999, TAB)
+    out[i - 1] = NEWLINE
+    return i
+
+
+@njit(cache=True, nogil=True)
+def put_click(out, i, session, time, serp, url):
+    """A click line."""
+    i = put_start(out, i, session, time, ord("C"))
+    i = put(out, i, serp, TAB)
+    return put(out, i, url, NEWLINE)
+
+
+FORMAT = LineFormat(
+    name="yandex-personalized",
+    parse=parse,
+    domains=True,
+    tests=True,
+    shortest_query=b"1\t0\tQ\t0\t5\t\t7,1\n",
+    shortest_click=b"1\t0\tC\t0\t7\n",
+    writer=line_writer(put_session, put_query, put_click),
+)

@@ -13,6 +13,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +26,7 @@ from logeval.running.arrays import Bytes
 from logeval.storage.tables import Manifest
 
 STDIN = "-"
+HEAD = 1 << 16  # bytes by which a format is recognised
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 BYTE_ORDER_MARK = np.frombuffer(b"\xef\xbb\xbf", np.uint8)
 # what damaged data raise: EOFError for those that are cut short
@@ -36,7 +38,7 @@ DAMAGE: tuple[type[Exception], ...] = (  # type: ignore[assignment]
 class _Counted(io.RawIOBase):
     """A file that counts and hashes what is read from it."""
 
-    def __init__(self, file: IO[bytes], on_read: Callable[[int], None]) -> None:
+    def __init__(self, file: IO[bytes], on_read: Callable[[float], None]) -> None:
         self.file, self.on_read = file, on_read
         self.size = 0
         self.sha256 = hashlib.sha256()
@@ -69,15 +71,15 @@ class _Gzip(igzip.IGzipFile):
 class Source:
     """One log file, read from start to end, decompressed."""
 
-    def __init__(self, path: str | Path, on_read: Callable[[int], None] = lambda n: None) -> None:
+    def __init__(self, path: str | Path, on_read: Callable[[float], None] = lambda n: None) -> None:
+        self.path, self.advance = Path(path), on_read
         self.name = "standard input" if str(path) == STDIN else str(path)
-        self.on_read = on_read
         self._raw: Any = _open(path)
         self._buffered = io.BufferedReader(self._raw, 1 << 20)
         head = self._buffered.peek(4)
         self._counted = _Counted(self._buffered, on_read)
         self.compression = next((c for m, c in MAGIC.items() if head.startswith(m)), None)
-        self._ahead: Bytes = np.empty(0, np.uint8)  # read by peek, to be read again
+        self._ahead: Bytes = np.empty(0, np.uint8)  # looked at, to be read again
         self._begun = False
         self._stream: Any = self._counted
         if self.compression == "gzip":
@@ -86,12 +88,17 @@ class Source:
             file = pa.PythonFile(self._counted, mode="r")
             self._stream = pa.CompressedInputStream(file, self.compression)
 
-    def peek(self, size: int) -> bytes:
-        """The first ``size`` bytes of what is to come, which are then read again."""
-        head = np.empty(size, np.uint8)
-        head = head[: self.readinto(head)]
-        self._ahead = np.concatenate([head, self._ahead])
-        return head.tobytes()
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes; asked for before any are read, which are then read again."""
+        head = np.empty(HEAD, np.uint8)
+        self._ahead = head[: self.readinto(head)]
+        return self._ahead.tobytes()
+
+    @property
+    def first_lines(self) -> bytes:
+        """The whole lines among the first bytes, at least one, even if it goes on."""
+        return self.head[: self.head.rfind(b"\n") + 1] or self.head + b"\n"
 
     def readinto(self, buffer: Bytes) -> int:
         """Fill the buffer; returns the number of bytes, fewer than its size only at the end."""
@@ -119,7 +126,7 @@ class Source:
     def in_any_order(self) -> IO[bytes]:
         """The file as stored, once it was hashed whole; it is the same one, whatever its path says.
 
-        For what is not read from start to end; it is to tell ``on_read`` by itself.
+        For what is not read from start to end; it is to tell ``advance`` by itself.
         """
         self._raw.seek(0)
         self._counted.sha256 = hashlib.file_digest(self._raw, "sha256")

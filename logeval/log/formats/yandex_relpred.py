@@ -8,12 +8,13 @@ Fields are separated by TABs. The same QueryID in two regions is two queries.
 
 from __future__ import annotations
 
-from logeval.log.fields import (
+from logeval.log.lines.fields import (
     CLICK,
     EMPTY_LIST,
     FIELD_COUNT,
     LENGTH,
     MAX_ITEMS,
+    NEWLINE,
     NOT_A_NUMBER,
     ONE,
     QUERY,
@@ -29,12 +30,16 @@ from logeval.log.fields import (
     field,
     last_number,
     number,
+    put,
+    put_start,
 )
-from logeval.running.kernels import njit_inline
+from logeval.log.lines.line_format import LineFormat
+from logeval.log.lines.writer import line_writer
+from logeval.running.kernels import njit, njit_inline
 
 
 @njit_inline
-def parse(buf, i, end, rec, items, at):
+def parse(buf, i, end, rec, items, domains, at):
     """Parse the line buf[i:end] into ``rec`` and, for a query, items[at:]."""
     rec[SESSION], i = field(buf, i, end)
     if rec[SESSION] < 0:
@@ -52,13 +57,13 @@ def parse(buf, i, end, rec, items, at):
         return UNKNOWN_TYPE
     if i == end:
         return FIELD_COUNT
+    rec[SERP] = -1
     if kind == ord("C"):
         rec[URL] = last_number(buf, i + ONE, end)
         return CLICK if rec[URL] >= 0 else rec[URL]
     rec[QUERY_ID], i = field(buf, i + ONE, end)
     if rec[QUERY_ID] < 0:
         return rec[QUERY_ID]
-    rec[SERP] = -1
     rec[REGION], i = number(buf, i)
     if rec[REGION] < 0:
         return rec[REGION]
@@ -77,3 +82,38 @@ def parse(buf, i, end, rec, items, at):
         n += 1
     rec[LENGTH] = n
     return QUERY if n > 0 else EMPTY_LIST
+
+
+@njit(cache=True, nogil=True)
+def put_session(out, i, session, day, user):
+    """Nothing: a session begins with its first query."""
+    return i
+
+
+@njit(cache=True, nogil=True)
+def put_query(out, i, session, time, serp, query, region, items, test):
+    """A query line."""
+    i = put_start(out, i, session, time, ord("Q"))
+    i = put(out, i, query, TAB)
+    i = put(out, i, region, TAB)
+    for item in items:
+        i = put(out, i, item + 1, TAB)
+    out[i - 1] = NEWLINE
+    return i
+
+
+@njit(cache=True, nogil=True)
+def put_click(out, i, session, time, serp, url):
+    """A click line."""
+    i = put_start(out, i, session, time, ord("C"))
+    return put(out, i, url, NEWLINE)
+
+
+FORMAT = LineFormat(
+    name="yandex-relpred",
+    parse=parse,
+    regions=True,
+    shortest_query=b"1\t0\tQ\t5\t0\t7\n",
+    shortest_click=b"1\t0\tC\t7\n",
+    writer=line_writer(put_session, put_query, put_click),
+)

@@ -6,18 +6,19 @@ depends only on the bytes and the block size, never on the number of workers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.log.fields import MAX_LINE
-from logeval.log.scan import NEWLINE, last_record, last_session
+from logeval.log.lines.fields import MAX_LINE, NEWLINE
 from logeval.running.arrays import Bytes
 
 BLOCK_SIZE = 12 << 20  # about 50,000 SERPs of the Kaggle log, one row group
 MAX_SESSION = 64 << 20
+
+Ends = Callable[[Bytes], tuple[int, int]]  # a kernel, see ``scan.line_kernels``
 
 
 class Stream(Protocol):
@@ -31,7 +32,7 @@ class Stream(Protocol):
 
 def session_blocks(
     source: Stream,
-    fmt: int,
+    ends: Ends,
     size: int = BLOCK_SIZE,
     free: list[Bytes] | None = None,
     rest: Bytes | None = None,
@@ -52,8 +53,8 @@ def session_blocks(
         n = _fill(source, buffer[: len(rest) + size], rest)
         if n == len(rest):
             break
-        cut = last_session(buffer[:n], fmt)
-        if not cut and not last_record(buffer[:n], fmt):  # no session at all: cut at a line
+        cut, record = ends(buffer[:n])
+        if not record:  # no session at all: cut at a line
             cut = buffer[:n].tobytes().rfind(b"\n") + 1
         rest = buffer[cut:n].copy()
         if cut:
@@ -61,7 +62,7 @@ def session_blocks(
                 yield held
             held = buffer[:cut]
         elif n > MAX_SESSION:
-            raise _too_long(source.name, n - last_record(buffer[:n], fmt))
+            raise _too_long(source.name, n - record)
     if not to_end:
         yield held
         return

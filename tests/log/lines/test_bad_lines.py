@@ -7,10 +7,10 @@ import pytest
 
 import logeval
 from logeval.log import tally
-from logeval.log.fields import MAX_LINE
-from logeval.log.parts import write_parts
+from logeval.log.formats.registry import line_format
+from logeval.log.lines.fields import MAX_LINE
+from logeval.log.reading.parts import write_parts
 from logeval.log.rejects import Reject
-from logeval.log.scan import FORMATS
 from tests.log.helpers import adds_up
 
 GOOD_P = b"1\t0\tQ\t0\t5\t9\t11,1\t12,2"
@@ -116,6 +116,7 @@ def test_bad_lines_of_a_block_stay_when_the_next_ones_are_parsed(tmp_path):
     texts = [b"bad\n1\t0\tC\t5\n", b"1\t0\tC\t5\nworse\n", b"1\t0\tC\t5\n" * 2 + b"worst\n"]
     blocks = [np.array(list(text), np.uint8) for text in texts]
     parts = (tmp_path / f"{i}.parquet" for i in range(3))
-    written = list(write_parts(blocks, FORMATS.index("yandex-relpred"), lambda: next(parts), 1))
+    jobs = line_format("yandex-relpred").jobs(blocks, [])
+    written = list(write_parts(jobs, lambda: next(parts), 1))
     found = [[(bad.line, bad.text) for bad in block.rejects()] for block in written]
     assert found == [[(0, "bad")], [(1, "worse")], [(2, "worst")]]

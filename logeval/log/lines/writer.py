@@ -1,0 +1,85 @@
+"""Sessions -> lines of text in a format, as bytes, in a compiled kernel."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from logeval.log.formats.format import Writer
+from logeval.running.arrays import Ints
+from logeval.running.kernels import ZERO, njit
+
+if TYPE_CHECKING:
+    from logeval.synthetic.sessions import Sessions
+
+# An upper bound on the bytes of a number, and on the numbers that one clicked result, one SERP
+# (besides two per item) and one session take, with repeats counted apart.
+NUMBER = 20
+SERP_NUMBERS, CLICK_NUMBERS, SESSION_NUMBERS = 10, 5, 4
+ORPHAN_URL = 1 << 40  # above every item
+
+
+def line_writer(put_session: Any, put_query: Any, put_click: Any) -> Writer:
+    """What writes sessions by the kernels of a format that put a line into ``out`` at ``i``.
+
+    ``put_session(out, i, session, day, user)``, ``put_query(out, i, session, time, serp, query,
+    region, items, test)`` and ``put_click(out, i, session, time, serp, url)`` return where the next
+    line goes.
+    """
+
+    def lines(s: Sessions, query_id: Ints, region_id: Ints, number: int) -> bytes:
+        kernel = _writing(put_session, put_query, put_click)
+        n_serps, K = s.lists.shape
+        numbers = SESSION_NUMBERS * len(s.user) + CLICK_NUMBERS * int(s.clicks.sum())
+        numbers += (SERP_NUMBERS + 2 * K + CLICK_NUMBERS) * n_serps
+        out = np.empty(numbers * NUMBER, np.uint8)
+        size = kernel(
+            out, number, s.first, s.user, s.day, query_id, region_id, s.lists, s.clicks, s.late,
+            s.orphan, s.test, s.dwell,
+        )  # fmt: skip
+        return out[:size].tobytes()
+
+    return lines
+
+
+@cache
+def _writing(put_session: Any, put_query: Any, put_click: Any) -> Any:
+    @njit(cache=True, nogil=True)
+    def put_clicks(out, i, session, time, serp, lists, clicks, dwell, late, is_late):
+        """The clicks of a SERP that are (not) late, and the time after them."""
+        for k in range(lists.shape[0]):
+            if late[k] == is_late:
+                for _ in range(clicks[k]):
+                    time += dwell[k]
+                    i = put_click(out, i, session, time, serp, lists[k] + 1)
+        return i, time
+
+    @njit(cache=True, nogil=True)
+    def write_sessions(
+        out, number, first, user, day, query, region, lists, clicks, late, orphan, test, dwell
+    ):
+        """Write all sessions, numbered from ``number``; returns the number of bytes."""
+        i = ZERO
+        for s in range(first.shape[0] - 1):
+            session = number + s
+            time = ZERO
+            i = put_session(out, i, session, day[s], user[s])
+            for p in range(first[s], first[s + 1]):
+                serp = p - first[s]
+                i = put_query(out, i, session, time, serp, query[p], region[p], lists[p], test[p])
+                if serp > 0:  # back to the page before
+                    i, time = put_clicks(
+                        out, i, session, time, serp - 1, lists[p - 1], clicks[p - 1],
+                        dwell[p - 1], late[p - 1], True,
+                    )  # fmt: skip
+                i, time = put_clicks(
+                    out, i, session, time, serp, lists[p], clicks[p], dwell[p], late[p], False
+                )
+                if orphan[p]:
+                    i = put_click(out, i, session, time, serp, ORPHAN_URL + p)
+                time += dwell[p, lists.shape[1]]
+        return i
+
+    return write_sessions
