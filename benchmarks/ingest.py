@@ -16,7 +16,7 @@ import logeval
 from benchmarks.plain_parser import parse
 from logeval.log.formats import yandex_personalized
 from logeval.log.lines.blocks import session_blocks
-from logeval.log.lines.scanner import Scanner
+from logeval.log.lines.line_format import Scanner
 from logeval.log.reading.source import Source
 from logeval.synthetic.generate import generate
 

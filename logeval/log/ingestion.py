@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from logeval.log import rejects
 from logeval.log.formats.format import TABLE, Format, Reading
 from logeval.log.formats.registry import AUTO, FORMATS, format_of
 from logeval.log.ingest import MAX_WORKERS
-from logeval.log.inputs import is_stream, total_bytes, unchanged
+from logeval.log.inputs import is_stream, unchanged
 from logeval.log.lines.blocks import BLOCK_SIZE
 from logeval.log.reading import cluster
 from logeval.log.reading.parts import name_by_content, write_parts
@@ -33,14 +32,14 @@ if TYPE_CHECKING:
 
 def write_log(asked: Ingest) -> None:
     """Read all files and put the table into its folder."""
-    on_cluster = asked.scheduler is not None  # which has bars of its own
+    streams = any(map(is_stream, asked.paths))
+    size = None if streams else sum(Path(path).stat().st_size for path in asked.paths)
+    quiet = asked.quiet or asked.scheduler is not None  # a cluster has bars of its own
     with tables.staged(asked.folder, asked.overwrite) as staging:
         (staging / "serps").mkdir()
         with (
             open(staging / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
-            Progress(
-                "ingest", total_bytes(asked.paths), "bytes", asked.quiet or on_cluster
-            ) as progress,
+            Progress("ingest", size, "bytes", quiet) as progress,
         ):
             rejects_file.write(rejects.HEADER)
             run = _Run(asked, staging, progress, rejects_file)
@@ -128,7 +127,6 @@ class _Run:
                 before = tally.add(read.counts, read.rejects())
                 for reject in read.rejects():
                     self.rejects_file.write(f"{visible(tally.name)}\t{reject.row(before)}")
-                read.done()
         for tally in tallies:
             self._count(tally)
         self.inputs += [source.identity() for source in sources]
@@ -136,19 +134,19 @@ class _Run:
     def read_on_cluster(self, scheduler: str) -> None:
         """Have the workers of a cluster read the files."""
         paths = [Path(path) for path in self.asked.paths]
-        kinds = [cluster.recognised(path, self.asked.format) for path in paths]
         self.stamps = [manifests.stamp(path) for path in paths]
-        self.formats = [name for name, _ in kinds]
         self.inputs, pieces = cluster.ingest_pieces(
             paths,
-            kinds,
+            self.asked.format,
             self.staging,
             scheduler=scheduler,
             block_size=self.block_size,
             quiet=self.asked.quiet,
         )
-        for file, of_file in groupby(pieces, key=lambda done: done.piece.file):
-            tally = Tally(str(paths[file]), self.asked.max_bad)
+        for file, path in enumerate(paths):
+            tally = Tally(str(path), self.asked.max_bad)
+            of_file = [done for done in pieces if done.piece.file == file]
+            self.formats.append(of_file[0].piece.format)
             for done in of_file:
                 lines = tally.counts["lines"]
                 for counts, first_rejects in done.blocks:

@@ -101,10 +101,3 @@ def _state(path: str | Path, descriptor: int | None) -> tuple[int, ...] | None:
 def is_stream(path: str | Path) -> bool:
     """Standard input or a pipe: it can be read only once."""
     return str(path) == STDIN or not Path(path).is_file()
-
-
-def total_bytes(paths: Sequence[str | Path]) -> int | None:
-    """The size of all files; None with a stream among them."""
-    if any(map(is_stream, paths)):
-        return None
-    return sum(Path(p).stat().st_size for p in paths)

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.errors import LogevalError, one_line, unknown_names
-from logeval.log.queries import QueryKey, query_name, sql_condition, sql_limit
+from logeval.log.queries import GivenQueries, Query, sql_condition, sql_limit
 from logeval.storage import files, tables
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Log:
     def serps(
         self,
         columns: str | Iterable[str] | None = None,
-        queries: str | int | QueryKey | Iterable[str | int | QueryKey] | None = None,
+        queries: GivenQueries = None,
     ) -> pa.Table:
         """SERPs as an Arrow table (``.to_pandas()`` for pandas), in the order of the log."""
         columns = [columns] if isinstance(columns, str) else columns
@@ -180,19 +180,15 @@ class Log:
             ).df()
         frame["region_id"] = frame["region_id"].astype("Int64")
         regions = [None if pd.isna(r) else int(r) for r in frame["region_id"]]
-        names = [query_name(int(q), r) for q, r in zip(frame["query_id"], regions, strict=True)]
+        names = [str(Query(q, r)) for q, r in zip(frame["query_id"], regions, strict=True)]
         frame.insert(0, "query", pd.Series(names, dtype=object))
         return frame
 
 
 def _quoted(path: Path) -> str:
     """A path in SQL; as the files are listed, no character of it has a meaning."""
-    escaped = str(path).replace("'", "''")
-    return f"'{_glob_escaped(escaped)}'"
-
-
-def _glob_escaped(text: str) -> str:
-    return "".join(f"[{c}]" if c in "[*?" else c for c in text)
+    escaped = {"'": "''", "[": "[[]", "*": "[*]", "?": "[?]"}
+    return f"'{str(path).translate(str.maketrans(escaped))}'"
 
 
 def load(path: str | Path | Log) -> Log:

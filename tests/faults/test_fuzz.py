@@ -25,9 +25,8 @@ from logeval.errors import LogevalError
 from logeval.features.table import read_features
 from logeval.log.formats.registry import FORMATS, line_format
 from logeval.log.lines.blocks import session_blocks
-from logeval.log.lines.line_format import LineFormat
+from logeval.log.lines.line_format import LineFormat, Scanner
 from logeval.log.lines.scan import LINES
-from logeval.log.lines.scanner import Scanner
 from logeval.log.reading.source import Source
 from logeval.pipeline import check_together, read_recipe, records
 from logeval.replay.target_table import read_target_table

@@ -19,7 +19,7 @@ from logeval import LogevalError
 from logeval.log import inputs
 from logeval.log.ingest import Ingest
 from logeval.log.lines import blocks
-from logeval.log.lines.scanner import Scanner
+from logeval.log.lines.line_format import Scanner
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
 from logeval.storage import manifests

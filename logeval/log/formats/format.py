@@ -45,7 +45,6 @@ class Read:
 
     counts: Counter[str]
     rejects: Callable[[], Iterable[Reject]] = tuple
-    done: Callable[[], None] = lambda: None  # its memory can be used again, and rejects be lost
     file: int = 0  # which of the sources it is of
 
 

@@ -12,27 +12,18 @@ from __future__ import annotations
 from logeval.log.lines.fields import (
     CLICK,
     COMMA,
-    DAY,
     EMPTY_LIST,
     FIELD_COUNT,
-    LENGTH,
     MAX_ITEMS,
     METADATA,
     NEWLINE,
     NOT_A_NUMBER,
     ONE,
     QUERY,
-    QUERY_ID,
-    REGION,
-    SERP,
-    SESSION,
     TAB,
     TEST,
-    TIME,
     TOO_MANY_ITEMS,
     UNKNOWN_TYPE,
-    URL,
-    USER,
     field,
     last_number,
     number,
@@ -47,14 +38,14 @@ from logeval.running.kernels import njit, njit_inline, njit_views
 @njit_inline
 def parse(buf, i, end, rec, items, domains, at):
     """Parse the line buf[i:end] into ``rec`` and, for a query, items[at:] and domains[at:]."""
-    rec[SESSION], i = field(buf, i, end)
-    if rec[SESSION] < 0:
-        return rec[SESSION]
+    rec.session, i = field(buf, i, end)
+    if rec.session < 0:
+        return rec.session
     if i < end and buf[i] == ord("M"):
         return parse_metadata(buf, i + ONE, end, rec)
-    rec[TIME], i = field(buf, i, end)
-    if rec[TIME] < 0:
-        return rec[TIME]
+    rec.time, i = field(buf, i, end)
+    if rec.time < 0:
+        return rec.time
     if i == end:
         return FIELD_COUNT
     kind = buf[i]
@@ -65,16 +56,16 @@ def parse(buf, i, end, rec, items, domains, at):
         return UNKNOWN_TYPE
     if i == end:
         return FIELD_COUNT
-    rec[SERP], i = field(buf, i + ONE, end)
-    if rec[SERP] < 0:
-        return rec[SERP]
+    rec.serp, i = field(buf, i + ONE, end)
+    if rec.serp < 0:
+        return rec.serp
     if kind == ord("C"):
-        rec[URL] = last_number(buf, i, end)
-        return CLICK if rec[URL] >= 0 else rec[URL]
-    rec[QUERY_ID], i = field(buf, i, end)
-    if rec[QUERY_ID] < 0:
-        return rec[QUERY_ID]
-    rec[REGION] = -1
+        rec.url = last_number(buf, i, end)
+        return CLICK if rec.url >= 0 else rec.url
+    rec.query, i = field(buf, i, end)
+    if rec.query < 0:
+        return rec.query
+    rec.region = -1
     status = parse_list(buf, i, end, rec, items, domains, at)
     if status < 0:
         return status
@@ -88,11 +79,11 @@ def parse_metadata(buf, i, end, rec):
         return FIELD_COUNT
     if buf[i] != TAB:
         return UNKNOWN_TYPE
-    rec[DAY], i = field(buf, i + ONE, end)
-    if rec[DAY] < 0:
-        return rec[DAY]
-    rec[USER] = last_number(buf, i, end)
-    return METADATA if rec[USER] >= 0 else rec[USER]
+    rec.day, i = field(buf, i + ONE, end)
+    if rec.day < 0:
+        return rec.day
+    rec.user = last_number(buf, i, end)
+    return METADATA if rec.user >= 0 else rec.user
 
 
 @njit_views
@@ -119,7 +110,7 @@ def parse_list(buf, i, end, rec, items, domains, at):
         items[at + n] = item
         domains[at + n] = domain
         n += 1
-    rec[LENGTH] = n
+    rec.length = n
     return EMPTY_LIST if n == 0 else 0
 
 

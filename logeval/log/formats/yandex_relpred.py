@@ -12,21 +12,14 @@ from logeval.log.lines.fields import (
     CLICK,
     EMPTY_LIST,
     FIELD_COUNT,
-    LENGTH,
     MAX_ITEMS,
     NEWLINE,
     NOT_A_NUMBER,
     ONE,
     QUERY,
-    QUERY_ID,
-    REGION,
-    SERP,
-    SESSION,
     TAB,
-    TIME,
     TOO_MANY_ITEMS,
     UNKNOWN_TYPE,
-    URL,
     field,
     last_number,
     number,
@@ -41,12 +34,12 @@ from logeval.running.kernels import njit, njit_inline
 @njit_inline
 def parse(buf, i, end, rec, items, domains, at):
     """Parse the line buf[i:end] into ``rec`` and, for a query, items[at:]."""
-    rec[SESSION], i = field(buf, i, end)
-    if rec[SESSION] < 0:
-        return rec[SESSION]
-    rec[TIME], i = field(buf, i, end)
-    if rec[TIME] < 0:
-        return rec[TIME]
+    rec.session, i = field(buf, i, end)
+    if rec.session < 0:
+        return rec.session
+    rec.time, i = field(buf, i, end)
+    if rec.time < 0:
+        return rec.time
     if i == end:
         return FIELD_COUNT
     kind = buf[i]
@@ -57,16 +50,16 @@ def parse(buf, i, end, rec, items, domains, at):
         return UNKNOWN_TYPE
     if i == end:
         return FIELD_COUNT
-    rec[SERP] = -1
+    rec.serp = -1
     if kind == ord("C"):
-        rec[URL] = last_number(buf, i + ONE, end)
-        return CLICK if rec[URL] >= 0 else rec[URL]
-    rec[QUERY_ID], i = field(buf, i + ONE, end)
-    if rec[QUERY_ID] < 0:
-        return rec[QUERY_ID]
-    rec[REGION], i = number(buf, i)
-    if rec[REGION] < 0:
-        return rec[REGION]
+        rec.url = last_number(buf, i + ONE, end)
+        return CLICK if rec.url >= 0 else rec.url
+    rec.query, i = field(buf, i + ONE, end)
+    if rec.query < 0:
+        return rec.query
+    rec.region, i = number(buf, i)
+    if rec.region < 0:
+        return rec.region
     if i < end and buf[i] != TAB:
         return NOT_A_NUMBER
     n = 0
@@ -80,7 +73,7 @@ def parse(buf, i, end, rec, items, domains, at):
             return NOT_A_NUMBER
         items[at + n] = item
         n += 1
-    rec[LENGTH] = n
+    rec.length = n
     return QUERY if n > 0 else EMPTY_LIST
 
 

@@ -34,23 +34,20 @@ def session_blocks(
     source: Stream,
     ends: Ends,
     size: int = BLOCK_SIZE,
-    free: list[Bytes] | None = None,
     rest: Bytes | None = None,
     to_end: bool = True,
 ) -> Iterator[Bytes]:
     """Blocks of whole sessions, each ending with a newline.
 
-    Who is done with a block may put it into ``free``: its memory is then used again. ``rest`` was
-    read before the first bytes of ``source``; unless ``to_end``, what follows the last block is
-    left out, to be the rest of the next range.
+    ``rest`` was read before the first bytes of ``source``; unless ``to_end``, what follows the last
+    block is left out, to be the rest of the next range.
     """
-    free = [] if free is None else free
     # after the last block: its last session, the start of a line
     rest = np.empty(0, np.uint8) if rest is None else rest
     held = np.empty(0, np.uint8)  # the block before; the last one takes the rest with it
     while True:
-        buffer = _buffer(free, len(rest) + size)
-        n = _fill(source, buffer[: len(rest) + size], rest)
+        buffer = np.empty(len(rest) + size, np.uint8)
+        n = _fill(source, buffer, rest)
         if n == len(rest):
             break
         cut, record = ends(buffer[:n])
@@ -84,15 +81,6 @@ def _too_long(name: str, invalid: int) -> LogevalError:
         f"{name}: a session of {size}; sessions are runs of lines with the same SessionID; check "
         "the file and the format"
     )
-
-
-def _buffer(free: list[Bytes], size: int) -> Bytes:
-    while free:
-        buffer: Bytes = free.pop()
-        buffer = buffer if buffer.base is None else buffer.base  # type: ignore[assignment]
-        if len(buffer) >= size:
-            return buffer
-    return np.empty(size + MAX_LINE, np.uint8)
 
 
 def _fill(source: Stream, buffer: Bytes, rest: Bytes) -> int:

@@ -1,8 +1,8 @@
 """What formats of lines share: numbers in bytes, kinds of records, reasons.
 
-A parser fills ``rec`` with the numbers of one line and returns the kind of record, or the
-negative code of the reason why the line is rejected. It runs inside compiled kernels. What a
-record may lack is -1: REGION, and SERP where a click is on the latest SERP that shows its URL.
+A parser fills ``rec``, a RECORD, with the numbers of one line and returns the kind of record, or
+the negative code of the reason why the line is rejected. It runs inside compiled kernels. What a
+record may lack is -1: region, and serp where a click is on the latest SERP that shows its URL.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ MAX_LINE = 1 << 20  # bytes; a longer line is rejected
 # kinds of records
 METADATA, QUERY, TEST, CLICK = 0, 1, 2, 3
 
-# places in rec
-SESSION, TIME, SERP, QUERY_ID, REGION, USER, DAY, URL, LENGTH = range(9)
-REC_SIZE = 9
+FIELDS = ("session", "time", "serp", "query", "region", "user", "day", "url", "length")
+RECORD = np.dtype([(name, np.int64) for name in FIELDS])
 
 # reasons
 FIELD_COUNT, NOT_A_NUMBER, OVERFLOW, UNKNOWN_TYPE = -1, -2, -3, -4

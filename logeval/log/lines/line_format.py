@@ -19,10 +19,20 @@ import pyarrow as pa
 from logeval.log import rejects
 from logeval.log.formats.format import LOG, Format, Job, Read, Reading
 from logeval.log.lines.blocks import session_blocks
-from logeval.log.lines.scan import COUNTS, LINES, N_REJECTED, Kernels, line_kernels
-from logeval.log.lines.scanner import Scanner
+from logeval.log.lines.fields import MAX_ITEMS, RECORD
+from logeval.log.lines.scan import (
+    COUNTS,
+    LINES,
+    N_QUERIES,
+    N_REJECTED,
+    S_ITEMS,
+    S_TEST,
+    Kernels,
+    line_kernels,
+)
 from logeval.log.reading.source import Source
-from logeval.running.arrays import Bytes
+from logeval.running.arrays import Bytes, Ints
+from logeval.storage.schemas import SERPS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,24 +59,83 @@ class LineFormat(Format):
     def read(self, reading: Reading) -> Iterator[Job]:
         """The blocks of a file."""
         (source,) = reading.sources
-        free: list[Bytes] = []
-        return self.jobs(session_blocks(source, self.kernels.ends, reading.block_size, free), free)
+        return self.jobs(session_blocks(source, self.kernels.ends, reading.block_size))
 
-    def jobs(self, blocks: Iterable[Bytes], free: list[Bytes]) -> Iterator[Job]:
-        """Parse each block; those that are done with go to ``free``."""
-        scanners = threading.local()
-        for block in blocks:
-            yield partial(self._parsed, block, scanners, free)
+    def jobs(self, blocks: Iterable[Bytes]) -> Iterator[Job]:
+        """Parse each block, with a scanner for every thread."""
+        own = threading.local()
 
-    def _parsed(
-        self, buf: Bytes, scanners: threading.local, free: list[Bytes]
-    ) -> tuple[pa.Table, Read]:
-        if not hasattr(scanners, "own"):
-            scanners.own = Scanner(self)
-        counts = scanners.own.scan(buf).tolist()
-        read = Read(
-            Counter(dict(zip(COUNTS, counts, strict=True))),
-            rejects=partial(rejects.rejects_of, scanners.own.rejects(), buf),
-            done=partial(free.append, buf),
-        )
-        return scanners.own.table(), read
+        def parsed(block: Bytes) -> tuple[pa.Table, Read]:
+            if not hasattr(own, "scanner"):
+                own.scanner = Scanner(self)
+            counts = Counter(dict(zip(COUNTS, own.scanner.scan(block).tolist(), strict=True)))
+            bad = partial(rejects.rejects_of, own.scanner.rejects(), block)
+            return own.scanner.table(), Read(counts, bad)
+
+        return (partial(parsed, block) for block in blocks)
+
+
+class Scanner:
+    """Parses blocks of whole sessions, one after the other, into the same memory.
+
+    What it has of a block is valid until the next one: fresh memory for every block would cost as
+    much time as the parsing.
+    """
+
+    def __init__(self, format: LineFormat) -> None:
+        self._format = format
+        self._size = -1
+        self._rec = np.empty(1, RECORD)[0]
+
+    def scan(self, buf: Bytes) -> Ints:
+        """Parse a block that ends with a newline; what is in it, by the places of COUNTS."""
+        if len(buf) > self._size:
+            self._allocate(len(buf) + len(buf) // 4)
+        self._counts = np.zeros(len(COUNTS), np.int64)
+        self._format.kernels.scan(
+            buf, self._rec, self._serps, self._items, self._domains, self._clicks,
+            self._click_times, self._late, self._rejects, self._counts,
+        )  # fmt: skip
+        return self._counts
+
+    def _allocate(self, size: int) -> None:
+        """Room for whatever ``size`` bytes can hold; what is not used takes no memory."""
+        self._size = size
+        queries = size // len(self._format.shortest_query) + 1
+        clicks = size // len(self._format.shortest_click) + 1
+        room = size // 2 + MAX_ITEMS + 1  # a list that turns out too long is written, then rejected
+        # item arrays are flat: SERP s has those from serps[S_ITEMS, s] to serps[S_ITEMS, s + 1]
+        self._serps = np.empty((9, queries + 1), np.int64)
+        self._items, self._domains, self._click_times = np.empty((3, room), np.int64)
+        self._clicks = np.empty(room, np.int32)
+        self._late = np.empty((3, clicks), np.int64)
+        self._rejects = np.empty((4, size + 1), np.int32)
+
+    def rejects(self) -> Ints:
+        """(4, m): line in the block from 0, start, end and reason of what is no record."""
+        return self._rejects[:, : self._counts[N_REJECTED]].copy()
+
+    def table(self) -> pa.Table:
+        """The SERPs of the block; what the log does not have is null."""
+        n = self._counts[N_QUERIES]
+        serps, m = self._serps[:, :n], self._serps[S_ITEMS, n]
+        offsets = pa.array(self._serps[S_ITEMS, : n + 1].astype(np.int32))
+        lists = partial(pa.ListArray.from_arrays, offsets)
+        domains = pa.nulls(n, pa.list_(pa.int64()))
+        if self._format.domains:
+            domains = lists(pa.array(self._domains[:m]))
+        columns = [
+            *(_array(serps[i], SERPS.field(i).nullable) for i in range(S_TEST)),
+            pa.array(serps[S_TEST] > 0),
+            lists(pa.array(self._items[:m])),
+            domains,
+            lists(pa.array(self._clicks[:m])),
+            lists(_array(self._click_times[:m], nullable=True)),
+            pa.nulls(n, pa.list_(pa.float64())),  # propensities: no raw format has them
+        ]
+        return pa.Table.from_arrays(columns, schema=SERPS)
+
+
+def _array(values: Ints, nullable: bool) -> pa.Array:
+    """As an Arrow array; where it may be null, -1 is."""
+    return pa.array(values, mask=values < 0 if nullable else None)

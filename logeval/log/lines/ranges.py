@@ -87,11 +87,7 @@ class _Section:
 
 
 def range_blocks(
-    path: Path,
-    part: ByteRange,
-    ends: Ends,
-    size: int = BLOCK_SIZE,
-    free: list[Bytes] | None = None,
+    path: Path, part: ByteRange, ends: Ends, size: int = BLOCK_SIZE
 ) -> Generator[Bytes, None, int]:
     """The blocks of a range, as ``session_blocks`` of the whole file has them.
 
@@ -101,7 +97,7 @@ def range_blocks(
         section = _Section(path, file, part.begin, part.end)
         rest = np.empty(part.position - part.begin, np.uint8)
         section.readinto(rest)
-        yield from session_blocks(section, ends, size, free, rest, to_end=part.end is None)
+        yield from session_blocks(section, ends, size, rest, to_end=part.end is None)
         return section.crc32
 
 

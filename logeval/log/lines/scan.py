@@ -18,25 +18,16 @@ import numpy as np
 
 from logeval.log.lines.fields import (
     CLICK,
-    DAY,
     EMPTY_LINE,
-    LENGTH,
     MAX_ITEMS,
     MAX_LINE,
     METADATA,
     NEWLINE,
     ONE,
-    QUERY_ID,
-    REC_SIZE,
-    REGION,
+    RECORD,
     RETURN,
-    SERP,
-    SESSION,
     TEST,
-    TIME,
     TOO_LONG,
-    URL,
-    USER,
 )
 from logeval.running.kernels import ZERO, njit, njit_inline, njit_views
 
@@ -131,7 +122,7 @@ def line_kernels(parse: Any) -> Kernels:
         What stands after the last newline is not looked at. Lines that are not valid stay with the
         session that follows them.
         """
-        rec = np.empty(REC_SIZE, np.int64)
+        rec = np.empty(1, RECORD)[0]
         items = np.empty(MAX_ITEMS, np.int64)
         domains = np.empty(MAX_ITEMS, np.int64)
         session, last = -1, 0
@@ -146,9 +137,9 @@ def line_kernels(parse: Any) -> Kernels:
             if parse_line(buf, start, end, rec, items, domains, ZERO) >= 0:
                 if session < 0:
                     last = np.int64(end) + 1
-                elif rec[SESSION] != session:
+                elif rec.session != session:
                     return np.int64(end) + 1, last
-                session = rec[SESSION]
+                session = rec.session
             end = start
         return 0, last
 
@@ -174,14 +165,14 @@ def line_kernels(parse: Any) -> Kernels:
                 rejects[0, r], rejects[1, r], rejects[2, r], rejects[3, r] = line, i, end, kind
                 counts[N_REJECTED] += 1
             else:
-                if rec[SESSION] != session:
+                if rec.session != session:
                     settle_late(late, n_late, first, n, serps, items, clicks, click_times, counts)
-                    session, first, n_late, user, day = rec[SESSION], n, ZERO, -1, -1
+                    session, first, n_late, user, day = rec.session, n, ZERO, -1, -1
                 if kind == METADATA:
                     counts[N_METADATA] += 1
-                    user, day = rec[USER], rec[DAY]
+                    user, day = rec.user, rec.day
                 elif kind == CLICK:
-                    serp, time, url = rec[SERP], rec[TIME], rec[URL]
+                    serp, time, url = rec.serp, rec.time, rec.url
                     oldest = max(first, n - LOOK_BACK)
                     if first == n:
                         counts[N_ORPHAN] += 1
@@ -200,17 +191,17 @@ def line_kernels(parse: Any) -> Kernels:
                     serps[S_SESSION, n] = session
                     serps[S_USER, n] = user
                     serps[S_DAY, n] = day
-                    serps[S_TIME, n] = rec[TIME]
-                    serps[S_SERP, n] = rec[SERP] if rec[SERP] >= 0 else n - first
-                    serps[S_QUERY, n] = rec[QUERY_ID]
-                    serps[S_REGION, n] = rec[REGION]
+                    serps[S_TIME, n] = rec.time
+                    serps[S_SERP, n] = rec.serp if rec.serp >= 0 else n - first
+                    serps[S_QUERY, n] = rec.query
+                    serps[S_REGION, n] = rec.region
                     serps[S_TEST, n] = kind == TEST
                     counts[N_QUERIES] += 1
                     counts[N_TEST] += kind == TEST
-                    for j in range(n_items, n_items + rec[LENGTH]):
+                    for j in range(n_items, n_items + rec.length):
                         clicks[j] = 0
                         click_times[j] = -1
-                    n_items += rec[LENGTH]
+                    n_items += rec.length
                     n += 1
                     serps[S_ITEMS, n] = n_items
             counts[LINES] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,23 +28,6 @@ def line_writer(put_session: Any, put_query: Any, put_click: Any) -> Writer:
     line goes.
     """
 
-    def lines(s: Sessions, query_id: Ints, region_id: Ints, number: int) -> bytes:
-        kernel = _writing(put_session, put_query, put_click)
-        n_serps, K = s.lists.shape
-        numbers = SESSION_NUMBERS * len(s.user) + CLICK_NUMBERS * int(s.clicks.sum())
-        numbers += (SERP_NUMBERS + 2 * K + CLICK_NUMBERS) * n_serps
-        out = np.empty(numbers * NUMBER, np.uint8)
-        size = kernel(
-            out, number, s.first, s.user, s.day, query_id, region_id, s.lists, s.clicks, s.late,
-            s.orphan, s.test, s.dwell,
-        )  # fmt: skip
-        return out[:size].tobytes()
-
-    return lines
-
-
-@cache
-def _writing(put_session: Any, put_query: Any, put_click: Any) -> Any:
     @njit(cache=True, nogil=True)
     def put_clicks(out, i, session, time, serp, lists, clicks, dwell, late, is_late):
         """The clicks of a SERP that are (not) late, and the time after them."""
@@ -82,4 +64,15 @@ def _writing(put_session: Any, put_query: Any, put_click: Any) -> Any:
                 time += dwell[p, lists.shape[1]]
         return i
 
-    return write_sessions
+    def lines(s: Sessions, query_id: Ints, region_id: Ints, number: int) -> bytes:
+        n_serps, K = s.lists.shape
+        numbers = SESSION_NUMBERS * len(s.user) + CLICK_NUMBERS * int(s.clicks.sum())
+        numbers += (SERP_NUMBERS + 2 * K + CLICK_NUMBERS) * n_serps
+        out = np.empty(numbers * NUMBER, np.uint8)
+        size = write_sessions(
+            out, number, s.first, s.user, s.day, query_id, region_id, s.lists, s.clicks, s.late,
+            s.orphan, s.test, s.dwell,
+        )  # fmt: skip
+        return out[:size].tobytes()
+
+    return lines

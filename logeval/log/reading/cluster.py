@@ -36,7 +36,6 @@ class Piece:
     """What a worker gets: a range of a plain file, or a compressed file, and where to write."""
 
     file: int
-    number: int
     path: Path
     format: str
     range: ByteRange | None
@@ -48,8 +47,8 @@ class Piece:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         parts = (self.folder / f"{i:06d}.parquet" for i in count())
-        format, free, hashed = line_format(self.format), list[Bytes](), list[Hashed]()
-        jobs = format.jobs(self._blocks(format.kernels.ends, free, hashed), free)
+        format, hashed = line_format(self.format), list[Hashed]()
+        jobs = format.jobs(self._blocks(format.kernels.ends, hashed))
         found, lines = [], 0
         with (
             open(self.folder / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
@@ -60,16 +59,15 @@ class Piece:
                 for reject in block.rejects():
                     rejects_file.write(reject.row(lines))
                 lines += block.counts["lines"]
-                block.done()
         return Done(self, found, hashed[0])
 
-    def _blocks(self, ends: Ends, free: list[Bytes], hashed: list[Hashed]) -> Iterator[Bytes]:
+    def _blocks(self, ends: Ends, hashed: list[Hashed]) -> Iterator[Bytes]:
         if self.range is not None:
-            blocks = range_blocks(self.path, self.range, ends, self.block_size, free)
-            hashed.append((yield from blocks))
+            crc32 = yield from range_blocks(self.path, self.range, ends, self.block_size)
+            hashed.append(crc32)
             return
         with closing(Source(self.path)) as source:
-            yield from session_blocks(source, ends, self.block_size, free)
+            yield from session_blocks(source, ends, self.block_size)
             hashed.append(source.identity())
 
 
@@ -99,7 +97,7 @@ class Checksum:
         return self.file, checksums(self.path, self.ranges)
 
 
-def recognised(path: Path, format: str) -> tuple[str, bool]:
+def _recognised(path: Path, format: str) -> tuple[LineFormat, bool]:
     """The format of a file, and whether it is compressed; raises if no cluster can read it."""
     if is_stream(path):
         raise LogevalError(f"{path}: a cluster cannot read a stream; give its file")
@@ -107,36 +105,33 @@ def recognised(path: Path, format: str) -> tuple[str, bool]:
         found = format_of(source, format)
     if not isinstance(found, LineFormat):
         raise LogevalError(f"{path}: tables are ingested here, not on a cluster; no scheduler")
-    return found.name, source.compression is not None
+    return found, source.compression is not None
 
 
 def ingest_pieces(
     paths: Sequence[Path],
-    kinds: Sequence[tuple[str, bool]],
+    format: str,
     staging: Path,
     *,
     scheduler: str,
     block_size: int,
     quiet: bool,
 ) -> tuple[list[tables.Manifest], list[Done]]:
-    """Have the workers write below ``staging``; the files' identities, and the pieces in order.
-
-    ``kinds`` are what ``recognised`` says of the files.
-    """
+    """Have the workers write below ``staging``; the files' identities, and the pieces in order."""
     tasks: list[Task] = []
-    for file, (path, (format, compressed)) in enumerate(zip(paths, kinds, strict=True)):
-        path, ends = path.resolve(), line_format(format).kernels.ends
+    for file, (kind, compressed) in enumerate([_recognised(path, format) for path in paths]):
+        path = paths[file].resolve()
         size = path.stat().st_size
-        ranges = [] if compressed else byte_ranges(path, ends, block_size)
+        ranges = [] if compressed else byte_ranges(path, kind.kernels.ends, block_size)
         for number, part in enumerate(ranges or [None]):
-            folder = staging.resolve() / f"piece-{file}-{number}"
-            piece = Piece(file, number, path, format, part, block_size, folder)
+            folder = staging.resolve() / f"piece-{file:06d}-{number:06d}"
+            piece = Piece(file, path, kind.name, part, block_size, folder)
             tasks.append(Task("ingest", part.bytes(size) if part else size, piece))
         if ranges:
             tasks.append(Task("checksum", size, Checksum(file, path, ranges)))
     found = list(run_tasks(_work, tasks, scheduler=scheduler, unit="bytes", quiet=quiet))
     pieces = [each for each in found if isinstance(each, Done)]
-    pieces.sort(key=lambda done: (done.piece.file, done.piece.number))
+    pieces.sort(key=lambda done: done.piece.folder)
     checked = dict(each for each in found if not isinstance(each, Done))
     identities = []
     for file, path in enumerate(paths):

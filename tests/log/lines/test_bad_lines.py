@@ -116,7 +116,7 @@ def test_bad_lines_of_a_block_stay_when_the_next_ones_are_parsed(tmp_path):
     texts = [b"bad\n1\t0\tC\t5\n", b"1\t0\tC\t5\nworse\n", b"1\t0\tC\t5\n" * 2 + b"worst\n"]
     blocks = [np.array(list(text), np.uint8) for text in texts]
     parts = (tmp_path / f"{i}.parquet" for i in range(3))
-    jobs = line_format("yandex-relpred").jobs(blocks, [])
+    jobs = line_format("yandex-relpred").jobs(blocks)
     written = list(write_parts(jobs, lambda: next(parts), 1))
     found = [[(bad.line, bad.text) for bad in block.rejects()] for block in written]
     assert found == [[(0, "bad")], [(1, "worse")], [(2, "worst")]]
