@@ -134,7 +134,7 @@ class _Run:
     def read_on_cluster(self, scheduler: str) -> None:
         """Have the workers of a cluster read the files."""
         paths = [Path(path) for path in self.asked.paths]
-        self.stamps = [manifests.stamp(path) for path in paths]
+        self.stamps = [manifests.stamp(path) for path in paths if not is_stream(path)]
         self.inputs, pieces = cluster.ingest_pieces(
             paths,
             self.asked.format,

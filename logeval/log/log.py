@@ -187,8 +187,8 @@ class Log:
 
 def _quoted(path: Path) -> str:
     """A path in SQL; as the files are listed, no character of it has a meaning."""
-    escaped = {"'": "''", "[": "[[]", "*": "[*]", "?": "[?]"}
-    return f"'{str(path).translate(str.maketrans(escaped))}'"
+    escaped = str.maketrans({"'": "''", "[": "[[]", "*": "[*]", "?": "[?]"})
+    return f"'{str(path).translate(escaped)}'"
 
 
 def load(path: str | Path | Log) -> Log:

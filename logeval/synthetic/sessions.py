@@ -6,8 +6,7 @@ how much of it is in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +33,7 @@ LATE = 0.03  # share of clicks made after the next query
 ORPHANS = 0.01  # clicks on a URL that is not shown, per SERP
 
 
-@dataclass(frozen=True)
-class Sessions:
+class Sessions(NamedTuple):
     """A batch: sessions own runs of SERPs, session s has SERPs first[s] .. first[s + 1] - 1."""
 
     first: Ints

@@ -63,12 +63,8 @@ def read_tastes(truth: Path | str) -> tuple[float, dict[int, Floats], dict[int, 
     """The taste, and the factors by user_id and by item_id, of a truth folder that has some."""
     if not (Path(truth) / FILE).exists():
         return None
-    table = tables.read_table(Path(truth), "factors")
     taste = float(tables.read_manifest(truth)["arguments"]["taste"])
-    factors = [np.array(f) for f in table["factors"].to_pylist()]
     by_kind: dict[str, dict[int, Floats]] = {"user": {}, "item": {}}
-    for kind, id_, f in zip(
-        table["kind"].to_pylist(), table["id"].to_pylist(), factors, strict=True
-    ):
-        by_kind[kind][id_] = f
+    for row in tables.read_table(Path(truth), "factors").to_pylist():
+        by_kind[row["kind"]][row["id"]] = np.array(row["factors"])
     return taste, by_kind["user"], by_kind["item"]

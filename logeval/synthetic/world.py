@@ -72,7 +72,6 @@ class World:
         Q = len(self.popularity)
         query_id, region_id = self.query_keys()
         regions = region_id.tolist() if self.regions else [None] * Q
-        unknown = {name: np.full(x.shape, np.nan) for name, x in self.parameters.items()}
         fitted = FittedModel(
             model=self.model,
             method="truth",
@@ -83,7 +82,7 @@ class World:
             item_ids=np.arange(1, self.first_item[-1] + 1),
             offsets=self.first_item,
             estimates={
-                name: ParameterEstimate(x, unknown[name], unknown[name], unknown[name])
+                name: ParameterEstimate(x, *(np.full_like(x, np.nan) for _ in range(3)))
                 for name, x in self.parameters.items()
             },
             unseen_items={

@@ -65,32 +65,27 @@ def click_on(place, time, url, serps, items, clicks, click_times, counts):
     return False
 
 
-@njit_views
-def click_on_latest(first, n, time, url, serps, items, clicks, click_times, counts):
-    """Credit a click to the latest of the serps first..n-1 that shows ``url``, if one does."""
-    for s in range(n - 1, first - 1, -1):
-        if click_on(s, time, url, serps, items, clicks, click_times, counts):
-            return True
+@njit_inline
+def match_click(first, n, serp, time, url, serps, items, clicks, click_times, counts):
+    """Credit a click to the latest of the SERPs first..n-1 that has its SERPID, or shows its URL.
+
+    Returns whether there is such a SERP; one that does not show the URL makes the click an orphan.
+    """
+    for s in range(n - 1, max(first, n - LOOK_BACK) - 1, -1):
+        if serp < 0 or serps[S_SERP, s] == serp:
+            credited = click_on(s, time, url, serps, items, clicks, click_times, counts)
+            if credited or serp >= 0:
+                counts[N_ORPHAN] += not credited
+                return True
     return False
-
-
-@njit_views
-def match_serp(first, n, serp, serps):
-    """The latest of the serps first..n-1 with this SERPID, or -1."""
-    for s in range(n - 1, first - 1, -1):
-        if serps[S_SERP, s] == serp:
-            return s
-    return -1
 
 
 @njit_views
 def settle_late(late, n_late, first, n, serps, items, clicks, click_times, counts):
     """At the end of a session, credit the clicks whose SERP stood after them."""
     for c in range(n_late):
-        s = match_serp(max(first, n - LOOK_BACK), n, late[0, c], serps)
-        if s < 0 or not click_on(
-            s, late[1, c], late[2, c], serps, items, clicks, click_times, counts
-        ):
+        serp, time, url = late[0, c], late[1, c], late[2, c]
+        if not match_click(first, n, serp, time, url, serps, items, clicks, click_times, counts):
             counts[N_ORPHAN] += 1
 
 
@@ -173,20 +168,14 @@ def line_kernels(parse: Any) -> Kernels:
                     user, day = rec.user, rec.day
                 elif kind == CLICK:
                     serp, time, url = rec.serp, rec.time, rec.url
-                    oldest = max(first, n - LOOK_BACK)
-                    if first == n:
-                        counts[N_ORPHAN] += 1
-                    elif serp >= 0:
-                        s = match_serp(oldest, n, serp, serps)
-                        if s < 0:
+                    if not match_click(
+                        first, n, serp, time, url, serps, items, clicks, click_times, counts
+                    ):
+                        if serp >= 0 and n > first:
                             late[0, n_late], late[1, n_late], late[2, n_late] = serp, time, url
                             n_late += 1
-                        elif not click_on(s, time, url, serps, items, clicks, click_times, counts):
+                        else:
                             counts[N_ORPHAN] += 1
-                    elif not click_on_latest(
-                        oldest, n, time, url, serps, items, clicks, click_times, counts
-                    ):
-                        counts[N_ORPHAN] += 1
                 else:
                     serps[S_SESSION, n] = session
                     serps[S_USER, n] = user

@@ -29,50 +29,40 @@ def line_writer(put_session: Any, put_query: Any, put_click: Any) -> Writer:
     """
 
     @njit(cache=True, nogil=True)
-    def put_clicks(out, i, session, time, serp, lists, clicks, dwell, late, is_late):
-        """The clicks of a SERP that are (not) late, and the time after them."""
-        for k in range(lists.shape[0]):
-            if late[k] == is_late:
-                for _ in range(clicks[k]):
-                    time += dwell[k]
-                    i = put_click(out, i, session, time, serp, lists[k] + 1)
+    def put_clicks(out, i, session, time, serp, p, sessions, is_late):
+        """The clicks of SERP ``p`` that are (not) late, and the time after them."""
+        for k in range(sessions.lists.shape[1]):
+            if sessions.late[p, k] == is_late:
+                for _ in range(sessions.clicks[p, k]):
+                    time += sessions.dwell[p, k]
+                    i = put_click(out, i, session, time, serp, sessions.lists[p, k] + 1)
         return i, time
 
     @njit(cache=True, nogil=True)
-    def write_sessions(
-        out, number, first, user, day, query, region, lists, clicks, late, orphan, test, dwell
-    ):
+    def write_sessions(out, number, sessions, query, region):
         """Write all sessions, numbered from ``number``; returns the number of bytes."""
+        first, lists, test = sessions.first, sessions.lists, sessions.test
         i = ZERO
         for s in range(first.shape[0] - 1):
             session = number + s
             time = ZERO
-            i = put_session(out, i, session, day[s], user[s])
+            i = put_session(out, i, session, sessions.day[s], sessions.user[s])
             for p in range(first[s], first[s + 1]):
                 serp = p - first[s]
                 i = put_query(out, i, session, time, serp, query[p], region[p], lists[p], test[p])
                 if serp > 0:  # back to the page before
-                    i, time = put_clicks(
-                        out, i, session, time, serp - 1, lists[p - 1], clicks[p - 1],
-                        dwell[p - 1], late[p - 1], True,
-                    )  # fmt: skip
-                i, time = put_clicks(
-                    out, i, session, time, serp, lists[p], clicks[p], dwell[p], late[p], False
-                )
-                if orphan[p]:
+                    i, time = put_clicks(out, i, session, time, serp - 1, p - 1, sessions, True)
+                i, time = put_clicks(out, i, session, time, serp, p, sessions, False)
+                if sessions.orphan[p]:
                     i = put_click(out, i, session, time, serp, ORPHAN_URL + p)
-                time += dwell[p, lists.shape[1]]
+                time += sessions.dwell[p, lists.shape[1]]
         return i
 
-    def lines(s: Sessions, query_id: Ints, region_id: Ints, number: int) -> bytes:
-        n_serps, K = s.lists.shape
-        numbers = SESSION_NUMBERS * len(s.user) + CLICK_NUMBERS * int(s.clicks.sum())
+    def lines(sessions: Sessions, query_id: Ints, region_id: Ints, number: int) -> bytes:
+        n_serps, K = sessions.lists.shape
+        numbers = SESSION_NUMBERS * len(sessions.user) + CLICK_NUMBERS * int(sessions.clicks.sum())
         numbers += (SERP_NUMBERS + 2 * K + CLICK_NUMBERS) * n_serps
         out = np.empty(numbers * NUMBER, np.uint8)
-        size = write_sessions(
-            out, number, s.first, s.user, s.day, query_id, region_id, s.lists, s.clicks, s.late,
-            s.orphan, s.test, s.dwell,
-        )  # fmt: skip
-        return out[:size].tobytes()
+        return out[: write_sessions(out, number, sessions, query_id, region_id)].tobytes()
 
     return lines

@@ -47,19 +47,11 @@ class _Counted(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        n = self.file.readinto(buffer)  # type: ignore[attr-defined]
-        self._count(memoryview(buffer)[:n])
-        return int(n)
-
-    def read(self, size: int = -1) -> bytes:
-        data = self.file.read(size)
-        self._count(memoryview(data))
-        return data
-
-    def _count(self, data: memoryview) -> None:
-        self.size += len(data)
-        self.sha256.update(data)
-        self.on_read(len(data))
+        n = int(self.file.readinto(buffer))  # type: ignore[attr-defined]
+        self.size += n
+        self.sha256.update(memoryview(buffer)[:n])
+        self.on_read(n)
+        return n
 
 
 class _Gzip(igzip.IGzipFile):
