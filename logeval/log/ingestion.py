@@ -6,28 +6,25 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from logeval.errors import LogevalError, visible
 from logeval.log import rejects
 from logeval.log.formats.format import TABLE, Format, Reading
 from logeval.log.formats.registry import AUTO, FORMATS, format_of
-from logeval.log.ingest import MAX_WORKERS
+from logeval.log.ingest import MAX_WORKERS, Ingest
 from logeval.log.inputs import is_stream, unchanged
 from logeval.log.lines.blocks import BLOCK_SIZE
 from logeval.log.reading import cluster
 from logeval.log.reading.parts import name_by_content, write_parts
 from logeval.log.reading.source import Source
-from logeval.log.tally import Tally
 from logeval.running.progress import Progress
 from logeval.storage import manifests, tables
-
-if TYPE_CHECKING:
-    from logeval.log.ingest import Ingest
 
 
 def write_log(asked: Ingest) -> None:
@@ -45,7 +42,7 @@ def write_log(asked: Ingest) -> None:
             run = _Run(asked, staging, progress, rejects_file)
             if asked.scheduler is not None:
                 with unchanged(asked.paths):
-                    run.read_on_cluster(asked.scheduler)
+                    run.read_on_cluster()
             else:
                 run.read_files()
         name_by_content(staging / "serps")
@@ -63,19 +60,13 @@ class _Run:
     progress: Progress
     rejects_file: IO[str]
     counts: Counter[str] = field(default_factory=Counter)
-    parts: int = 0
+    parts: Iterator[int] = field(default_factory=count)
     inputs: list[tables.Manifest] = field(default_factory=list)
     stamps: list[tables.Manifest] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
 
-    @property
-    def block_size(self) -> int:
-        return self.asked.block_size or BLOCK_SIZE
-
     def next_part(self) -> Path:
-        path = self.staging / "serps" / f"part-{self.parts:05d}.parquet"
-        self.parts += 1
-        return path
+        return self.staging / "serps" / f"part-{next(self.parts):05d}.parquet"
 
     def read_files(self) -> None:
         """Each file by itself, unless its format wants all of them together."""
@@ -110,9 +101,9 @@ class _Run:
 
     def _read(self, format: Format, sources: Sequence[Source]) -> None:
         workers = self.asked.workers or min(os.cpu_count() or 1, MAX_WORKERS)
-        columns = dict(self.asked.column_map)
-        reading = Reading(sources, self.block_size, columns, self.counts["rows"])
-        tallies = [Tally(source.name, self.asked.max_bad) for source in sources]
+        size = self.asked.block_size or BLOCK_SIZE
+        reading = Reading(sources, size, self.asked.column_map, self.counts["rows"])
+        tallies = [rejects.Tally(source.name, self.asked.max_bad) for source in sources]
         with ExitStack() as checks:
             for source in sources if format.kind == TABLE else ():
                 if is_stream(source.path):
@@ -128,23 +119,16 @@ class _Run:
                 for reject in read.rejects():
                     self.rejects_file.write(f"{visible(tally.name)}\t{reject.row(before)}")
         for tally in tallies:
-            self._count(tally)
+            self.counts.update(tally.check())
         self.inputs += [source.identity() for source in sources]
 
-    def read_on_cluster(self, scheduler: str) -> None:
+    def read_on_cluster(self) -> None:
         """Have the workers of a cluster read the files."""
         paths = [Path(path) for path in self.asked.paths]
         self.stamps = [manifests.stamp(path) for path in paths if not is_stream(path)]
-        self.inputs, pieces = cluster.ingest_pieces(
-            paths,
-            self.asked.format,
-            self.staging,
-            scheduler=scheduler,
-            block_size=self.block_size,
-            quiet=self.asked.quiet,
-        )
+        self.inputs, pieces = cluster.ingest_pieces(self.asked, paths, self.staging)
         for file, path in enumerate(paths):
-            tally = Tally(str(path), self.asked.max_bad)
+            tally = rejects.Tally(str(path), self.asked.max_bad)
             of_file = [done for done in pieces if done.piece.file == file]
             self.formats.append(of_file[0].piece.format)
             for done in of_file:
@@ -160,11 +144,7 @@ class _Run:
                         row = f"{lines + int(line)}\t{rest}"
                         self.rejects_file.write(f"{visible(tally.name)}\t{row}")
                 shutil.rmtree(folder)
-            self._count(tally)
-
-    def _count(self, tally: Tally) -> None:
-        tally.check()
-        self.counts.update(tally.counts)
+            self.counts.update(tally.check())
 
     def _say(self, text: str) -> None:
         if not self.asked.quiet:

@@ -19,17 +19,14 @@ def check_readable(paths: Sequence[str | Path]) -> None:
     names = [str(p) for p in paths]
     if names.count(STDIN) > 1:
         raise LogevalError("standard input can be read only once; give - once")
-    missing = [name for name in names if name != STDIN and not Path(name).exists()]
-    if missing:
+    names = [name for name in names if name != STDIN]
+    if missing := [name for name in names if not Path(name).exists()]:
         raise LogevalError(f"{', '.join(missing)}: no such file; check the path")
-    folders = [name for name in names if name != STDIN and Path(name).is_dir()]
-    if folders:
+    if folders := [name for name in names if Path(name).is_dir()]:
         raise LogevalError(f"{', '.join(folders)}: is a folder; name the files in it")
     seen: dict[tuple[int, int], str] = {}
-    for name in names:
-        if name == STDIN or not Path(name).is_file():
-            continue
-        stat = Path(name).stat()
+    for name in filter(os.path.isfile, names):
+        stat = os.stat(name)
         if first := seen.get((stat.st_dev, stat.st_ino)):
             raise LogevalError(
                 f"{name}: is the same file as {first}, and its sessions would count twice; "

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.errors import LogevalError, one_line, unknown_names
-from logeval.log.queries import GivenQueries, Query, sql_condition, sql_limit
+from logeval.log.queries import GivenQueries, sql_condition, sql_limit
 from logeval.storage import files, tables
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ class Log:
             raise LogevalError(
                 f"no column was asked for; there are {', '.join(tables.SERPS.names)}"
             )
-        unknown = [name for name in names if name not in tables.SERPS.names]
-        if unknown:
+        if unknown := [name for name in names if name not in tables.SERPS.names]:
             raise unknown_names("column", unknown, tables.SERPS.names)
         where = "" if queries is None else f"WHERE {sql_condition(queries)}"
         with self.connect() as connection:
@@ -175,13 +174,11 @@ class Log:
         """The ``n`` most frequent queries (test SERPs not counted), most frequent first."""
         with self.connect() as connection:
             frame = connection.execute(
-                "SELECT query_id, region_id, count(*) AS serps FROM serps WHERE NOT test "
+                "SELECT concat_ws('@', query_id, region_id) AS query, query_id, region_id, "
+                "count(*) AS serps FROM serps WHERE NOT test "
                 f"GROUP BY ALL ORDER BY serps DESC, query_id, region_id {sql_limit(n)}"
             ).df()
         frame["region_id"] = frame["region_id"].astype("Int64")
-        regions = [None if pd.isna(r) else int(r) for r in frame["region_id"]]
-        names = [str(Query(q, r)) for q, r in zip(frame["query_id"], regions, strict=True)]
-        frame.insert(0, "query", pd.Series(names, dtype=object))
         return frame
 
 

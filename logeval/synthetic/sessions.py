@@ -65,7 +65,7 @@ def draw_sessions(
     day = rng.integers(1, DAYS + 1, sessions)
     version = (VERSIONS * rng.random(S) ** VERSION_POWER).astype(np.int64)
     version += DRIFT * np.repeat(day // 7, n_serps)
-    ranks = _lists(query, version, world.n_items[query])
+    ranks = _lists(query, version, np.diff(world.first_item)[query])
     if explore:
         shuffled = seeds.generator(seed, "explore", batch)
         rows = np.flatnonzero(shuffled.random(S) < explore)

@@ -57,11 +57,6 @@ class World:
     has_tests: bool  # whether the log has test records
     tastes: Tastes | None = None
 
-    @property
-    def n_items(self) -> Ints:
-        """L of each query."""
-        return np.diff(self.first_item)
-
     def query_keys(self) -> tuple[Ints, Ints]:
         """query_id and region_id of each query."""
         q = np.arange(len(self.popularity))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import zstandard
 from isal import igzip
@@ -16,12 +16,10 @@ from logeval.errors import LogevalError
 from logeval.log.formats.registry import FORMATS, GENERATED
 from logeval.running.progress import Progress
 from logeval.storage import files, manifests, tables
+from logeval.synthetic.generate import Generate
 from logeval.synthetic.sessions import BATCH, draw_sessions
 from logeval.synthetic.tastes import make_tastes
 from logeval.synthetic.world import make_world
-
-if TYPE_CHECKING:
-    from logeval.synthetic.generate import Generate
 
 REGIONS = 4  # of the users, where the format has regions
 GZ_LEVEL = 2  # of ISA-L's 0 to 3: smaller than zlib's level 1, and three times as quick
@@ -86,12 +84,11 @@ def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:
 def _compressed(path: Path, suffix: str) -> Iterator[IO[bytes] | Any]:
     """A file to write to, compressed as the suffix of the log says."""
     with open(path, "wb") as raw:
+        file: Any = contextlib.nullcontext(raw)
         if suffix == ".gz":
-            with igzip.IGzipFile("", "wb", GZ_LEVEL, raw, mtime=0) as file:
-                yield file
+            file = igzip.IGzipFile("", "wb", GZ_LEVEL, raw, mtime=0)
         elif suffix == ".zst":
             compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
-            with compressor.stream_writer(raw, closefd=False) as file:
-                yield file
-        else:
-            yield raw
+            file = compressor.stream_writer(raw, closefd=False)
+        with file as opened:
+            yield opened

@@ -21,8 +21,8 @@ from logeval.clicks.estimation import click_statistics
 from logeval.errors import LogevalError
 from logeval.evaluation.store import Store
 from logeval.log.formats.registry import line_format
-from logeval.log.lines import ranges
-from logeval.log.lines.ranges import range_blocks
+from logeval.log.lines import blocks as ranges
+from logeval.log.lines.blocks import range_blocks
 from logeval.log.reading import cluster
 from logeval.running import work
 from logeval.storage import tables
@@ -119,13 +119,13 @@ def test_a_worker_that_sees_another_file_under_the_path(
     for path, held in ((log, text), (other, text.replace(b"1", b"2"))):
         path.write_bytes(gzip.compress(held) if compressed else held)
     settings = {"scheduler": scheduler, "quiet": True}
-    monkeypatch.setattr(cluster, "range_blocks", lambda path, *rest: range_blocks(other, *rest))
+    monkeypatch.setattr(ranges, "range_blocks", lambda path, *rest: range_blocks(other, *rest))
     if not compressed:
         with pytest.raises(LogevalError, match=r"log.tsv: was written or replaced while it was"):
             logeval.ingest(log, tmp_path / "out", **settings)
         return
-    blocks = cluster.session_blocks
-    monkeypatch.setattr(cluster, "session_blocks", lambda s, *rest: blocks(reopened(s), *rest))
+    blocks = ranges.session_blocks
+    monkeypatch.setattr(ranges, "session_blocks", lambda s, *rest: blocks(reopened(s), *rest))
 
     def reopened(source):
         source.close()

@@ -10,6 +10,7 @@ import json
 import random
 import warnings
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -131,14 +132,12 @@ def test_compressed_files_are_read_whole_or_not_at_all(kind, tmp_path):
 
 
 def _decompressed(file):
-    source = Source(file)
     buffer = np.empty(1 << 20, np.uint8)
     try:
-        return buffer[: source.readinto(buffer)].tobytes()
+        with closing(Source(file)) as source:
+            return buffer[: source.readinto(buffer)].tobytes()
     except LogevalError:
         return None
-    finally:
-        source.close()
 
 
 def _independently(kind, content):

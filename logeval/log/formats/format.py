@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,7 +31,7 @@ class Reading:
 
     sources: Sequence[Source]
     block_size: int  # bytes that a worker takes at once
-    columns: dict[str, str] = field(default_factory=dict)  # our name -> the file's
+    columns: Mapping[str, str] = field(default_factory=dict)  # our name -> the file's
     rows: int = 0  # SERPs of the files before
 
 

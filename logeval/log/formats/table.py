@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
@@ -73,7 +73,7 @@ class _Batch:
     file: str
     batch: pa.RecordBatch | pa.Table
     first: int
-    columns: dict[str, str]
+    columns: Mapping[str, str]
     first_session: int
 
     def table(self) -> pa.Table:

@@ -12,9 +12,7 @@ from __future__ import annotations
 from logeval.log.lines.fields import (
     CLICK,
     COMMA,
-    EMPTY_LIST,
     FIELD_COUNT,
-    MAX_ITEMS,
     METADATA,
     NEWLINE,
     NOT_A_NUMBER,
@@ -22,11 +20,10 @@ from logeval.log.lines.fields import (
     QUERY,
     TAB,
     TEST,
-    TOO_MANY_ITEMS,
     UNKNOWN_TYPE,
     field,
+    item_list,
     last_number,
-    number,
     put,
     put_start,
 )
@@ -93,25 +90,7 @@ def parse_list(buf, i, end, rec, items, domains, at):
         if (buf[i] < 48 or buf[i] > 57) and buf[i] != COMMA:
             return NOT_A_NUMBER
         i += ONE
-    n = 0
-    while i < end and (n > 0 or i + ONE < end):
-        if n == MAX_ITEMS:
-            return TOO_MANY_ITEMS
-        item, i = number(buf, i + ONE)
-        if item < 0:
-            return item
-        if buf[i] != COMMA:
-            return NOT_A_NUMBER
-        domain, i = number(buf, i + ONE)
-        if domain < 0:
-            return domain
-        if i < end and buf[i] != TAB:
-            return NOT_A_NUMBER
-        items[at + n] = item
-        domains[at + n] = domain
-        n += 1
-    rec.length = n
-    return EMPTY_LIST if n == 0 else 0
+    return item_list(buf, i, end, rec, items, domains, at, True)
 
 
 @njit(cache=True, nogil=True)

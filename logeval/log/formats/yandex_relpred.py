@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from logeval.log.lines.fields import (
     CLICK,
-    EMPTY_LIST,
     FIELD_COUNT,
-    MAX_ITEMS,
     NEWLINE,
     NOT_A_NUMBER,
     ONE,
     QUERY,
     TAB,
-    TOO_MANY_ITEMS,
     UNKNOWN_TYPE,
     field,
+    item_list,
     last_number,
     number,
     put,
@@ -62,19 +60,8 @@ def parse(buf, i, end, rec, items, domains, at):
         return rec.region
     if i < end and buf[i] != TAB:
         return NOT_A_NUMBER
-    n = 0
-    while i < end and (n > 0 or i + ONE < end):
-        if n == MAX_ITEMS:
-            return TOO_MANY_ITEMS
-        item, i = number(buf, i + ONE)
-        if item < 0:
-            return item
-        if i < end and buf[i] != TAB:
-            return NOT_A_NUMBER
-        items[at + n] = item
-        n += 1
-    rec.length = n
-    return QUERY if n > 0 else EMPTY_LIST
+    status = item_list(buf, i, end, rec, items, domains, at, False)
+    return QUERY if status == 0 else status
 
 
 @njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.running.kernels import njit, njit_views
+from logeval.running.kernels import njit, njit_inline, njit_views
 
 # Places in the buffer and digits are unsigned: numba tests a signed index for wrap-around at
 # every byte, and the scan then runs at half the speed.
@@ -93,6 +93,29 @@ def field(buf, i, end):
         if buf[j] != TAB:
             return NOT_A_NUMBER, j
     return value, j + ONE
+
+
+@njit_inline
+def item_list(buf, i, end, rec, items, domains, at, has_domains):
+    """Put items from the TAB at ``i`` on, or item,domain pairs, into items[at:]; 0 or a reason."""
+    n = 0
+    while i < end and (n > 0 or i + ONE < end):
+        if n == MAX_ITEMS:
+            return TOO_MANY_ITEMS
+        items[at + n], i = number(buf, i + ONE)
+        if items[at + n] < 0:
+            return items[at + n]
+        if has_domains:
+            if buf[i] != COMMA:
+                return NOT_A_NUMBER
+            domains[at + n], i = number(buf, i + ONE)
+            if domains[at + n] < 0:
+                return domains[at + n]
+        if i < end and buf[i] != TAB:
+            return NOT_A_NUMBER
+        n += 1
+    rec.length = n
+    return EMPTY_LIST if n == 0 else 0
 
 
 @njit(cache=True, nogil=True)

@@ -18,18 +18,9 @@ import pyarrow as pa
 
 from logeval.log import rejects
 from logeval.log.formats.format import LOG, Format, Job, Read, Reading
+from logeval.log.lines import scan
 from logeval.log.lines.blocks import session_blocks
 from logeval.log.lines.fields import MAX_ITEMS, RECORD
-from logeval.log.lines.scan import (
-    COUNTS,
-    LINES,
-    N_QUERIES,
-    N_REJECTED,
-    S_ITEMS,
-    S_TEST,
-    Kernels,
-    line_kernels,
-)
 from logeval.log.reading.source import Source
 from logeval.running.arrays import Bytes, Ints
 from logeval.storage.schemas import SERPS
@@ -46,14 +37,14 @@ class LineFormat(Format):
     shortest_click: bytes
 
     @cached_property
-    def kernels(self) -> Kernels:
+    def kernels(self) -> scan.Kernels:
         """What is compiled for this format, when it is first needed."""
-        return line_kernels(self.parse)
+        return scan.line_kernels(self.parse)
 
     def likeness(self, source: Source) -> float:
         """The share of the first lines that are valid, if it is over a half."""
         counts = Scanner(self).scan(np.frombuffer(bytearray(source.first_lines), np.uint8))
-        share = 1 - counts[N_REJECTED] / counts[LINES]
+        share = 1 - counts[scan.N_REJECTED] / counts[scan.LINES]
         return float(share) if share > 0.5 else 0.0
 
     def read(self, reading: Reading) -> Iterator[Job]:
@@ -68,7 +59,7 @@ class LineFormat(Format):
         def parsed(block: Bytes) -> tuple[pa.Table, Read]:
             if not hasattr(own, "scanner"):
                 own.scanner = Scanner(self)
-            counts = Counter(dict(zip(COUNTS, own.scanner.scan(block).tolist(), strict=True)))
+            counts = Counter(dict(zip(scan.COUNTS, own.scanner.scan(block).tolist(), strict=True)))
             bad = partial(rejects.rejects_of, own.scanner.rejects(), block)
             return own.scanner.table(), Read(counts, bad)
 
@@ -91,7 +82,7 @@ class Scanner:
         """Parse a block that ends with a newline; what is in it, by the places of COUNTS."""
         if len(buf) > self._size:
             self._allocate(len(buf) + len(buf) // 4)
-        self._counts = np.zeros(len(COUNTS), np.int64)
+        self._counts = np.zeros(len(scan.COUNTS), np.int64)
         self._format.kernels.scan(
             buf, self._rec, self._serps, self._items, self._domains, self._clicks,
             self._click_times, self._late, self._rejects, self._counts,
@@ -113,20 +104,20 @@ class Scanner:
 
     def rejects(self) -> Ints:
         """(4, m): line in the block from 0, start, end and reason of what is no record."""
-        return self._rejects[:, : self._counts[N_REJECTED]].copy()
+        return self._rejects[:, : self._counts[scan.N_REJECTED]].copy()
 
     def table(self) -> pa.Table:
         """The SERPs of the block; what the log does not have is null."""
-        n = self._counts[N_QUERIES]
-        serps, m = self._serps[:, :n], self._serps[S_ITEMS, n]
-        offsets = pa.array(self._serps[S_ITEMS, : n + 1].astype(np.int32))
+        n = self._counts[scan.N_QUERIES]
+        serps, m = self._serps[:, :n], self._serps[scan.S_ITEMS, n]
+        offsets = pa.array(self._serps[scan.S_ITEMS, : n + 1].astype(np.int32))
         lists = partial(pa.ListArray.from_arrays, offsets)
         domains = pa.nulls(n, pa.list_(pa.int64()))
         if self._format.domains:
             domains = lists(pa.array(self._domains[:m]))
         columns = [
-            *(_array(serps[i], SERPS.field(i).nullable) for i in range(S_TEST)),
-            pa.array(serps[S_TEST] > 0),
+            *(_array(serps[i], SERPS.field(i).nullable) for i in range(scan.S_TEST)),
+            pa.array(serps[scan.S_TEST] > 0),
             lists(pa.array(self._items[:m])),
             domains,
             lists(pa.array(self._clicks[:m])),

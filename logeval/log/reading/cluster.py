@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,12 @@ from typing import Any
 from logeval.errors import LogevalError
 from logeval.log import rejects
 from logeval.log.formats.registry import format_of, line_format
+from logeval.log.ingest import Ingest
 from logeval.log.inputs import changed, is_stream
-from logeval.log.lines.blocks import Ends, session_blocks
+from logeval.log.lines import blocks
 from logeval.log.lines.line_format import LineFormat
-from logeval.log.lines.ranges import ByteRange, byte_ranges, checksums, range_blocks
 from logeval.log.reading.parts import write_parts
 from logeval.log.reading.source import Source
-from logeval.log.tally import EXAMPLES
 from logeval.running.arrays import Bytes
 from logeval.running.work import Task, Tick, run_tasks
 from logeval.storage import tables
@@ -38,7 +38,7 @@ class Piece:
     file: int
     path: Path
     format: str
-    range: ByteRange | None
+    range: blocks.ByteRange | None
     block_size: int
     folder: Path
 
@@ -55,19 +55,19 @@ class Piece:
             closing(write_parts(jobs, lambda: next(parts), 1)) as written,
         ):
             for block in written:
-                found.append((block.counts, list(islice(block.rejects(), EXAMPLES))))
+                found.append((block.counts, list(islice(block.rejects(), rejects.EXAMPLES))))
                 for reject in block.rejects():
                     rejects_file.write(reject.row(lines))
                 lines += block.counts["lines"]
         return Done(self, found, hashed[0])
 
-    def _blocks(self, ends: Ends, hashed: list[Hashed]) -> Iterator[Bytes]:
+    def _blocks(self, ends: blocks.Ends, hashed: list[Hashed]) -> Iterator[Bytes]:
         if self.range is not None:
-            crc32 = yield from range_blocks(self.path, self.range, ends, self.block_size)
+            crc32 = yield from blocks.range_blocks(self.path, self.range, ends, self.block_size)
             hashed.append(crc32)
             return
         with closing(Source(self.path)) as source:
-            yield from session_blocks(source, ends, self.block_size)
+            yield from blocks.session_blocks(source, ends, self.block_size)
             hashed.append(source.identity())
 
 
@@ -80,21 +80,13 @@ class Done:
     hashed: Hashed
 
 
-@dataclass(frozen=True)
-class Checksum:
-    """A task of its own: SHA-256 of a file cannot be taken range by range.
+def _checked(file: int, path: Path, ranges: list[blocks.ByteRange]) -> tuple[int, Any]:
+    """The number of a file, its identity, and the checksums of its ranges.
 
-    It may run on another machine, which may see another file under the path: the checksums of the
-    ranges tell.
+    A task of its own: SHA-256 of a file cannot be taken range by range. It may run on another
+    machine, which may see another file under the path: the checksums of the ranges tell.
     """
-
-    file: int
-    path: Path
-    ranges: list[ByteRange]
-
-    def work(self) -> tuple[int, tuple[tables.Manifest, list[int]]]:
-        """The number of the file, its identity, and the checksums of its ranges."""
-        return self.file, checksums(self.path, self.ranges)
+    return file, blocks.checksums(path, ranges)
 
 
 def _recognised(path: Path, format: str) -> tuple[LineFormat, bool]:
@@ -109,27 +101,23 @@ def _recognised(path: Path, format: str) -> tuple[LineFormat, bool]:
 
 
 def ingest_pieces(
-    paths: Sequence[Path],
-    format: str,
-    staging: Path,
-    *,
-    scheduler: str,
-    block_size: int,
-    quiet: bool,
+    asked: Ingest, paths: Sequence[Path], staging: Path
 ) -> tuple[list[tables.Manifest], list[Done]]:
     """Have the workers write below ``staging``; the files' identities, and the pieces in order."""
     tasks: list[Task] = []
-    for file, (kind, compressed) in enumerate([_recognised(path, format) for path in paths]):
+    block_size = asked.block_size or blocks.BLOCK_SIZE
+    for file, (kind, compressed) in enumerate([_recognised(path, asked.format) for path in paths]):
         path = paths[file].resolve()
         size = path.stat().st_size
-        ranges = [] if compressed else byte_ranges(path, kind.kernels.ends, block_size)
+        ranges = [] if compressed else blocks.byte_ranges(path, kind.kernels.ends, block_size)
         for number, part in enumerate(ranges or [None]):
             folder = staging.resolve() / f"piece-{file:06d}-{number:06d}"
             piece = Piece(file, path, kind.name, part, block_size, folder)
-            tasks.append(Task("ingest", part.bytes(size) if part else size, piece))
+            tasks.append(Task("ingest", part.bytes(size) if part else size, piece.work))
         if ranges:
-            tasks.append(Task("checksum", size, Checksum(file, path, ranges)))
-    found = list(run_tasks(_work, tasks, scheduler=scheduler, unit="bytes", quiet=quiet))
+            tasks.append(Task("checksum", size, partial(_checked, file, path, ranges)))
+    done = run_tasks(_work, tasks, scheduler=asked.scheduler, unit="bytes", quiet=asked.quiet)
+    found = list(done)
     pieces = [each for each in found if isinstance(each, Done)]
     pieces.sort(key=lambda done: done.piece.folder)
     checked = dict(each for each in found if not isinstance(each, Done))
@@ -143,5 +131,5 @@ def ingest_pieces(
     return identities, pieces
 
 
-def _work(task: Piece | Checksum, tick: Tick) -> Any:
-    return task.work()
+def _work(task: Callable[[], Any], tick: Tick) -> Any:
+    return task()

@@ -28,7 +28,7 @@ from logeval.storage.tables import Manifest
 STDIN = "-"
 HEAD = 1 << 16  # bytes by which a format is recognised
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-BYTE_ORDER_MARK = np.frombuffer(b"\xef\xbb\xbf", np.uint8)
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # what damaged data raise: EOFError for those that are cut short
 DAMAGE: tuple[type[Exception], ...] = (  # type: ignore[assignment]
     OSError, EOFError, struct.error, zlib.error, igzip_lib.IsalError,
@@ -71,21 +71,19 @@ class Source:
         head = self._buffered.peek(4)
         self._counted = _Counted(self._buffered, on_read)
         self.compression = next((c for m, c in MAGIC.items() if head.startswith(m)), None)
-        self._ahead: Bytes = np.empty(0, np.uint8)  # looked at, to be read again
-        self._begun = False
         self._stream: Any = self._counted
         if self.compression == "gzip":
             self._stream = _Gzip(fileobj=self._counted, mode="rb")
         elif self.compression:
             file = pa.PythonFile(self._counted, mode="r")
             self._stream = pa.CompressedInputStream(file, self.compression)
+        self._given = 0  # of the head, which is looked at, and then read
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes; asked for before any are read, which are then read again."""
-        head = np.empty(HEAD, np.uint8)
-        self._ahead = head[: self.readinto(head)]
-        return self._ahead.tobytes()
+        """The first bytes, but for a byte order mark."""
+        first = np.empty(HEAD, np.uint8)
+        return first[: self._fill(first)].tobytes().removeprefix(BYTE_ORDER_MARK)
 
     @property
     def first_lines(self) -> bytes:
@@ -94,14 +92,13 @@ class Source:
 
     def readinto(self, buffer: Bytes) -> int:
         """Fill the buffer; returns the number of bytes, fewer than its size only at the end."""
-        if not self._begun:
-            self._begun = True
-            head = np.empty(len(BYTE_ORDER_MARK), np.uint8)
-            head = head[: self.readinto(head)]
-            self._ahead = head[:0] if np.array_equal(head, BYTE_ORDER_MARK) else head
-        n = min(len(self._ahead), len(buffer))
-        buffer[:n] = self._ahead[:n]
-        self._ahead = self._ahead[n:]
+        ahead = np.frombuffer(self.head, np.uint8)[self._given :][: len(buffer)]
+        buffer[: len(ahead)] = ahead
+        self._given += len(ahead)
+        return len(ahead) + self._fill(buffer[len(ahead) :])
+
+    def _fill(self, buffer: Bytes) -> int:
+        n = 0
         while n < len(buffer):
             try:
                 read = self._stream.readinto(buffer[n:].data)
@@ -132,12 +129,9 @@ class Source:
 
     def identity(self) -> Manifest:
         """Name, size and checksum, once all was read."""
-        name = self.name if self.name == "standard input" else Path(self.name).name
-        return {
-            "name": name,
-            "bytes": self._counted.size,
-            "sha256": self._counted.sha256.hexdigest(),
-        }
+        name = self.name if str(self.path) == STDIN else self.path.name
+        read = self._counted
+        return {"name": name, "bytes": read.size, "sha256": read.sha256.hexdigest()}
 
     def close(self) -> None:
         """Close the file; standard input stays open."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import logeval
-from logeval.log import tally
+from logeval.log import rejects
 from logeval.log.formats.registry import line_format
 from logeval.log.lines.fields import MAX_LINE
 from logeval.log.reading.parts import write_parts
@@ -93,8 +93,8 @@ def test_too_many_bad_lines_stop_the_run_and_leave_nothing(tmp_path):
 
 def test_a_long_file_is_given_up_early_but_not_by_its_first_lines(monkeypatch):
     """With the first three bad lines, numbered over blocks."""
-    monkeypatch.setattr(tally, "CHECK_BAD_AFTER", 10)
-    counts = tally.Tally("log.tsv", 0.5)
+    monkeypatch.setattr(rejects, "CHECK_BAD_AFTER", 10)
+    counts = rejects.Tally("log.tsv", 0.5)
     bad = [Reject(line, f"reason {line}", "") for line in range(4)]
     assert counts.add(Counter(lines=10, rejected=9), bad[:2]) == 0
     with pytest.raises(logeval.LogevalError) as error:

@@ -6,7 +6,7 @@ import pytest
 
 from logeval.log import inputs
 from logeval.log.formats.registry import line_format
-from logeval.log.lines import ranges
+from logeval.log.lines import blocks as ranges
 from logeval.log.lines.blocks import session_blocks
 from logeval.log.reading.source import Source
 from tests.faults.test_fuzz import LINE_FORMATS, damaged, excerpt
