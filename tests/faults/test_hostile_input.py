@@ -12,16 +12,18 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from zstandard import ZstdCompressor
 
 import logeval as le
 from logeval import LogevalError
-from logeval.log import blocks, inputs, parts
+from logeval.log import inputs
 from logeval.log.ingest import Ingest
+from logeval.log.lines import blocks
+from logeval.log.lines.line_format import Scanner
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
 from logeval.storage import manifests
 from logeval.synthetic.generate import generate
-from logeval.synthetic.zstd import frame, xxh64
 from tests.faults.commands import logeval
 from tests.faults.stages import LONG
 
@@ -40,9 +42,7 @@ def log(tmp_path_factory):
     return ingested(tmp_path_factory.mktemp("log"), TEXT)
 
 
-@pytest.mark.parametrize(
-    "packed", [lambda x: x, gzip.compress, lambda x: frame(x, pa.Codec("zstd"))]
-)
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, ZstdCompressor().compress])
 def test_a_byte_order_mark_costs_no_record(tmp_path, log, packed):
     found = ingested(tmp_path, packed(MARK + TEXT))
     assert found.counts == log.counts
@@ -59,12 +59,6 @@ def test_a_gz_padded_with_zeros_is_read(tmp_path, log):
     """Tapes and some archives pad to whole blocks."""
     found = ingested(tmp_path, gzip.compress(TEXT) + bytes(4096))
     assert found.serps().equals(log.serps())
-
-
-def test_xxh64_is_that_of_its_specification():
-    known = {b"": 0xEF46DB3751D8E999, b"a": 0xD24EC4F1A98C6E5B, b"abc": 0x44BC2CF5AD770999}
-    for data, expected in known.items():
-        assert int(xxh64(np.frombuffer(data, np.uint8))) == expected
 
 
 def test_every_damage_to_a_generated_zst_is_noticed(tmp_path):
@@ -248,7 +242,7 @@ def test_out_of_memory_says_so(tmp_path, log, monkeypatch):
         raise pa.ArrowMemoryError("malloc of size 64 failed")
 
     def arrange():
-        parts.serps_table = too_much
+        Scanner.table = too_much
 
     command = ["ingest", GOLDEN / "tiny.personalized.tsv", "--out", tmp_path / "out"]
     end = logeval(*command, before=arrange)

@@ -13,6 +13,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,8 +26,9 @@ from logeval.running.arrays import Bytes
 from logeval.storage.tables import Manifest
 
 STDIN = "-"
+HEAD = 1 << 16  # bytes by which a format is recognised
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-BYTE_ORDER_MARK = np.frombuffer(b"\xef\xbb\xbf", np.uint8)
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # what damaged data raise: EOFError for those that are cut short
 DAMAGE: tuple[type[Exception], ...] = (  # type: ignore[assignment]
     OSError, EOFError, struct.error, zlib.error, igzip_lib.IsalError,
@@ -36,7 +38,7 @@ DAMAGE: tuple[type[Exception], ...] = (  # type: ignore[assignment]
 class _Counted(io.RawIOBase):
     """A file that counts and hashes what is read from it."""
 
-    def __init__(self, file: IO[bytes], on_read: Callable[[int], None]) -> None:
+    def __init__(self, file: IO[bytes], on_read: Callable[[float], None]) -> None:
         self.file, self.on_read = file, on_read
         self.size = 0
         self.sha256 = hashlib.sha256()
@@ -45,19 +47,11 @@ class _Counted(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        n = self.file.readinto(buffer)  # type: ignore[attr-defined]
-        self._count(memoryview(buffer)[:n])
-        return int(n)
-
-    def read(self, size: int = -1) -> bytes:
-        data = self.file.read(size)
-        self._count(memoryview(data))
-        return data
-
-    def _count(self, data: memoryview) -> None:
-        self.size += len(data)
-        self.sha256.update(data)
-        self.on_read(len(data))
+        n = int(self.file.readinto(buffer))  # type: ignore[attr-defined]
+        self.size += n
+        self.sha256.update(memoryview(buffer)[:n])
+        self.on_read(n)
+        return n
 
 
 class _Gzip(igzip.IGzipFile):
@@ -69,40 +63,42 @@ class _Gzip(igzip.IGzipFile):
 class Source:
     """One log file, read from start to end, decompressed."""
 
-    def __init__(self, path: str | Path, on_read: Callable[[int], None] = lambda n: None) -> None:
+    def __init__(self, path: str | Path, on_read: Callable[[float], None] = lambda n: None) -> None:
+        self.path, self.advance = Path(path), on_read
         self.name = "standard input" if str(path) == STDIN else str(path)
-        self.on_read = on_read
         self._raw: Any = _open(path)
         self._buffered = io.BufferedReader(self._raw, 1 << 20)
         head = self._buffered.peek(4)
         self._counted = _Counted(self._buffered, on_read)
         self.compression = next((c for m, c in MAGIC.items() if head.startswith(m)), None)
-        self._ahead: Bytes = np.empty(0, np.uint8)  # read by peek, to be read again
-        self._begun = False
         self._stream: Any = self._counted
         if self.compression == "gzip":
             self._stream = _Gzip(fileobj=self._counted, mode="rb")
         elif self.compression:
             file = pa.PythonFile(self._counted, mode="r")
             self._stream = pa.CompressedInputStream(file, self.compression)
+        self._given = 0  # of the head, which is looked at, and then read
 
-    def peek(self, size: int) -> bytes:
-        """The first ``size`` bytes of what is to come, which are then read again."""
-        head = np.empty(size, np.uint8)
-        head = head[: self.readinto(head)]
-        self._ahead = np.concatenate([head, self._ahead])
-        return head.tobytes()
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, but for a byte order mark."""
+        first = np.empty(HEAD, np.uint8)
+        return first[: self._fill(first)].tobytes().removeprefix(BYTE_ORDER_MARK)
+
+    @property
+    def first_lines(self) -> bytes:
+        """The whole lines among the first bytes, at least one, even if it goes on."""
+        return self.head[: self.head.rfind(b"\n") + 1] or self.head + b"\n"
 
     def readinto(self, buffer: Bytes) -> int:
         """Fill the buffer; returns the number of bytes, fewer than its size only at the end."""
-        if not self._begun:
-            self._begun = True
-            head = np.empty(len(BYTE_ORDER_MARK), np.uint8)
-            head = head[: self.readinto(head)]
-            self._ahead = head[:0] if np.array_equal(head, BYTE_ORDER_MARK) else head
-        n = min(len(self._ahead), len(buffer))
-        buffer[:n] = self._ahead[:n]
-        self._ahead = self._ahead[n:]
+        ahead = np.frombuffer(self.head, np.uint8)[self._given :][: len(buffer)]
+        buffer[: len(ahead)] = ahead
+        self._given += len(ahead)
+        return len(ahead) + self._fill(buffer[len(ahead) :])
+
+    def _fill(self, buffer: Bytes) -> int:
+        n = 0
         while n < len(buffer):
             try:
                 read = self._stream.readinto(buffer[n:].data)
@@ -119,7 +115,7 @@ class Source:
     def in_any_order(self) -> IO[bytes]:
         """The file as stored, once it was hashed whole; it is the same one, whatever its path says.
 
-        For what is not read from start to end; it is to tell ``on_read`` by itself.
+        For what is not read from start to end; it is to tell ``advance`` by itself.
         """
         self._raw.seek(0)
         self._counted.sha256 = hashlib.file_digest(self._raw, "sha256")
@@ -133,12 +129,9 @@ class Source:
 
     def identity(self) -> Manifest:
         """Name, size and checksum, once all was read."""
-        name = self.name if self.name == "standard input" else Path(self.name).name
-        return {
-            "name": name,
-            "bytes": self._counted.size,
-            "sha256": self._counted.sha256.hexdigest(),
-        }
+        name = self.name if str(self.path) == STDIN else self.path.name
+        read = self._counted
+        return {"name": name, "bytes": read.size, "sha256": read.sha256.hexdigest()}
 
     def close(self) -> None:
         """Close the file; standard input stays open."""

@@ -4,34 +4,35 @@ import random
 
 import pytest
 
-from logeval.log import inputs, ranges
-from logeval.log.blocks import session_blocks
-from logeval.log.scan import FORMATS
-from logeval.log.source import Source
-from tests.faults.test_fuzz import damaged, excerpt
+from logeval.log import inputs
+from logeval.log.formats.registry import line_format
+from logeval.log.lines import blocks as ranges
+from logeval.log.lines.blocks import session_blocks
+from logeval.log.reading.source import Source
+from tests.faults.test_fuzz import LINE_FORMATS, damaged, excerpt
 
 
-def from_the_start(file, fmt, size):
+def from_the_start(file, ends, size):
     source = Source(file)
     try:
-        return [block.tobytes() for block in session_blocks(source, fmt, size)]
+        return [block.tobytes() for block in session_blocks(source, ends, size)]
     finally:
         source.close()
 
 
-def by_ranges(file, fmt, size):
-    parts = ranges.byte_ranges(file, fmt, size)
+def by_ranges(file, ends, size):
+    parts = ranges.byte_ranges(file, ends, size)
     blocks = [
-        block.tobytes() for part in parts for block in ranges.range_blocks(file, part, fmt, size)
+        block.tobytes() for part in parts for block in ranges.range_blocks(file, part, ends, size)
     ]
     return parts, blocks
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "byte order mark"])
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", LINE_FORMATS)
 def test_ranges_have_the_blocks_of_the_whole_file(name, mark, tmp_path, monkeypatch):
     rng = random.Random(name)
-    file, fmt = tmp_path / "log.tsv", FORMATS.index(name)
+    file, ends = tmp_path / "log.tsv", line_format(name).kernels.ends
     several = 0
     for case in range(150):
         text = damaged(excerpt(name, rng, rng.choice([40, 200])), rng)
@@ -40,8 +41,8 @@ def test_ranges_have_the_blocks_of_the_whole_file(name, mark, tmp_path, monkeypa
         file.write_bytes(mark + text)
         monkeypatch.setattr(ranges, "RANGE_BLOCKS", rng.choice([1, 2, 4]))
         size = rng.choice([300, 600, 2000])
-        parts, blocks = by_ranges(file, fmt, size)
-        assert blocks == from_the_start(file, fmt, size), f"case {case}, {size}: {text!r}"
+        parts, blocks = by_ranges(file, ends, size)
+        assert blocks == from_the_start(file, ends, size), f"case {case}, {size}: {text!r}"
         assert sum(part.bytes(file.stat().st_size) for part in parts) == len(text)
         several += len(parts) > 1
     assert several > 75
@@ -49,15 +50,16 @@ def test_ranges_have_the_blocks_of_the_whole_file(name, mark, tmp_path, monkeypa
 
 def test_lines_that_are_no_records_or_too_long_are_not_cut(tmp_path, monkeypatch):
     monkeypatch.setattr(ranges, "RANGE_BLOCKS", 1)
-    monkeypatch.setattr("logeval.log.blocks.MAX_LINE", 500)
-    rng, fmt, several = random.Random(1), 0, 0
+    monkeypatch.setattr("logeval.log.lines.blocks.MAX_LINE", 500)
+    rng, name, several = random.Random(1), LINE_FORMATS[0], 0
+    ends = line_format(name).kernels.ends
     for case in range(30):
-        pieces = [excerpt(FORMATS[0], rng, 8), b"no record\n" * 60, b"x" * rng.randrange(3000)]
+        pieces = [excerpt(name, rng, 8), b"no record\n" * 60, b"x" * rng.randrange(3000)]
         text = b"\n".join(rng.choice(pieces) for _ in range(20))
         (tmp_path / "log.tsv").write_bytes(text)
         size = rng.choice([200, 700])
-        parts, blocks = by_ranges(tmp_path / "log.tsv", fmt, size)
-        assert blocks == from_the_start(tmp_path / "log.tsv", fmt, size), f"case {case}"
+        parts, blocks = by_ranges(tmp_path / "log.tsv", ends, size)
+        assert blocks == from_the_start(tmp_path / "log.tsv", ends, size), f"case {case}"
         assert len(parts) < len(text) // size
         several += len(parts) > 1
     assert several > 15
@@ -65,12 +67,12 @@ def test_lines_that_are_no_records_or_too_long_are_not_cut(tmp_path, monkeypatch
 
 def test_the_checksums_of_ranges_are_those_of_what_is_read(tmp_path, monkeypatch):
     rng = random.Random(5)
-    file, fmt = tmp_path / "log.tsv", FORMATS.index("yandex-relpred")
+    file, ends = tmp_path / "log.tsv", line_format("yandex-relpred").kernels.ends
     file.write_bytes(b"\xef\xbb\xbf" + excerpt("yandex-relpred", rng, 200))
     monkeypatch.setattr(ranges, "RANGE_BLOCKS", 1)
-    parts = ranges.byte_ranges(file, fmt, 300)
+    parts = ranges.byte_ranges(file, ends, 300)
     assert len(parts) > 5
-    read = [crc32_of(ranges.range_blocks(file, part, fmt, 300)) for part in parts]
+    read = [crc32_of(ranges.range_blocks(file, part, ends, 300)) for part in parts]
     for chunk in (7, 250, 1000, 1 << 20):
         monkeypatch.setattr(ranges, "CHUNK", chunk)
         assert ranges.checksums(file, parts) == (inputs.identity(file), read)

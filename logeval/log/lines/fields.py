@@ -1,29 +1,29 @@
-"""What the line parsers of all formats share: numbers in bytes, kinds of records, reasons.
+"""What formats of lines share: numbers in bytes, kinds of records, reasons.
 
-A parser fills ``rec`` with the numbers of one line and returns the kind of record, or the
-negative code of the reason why the line is rejected. It runs inside compiled kernels.
+A parser fills ``rec``, a RECORD, with the numbers of one line and returns the kind of record, or
+the negative code of the reason why the line is rejected. It runs inside compiled kernels. What a
+record may lack is -1: region, and serp where a click is on the latest SERP that shows its URL.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from logeval.running.kernels import njit_views
+from logeval.running.kernels import njit, njit_inline, njit_views
 
 # Places in the buffer and digits are unsigned: numba tests a signed index for wrap-around at
 # every byte, and the scan then runs at half the speed.
 ONE, NINE, TEN, ZERO_CHAR = np.uint64(1), np.uint64(9), np.uint64(10), np.uint64(48)
 
-TAB, COMMA = 9, 44
+TAB, NEWLINE, RETURN, COMMA = 9, 10, 13, 44
 MAX_ITEMS = 50  # on one list
 MAX_LINE = 1 << 20  # bytes; a longer line is rejected
 
 # kinds of records
 METADATA, QUERY, TEST, CLICK = 0, 1, 2, 3
 
-# places in rec
-SESSION, TIME, SERP, QUERY_ID, REGION, USER, DAY, URL, LENGTH = range(9)
-REC_SIZE = 9
+FIELDS = ("session", "time", "serp", "query", "region", "user", "day", "url", "length")
+RECORD = np.dtype([(name, np.int64) for name in FIELDS])
 
 # reasons
 FIELD_COUNT, NOT_A_NUMBER, OVERFLOW, UNKNOWN_TYPE = -1, -2, -3, -4
@@ -93,3 +93,50 @@ def field(buf, i, end):
         if buf[j] != TAB:
             return NOT_A_NUMBER, j
     return value, j + ONE
+
+
+@njit_inline
+def item_list(buf, i, end, rec, items, domains, at, has_domains):
+    """Put items from the TAB at ``i`` on, or item,domain pairs, into items[at:]; 0 or a reason."""
+    n = 0
+    while i < end and (n > 0 or i + ONE < end):
+        if n == MAX_ITEMS:
+            return TOO_MANY_ITEMS
+        items[at + n], i = number(buf, i + ONE)
+        if items[at + n] < 0:
+            return items[at + n]
+        if has_domains:
+            if buf[i] != COMMA:
+                return NOT_A_NUMBER
+            domains[at + n], i = number(buf, i + ONE)
+            if domains[at + n] < 0:
+                return domains[at + n]
+        if i < end and buf[i] != TAB:
+            return NOT_A_NUMBER
+        n += 1
+    rec.length = n
+    return EMPTY_LIST if n == 0 else 0
+
+
+@njit(cache=True, nogil=True)
+def put_start(out, i, session, time, kind):
+    """Write the fields with which records begin: SessionID, TimePassed and a letter."""
+    i = put(out, i, session, TAB)
+    i = put(out, i, time, TAB)
+    out[i], out[i + 1] = kind, TAB
+    return i + 2
+
+
+@njit(cache=True, nogil=True)
+def put(out, i, value, end):
+    """Write ``value`` in decimal and the byte ``end``; returns where the next thing goes."""
+    digits = 1
+    limit = 10
+    while value >= limit:
+        limit *= 10
+        digits += 1
+    for j in range(i + digits - 1, i - 1, -1):
+        out[j] = 48 + value % 10
+        value //= 10
+    out[i + digits] = end
+    return i + digits + 1

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import logeval
-from logeval.log import tally
-from logeval.log.fields import MAX_LINE
-from logeval.log.parts import write_parts
+from logeval.log import rejects
+from logeval.log.formats.registry import line_format
+from logeval.log.lines.fields import MAX_LINE
+from logeval.log.reading.parts import write_parts
 from logeval.log.rejects import Reject
-from logeval.log.scan import FORMATS
 from tests.log.helpers import adds_up
 
 GOOD_P = b"1\t0\tQ\t0\t5\t9\t11,1\t12,2"
@@ -93,8 +93,8 @@ def test_too_many_bad_lines_stop_the_run_and_leave_nothing(tmp_path):
 
 def test_a_long_file_is_given_up_early_but_not_by_its_first_lines(monkeypatch):
     """With the first three bad lines, numbered over blocks."""
-    monkeypatch.setattr(tally, "CHECK_BAD_AFTER", 10)
-    counts = tally.Tally("log.tsv", 0.5)
+    monkeypatch.setattr(rejects, "CHECK_BAD_AFTER", 10)
+    counts = rejects.Tally("log.tsv", 0.5)
     bad = [Reject(line, f"reason {line}", "") for line in range(4)]
     assert counts.add(Counter(lines=10, rejected=9), bad[:2]) == 0
     with pytest.raises(logeval.LogevalError) as error:
@@ -116,6 +116,7 @@ def test_bad_lines_of_a_block_stay_when_the_next_ones_are_parsed(tmp_path):
     texts = [b"bad\n1\t0\tC\t5\n", b"1\t0\tC\t5\nworse\n", b"1\t0\tC\t5\n" * 2 + b"worst\n"]
     blocks = [np.array(list(text), np.uint8) for text in texts]
     parts = (tmp_path / f"{i}.parquet" for i in range(3))
-    written = list(write_parts(blocks, FORMATS.index("yandex-relpred"), lambda: next(parts), 1))
+    jobs = line_format("yandex-relpred").jobs(blocks)
+    written = list(write_parts(jobs, lambda: next(parts), 1))
     found = [[(bad.line, bad.text) for bad in block.rejects()] for block in written]
     assert found == [[(0, "bad")], [(1, "worse")], [(2, "worst")]]

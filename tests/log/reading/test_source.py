@@ -10,7 +10,7 @@ import pytest
 
 import logeval
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 TEXT = (GOLDEN / "tiny.personalized.tsv").read_bytes()
 
 

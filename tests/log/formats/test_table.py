@@ -13,13 +13,15 @@ import pytest
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.log import ingestion, tabular
+from logeval.log import ingestion
+from logeval.log.formats import table as format_table
 from logeval.log.ingest import Ingest
-from logeval.log.records import record_blocks
+from logeval.log.reading import columns
+from logeval.log.reading.columns import record_blocks
 from logeval.storage.tables import SERPS
 from tests.log.helpers import batches
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def write(tmp_path, text):
@@ -203,7 +205,7 @@ def test_another_table_under_the_path_is_neither_read_nor_vouched_for(tmp_path, 
     path, other = tmp_path / "table", tmp_path / "other"
     path.write_bytes(WRITERS[kind](TABLE))
     other.write_bytes(WRITERS[kind](OTHER))
-    plain = ingestion.read_batches
+    plain = format_table.read_columns
 
     def another_meanwhile(*arguments, **options):
         path.rename(tmp_path / "aside")
@@ -211,7 +213,7 @@ def test_another_table_under_the_path_is_neither_read_nor_vouched_for(tmp_path, 
         yield from plain(*arguments, **options)
         (tmp_path / "aside").rename(path)
 
-    monkeypatch.setattr(ingestion, "read_batches", another_meanwhile)
+    monkeypatch.setattr(format_table, "read_columns", another_meanwhile)
     log = logeval.ingest(path, tmp_path / "out", quiet=True)
     assert log.serps()["clicks"].to_pylist() == [[0, 1], [2]]
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -223,7 +225,7 @@ def test_another_table_under_the_path_is_neither_read_nor_vouched_for(tmp_path, 
 @pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "written"])
 def test_a_table_that_changes_while_it_is_read(tmp_path, monkeypatch, replaced, kind):
     """One that is replaced is read to its end, and vouched for; one that is written is not."""
-    path, plain = tmp_path / "table", ingestion.read_batches
+    path, plain = tmp_path / "table", format_table.read_columns
     path.write_bytes(WRITERS[kind](TABLE))
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -233,8 +235,7 @@ def test_a_table_that_changes_while_it_is_read(tmp_path, monkeypatch, replaced, 
         other.write_bytes(WRITERS[kind](OTHER + b"7,11 12,1 0\n"))
         other.rename(path)
 
-    monkeypatch.setattr(ingestion, "read_batches", changed_afterwards)
-    monkeypatch.setattr(ingestion, "read_batches", changed_afterwards)
+    monkeypatch.setattr(format_table, "read_columns", changed_afterwards)
     if replaced:
         log = logeval.ingest(path, tmp_path / "out", quiet=True)
         assert log.serps()["clicks"].to_pylist() == [[0, 1], [2]]
@@ -255,16 +256,16 @@ def test_a_table_in_blocks_is_the_whole_table(tmp_path, monkeypatch):
         text = end.join(["query_id,note,items,clicks", *rows]) + rng.choice(["", end, end * 60])
         path = tmp_path / "table.csv"
         path.write_bytes(text.encode())
-        monkeypatch.setattr(tabular, "record_blocks", record_blocks)
+        monkeypatch.setattr(columns, "record_blocks", record_blocks)
         (whole,) = batches(path)
         size = rng.choice([7, 50, 333])
-        monkeypatch.setattr(tabular, "record_blocks", lambda s, n=size: record_blocks(s, n))
+        monkeypatch.setattr(columns, "record_blocks", lambda s, n=size: record_blocks(s, n))
         assert pa.concat_tables(batches(path)).equals(whole)
         assert len(whole) == len(rows)
 
 
 def test_a_quote_that_is_never_closed_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("logeval.log.records.MAX_RECORD", 1 << 20)
+    monkeypatch.setattr("logeval.log.reading.columns.MAX_RECORD", 1 << 20)
     path = write(tmp_path, 'query_id,items,clicks\n5,"11,0\n' + "5,11,0\n" * 700_000)
     with pytest.raises(LogevalError, match="a row of over 1 MiB; is a quote never closed"):
         batches(path)
