@@ -5,75 +5,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from logeval.clicks.collection import read_models
 from logeval.clicks.fitting import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
-from logeval.features.table import Features, read_features
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
-from logeval.storage.manifests import work_of
-from logeval.tracks.contextual_problems import BLOCK, fitted_problems, refuse_leaks
-from logeval.tracks.fitted import FittedQuery, drawn_queries, fitted_queries, shortened
-from logeval.tracks.registry import TRACKS, synthetic_problem
+from logeval.tracks.fitted import NONE_FITTED, Fitted, drawn_queries, fitted_queries, shortened
+from logeval.tracks.registry import TRACKS, home_track, synthetic_problem
 from logeval.tracks.track import Problem
 
 if TYPE_CHECKING:
     from logeval.evaluation.evaluate import Evaluate
 
 
-class MadeFrom(NamedTuple):
-    """The models of the users: their folder, if they have one, and the work that made them."""
-
-    folder: str | None = None
-    work: str | None = None
-
-
-NOWHERE = MadeFrom()
-
-
 @dataclass(frozen=True)
-class Users:
-    """Whom to simulate: synthetic problems, each of one track, or fitted click models.
+class Simulators:
+    """What ``evaluate`` was asked to simulate: synthetic problems, or fitted click models.
 
-    A click model may be a problem of several tracks: a PBM has lists, and pairs. With features it
-    is a problem of the contextual track, and given as such.
+    A synthetic problem is of one track. A click model may be a problem of several: a PBM has lists,
+    and pairs; with features it is a problem of the tracks that take these.
     """
 
+    asked: Evaluate
     synthetic: tuple[Problem, ...] = ()
-    fitted: tuple[FittedQuery, ...] = ()
-    reward: str | None = None
-    remarks: tuple[str, ...] = ()  # on what they were made from
-    made_from: MadeFrom = NOWHERE
+    fitted: Fitted = NONE_FITTED
+    remarks: tuple[str, ...] = ()  # on the models
 
     @property
     def track(self) -> str:
-        """The track of policies that are at home in any: the first that has problems."""
+        """The track of policies that are at home in any."""
+        if not self.synthetic:
+            return home_track(self.asked.features is not None)
         mine = {problem.track for problem in self.synthetic}
-        return next(name for name in TRACKS if self.fitted or name in mine)
+        return next(name for name in TRACKS if name in mine)
 
-    def problems(self, track: str) -> list[Problem]:
+    def problems(self, track: str) -> Sequence[Problem]:
         """The problems of a track; an error if it has none."""
-        if self.fitted:
-            return list(TRACKS[track].problems(self.fitted, self.reward))
+        if not self.synthetic and (TRACKS[track].features or self.asked.features is None):
+            return TRACKS[track].problems(self.fitted, self.asked)
         found = [problem for problem in self.synthetic if problem.track == track]
         if not found:
             raise LogevalError(
-                f"policies of the track {track} cannot run on a {self.synthetic[0].track} problem"
+                f"policies of the track {track} cannot run on a {self.track} problem"
             )
         return found
 
-    def notes(self, problems: Sequence[Problem] = ()) -> list[str]:
-        """What the user should know about them, and about the problems that they make."""
-        note = shortened(self.fitted)
-        return [*([note] if note else []), *self.remarks, *unproven(problems)]
+    def notes(self, problems: Sequence[Problem]) -> list[str]:
+        """What the user should know about the models, and about the problems that they make."""
+        note = shortened(self.fitted.queries)
+        of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
+        return [*([note] if note else []), *of_problems, *self.remarks, *unproven(problems)]
 
 
 def unproven(problems: Sequence[Problem]) -> list[str]:
     """What to tell the user where the best list was searched for, and not proven to be best."""
     found = []
     for simulator in dict.fromkeys(problem.simulator for problem in problems):
-        proven = [getattr(p, "proven", True) for p in problems if p.simulator == simulator]
+        proven = [p.proven for p in problems if p.simulator == simulator]
         if not all(proven):
             found.append(
                 f"{simulator}: the best list was searched for and is not proven to be best for "
@@ -82,40 +71,28 @@ def unproven(problems: Sequence[Problem]) -> list[str]:
     return found
 
 
-def users_of(asked: Evaluate) -> Users:
-    """The users that ``evaluate`` was asked for."""
+def simulators_of(asked: Evaluate) -> Simulators:
+    """The simulators that ``evaluate`` was asked for."""
     if asked.problem is not None:
         problems = [synthetic_problem(name, asked.reward) for name in asked.problem]
         simulators = [p.simulator for p in problems]
         if twice := [name for name in simulators if simulators.count(name) > 1]:
             raise LogevalError(f"problem {twice[0]} is given twice")
         tracks = {p.track for p in problems}
-        if len(tracks) > 1 and tracks & tracks_with_own_classes():
-            raise LogevalError("evaluate problems of the contextual track apart from others")
-        return Users(synthetic=tuple(problems))
+        if len(tracks) > 1 and (apart := tracks & tracks_with_own_classes()):
+            raise LogevalError(f"evaluate problems of the {min(apart)} track apart from others")
+        return Simulators(asked, tuple(problems))
     folder = asked.models if isinstance(asked.models, str | Path) else None
     models: Any = asked.models if folder is None else read_models(folder)
-    manifest = getattr(models, "manifest", {})
-    found = MadeFrom(None if folder is None else str(folder), work_of(manifest))
-    fitted = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
-    not_identified = _not_identified(models)
-    if asked.features is None:
-        if asked.draws:
-            fitted = drawn_queries(fitted, models, asked.draws)
-        return Users((), tuple(fitted), asked.reward, not_identified, found)
-    features = asked.features
-    features = features if isinstance(features, Features) else read_features(features)
-    remark = refuse_leaks(features, manifest, asked.same_log)
-    block = BLOCK if asked.block is None else asked.block
-    in_turn = fitted_problems(fitted, features, block, folder)
-    remarks = (*([remark] if remark else []), *not_identified)
-    return Users(synthetic=tuple(in_turn), remarks=remarks, made_from=found)
-
-
-def _not_identified(models: Any) -> tuple[str, ...]:
-    reports = [fitted.report for fitted in getattr(models, "fitted", {}).values()]
+    queries = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
+    if asked.draws:
+        queries = drawn_queries(queries, models, asked.draws)
+    where = None if folder is None else str(folder)
+    fitted = Fitted(queries, where, getattr(models, "manifest", {}))
+    reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
-    return tuple(note for note in notes if "not identified" in note or NO_CLICK in note)
+    remarks = tuple(note for note in notes if "not identified" in note or NO_CLICK in note)
+    return Simulators(asked, fitted=fitted, remarks=remarks)
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,19 +20,13 @@ from logeval.evaluation.store import horizon_of, sorted_rows
 from logeval.evaluation.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
 from logeval.storage.tables import HARDNESS, read_manifest, read_table
+from logeval.tracks.keys import Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
-
-
-class Panel(NamedTuple):
-    """A simulator in one of its tracks: regrets of two tracks do not compare."""
-
-    simulator: str
-    track: str
 
 
 class Runs:
@@ -189,7 +183,7 @@ class Runs:
     def title(self, panel: Panel) -> str:
         """The simulator; with its track if there are several."""
         several = len({track for _, track in self.panels()}) > 1
-        return f"{panel.simulator} ({panel.track})" if several else panel.simulator
+        return str(panel) if several else panel.simulator
 
     def curves(
         self, simulator: str, query: str | None = None, track: str | None = None

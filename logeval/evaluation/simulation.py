@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +13,7 @@ import pyarrow as pa
 from logeval import __version__
 from logeval.errors import LogevalError
 from logeval.evaluation.experiment import Experiment, check_runs, checkpoints_of, run_unit
-from logeval.evaluation.hardness import hardness_of
-from logeval.evaluation.matching import Users, in_tracks, users_of
+from logeval.evaluation.matching import Simulators, in_tracks, simulators_of
 from logeval.evaluation.position_order import order_notes
 from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, edited, keys_of
@@ -32,14 +30,13 @@ if TYPE_CHECKING:
 
 def simulate(asked: Evaluate) -> Runs:
     """Run what is not there yet."""
-    users = users_of(asked)
-    parsed = asked.specs(users.track)
+    simulators = simulators_of(asked)
+    experiment = _experiment(simulators)
     if asked.workers > 1 or asked.scheduler is not None:
-        _check_importable(parsed)
-    experiment = _experiment(asked, users, parsed)
-    problems, specs = experiment.problems, experiment.policies
-    _check_makeable(experiment, asked.horizon)
-    notes = [*users.notes(problems), *order_notes(specs, problems)]
+        _check_importable(experiment.policies)
+    _check_makeable(experiment)
+    problems = experiment.problems
+    notes = [*simulators.notes(problems), *order_notes(experiment.policies, problems)]
     run_all = partial(
         run_tasks,
         run_unit,
@@ -48,23 +45,16 @@ def simulate(asked: Evaluate) -> Runs:
         unit="steps",
         quiet=asked.quiet,
     )
-    hardness = hardness_of(problems, asked.horizon)
+    hardness = experiment.hardness()
     if asked.out is None:
-        tasks = experiment.tasks(workers=asked.workers)
-        rows = pa.concat_tables([RUNS.empty_table(), *run_all(tasks)])
+        units = experiment.units(workers=asked.workers)
+        rows = pa.concat_tables([RUNS.empty_table(), *run_all(units)])
         return Runs(rows, asked.seed, hardness=hardness, notes=notes)
     store = Store(asked.out)
     with store.held():
-        settings = {
-            "horizon": asked.horizon,
-            "seed": asked.seed,
-            "rewards": {f"{p.simulator} ({p.track})": p.reward for p in problems},
-            "positions": {f"{p.simulator} ({p.track})": p.positions for p in problems},
-            "checkpoints": list(experiment.checkpoints),
-        }
-        store.open(settings, problems, users.made_from, own_sources(specs), notes)
-        tasks = experiment.tasks(store.done(), asked.workers)
-        with contextlib.closing(run_all(tasks)) as finished:
+        store.open(experiment, simulators.fitted, notes)
+        units = experiment.units(store.done(), asked.workers)
+        with contextlib.closing(run_all(units)) as finished:
             for rows in finished:
                 store.add(rows)
         store.merge()
@@ -72,7 +62,7 @@ def simulate(asked: Evaluate) -> Runs:
         return Runs(store.rows(experiment.keys()), asked.seed, store.folder, hardness, notes)
 
 
-def _check_makeable(experiment: Experiment, horizon: int) -> None:
+def _check_makeable(experiment: Experiment) -> None:
     """A policy that asks for what a simulator cannot give is refused before anything runs."""
     for spec in experiment.policies:
         if not spec.built_in or spec.track is None:
@@ -80,9 +70,10 @@ def _check_makeable(experiment: Experiment, horizon: int) -> None:
         here = [p for p in experiment.problems if p.track == spec.track]
         for simulator in dict.fromkeys(p.simulator for p in here):
             mine = [p for p in here if p.simulator == simulator]
-            largest = max(range(len(mine)), key=lambda i: getattr(mine[i], "L", 0))
-            users = TRACKS[spec.track].environment(mine, [(largest, 0)], experiment.seed)
-            spec.make(Setting.of(users, horizon, [generator(experiment.seed, "check")]))
+            largest = max(range(len(mine)), key=lambda i: mine[i].size)
+            one = TRACKS[spec.track].environment(mine, [(largest, 0)], experiment.seed)
+            check = generator(experiment.seed, "check")
+            spec.make(Setting.of(one, experiment.checkpoints[-1], [check]))
 
 
 def missing_runs(asked: Evaluate, out: Path) -> str | None:
@@ -91,14 +82,13 @@ def missing_runs(asked: Evaluate, out: Path) -> str | None:
         return "there is no output yet"
     if Store(out).units.exists():
         return "a process was killed while it merged its runs"
-    users = users_of(asked)
-    parsed = asked.specs(users.track)
-    wanted = set(_experiment(asked, users, parsed).keys())
+    experiment = _experiment(simulators_of(asked))
+    wanted = set(experiment.keys())
     try:
         manifest = read_manifest(out)
         if (made_by := manifest["version"]) != __version__:
             return f"it was made by logeval {made_by}"
-        if changed := edited(manifest, own_sources(parsed)):
+        if changed := edited(manifest, own_sources(experiment.policies)):
             return changed[0]
         missing = wanted - keys_of(read_table(out, "runs"))
     except LogevalError as error:
@@ -106,10 +96,11 @@ def missing_runs(asked: Evaluate, out: Path) -> str | None:
     return f"{len(missing)} of {len(wanted)} runs are missing" if missing else None
 
 
-def _experiment(asked: Evaluate, users: Users, policies: Sequence[PolicySpec]) -> Experiment:
-    specs = in_tracks(policies, asked.track, users.track)
+def _experiment(simulators: Simulators) -> Experiment:
+    asked = simulators.asked
+    specs = in_tracks(asked.specs(simulators.track), asked.track, simulators.track)
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
-    problems = tuple(p for name in tracks for p in users.problems(name))
+    problems = tuple(p for name in tracks for p in simulators.problems(name))
     check_runs(asked.runs, sum(p.track == spec.track for p in problems for spec in specs))
     return Experiment(
         problems=problems,
@@ -120,7 +111,7 @@ def _experiment(asked: Evaluate, users: Users, policies: Sequence[PolicySpec]) -
     )
 
 
-def _check_importable(policies: Sequence[PolicySpec]) -> None:
+def _check_importable(policies: tuple[PolicySpec, ...]) -> None:
     """Workers import a policy; they cannot import one that exists in a notebook only."""
     if hasattr(sys.modules["__main__"], "__file__"):
         return

@@ -14,11 +14,12 @@ from typing import Any
 import pandas as pd
 
 from logeval.clicks.fitting import NO_CLICK
-from logeval.evaluation.results import Panel, Runs
+from logeval.evaluation.results import Runs
 from logeval.evaluation.summary import is_oracle
 from logeval.evaluation.top_pairs import compare_top_pairs
 from logeval.reports.limits import BASELINES, limits_of
 from logeval.reports.words import interval, joined, number, p_value
+from logeval.tracks.keys import Panel
 
 # the algorithms that logeval was made to compare: named in every verdict that has them
 MISSION = ("dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL")

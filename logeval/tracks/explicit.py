@@ -125,9 +125,8 @@ def _problem(
     best = np.empty(K, dtype=np.int64)
     best[np.argsort(-weight, kind="stable")] = np.argsort(-users.w, kind="stable")[:K]
     base = _base(text, given.get("base"), K, L)
-    return RankingProblem(
-        format_call(name, given), SYNTHETIC, users, best, reward or own[0], base=base
-    )
+    name = format_call(name, given)
+    return RankingProblem(name, SYNTHETIC, users, best, base, reward=reward or own[0])
 
 
 def _base(text: str, items: Items | None, K: int, L: int) -> Ints | None:

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from logeval.evaluation import Runs
+from logeval.evaluation.results import Runs
 from logeval.evaluation.robustness import best_text
 from logeval.evaluation.variance import decompose
 from logeval.storage.schemas import RUNS

@@ -59,7 +59,7 @@ def dcm(w, K=3):
     """Users of a DCM with these attractions, who leave after half of the clicks."""
     L = len(w)
     users = Chain(np.array(w), np.ones(L), np.full(K, 0.5), 1.0, np.ones(L), np.full(K, 0.5))
-    return RankingProblem("DCM", str(w), users, np.argsort(-np.array(w))[:K], "satisfaction")
+    return RankingProblem("DCM", str(w), users, np.argsort(-np.array(w))[:K])
 
 
 ODD_LISTS = {
