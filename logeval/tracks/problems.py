@@ -16,6 +16,7 @@ import numpy as np
 
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.dcm import DCM
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.names import format_call, parse_call
 from logeval.running.arrays import Floats, Ints
@@ -73,10 +74,8 @@ class RankingProblem(Problem):
         return self.L
 
     def position_weights(self) -> Floats | None:
-        """e(k) of a PBM, v(k) of a chain."""
-        if isinstance(self.users, Chain):
-            return np.asarray(self.users.sat_position[: self.K], dtype=float)
-        return examination(self.users, self.K)
+        """By how much each position counts for the best list."""
+        return position_weights(self.users, self.K)
 
 
 def examination(users: Chain | Browsing, K: int) -> Floats | None:
@@ -84,6 +83,13 @@ def examination(users: Chain | Browsing, K: int) -> Floats | None:
     if not isinstance(users, Browsing) or np.ptp(users.e[:K], axis=1).max() > 0.0:
         return None
     return np.ascontiguousarray(users.e[:K, 0], dtype=float)
+
+
+def position_weights(users: Chain | Browsing, K: int) -> Floats | None:
+    """e(k) of a PBM, v(k) of a chain; None for other users."""
+    if isinstance(users, Chain):
+        return np.asarray(users.sat_position[:K], dtype=float)
+    return examination(users, K)
 
 
 def b_lb(
@@ -100,14 +106,8 @@ def b_lb(
         raise LogevalError(f"{name}: K must be between 1 and L")
     if not (0 <= p - gap <= p <= 1 and 0 <= gamma <= 1):
         raise LogevalError(f"{name}: 0 <= p - gap <= p <= 1 and 0 <= gamma <= 1 must hold")
-    users = Chain(
-        w=np.where(np.arange(L) < K, p, p - gap),
-        stay_item=np.ones(L),
-        stay_position=np.full(K, 1.0 - gamma),
-        skip=1.0,
-        sat_item=np.ones(L),
-        sat_position=np.full(K, gamma),
-    )
+    w = np.where(np.arange(L) < K, p, p - gap)
+    users = DCM(np.arange(L), K, w, np.full(K, gamma)).users
     return RankingProblem(name, SYNTHETIC, users, np.arange(K), reward=reward)
 
 
