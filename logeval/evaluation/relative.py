@@ -13,9 +13,7 @@ import pandas as pd
 
 from logeval.evaluation import statistics
 from logeval.evaluation.paired import by_step
-from logeval.running.arrays import Floats
 from logeval.tracks.registry import TRACKS
-from logeval.tracks.track import Reward
 
 KEYS = ["simulator", "track", "policy"]
 
@@ -27,32 +25,32 @@ def relative(rows: pd.DataFrame) -> pd.DataFrame:
     """
     found = []
     for keys, part in rows.groupby(KEYS):
-        for reward in _rewards(part):
-            value, low, high = _shares(part, reward)
-            found.append((*keys, reward.name, value[0], low[0], high[0]))
-    table = pd.DataFrame(found, columns=[*KEYS, "reward", "relative_regret", "low", "high"])
+        for reward, curve in _curves(part).items():
+            about = dict(zip(KEYS, keys, strict=True)) | {"reward": reward}
+            found.append(curve.drop(columns="t").assign(**about))
+    table = pd.concat(found)[[*KEYS, "reward", "relative_regret", "low", "high"]]
     return table.sort_values(["simulator", "relative_regret"], kind="stable", ignore_index=True)
 
 
 def relative_curves(rows: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """Per policy and reward: t, relative_regret, low, high; of the rows of one simulator."""
-    curves = {}
-    for keys, part in rows.groupby(KEYS):
-        for reward in _rewards(part):
-            value, low, high = _shares(part, reward)
-            curves[str(keys[2]), reward.name] = pd.DataFrame(
-                {"t": np.unique(part["t"]), "relative_regret": value, "low": low, "high": high}
-            )
-    return curves
+    return {
+        (str(keys[2]), reward): curve
+        for keys, part in rows.groupby(KEYS)
+        for reward, curve in _curves(part).items()
+    }
 
 
-def _rewards(rows: pd.DataFrame) -> list[Reward]:
-    """The rewards by which a policy of one track is judged, as far as they were measured."""
-    rewards = TRACKS[rows["track"].iloc[0]].rewards
-    return [reward for reward in rewards if rows[reward.regret].notna().all()]
+def _curves(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Mean regret over mean optimal reward of a policy at each t, by what it is judged by.
 
-
-def _shares(rows: pd.DataFrame, reward: Reward) -> tuple[Floats, Floats, Floats]:
-    """Mean regret over mean optimal reward at each t, and the interval of the share."""
-    share, low, high = statistics.ratio(by_step(rows, reward.regret), by_step(rows, reward.optimal))
-    return share, low, np.minimum(high, 1.0)
+    These are the rewards of the track, as far as they were measured.
+    """
+    found = {}
+    for reward in TRACKS[rows["track"].iloc[0]].rewards:
+        if rows[reward.regret].notna().all():
+            x, y = by_step(rows, reward.regret), by_step(rows, reward.optimal)
+            share, low, high = statistics.ratio(x, y)
+            columns = {"t": np.unique(rows["t"]), "relative_regret": share, "low": low}
+            found[reward.name] = pd.DataFrame({**columns, "high": np.minimum(high, 1.0)})
+    return found

@@ -7,7 +7,7 @@ import pandas as pd
 
 from logeval.evaluation.paired import by_policy
 from logeval.evaluation.summary import is_oracle
-from logeval.evaluation.variance import decompose
+from logeval.evaluation.variance import components_of
 from logeval.running.arrays import Floats
 
 LEVELS = ("model", "query", "draw", "run")
@@ -31,7 +31,7 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for policy in policies:
         x = _aligned([x[..., names.index(policy)] for names, x in samples])
-        components = decompose(x, LEVELS).components
+        components = components_of(x, LEVELS)
         _, Q, D, N = x.shape
         of_mean = {
             "run": components["run"] / (Q * D * N),

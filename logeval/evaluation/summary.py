@@ -11,7 +11,7 @@ import pandas as pd
 
 from logeval.errors import LogevalError
 from logeval.evaluation import statistics
-from logeval.evaluation.comparisons import Comparisons, compare, compare_ratios
+from logeval.evaluation.comparisons import compare, compare_ratios
 from logeval.evaluation.paired import REPLICA, by_policy
 from logeval.running.arrays import Bools, Floats
 
@@ -67,9 +67,11 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
     x = x[..., competes]
     found = compare(x)
     ratios = compare_ratios(x) if len(x) > 1 else None
-    by_query = statistics.query_means(x)
+    means = statistics.query_means(x)
     order = found.order()
-    table = [
+    i, j = (order[rank] for rank in np.triu_indices(len(order), 1))
+    unknown = np.full(len(i), np.nan)
+    return pd.DataFrame(
         {
             "simulator": rows["simulator"].iloc[0],
             "track": rows["track"].iloc[0],
@@ -79,27 +81,14 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
             "low": found.low[j, i],
             "high": found.high[j, i],
             "p": found.p[j, i],
-            **_ratio(ratios, j, i),
-            "queries_better": int((by_query[:, i] < by_query[:, j] - 1e-9).sum()),
+            "ratio": unknown if ratios is None else np.exp(ratios.difference[j, i]),
+            "ratio_low": unknown if ratios is None else np.exp(ratios.low[j, i]),
+            "ratio_high": unknown if ratios is None else np.exp(ratios.high[j, i]),
+            "ratio_p": unknown if ratios is None else ratios.p[j, i],
+            "queries_better": (means[:, i] < means[:, j] - 1e-9).sum(axis=0),
             "queries": len(x),
         }
-        for rank, i in enumerate(order)
-        for j in order[rank + 1 :]
-    ]
-    columns = ["simulator", "track", "better", "worse", "difference", "low", "high", "p"]
-    ratio = ["ratio", "ratio_low", "ratio_high", "ratio_p"]
-    return pd.DataFrame(table, columns=[*columns, *ratio, "queries_better", "queries"])
-
-
-def _ratio(found: Comparisons | None, worse: int, better: int) -> dict[str, float]:
-    if found is None:
-        return {}
-    return {
-        "ratio": np.exp(found.difference[worse, better]),
-        "ratio_low": np.exp(found.low[worse, better]),
-        "ratio_high": np.exp(found.high[worse, better]),
-        "ratio_p": found.p[worse, better],
-    }
+    )
 
 
 MEASURED_SPREAD = 1.25  # sample log-sd of regrets, beyond which a caution says so

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from logeval.errors import LogevalError
 from logeval.running.arrays import Floats
 
-LEVELS = ("query", "draw", "run")
 
-
-@dataclass(frozen=True)
-class Variance:
-    """Variance components of nested samples, and what each adds to the variance of their mean."""
-
-    components: dict[str, float]  # variance between the units of a level, within the level above
-    of_mean: dict[str, float]  # component / number of units of this level in all
-    shares: dict[str, float]  # of_mean, over its sum
-
-    @property
-    def standard_error(self) -> float:
-        """Of the mean over all samples."""
-        return float(np.sqrt(sum(self.of_mean.values())))
-
-
-def decompose(x: Floats, levels: tuple[str, ...] = LEVELS) -> Variance:
+def components_of(x: Floats, levels: tuple[str, ...]) -> dict[str, float]:
     """Variance components of x, one axis per level, each nested in the one before it.
 
     For queries x draws x runs, x_qdr = mean + a_q + b_qd + e_qdr, with the mean squares MS of
@@ -54,11 +36,4 @@ def decompose(x: Floats, levels: tuple[str, ...] = LEVELS) -> Variance:
         square = below * float(means.var(axis=-1, ddof=1).mean())
         components[levels[axis]] = max(0.0, (square - inner) / below)
         inner = square
-    components = {level: components[level] for level in levels}
-    of_mean = {
-        level: components[level] / float(np.prod(x.shape[: axis + 1]))
-        for axis, level in enumerate(levels)
-    }
-    total = sum(of_mean.values())
-    shares = {level: v / total if total > 0.0 else 0.0 for level, v in of_mean.items()}
-    return Variance(components, of_mean, shares)
+    return {level: components[level] for level in levels}

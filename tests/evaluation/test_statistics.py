@@ -8,7 +8,7 @@ from scipy import stats
 from logeval.errors import LogevalError
 from logeval.evaluation import comparisons, statistics
 from logeval.evaluation.results import Runs
-from logeval.evaluation.variance import decompose
+from logeval.evaluation.variance import components_of
 from logeval.storage.tables import RUNS
 
 
@@ -308,13 +308,13 @@ def test_one_unit_compares_nothing_and_identical_policies_are_equal():
 # -- where the variance comes from ----------------------------------------------------------------
 
 
+LEVELS = ("query", "draw", "run")
+
+
 def test_variance_components_worked_out_by_hand():
     # two queries of two runs, means 2 and 8, variances 2 and 8: MS_run 5, MS_query 2 * 18 = 36
-    found = decompose(np.array([[1.0, 3.0], [6.0, 10.0]]), ("query", "run"))
-    assert found.components == pytest.approx({"query": 15.5, "run": 5.0})
-    assert found.of_mean == pytest.approx({"query": 7.75, "run": 1.25})
-    assert found.shares == pytest.approx({"query": 7.75 / 9, "run": 1.25 / 9})
-    assert found.standard_error == pytest.approx(3.0)  # of two query means that differ by 6
+    found = components_of(np.array([[1.0, 3.0], [6.0, 10.0]]), ("query", "run"))
+    assert found == pytest.approx({"query": 15.5, "run": 5.0})
 
 
 def test_variance_components_are_unbiased():
@@ -322,24 +322,24 @@ def test_variance_components_are_unbiased():
     found = []
     for _ in range(R):
         x = 2 * rng.normal(size=(6, 1, 1)) + rng.normal(size=(6, 4, 1)) + rng.normal(size=(6, 4, 3))
-        found.append(list(decompose(x).components.values()))
+        found.append(list(components_of(x, LEVELS).values()))
     error = np.std(found, axis=0) / math.sqrt(R)
     assert np.mean(found, axis=0) == pytest.approx([4.0, 1.0, 1.0], abs=4 * error.max())
 
 
 def test_a_level_with_one_unit_is_part_of_the_one_above():
     x = np.random.default_rng(0).normal(size=(5, 1, 4))
-    three, two = decompose(x), decompose(x[:, 0], ("query", "run"))
-    assert three.components["draw"] == 0.0
-    assert three.components["query"] == pytest.approx(two.components["query"])
-    assert decompose(np.ones((2, 3, 4))).shares == {"query": 0, "draw": 0, "run": 0}
+    three, two = components_of(x, LEVELS), components_of(x[:, 0], ("query", "run"))
+    assert three["draw"] == 0.0
+    assert three["query"] == pytest.approx(two["query"])
+    assert components_of(np.ones((2, 3, 4)), LEVELS) == {"query": 0, "draw": 0, "run": 0}
 
 
 def test_variance_components_need_complete_samples():
     with pytest.raises(LogevalError, match="same number of runs"):
-        decompose(np.array([[1.0, np.nan], [1.0, 2.0]]), ("query", "run"))
+        components_of(np.array([[1.0, np.nan], [1.0, 2.0]]), ("query", "run"))
     with pytest.raises(LogevalError, match="3 axes"):
-        decompose(np.ones((2, 2, 2)), ("query", "run"))
+        components_of(np.ones((2, 2, 2)), ("query", "run"))
 
 
 # -- the summary ----------------------------------------------------------------------------------
