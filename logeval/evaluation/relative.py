@@ -8,6 +8,8 @@ of the rewards of the track is meant (``Track.rewards``).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -26,7 +28,7 @@ def relative(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for keys, part in rows.groupby(KEYS):
         for reward, curve in _curves(part).items():
-            about = dict(zip(KEYS, keys, strict=True)) | {"reward": reward}
+            about: dict[str, Any] = {**dict(zip(KEYS, keys, strict=True)), "reward": reward}
             found.append(curve.drop(columns="t").assign(**about))
     table = pd.concat(found)[[*KEYS, "reward", "relative_regret", "low", "high"]]
     return table.sort_values(["simulator", "relative_regret"], kind="stable", ignore_index=True)

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -213,26 +213,14 @@ class Runs:
             raise LogevalError(f"{simulator} was run in the tracks {', '.join(tracks)}; name one")
         return {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
 
-    def plot_regret(
-        self,
-        *,
-        ax: Axes | None = None,
-        simulator: str | None = None,
-        track: str | None = None,
-        log_x: bool = False,
-        per_query: bool = False,
-    ) -> Axes | np.ndarray:
-        """Cumulative regret over time, with bands of 95% intervals; ``per_query``: a panel each."""
+    def plot_regret(self, **options: Any) -> Axes | np.ndarray:
+        """Cumulative regret over time: see ``logeval.reports.regret_figures.plot_regret``."""
         from logeval.reports.regret_figures import plot_regret
 
-        return plot_regret(
-            self, ax=ax, simulator=simulator, track=track, log_x=log_x, per_query=per_query
-        )
+        return plot_regret(self, **options)
 
-    def plot_relative(
-        self, simulator: str | None = None, *, ax: Axes | None = None, log_x: bool = False
-    ) -> Axes:
-        """Regret as a share of the optimal reward over time, all tracks on one axis."""
+    def plot_relative(self, simulator: str | None = None, **options: Any) -> Axes:
+        """All tracks on one axis: see ``logeval.reports.track_figures.plot_relative``."""
         from logeval.reports.track_figures import plot_relative
 
         known = sorted({panel.simulator for panel in self.panels()})
@@ -240,32 +228,14 @@ class Runs:
             raise LogevalError(f"name the simulator: {', '.join(known)}")
         if simulator is not None and simulator not in known:
             raise unknown_names("simulator", [simulator], known)
-        return plot_relative(self, simulator or known[0], ax=ax, log_x=log_x)
+        return plot_relative(self, simulator or known[0], **options)
 
-    def report(
-        self,
-        out: Path | str = "report",
-        *,
-        models: Path | str | None = None,
-        log: Path | str | None = None,
-        title: str = "logeval",
-        style: Literal["paper", "slides"] = "paper",
-        quiet: bool = False,
-    ) -> Path:
+    def report(self, out: Path | str = "report", **options: Any) -> Path:
         """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
         from logeval.reports.report import report
 
-        return report(
-            self,
-            out,
-            models=models,
-            log=log,
-            policies=sorted(set(self._table["policy"])),
-            n_runs=int(self._table["run"].max()) + 1,
-            title=title,
-            style=style,
-            quiet=quiet,
-        )
+        policies, n_runs = sorted(set(self._table["policy"])), int(self._table["run"].max()) + 1
+        return report(self, out, policies=policies, n_runs=n_runs, **options)
 
     def saved_in(self) -> Path:
         """The folder of these runs."""

@@ -75,34 +75,31 @@ def best(rows: pd.DataFrame) -> pd.DataFrame:
     is the smallest, as the mean over the click models, with ``lowest`` that of the model where it
     is least. Ties are shared.
     """
-    wins: dict[str, list[str]] = {}
-    shares: dict[str, list[float]] = {}
-    simulators = []
+    winners: dict[str, str] = {}
+    shares: dict[str, pd.Series] = {}
     for simulator, part in rows[~rows["policy"].map(is_oracle)].groupby("simulator"):
         policies, x = _samples(part)
-        simulators.append(str(simulator))
         by_draw = np.nanmean(x, axis=2)
         mean = np.nanmean(by_draw, axis=1).mean(axis=0)
         units = by_draw.reshape(-1, len(policies))
         units = units[np.isfinite(units).all(axis=1)]
         smallest = units <= units.min(axis=1, keepdims=True) + 1e-9
         share = (smallest / smallest.sum(axis=1, keepdims=True)).mean(axis=0)
-        wins.setdefault(policies[int(np.argmin(mean))], []).append(str(simulator))
-        for policy, value in zip(policies, share, strict=True):
-            shares.setdefault(policy, []).append(float(value))
-    table = [
+        winners[str(simulator)] = policies[int(np.argmin(mean))]
+        shares[str(simulator)] = pd.Series(share, policies)
+    table = pd.DataFrame(shares)
+    on = [[s for s, winner in winners.items() if winner == policy] for policy in table.index]
+    found = pd.DataFrame(
         {
-            "policy": policy,
-            "simulators": len(wins.get(policy, [])),
-            "of": len(simulators),
-            "on": ", ".join(wins.get(policy, [])),
-            "probability": float(np.mean(values)),
-            "lowest": min(values),
+            "policy": table.index,
+            "simulators": [len(simulators) for simulators in on],
+            "of": len(winners),
+            "on": [", ".join(simulators) for simulators in on],
+            "probability": table.mean(axis=1).to_numpy(),
+            "lowest": table.min(axis=1).to_numpy(),
         }
-        for policy, values in shares.items()
-    ]
-    order = ["simulators", "probability"]
-    return pd.DataFrame(table).sort_values(order, ascending=False, ignore_index=True)
+    )
+    return found.sort_values(["simulators", "probability"], ascending=False, ignore_index=True)
 
 
 def best_text(found: pd.DataFrame) -> list[str]:

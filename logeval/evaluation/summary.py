@@ -96,8 +96,9 @@ MEASURED_SPREAD = 1.25  # sample log-sd of regrets, beyond which a caution says 
 
 def cautions(rows: pd.DataFrame) -> list[str]:
     """What limits the conclusions from these rows, one sentence each."""
-    x = _regrets(rows)[1]
+    policies, x = _regrets(rows)
     n, found = statistics.units(x).size, []
+    units = "queries" if len(x) > 1 else _kind(x)
     if n == 1:
         found.append("there is one run of one query: no interval or test is possible")
     elif len(x) == 1:
@@ -106,9 +107,16 @@ def cautions(rows: pd.DataFrame) -> list[str]:
             "about other queries"
         )
     if 1 < n < FEW:
-        kind = "queries" if len(x) > 1 else _kind(x)
-        found.append(f"{n} {kind} are few: intervals are wide, and only large differences show")
-    found += _beyond(rows, x)
+        found.append(f"{n} {units} are few: intervals are wide, and only large differences show")
+    if n > 1:  # do regrets spread more than in the simulations that intervals were measured in?
+        spread = np.nan_to_num(statistics.log_spread(statistics.units(x).values), nan=0.0)
+        wide = [name for name, s in zip(policies, spread, strict=True) if s > MEASURED_SPREAD]
+        if wide:
+            found.append(
+                f"regrets differ between {units} by more than was measured (log-sd "
+                f"{spread.max():.1f}; up to 1 was): intervals of means may hold in less than 90% "
+                f"({', '.join(wide)})"
+            )
     missing = _missing(rows)
     if missing.any():
         where = ", ".join(f"{count} of {policy}" for policy, count in missing.items() if count)
@@ -117,22 +125,6 @@ def cautions(rows: pd.DataFrame) -> list[str]:
             f"{int((~np.isnan(x[..., 0])).sum())} that all have"
         )
     return found
-
-
-def _beyond(rows: pd.DataFrame, x: Floats) -> list[str]:
-    """Where regrets spread more than in the simulations that intervals were measured in."""
-    if statistics.units(x).size < 2:
-        return []
-    spread = np.nan_to_num(statistics.log_spread(statistics.units(x).values), nan=0.0)
-    names = _regrets(rows)[0]
-    wide = [name for name, s in zip(names, spread, strict=True) if s > MEASURED_SPREAD]
-    if not wide:
-        return []
-    return [
-        f"regrets differ between {'queries' if len(x) > 1 else _kind(x)} by more than was measured "
-        f"(log-sd {spread.max():.1f}; up to 1 was): intervals of means may hold in less than 90% "
-        f"({', '.join(wide)})"
-    ]
 
 
 def _regrets(rows: pd.DataFrame) -> tuple[list[str], Floats]:

@@ -166,10 +166,10 @@ class TopPair(Meter):
     def __init__(
         self, environment: RankingEnvironment, policy: Policy, checkpoints: Sequence[int]
     ) -> None:
-        e = _examinations(environment)
+        e: Floats = environment.offers["examination"]  # (R, K)
         click = [u.w * e_r.max() for u, e_r in zip(environment.users, e, strict=True)]
         self._click, self._start = np.concatenate(click), environment.labels.start[:-1]
-        self._position = np.array([np.argmax(e_r) for e_r in e])
+        self._position = e.argmax(axis=1)
         self.best = np.array([c.max() for c in click])
         self._replica = np.arange(len(e))
         self._checkpoints = np.array(checkpoints, dtype=np.int64)
@@ -178,7 +178,7 @@ class TopPair(Meter):
     @classmethod
     def fits(cls, environment: RankingEnvironment, policy: Policy) -> bool:
         """Whether all users are those of a PBM."""
-        return len(_examinations(environment)) == len(environment.users)
+        return "examination" in environment.offers
 
     def reward(self, A: Ints) -> Floats:
         """P(click) at the most examined position of the lists A, (R,)."""
@@ -197,12 +197,6 @@ class TopPair(Meter):
         """The regret of the pair, and the reward of the best one."""
         optimal = np.outer(self.best, self._checkpoints)
         return {"pair_regret": self._kept, "pair_optimal_reward": optimal}
-
-
-def _examinations(environment: RankingEnvironment) -> list[Floats]:
-    """e(k) of the replicas whose users are those of a PBM."""
-    found = [examination(users, environment.K) for users in environment.users]
-    return [e for e in found if e is not None]
 
 
 class _Chains:
