@@ -28,7 +28,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS, option_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
-from logeval.evaluation.matching import in_tracks
+from logeval.evaluation.running.matching import in_tracks
 from logeval.features.make import MakeFeatures
 from logeval.log.ingest import Ingest
 from logeval.log.queries import among

@@ -140,8 +140,8 @@ class Evaluate(Stage["Runs"]):
 
     def check(self) -> None:
         """Names, numbers, and what goes together; code of the user's is not imported."""
-        from logeval.evaluation.experiment import check_runs, checkpoints_of
-        from logeval.evaluation.matching import in_tracks
+        from logeval.evaluation.running.matching import in_tracks
+        from logeval.evaluation.running.plan import check_runs, checkpoints_of
         from logeval.tracks.registry import TRACKS, home_track
 
         if not self.policies:
@@ -174,13 +174,13 @@ class Evaluate(Stage["Runs"]):
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""
-        from logeval.evaluation.simulation import simulate
+        from logeval.evaluation.running.simulation import simulate
 
         return simulate(self)
 
     def why(self) -> str | None:
         """Which runs are missing in ``out``; None if none is."""
-        from logeval.evaluation.simulation import missing_runs
+        from logeval.evaluation.running.simulation import missing_runs
 
         assert self.out is not None
         return missing_runs(self, Path(self.out))

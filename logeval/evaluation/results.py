@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation import relative, robustness, statistics
-from logeval.evaluation.paired import by_step
-from logeval.evaluation.store import horizon_of, sorted_rows
-from logeval.evaluation.summary import cautions, pairs, summary
+from logeval.evaluation.running.store import horizon_of, sorted_rows
+from logeval.evaluation.statistics import intervals, relative, robustness
+from logeval.evaluation.statistics.paired import by_step
+from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
 from logeval.storage.tables import HARDNESS, read_manifest, read_table
 from logeval.tracks.keys import Panel
@@ -117,14 +117,14 @@ class Runs:
         """Where the variance of mean regret comes from, per track and policy at step t.
 
         Rows for runs, queries, parameters (with draws) and the choice of model (with several):
-        ``component``, ``of_mean`` and ``share``; see ``evaluation.robustness.variance``.
+        ``component``, ``of_mean`` and ``share``; see ``statistics.robustness.variance``.
         """
         return self._by_track(robustness.variance, t)
 
     def best(self, t: int | None = None) -> pd.DataFrame:
         """On how many simulators, and how probably over queries and draws, each policy is best.
 
-        See ``evaluation.robustness.best``.
+        See ``statistics.robustness.best``.
         """
         return self._by_track(robustness.best, t)
 
@@ -146,7 +146,7 @@ class Runs:
         return found
 
     def relative(self, t: int | None = None) -> pd.DataFrame:
-        """All tracks on one axis: see ``logeval.evaluation.relative`` (default: at the horizon)."""
+        """All tracks on one axis: see ``statistics.relative`` (default: at the horizon)."""
         return relative.relative(pd.concat([rows for _, rows in self._at(t)]))
 
     def _at(self, t: int | None) -> list[tuple[Panel, pd.DataFrame]]:
@@ -259,6 +259,6 @@ class Runs:
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:
     x = by_step(rows, "regret")
-    low, high = statistics.interval(x)
+    low, high = intervals.interval(x)
     steps = np.unique(rows["t"])
-    return pd.DataFrame({"t": steps, "regret": statistics.mean(x), "low": low, "high": high})
+    return pd.DataFrame({"t": steps, "regret": intervals.mean(x), "low": low, "high": high})

@@ -23,7 +23,7 @@ from logeval.log.parts import name_by_content, write_parts
 from logeval.log.scan import FORMATS
 from logeval.log.source import Source
 from logeval.log.tabular import read_batches
-from logeval.log.tally import Tally
+from logeval.log.tally import FileCounts
 from logeval.running.arrays import Bytes
 from logeval.running.progress import Progress
 from logeval.storage import manifests, tables
@@ -111,7 +111,7 @@ def _ingest_file(
 
 
 def _ingest_log(run: _Run, source: Source, fmt: int) -> None:
-    tally = Tally(source.name, run.max_bad)
+    tally = FileCounts(source.name, run.max_bad)
     free: list[Bytes] = []  # blocks whose memory can be used again
     blocks = session_blocks(source, fmt, run.block_size, free)
     with closing(write_parts(blocks, fmt, run.next_part, run.workers)) as written:
@@ -139,7 +139,7 @@ def _ingest_on_cluster(
         quiet=quiet,
     )
     for file, of_file in groupby(pieces, key=lambda piece: piece.file):
-        tally = Tally(str(paths[file]), run.max_bad)
+        tally = FileCounts(str(paths[file]), run.max_bad)
         for piece in of_file:
             lines = tally.counts["lines"]
             for counts, first_rejects in piece.blocks:

@@ -13,7 +13,7 @@ CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
 EXAMPLES = 3  # rejects that an error names
 
 
-class Tally:
+class FileCounts:
     """The counts of a file so far; over ``max_bad`` of its lines rejected is an error."""
 
     def __init__(self, name: str, max_bad: float) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from logeval.errors import LogevalError
-from logeval.evaluation.experiment import checkpoints_of
-from logeval.evaluation.loop import columns_of
+from logeval.evaluation.running.loop import columns_of
+from logeval.evaluation.running.plan import checkpoints_of
 from logeval.policies.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec
 from logeval.replay.logged import cut, read_logged

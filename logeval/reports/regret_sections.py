@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from logeval.evaluation.relative import relative_curves
 from logeval.evaluation.results import Runs
-from logeval.evaluation.summary import is_oracle
+from logeval.evaluation.statistics.relative import relative_curves
+from logeval.evaluation.statistics.summary import is_oracle
 from logeval.policies.names import parse_call
 from logeval.reports.charts import forest, line_chart
 from logeval.reports.content import Content

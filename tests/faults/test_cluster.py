@@ -19,7 +19,7 @@ import pytest
 import logeval
 from logeval.clicks.estimation import click_statistics
 from logeval.errors import LogevalError
-from logeval.evaluation.store import Store
+from logeval.evaluation.running.store import Store
 from logeval.log import cluster, ranges
 from logeval.log.ranges import range_blocks
 from logeval.running import work

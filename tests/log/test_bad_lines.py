@@ -94,7 +94,7 @@ def test_too_many_bad_lines_stop_the_run_and_leave_nothing(tmp_path):
 def test_a_long_file_is_given_up_early_but_not_by_its_first_lines(monkeypatch):
     """With the first three bad lines, numbered over blocks."""
     monkeypatch.setattr(tally, "CHECK_BAD_AFTER", 10)
-    counts = tally.Tally("log.tsv", 0.5)
+    counts = tally.FileCounts("log.tsv", 0.5)
     bad = [Reject(line, f"reason {line}", "") for line in range(4)]
     assert counts.add(Counter(lines=10, rejected=9), bad[:2]) == 0
     with pytest.raises(logeval.LogevalError) as error:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from logeval.evaluation import statistics
-from logeval.evaluation.paired import by_step
+from logeval.evaluation.statistics import intervals
+from logeval.evaluation.statistics.paired import by_step
 from logeval.tracks.registry import TRACKS
 
 KEYS = ["simulator", "track", "policy"]
@@ -52,7 +52,7 @@ def _curves(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     for reward in TRACKS[rows["track"].iloc[0]].rewards:
         if rows[reward.regret].notna().all():
             x, y = by_step(rows, reward.regret), by_step(rows, reward.optimal)
-            share, low, high = statistics.ratio(x, y)
+            share, low, high = intervals.ratio(x, y)
             columns = {"t": np.unique(rows["t"]), "relative_regret": share, "low": low}
             found[reward.name] = pd.DataFrame({**columns, "high": np.minimum(high, 1.0)})
     return found

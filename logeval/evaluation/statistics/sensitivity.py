@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from logeval.errors import LogevalError
-from logeval.evaluation import statistics
-from logeval.evaluation.paired import REPLICA, by_query
+from logeval.evaluation.statistics import intervals
+from logeval.evaluation.statistics.paired import REPLICA, by_query
 from logeval.running.arrays import Floats
 from logeval.running.seeds import generator
 from logeval.tracks.ranking import RANKING
@@ -58,8 +58,8 @@ def sensitivity(runs: Runs, track: str = RANKING.name, t: int | None = None) -> 
     if len(everywhere) < 2 or wide.empty:
         raise LogevalError("no two policies were run on the same queries of all simulators")
     x = by_query(wide)
-    means = statistics.mean(x).reshape(len(simulators), -1)
-    units = statistics.units(x).values  # queries, or the runs of a single one
+    means = intervals.mean(x).reshape(len(simulators), -1)
+    units = intervals.units(x).values  # queries, or the runs of a single one
     drawn = generator(runs.seed, "sensitivity").integers(len(units), size=(RESAMPLES, len(units)))
     boot = units[drawn].mean(axis=1).reshape(-1, *means.shape)
     ranks = means.argsort(axis=1).argsort(axis=1).mean(axis=0)

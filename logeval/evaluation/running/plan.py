@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from logeval.errors import LogevalError
-from logeval.evaluation.loop import columns_of
+from logeval.evaluation.running.loop import columns_of
 from logeval.policies.registry import PolicySpec
 from logeval.running import seeds
 from logeval.running.work import Task, Tick
@@ -42,7 +42,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Plan:
     """All policies on all runs of all problems."""
 
     problems: tuple[Problem, ...]

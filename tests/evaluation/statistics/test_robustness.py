@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.robustness import best_text
-from logeval.evaluation.variance import components_of
+from logeval.evaluation.statistics.robustness import best_text
+from logeval.evaluation.statistics.variance import components_of
 from logeval.storage.schemas import RUNS
 
 

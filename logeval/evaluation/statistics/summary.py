@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from logeval.errors import LogevalError
-from logeval.evaluation import statistics
-from logeval.evaluation.comparisons import compare, compare_ratios
-from logeval.evaluation.paired import REPLICA, by_policy
+from logeval.evaluation.statistics import intervals
+from logeval.evaluation.statistics.comparisons import compare, compare_ratios
+from logeval.evaluation.statistics.paired import REPLICA, by_policy
 from logeval.running.arrays import Bools, Floats
 
 ORACLE = "Oracle"
@@ -22,14 +22,14 @@ FEW = 10  # queries (or runs of one) below which only large differences are foun
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per policy, best first; the columns are explained in ``Runs.summary``."""
     policies, x = _regrets(rows)
-    regret = statistics.mean(x)
-    low, high = statistics.interval(x)
-    optimal = statistics.mean(by_policy(rows, "optimal_reward")[1])
+    regret = intervals.mean(x)
+    low, high = intervals.interval(x)
+    optimal = intervals.mean(by_policy(rows, "optimal_reward")[1])
     optimal = np.where(optimal > 0.0, optimal, np.inf)
     competes = _compete(policies)
     found = compare(x[..., competes])
     best = found.order()[0]
-    by_query = statistics.query_means(x)
+    by_query = intervals.query_means(x)
     smallest = by_query[:, competes].min(axis=1, keepdims=True)
     table = pd.DataFrame(
         {
@@ -39,10 +39,10 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "regret": regret,
             "low": low,
             "high": high,
-            "stderr": [statistics.standard_error(_by_run(x[..., i])) for i in range(len(policies))],
+            "stderr": [intervals.standard_error(_by_run(x[..., i])) for i in range(len(policies))],
             "relative_regret": regret / optimal,
-            "share_of_optimum": statistics.mean(by_policy(rows, "reward")[1]) / optimal,
-            "optimal_steps": statistics.mean(by_policy(rows, "optimal_steps")[1])
+            "share_of_optimum": intervals.mean(by_policy(rows, "reward")[1]) / optimal,
+            "optimal_steps": intervals.mean(by_policy(rows, "optimal_steps")[1])
             / rows["t"].iloc[0],
             "difference": regret - found.mean[best],
             "difference_low": _spread(competes, found.low[:, best]),
@@ -67,7 +67,7 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
     x = x[..., competes]
     found = compare(x)
     ratios = compare_ratios(x) if len(x) > 1 else None
-    means = statistics.query_means(x)
+    means = intervals.query_means(x)
     order = found.order()
     i, j = (order[rank] for rank in np.triu_indices(len(order), 1))
     unknown = np.full(len(i), np.nan)
@@ -97,7 +97,7 @@ MEASURED_SPREAD = 1.25  # sample log-sd of regrets, beyond which a caution says 
 def cautions(rows: pd.DataFrame) -> list[str]:
     """What limits the conclusions from these rows, one sentence each."""
     policies, x = _regrets(rows)
-    n, found = statistics.units(x).size, []
+    n, found = intervals.units(x).size, []
     units = "queries" if len(x) > 1 else _kind(x)
     if n == 1:
         found.append("there is one run of one query: no interval or test is possible")
@@ -109,7 +109,7 @@ def cautions(rows: pd.DataFrame) -> list[str]:
     if 1 < n < FEW:
         found.append(f"{n} {units} are few: intervals are wide, and only large differences show")
     if n > 1:  # do regrets spread more than in the simulations that intervals were measured in?
-        spread = np.nan_to_num(statistics.log_spread(statistics.units(x).values), nan=0.0)
+        spread = np.nan_to_num(intervals.log_spread(intervals.units(x).values), nan=0.0)
         wide = [name for name, s in zip(policies, spread, strict=True) if s > MEASURED_SPREAD]
         if wide:
             found.append(

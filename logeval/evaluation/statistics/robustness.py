@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from logeval.evaluation.paired import by_policy
-from logeval.evaluation.summary import is_oracle
-from logeval.evaluation.variance import components_of
+from logeval.evaluation.statistics.paired import by_policy
+from logeval.evaluation.statistics.summary import is_oracle
+from logeval.evaluation.statistics.variance import components_of
 from logeval.running.arrays import Floats
 
 LEVELS = ("model", "query", "draw", "run")
@@ -18,7 +18,7 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
     """Where the variance of each policy's mean regret comes from, at one step; one track.
 
     One row per policy and source, with its variance ``component`` (nested analysis of variance,
-    ``evaluation.variance``), what that is in the variance of the mean regret (``of_mean``) and the
+    ``statistics.variance``), what that is in the variance of the mean regret (``of_mean``) and the
     ``share`` of it. The truth is one model and one draw of the parameters of each query, however
     many were simulated: with Q queries, D draws and N runs these are the component of the model
     itself, those of queries and parameters over Q, and that of runs over Q D N. With several models

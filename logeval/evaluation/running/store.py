@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from logeval.errors import LogevalError, visible
-from logeval.evaluation.experiment import Experiment
+from logeval.evaluation.running.plan import Plan
 from logeval.policies.registry import own_sources
 from logeval.policies.source import UNKNOWN
 from logeval.storage import files, locks, manifests, tables
@@ -63,23 +63,23 @@ class Store:
         with locks.holding(self.folder, "evaluate"):
             yield
 
-    def open(self, experiment: Experiment, models: Fitted, notes: Sequence[str] = ()) -> None:
+    def open(self, plan: Plan, models: Fitted, notes: Sequence[str] = ()) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
-        problems = experiment.problems
+        problems = plan.problems
         panels = {str(Panel(p.simulator, p.track)): p for p in problems}
         settings: dict[str, Any] = {
-            "horizon": experiment.checkpoints[-1],
-            "seed": experiment.seed,
+            "horizon": plan.checkpoints[-1],
+            "seed": plan.seed,
             "rewards": {panel: p.reward for panel, p in panels.items()},
             "positions": {panel: p.positions for panel, p in panels.items()},
-            "checkpoints": list(experiment.checkpoints),
+            "checkpoints": list(plan.checkpoints),
         }
         checksums = {str(p.key): p.checksum() for p in problems}
         again = "logeval evaluate MODELS --out {folder}"
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums, again=again)
         work = manifests.work_of(models.manifest)
         manifest["models_folder"], manifest["models_work"] = models.folder, [work]
-        sources = own_sources(experiment.policies)
+        sources = own_sources(plan.policies)
         manifest["own_policies"] = sources  # checksums of their code
         manifest["notes"] = list(notes)
         found = self._found()
