@@ -193,13 +193,8 @@ class Runs:
         ``track`` is needed where the simulator was run in several. Computed once.
         """
         key = (simulator, query, track)
-        if key not in self._curves:
-            self._curves[key] = self._computed_curves(*key)
-        return self._curves[key]
-
-    def _computed_curves(
-        self, simulator: str, query: str | None, track: str | None
-    ) -> dict[str, pd.DataFrame]:
+        if key in self._curves:
+            return self._curves[key]
         rows = self._table
         rows = rows[rows["simulator"] == simulator]
         if query is not None:
@@ -211,7 +206,9 @@ class Runs:
             raise LogevalError(f"there are no runs of {simulator} {query or ''}; there are {known}")
         if len(tracks := sorted(set(rows["track"]))) > 1:
             raise LogevalError(f"{simulator} was run in the tracks {', '.join(tracks)}; name one")
-        return {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
+        found = {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
+        self._curves[key] = found
+        return found
 
     def plot_regret(self, **options: Any) -> Axes | np.ndarray:
         """Cumulative regret over time: see ``logeval.reports.regret_figures.plot_regret``."""

@@ -28,7 +28,7 @@ from logeval.tracks.contextual_worlds import (
 )
 from logeval.tracks.fitted import Fitted, FittedQuery, with_lists
 from logeval.tracks.problems import numbers
-from logeval.tracks.track import SYNTHETIC, Asked, Problem
+from logeval.tracks.track import SYNTHETIC, Problem
 
 BLOCK = 500  # rounds before the next query's turn
 USABLE = ("DCM", "CM")  # click models whose best list follows from sorting
@@ -96,23 +96,23 @@ def sorted_models(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
     return usable
 
 
-def contextual_problems(fitted: Fitted, asked: Asked) -> list[ContextualProblem]:
+def contextual_problems(fitted: Fitted) -> list[ContextualProblem]:
     """The queries of each click model in turn, restricted to the items that have features.
 
     Where the models are the true ones of a generated log with tastes, the attraction is the
     user's own.
     """
-    features = asked.features
+    features = fitted.features
     if features is None:
         raise LogevalError(
             "the contextual track needs features of the items; make some with `logeval features` "
             "and give their folder as features"
         )
     features = features if isinstance(features, Features) else read_features(features)
-    remarks = refuse_leaks(features, fitted.manifest, asked.same_log)
+    remarks = refuse_leaks(features, fitted.manifest, fitted.same_log)
     usable = sorted_models(fitted.queries)
     tastes = read_tastes(fitted.folder) if fitted.folder is not None else None
-    block = BLOCK if asked.block is None else asked.block
+    block = BLOCK if fitted.block is None else fitted.block
     return [
         _in_turn({f.query: f for f in usable if f.model.name == name}, features, block, tastes,
                  remarks)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logeval.clicks.collection import FittedModels
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
 from logeval.storage.tables import Manifest
+
+if TYPE_CHECKING:
+    from logeval.features.table import Features
 
 
 class FittedQuery(NamedTuple):
@@ -25,14 +29,15 @@ class FittedQuery(NamedTuple):
 
 @dataclass(frozen=True)
 class Fitted:
-    """The click models of an evaluation, and where they come from."""
+    """The click models of an evaluation, and what was asked about them."""
 
-    queries: Sequence[FittedQuery]
+    queries: Sequence[FittedQuery] = ()
     folder: str | None = None
     manifest: Manifest = field(default_factory=dict)
-
-
-NONE_FITTED = Fitted(())
+    reward: str | None = None  # what to count; None: the model's own
+    features: Features | Path | str | None = None  # of the items
+    block: int | None = None  # rounds before the next query's turn
+    same_log: bool = False  # whether features may share sessions with the models
 
 
 def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:

@@ -177,6 +177,6 @@ RANK1 = Track(
     meters=(PairRegret, Left),
     environment=Rank1Environment,
     usable=with_pairs,
-    problems=lambda fitted, asked: rank1_problems(fitted.queries),
+    problems=lambda fitted: rank1_problems(fitted.queries),
     synthetic={"rank1": parse_needle},
 )

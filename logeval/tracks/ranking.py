@@ -268,7 +268,7 @@ RANKING = Track(
     meters=(Regret, TopPair),
     environment=RankingEnvironment,
     usable=with_lists,
-    problems=lambda fitted, asked: ranking_problems(fitted.queries, asked.reward),
+    problems=lambda fitted: ranking_problems(fitted.queries, fitted.reward),
     synthetic={"B_LB": parse_b_lb, **EXPLICIT},
     lower_slopes={"B_LB": b_lb_lower_slope},
 )

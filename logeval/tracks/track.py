@@ -10,8 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from logeval.running.uniforms import Uniforms
 from logeval.tracks.fitted import Fitted, FittedQuery
 from logeval.tracks.keys import ProblemKey
 from logeval.tracks.meters import Meter
-
-if TYPE_CHECKING:
-    from logeval.features.table import Features
 
 SYNTHETIC = "synthetic"  # the query of a synthetic problem
 Replicas = Sequence[tuple[int, int]]  # (index of the problem, run)
@@ -154,26 +150,6 @@ class Reward(NamedTuple):
     line: str  # how figures draw it (matplotlib's linestyle)
 
 
-class Asked(Protocol):
-    """What the problems of a track may depend on, beside the models: arguments of ``evaluate``."""
-
-    @property
-    def reward(self) -> str | None:
-        """What to count; None: the model's own."""
-
-    @property
-    def features(self) -> Features | Path | str | None:
-        """Features of the items."""
-
-    @property
-    def block(self) -> int | None:
-        """Rounds before the next query's turn."""
-
-    @property
-    def same_log(self) -> bool:
-        """Whether features may share sessions with the models."""
-
-
 @dataclass(frozen=True)
 class Track:
     """Everything that is particular to a track."""
@@ -183,7 +159,7 @@ class Track:
     meters: tuple[type[Meter], ...]
     environment: Callable[[Sequence[Any], Replicas, int], Simulation]  # of a seed
     usable: Callable[[Sequence[FittedQuery]], list[FittedQuery]]  # an error if there is none
-    problems: Callable[[Fitted, Asked], Sequence[Problem]]
+    problems: Callable[[Fitted], Sequence[Problem]]
     synthetic: Mapping[str, Callable[[str, str | None], Problem]]  # parsers of text and reward
     # by name of the synthetic problem, from its text: in the end regret is above slope * log t
     lower_slopes: Mapping[str, Callable[[str], float | None]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from logeval.clicks.collection import read_models
 from logeval.clicks.fitting import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
-from logeval.tracks.fitted import NONE_FITTED, Fitted, drawn_queries, fitted_queries, shortened
+from logeval.tracks.fitted import Fitted, drawn_queries, fitted_queries, shortened
 from logeval.tracks.registry import TRACKS, home_track, synthetic_problem
 from logeval.tracks.track import Problem
 
@@ -27,23 +27,22 @@ class Simulators:
     and pairs; with features it is a problem of the tracks that take these.
     """
 
-    asked: Evaluate
     synthetic: tuple[Problem, ...] = ()
-    fitted: Fitted = NONE_FITTED
+    fitted: Fitted = field(default_factory=Fitted)
     remarks: tuple[str, ...] = ()  # on the models
 
     @property
     def track(self) -> str:
         """The track of policies that are at home in any."""
         if not self.synthetic:
-            return home_track(self.asked.features is not None)
+            return home_track(self.fitted.features is not None)
         mine = {problem.track for problem in self.synthetic}
         return next(name for name in TRACKS if name in mine)
 
     def problems(self, track: str) -> Sequence[Problem]:
         """The problems of a track; an error if it has none."""
-        if not self.synthetic and (TRACKS[track].features or self.asked.features is None):
-            return TRACKS[track].problems(self.fitted, self.asked)
+        if not self.synthetic and (TRACKS[track].features or self.fitted.features is None):
+            return TRACKS[track].problems(self.fitted)
         found = [problem for problem in self.synthetic if problem.track == track]
         if not found:
             raise LogevalError(
@@ -81,18 +80,25 @@ def simulators_of(asked: Evaluate) -> Simulators:
         tracks = {p.track for p in problems}
         if len(tracks) > 1 and (apart := tracks & tracks_with_own_classes()):
             raise LogevalError(f"evaluate problems of the {min(apart)} track apart from others")
-        return Simulators(asked, tuple(problems))
+        return Simulators(tuple(problems))
     folder = asked.models if isinstance(asked.models, str | Path) else None
     models: Any = asked.models if folder is None else read_models(folder)
     queries = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
     if asked.draws:
         queries = drawn_queries(queries, models, asked.draws)
-    where = None if folder is None else str(folder)
-    fitted = Fitted(queries, where, getattr(models, "manifest", {}))
+    fitted = Fitted(
+        queries,
+        None if folder is None else str(folder),
+        getattr(models, "manifest", {}),
+        asked.reward,
+        asked.features,
+        asked.block,
+        asked.same_log,
+    )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
     remarks = tuple(note for note in notes if "not identified" in note or NO_CLICK in note)
-    return Simulators(asked, fitted=fitted, remarks=remarks)
+    return Simulators((), fitted, remarks)
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def simulate(asked: Evaluate) -> Runs:
     """Run what is not there yet."""
     simulators = simulators_of(asked)
-    plan = _plan(simulators)
+    plan = _plan(asked, simulators)
     if asked.workers > 1 or asked.scheduler is not None:
         _check_importable(plan.policies)
     _check_makeable(plan)
@@ -82,7 +82,7 @@ def missing_runs(asked: Evaluate, out: Path) -> str | None:
         return "there is no output yet"
     if Store(out).units.exists():
         return "a process was killed while it merged its runs"
-    plan = _plan(simulators_of(asked))
+    plan = _plan(asked, simulators_of(asked))
     wanted = set(plan.keys())
     try:
         manifest = read_manifest(out)
@@ -96,8 +96,7 @@ def missing_runs(asked: Evaluate, out: Path) -> str | None:
     return f"{len(missing)} of {len(wanted)} runs are missing" if missing else None
 
 
-def _plan(simulators: Simulators) -> Plan:
-    asked = simulators.asked
+def _plan(asked: Evaluate, simulators: Simulators) -> Plan:
     specs = in_tracks(asked.specs(simulators.track), asked.track, simulators.track)
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
     problems = tuple(p for name in tracks for p in simulators.problems(name))

@@ -13,10 +13,10 @@ from logeval.evaluation.results import Runs
 from logeval.evaluation.running.store import agree
 from logeval.evaluation.statistics.comparisons import compare
 from logeval.evaluation.statistics.intervals import CONFIDENCE
+from logeval.evaluation.statistics.paired import REPLICA
 from logeval.storage.tables import read_manifest
 
 KEY = ["simulator", "track", "policy"]
-REPLICA = ["query", "draw", "run"]
 
 
 def between(first: Runs, second: Runs) -> pd.DataFrame:

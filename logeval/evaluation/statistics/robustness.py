@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from logeval.errors import LogevalError
 from logeval.evaluation.statistics.paired import by_policy
 from logeval.evaluation.statistics.summary import is_oracle
-from logeval.evaluation.statistics.variance import components_of
 from logeval.running.arrays import Floats
 
 LEVELS = ("model", "query", "draw", "run")
@@ -18,7 +18,7 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
     """Where the variance of each policy's mean regret comes from, at one step; one track.
 
     One row per policy and source, with its variance ``component`` (nested analysis of variance,
-    ``statistics.variance``), what that is in the variance of the mean regret (``of_mean``) and the
+    ``components_of``), what that is in the variance of the mean regret (``of_mean``) and the
     ``share`` of it. The truth is one model and one draw of the parameters of each query, however
     many were simulated: with Q queries, D draws and N runs these are the component of the model
     itself, those of queries and parameters over Q, and that of runs over Q D N. With several models
@@ -45,6 +45,37 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
             found.append((policy, MEANING[level], components[level], value, share))
     columns = ["policy", "source", "component", "of_mean", "share"]
     return pd.DataFrame(found, columns=columns)
+
+
+def components_of(x: Floats, levels: tuple[str, ...]) -> dict[str, float]:
+    """Variance components of x, one axis per level, each nested in the one before it.
+
+    For queries x draws x runs, x_qdr = mean + a_q + b_qd + e_qdr, with the mean squares MS of
+    each level the unbiased estimates of the analysis of variance are (Searle, Casella and
+    McCulloch 1992, chapter 3)
+
+        run: MS_r    draw: (MS_d - MS_r) / N    query: (MS_q - MS_d) / (D N)
+
+    cut off at 0, and Var(mean) = query / Q + draw / (Q D) + run / (Q D N). A level with one unit
+    has no estimate: it counts as 0, and what varies there is in the level above it (draws with
+    one run each contain the runs) or, at the top, left out (one query).
+    """
+    if x.ndim != len(levels):
+        raise LogevalError(f"samples with {x.ndim} axes do not have the levels {levels}")
+    if not np.isfinite(x).all():
+        raise LogevalError("variance components need the same number of runs everywhere")
+    components = {}
+    inner = 0.0  # mean square of the next level below that has one
+    for axis in reversed(range(x.ndim)):
+        below = int(np.prod(x.shape[axis + 1 :]))
+        means = x.mean(axis=tuple(range(axis + 1, x.ndim)))
+        if x.shape[axis] < 2:
+            components[levels[axis]] = 0.0
+            continue
+        square = below * float(means.var(axis=-1, ddof=1).mean())
+        components[levels[axis]] = max(0.0, (square - inner) / below)
+        inner = square
+    return {level: components[level] for level in levels}
 
 
 def _common(rows: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from scipy import stats
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics import comparisons, intervals
-from logeval.evaluation.statistics.variance import components_of
+from logeval.evaluation.statistics.robustness import components_of
 from logeval.storage.tables import RUNS
 
 

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.robustness import best_text
-from logeval.evaluation.statistics.variance import components_of
+from logeval.evaluation.statistics.robustness import best_text, components_of
 from logeval.storage.schemas import RUNS
 
 
