@@ -182,7 +182,7 @@ def summary_text(runs: Runs) -> str:
 
 def robustness_text(runs: Runs) -> str:
     """Who is best on how many simulators, and where the variance of regret comes from."""
-    from logeval.evaluation.robustness import best_text
+    from logeval.evaluation.statistics.robustness import best_text
 
     lines = ["\nWould another click model, or other parameters, change the verdict?"]
     for track, part in runs.best().groupby("track"):

@@ -106,8 +106,8 @@ def compare(
 
     Example: logeval compare runs/before runs/after
     """
-    from logeval.evaluation.between import between, settings
     from logeval.evaluation.results import Runs
+    from logeval.evaluation.statistics.between import between, settings
 
     first, second = Runs.load(runs), Runs.load(others)
     table = between(first, second)

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,25 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation import relative, robustness, statistics
-from logeval.evaluation.paired import by_step
-from logeval.evaluation.store import horizon_of, sorted_rows
-from logeval.evaluation.summary import cautions, pairs, summary
+from logeval.evaluation.running.store import horizon_of, sorted_rows
+from logeval.evaluation.statistics import intervals, relative, robustness
+from logeval.evaluation.statistics.paired import by_step
+from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
 from logeval.storage.tables import HARDNESS, read_manifest, read_table
+from logeval.tracks.keys import Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
-
-
-class Panel(NamedTuple):
-    """A simulator in one of its tracks: regrets of two tracks do not compare."""
-
-    simulator: str
-    track: str
 
 
 class Runs:
@@ -123,14 +117,14 @@ class Runs:
         """Where the variance of mean regret comes from, per track and policy at step t.
 
         Rows for runs, queries, parameters (with draws) and the choice of model (with several):
-        ``component``, ``of_mean`` and ``share``; see ``evaluation.robustness.variance``.
+        ``component``, ``of_mean`` and ``share``; see ``statistics.robustness.variance``.
         """
         return self._by_track(robustness.variance, t)
 
     def best(self, t: int | None = None) -> pd.DataFrame:
         """On how many simulators, and how probably over queries and draws, each policy is best.
 
-        See ``evaluation.robustness.best``.
+        See ``statistics.robustness.best``.
         """
         return self._by_track(robustness.best, t)
 
@@ -152,7 +146,7 @@ class Runs:
         return found
 
     def relative(self, t: int | None = None) -> pd.DataFrame:
-        """All tracks on one axis: see ``logeval.evaluation.relative`` (default: at the horizon)."""
+        """All tracks on one axis: see ``statistics.relative`` (default: at the horizon)."""
         return relative.relative(pd.concat([rows for _, rows in self._at(t)]))
 
     def _at(self, t: int | None) -> list[tuple[Panel, pd.DataFrame]]:
@@ -189,7 +183,7 @@ class Runs:
     def title(self, panel: Panel) -> str:
         """The simulator; with its track if there are several."""
         several = len({track for _, track in self.panels()}) > 1
-        return f"{panel.simulator} ({panel.track})" if several else panel.simulator
+        return str(panel) if several else panel.simulator
 
     def curves(
         self, simulator: str, query: str | None = None, track: str | None = None
@@ -199,13 +193,8 @@ class Runs:
         ``track`` is needed where the simulator was run in several. Computed once.
         """
         key = (simulator, query, track)
-        if key not in self._curves:
-            self._curves[key] = self._computed_curves(*key)
-        return self._curves[key]
-
-    def _computed_curves(
-        self, simulator: str, query: str | None, track: str | None
-    ) -> dict[str, pd.DataFrame]:
+        if key in self._curves:
+            return self._curves[key]
         rows = self._table
         rows = rows[rows["simulator"] == simulator]
         if query is not None:
@@ -217,28 +206,18 @@ class Runs:
             raise LogevalError(f"there are no runs of {simulator} {query or ''}; there are {known}")
         if len(tracks := sorted(set(rows["track"]))) > 1:
             raise LogevalError(f"{simulator} was run in the tracks {', '.join(tracks)}; name one")
-        return {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
+        found = {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
+        self._curves[key] = found
+        return found
 
-    def plot_regret(
-        self,
-        *,
-        ax: Axes | None = None,
-        simulator: str | None = None,
-        track: str | None = None,
-        log_x: bool = False,
-        per_query: bool = False,
-    ) -> Axes | np.ndarray:
-        """Cumulative regret over time, with bands of 95% intervals; ``per_query``: a panel each."""
+    def plot_regret(self, **options: Any) -> Axes | np.ndarray:
+        """Cumulative regret over time: see ``logeval.reports.regret_figures.plot_regret``."""
         from logeval.reports.regret_figures import plot_regret
 
-        return plot_regret(
-            self, ax=ax, simulator=simulator, track=track, log_x=log_x, per_query=per_query
-        )
+        return plot_regret(self, **options)
 
-    def plot_relative(
-        self, simulator: str | None = None, *, ax: Axes | None = None, log_x: bool = False
-    ) -> Axes:
-        """Regret as a share of the optimal reward over time, all tracks on one axis."""
+    def plot_relative(self, simulator: str | None = None, **options: Any) -> Axes:
+        """All tracks on one axis: see ``logeval.reports.track_figures.plot_relative``."""
         from logeval.reports.track_figures import plot_relative
 
         known = sorted({panel.simulator for panel in self.panels()})
@@ -246,32 +225,14 @@ class Runs:
             raise LogevalError(f"name the simulator: {', '.join(known)}")
         if simulator is not None and simulator not in known:
             raise unknown_names("simulator", [simulator], known)
-        return plot_relative(self, simulator or known[0], ax=ax, log_x=log_x)
+        return plot_relative(self, simulator or known[0], **options)
 
-    def report(
-        self,
-        out: Path | str = "report",
-        *,
-        models: Path | str | None = None,
-        log: Path | str | None = None,
-        title: str = "logeval",
-        style: Literal["paper", "slides"] = "paper",
-        quiet: bool = False,
-    ) -> Path:
+    def report(self, out: Path | str = "report", **options: Any) -> Path:
         """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
         from logeval.reports.report import report
 
-        return report(
-            self,
-            out,
-            models=models,
-            log=log,
-            policies=sorted(set(self._table["policy"])),
-            n_runs=int(self._table["run"].max()) + 1,
-            title=title,
-            style=style,
-            quiet=quiet,
-        )
+        policies, n_runs = sorted(set(self._table["policy"])), int(self._table["run"].max()) + 1
+        return report(self, out, policies=policies, n_runs=n_runs, **options)
 
     def saved_in(self) -> Path:
         """The folder of these runs."""
@@ -295,6 +256,6 @@ class Runs:
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:
     x = by_step(rows, "regret")
-    low, high = statistics.interval(x)
+    low, high = intervals.interval(x)
     steps = np.unique(rows["t"])
-    return pd.DataFrame({"t": steps, "regret": statistics.mean(x), "low": low, "high": high})
+    return pd.DataFrame({"t": steps, "regret": intervals.mean(x), "low": low, "high": high})

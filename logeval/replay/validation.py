@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.evaluation.statistics import t_quantile
+from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimation import Estimation, Settings, fit_models
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.logged import Logged, cut, parts_sql, read_logged

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from logeval.evaluation.relative import relative_curves
-from logeval.evaluation.results import Panel, Runs
-from logeval.evaluation.summary import is_oracle
+from logeval.evaluation.results import Runs
+from logeval.evaluation.statistics.relative import relative_curves
+from logeval.evaluation.statistics.summary import is_oracle
 from logeval.policies.names import parse_call
 from logeval.reports.charts import forest, line_chart
 from logeval.reports.content import Content
@@ -20,6 +20,7 @@ from logeval.reports.regret_figures import plot_regret
 from logeval.reports.track_figures import LINES, plot_relative, plot_remaining
 from logeval.reports.verdict import verdict
 from logeval.reports.words import interval, joined, number, p_value, query_names
+from logeval.tracks.keys import Panel
 from logeval.tracks.registry import TRACKS
 
 # how numbers are shown where all columns are

@@ -12,7 +12,7 @@ from logeval.reports.style import look
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logeval.evaluation.sensitivity import Sensitivity
+    from logeval.evaluation.statistics.sensitivity import Sensitivity
 
 
 def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:

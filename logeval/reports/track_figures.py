@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logeval.errors import LogevalError
-from logeval.evaluation.relative import relative_curves
+from logeval.evaluation.statistics.relative import relative_curves
 from logeval.reports.figures import check_kind, legend_below, new_axes, new_panels, save_figure
 from logeval.reports.style import look
 from logeval.tracks.registry import TRACKS

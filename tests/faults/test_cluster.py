@@ -19,7 +19,7 @@ import pytest
 import logeval
 from logeval.clicks.estimation import click_statistics
 from logeval.errors import LogevalError
-from logeval.evaluation.store import Store
+from logeval.evaluation.running.store import Store
 from logeval.log.formats.registry import line_format
 from logeval.log.lines import blocks as ranges
 from logeval.log.lines.blocks import range_blocks

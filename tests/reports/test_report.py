@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 import logeval
-from logeval.evaluation.results import Panel
 from logeval.reports.page import Page, cell
 from logeval.reports.regret_sections import lower_bounds
 from logeval.reports.verdict import verdict
 from logeval.reports.words import number, query_names
 from logeval.storage import manifests
+from logeval.tracks.keys import Panel
 from tests.undrawn import draw_nothing
 
 PROBLEM = "B_LB(L=8,K=2,p=0.2,gap=0.15,gamma=0.5)"

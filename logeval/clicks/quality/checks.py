@@ -18,12 +18,12 @@ import numpy as np
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.quality.deviations import FAMILIES, LEVEL, Deviations, Family
+from logeval.clicks.quality.deviations import FALSE_ALARMS, FAMILIES, Deviations, Family
 from logeval.clicks.quality.features import CHECKS
 from logeval.clicks.quality.levels import levels_of
 from logeval.clicks.quality.ranker_change import RankerChange
 from logeval.clicks.quality.sample import Sample, held_out_sample
-from logeval.clicks.quality.verdict import Verdict, verdict_of
+from logeval.clicks.quality.verdict import ModelVerdict, verdict_of
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-FEWEST = int(FAMILIES / LEVEL)  # simulations, below which no p-value is small enough
+FEWEST = int(FAMILIES / FALSE_ALARMS)  # simulations, below which no p-value is small enough
 MOST = 1_000_000
 QUICK_SIMULATIONS, QUICK_SERPS = 80, 2_000  # behind the one-line verdict of a fit
 
@@ -51,7 +51,7 @@ class Checks(Stored):
 
     table: pd.DataFrame
     curves: pd.DataFrame
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, ModelVerdict]
     notes: list[str] = field(default_factory=list)
     change: RankerChange | None = None
     truth: pd.DataFrame | None = None
@@ -152,7 +152,7 @@ def _rows(
             "error": level.error(check),
             "p_value": p,
             "corrected": corrected,
-            "faulted": corrected <= LEVEL,
+            "faulted": corrected <= FALSE_ALARMS,
             "worst": None,
             "observed": None,
             "expected": None,

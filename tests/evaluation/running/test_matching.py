@@ -70,5 +70,5 @@ def test_a_note_about_shortened_lists_stays_with_the_runs(tmp_path):
 def test_curves_are_computed_once(monkeypatch):
     runs = evaluate(models("DCM", (5,), K=3), policies=["Random"], **SHORT)
     first = runs.curves("DCM")
-    monkeypatch.setattr("logeval.evaluation.statistics.interval", None)
+    monkeypatch.setattr("logeval.evaluation.statistics.intervals.interval", None)
     assert runs.curves("DCM") is first

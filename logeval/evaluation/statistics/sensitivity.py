@@ -8,16 +8,18 @@ bootstrap over queries (over runs where there is one query), the same ones for a
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from logeval.errors import LogevalError
-from logeval.evaluation import statistics
-from logeval.evaluation.paired import REPLICA, by_query
+from logeval.evaluation.statistics import intervals
+from logeval.evaluation.statistics.paired import REPLICA, by_query
 from logeval.running.arrays import Floats
 from logeval.running.seeds import generator
+from logeval.tracks.ranking import RANKING
 
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs
@@ -34,7 +36,7 @@ class Sensitivity(NamedTuple):
     pairs: pd.DataFrame  # one row per pair of policies: better, worse, in how many simulators
 
 
-def sensitivity(runs: Runs, track: str = "ranking", t: int | None = None) -> Sensitivity:
+def sensitivity(runs: Runs, track: str = RANKING.name, t: int | None = None) -> Sensitivity:
     """How the policies' order differs between the simulators of a run, at step t (the horizon).
 
     Only policies, queries and runs that all simulators have are compared.
@@ -56,8 +58,8 @@ def sensitivity(runs: Runs, track: str = "ranking", t: int | None = None) -> Sen
     if len(everywhere) < 2 or wide.empty:
         raise LogevalError("no two policies were run on the same queries of all simulators")
     x = by_query(wide)
-    means = statistics.mean(x).reshape(len(simulators), -1)
-    units = statistics.units(x).values  # queries, or the runs of a single one
+    means = intervals.mean(x).reshape(len(simulators), -1)
+    units = intervals.units(x).values  # queries, or the runs of a single one
     drawn = generator(runs.seed, "sensitivity").integers(len(units), size=(RESAMPLES, len(units)))
     boot = units[drawn].mean(axis=1).reshape(-1, *means.shape)
     ranks = means.argsort(axis=1).argsort(axis=1).mean(axis=0)
@@ -70,11 +72,10 @@ def sensitivity(runs: Runs, track: str = "ranking", t: int | None = None) -> Sen
 
 def _taus(simulators: list[str], means: Floats, boot: Floats) -> pd.DataFrame:
     found = []
-    for a in range(len(simulators)):
-        for b in range(a + 1, len(simulators)):
-            low, high = np.quantile(tau(boot[:, a], boot[:, b]), [0.025, 0.975])
-            row = {"a": simulators[a], "b": simulators[b], "tau": float(tau(means[a], means[b]))}
-            found.append({**row, "low": float(low), "high": float(high)})
+    for a, b in combinations(range(len(simulators)), 2):
+        low, high = np.quantile(tau(boot[:, a], boot[:, b]), [0.025, 0.975])
+        row = {"a": simulators[a], "b": simulators[b], "tau": float(tau(means[a], means[b]))}
+        found.append({**row, "low": float(low), "high": float(high)})
     return pd.DataFrame(found)
 
 
@@ -93,11 +94,10 @@ def tau(x: Floats, y: Floats) -> Floats:
 def _pairs(regret: pd.DataFrame) -> pd.DataFrame:
     """Which of two policies is better, and in how many simulators; the doubtful pairs first."""
     found = []
-    for i, first in enumerate(regret.index):
-        for second in regret.index[i + 1 :]:
-            wins = int((regret.loc[first] < regret.loc[second]).sum())
-            better, worse = (first, second) if 2 * wins >= regret.shape[1] else (second, first)
-            agree = max(wins, regret.shape[1] - wins)
-            found.append({"better": better, "worse": worse, "simulators": agree})
+    for first, second in combinations(regret.index, 2):
+        wins = int((regret.loc[first] < regret.loc[second]).sum())
+        better, worse = (first, second) if 2 * wins >= regret.shape[1] else (second, first)
+        agree = max(wins, regret.shape[1] - wins)
+        found.append({"better": better, "worse": worse, "simulators": agree})
     table = pd.DataFrame(found, columns=["better", "worse", "simulators"])
     return table.sort_values("simulators", kind="stable", ignore_index=True)

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.robustness import best_text
-from logeval.evaluation.variance import decompose
+from logeval.evaluation.statistics.robustness import best_text, components_of
 from logeval.storage.schemas import RUNS
 
 
@@ -50,14 +49,7 @@ def test_variance_components_are_those_of_a_loop_over_three_levels():
     query = x.mean(axis=(1, 2)).var(ddof=1)
     expected = {"query": query - draw / D, "draw": draw - run / N, "run": run}
     assert min(expected.values()) > 0
-    found = decompose(x)
-    assert found.components == pytest.approx(expected)
-    assert found.of_mean["query"] == pytest.approx(expected["query"] / Q)
-    assert found.of_mean["draw"] == pytest.approx(expected["draw"] / (Q * D))
-    assert found.of_mean["run"] == pytest.approx(expected["run"] / (Q * D * N))
-    assert found.standard_error**2 == pytest.approx(query / Q)  # of independent query means
-    assert sum(found.shares.values()) == pytest.approx(1.0)
-    assert decompose(x / 1000).shares == pytest.approx(found.shares)
+    assert components_of(x, ("query", "draw", "run")) == pytest.approx(expected)
 
 
 # -- the variance of mean regret ----------------------------------------------------------------

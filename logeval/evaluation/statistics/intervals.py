@@ -4,7 +4,7 @@ The samples are arrays (Q, N, ...): Q queries, N runs each, padded with nan wher
 fewer. A mean is over queries of the mean over runs. The independent units are the queries, or
 the runs of a single one. With draws of the simulators' parameters there are four axes,
 (Q, D, N, ...) for D draws of each query. ``docs/statistics.md`` says how to read the results and
-how often the intervals hold; ``evaluation.comparisons`` compares policies.
+how often the intervals hold; ``statistics.comparisons`` compares policies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 from logeval.running.arrays import Floats
 
-LEVEL = 0.95
+CONFIDENCE = 0.95
 SKEWNESS = 5.0  # of positive samples, in units of s / mean; see ``skewed_interval``
 WIDEST = 2.0  # log-sd, beyond which skewness is not followed
 
@@ -70,7 +70,7 @@ def standard_error(x: Floats) -> float:
     return float(by_run.std(ddof=1) / np.sqrt(len(by_run))) if len(by_run) > 1 else np.nan
 
 
-def interval(x: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
+def interval(x: Floats, level: float = CONFIDENCE) -> tuple[Floats, Floats]:
     """Interval of the mean of samples (Q, N, ...), for each of the other axes; nan with one unit.
 
     Student's where some unit is negative, that of ``skewed_interval`` elsewhere.
@@ -86,7 +86,7 @@ def interval(x: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
     return np.where(negative, m - c * se, low), np.where(negative, m + c * se, high)
 
 
-def ratio(x: Floats, y: Floats, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
+def ratio(x: Floats, y: Floats, level: float = CONFIDENCE) -> tuple[Floats, Floats, Floats]:
     """Mean of x over mean of y, with its interval; all are samples (Q, N, ...), none negative.
 
     The standard error is that of the linearised ratio: with R = mean x / mean y it is the standard
@@ -115,7 +115,7 @@ def skewness(values: Floats) -> Floats:
 
 
 def skewed_interval(
-    m: Floats, se: Floats, n: int, level: float = LEVEL, g: Floats | float = SKEWNESS
+    m: Floats, se: Floats, n: int, level: float = CONFIDENCE, g: Floats | float = SKEWNESS
 ) -> tuple[Floats, Floats]:
     """Interval of a positive mean m with standard error se from n units that are skewed.
 
@@ -137,11 +137,11 @@ def skewed_interval(
     return m * np.exp(-c * r), m * (1.0 + c * r) + m * r * skew_term(n, level, g) * r
 
 
-def skew_term(n: int, level: float = LEVEL, g: Floats | float = SKEWNESS) -> Any:
+def skew_term(n: int, level: float = CONFIDENCE, g: Floats | float = SKEWNESS) -> Any:
     """What skewness adds to an upper end, in units of se * (se / m)."""
     return g * (2.0 * t_quantile(n, level) ** 2 + 1.0) / 6.0
 
 
-def t_quantile(n: int, level: float = LEVEL) -> float:
+def t_quantile(n: int, level: float = CONFIDENCE) -> float:
     """Student's two-sided quantile for n units."""
     return float(stdtrit(n - 1, 0.5 + level / 2.0))

@@ -14,14 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from logeval.errors import LogevalError
-from logeval.evaluation.loop import CheckedPolicy, naming, run
+from logeval.evaluation.running.loop import columns_of
 from logeval.policies.registry import PolicySpec
-from logeval.policies.setting import Setting
 from logeval.running import seeds
 from logeval.running.work import Task, Tick
-from logeval.storage.tables import RUNS
-from logeval.tracks.fitted import query_and_draw
-from logeval.tracks.meters import Meters
+from logeval.storage.tables import HARDNESS, RUNS
+from logeval.tracks.keys import ReplicaKey
 from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Problem
 
@@ -30,7 +28,6 @@ SMALLEST_UNIT = 8
 LONGEST = 10**12  # steps; beyond it a run would take years
 MOST_CHECKPOINTS = 100_000
 MOST_REPLICAS = 10_000_000  # policies x queries x runs, each with its rows
-Key = tuple[str, str, str, str, int, int]  # simulator, track, policy, query, draw, run
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Plan:
     """All policies on all runs of all problems."""
 
     problems: tuple[Problem, ...]
@@ -54,77 +51,78 @@ class Experiment:
     checkpoints: tuple[int, ...]
     seed: int
 
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[ReplicaKey]:
         """Every replica of every policy."""
         return [
-            (problem.simulator, problem.track, policy.name, *query_and_draw(problem.query), run)
+            key_of(problem, policy, run)
             for policy in self.policies
             for problem in self.problems
             if problem.track == policy.track
             for run in range(self.runs)
         ]
 
-    def tasks(self, done: Collection[Key] = (), workers: int = 1) -> list[Task]:
+    def units(self, done: Collection[ReplicaKey] = (), workers: int = 1) -> list[Task]:
         """The units of what is not done yet, at least four per worker where that is possible."""
-        done = set(done)
-        missing = [key for key in self.keys() if key not in done]
-        size = int(np.clip(len(missing) // (4 * workers), SMALLEST_UNIT, LARGEST_UNIT))
-        tasks = []
+        missing = len(set(self.keys()).difference(done))
+        size = int(np.clip(missing // (4 * workers), SMALLEST_UNIT, LARGEST_UNIT))
+        units = []
         for policy in self.policies:
             in_track = [p for p in self.problems if p.track == policy.track]
             for simulator in dict.fromkeys(p.simulator for p in in_track):
                 mine = [p for p in in_track if p.simulator == simulator]
-                index = {query_and_draw(p.query): q for q, p in enumerate(mine)}
-                this = (simulator, policy.track, policy.name)
-                replicas = [(index[key[3:5]], key[5]) for key in missing if key[:3] == this]
+                replicas = [
+                    (problem, run)
+                    for problem in mine
+                    for run in range(self.runs)
+                    if key_of(problem, policy, run) not in done
+                ]
                 for i in range(0, len(replicas), size):
-                    tasks.append(self._task(mine, policy, replicas[i : i + size]))
-        return tasks
+                    units.append(self._unit(policy, replicas[i : i + size]))
+        return units
 
-    def _task(
-        self, problems: list[Problem], policy: PolicySpec, replicas: list[tuple[int, int]]
-    ) -> Task:
-        used = sorted({q for q, _ in replicas})
-        unit = Unit(
-            tuple(problems[q] for q in used),
-            policy,
-            tuple((used.index(q), run) for q, run in replicas),
-            self.checkpoints,
-            self.seed,
-        )
+    def _unit(self, policy: PolicySpec, replicas: list[tuple[Problem, int]]) -> Task:
+        problems = {problem.key: problem for problem, _ in replicas}
+        index = {key: q for q, key in enumerate(problems)}
+        numbered = tuple((index[problem.key], run) for problem, run in replicas)
+        unit = Unit(tuple(problems.values()), policy, numbered, self.checkpoints, self.seed)
         return Task(policy.name, len(replicas) * self.checkpoints[-1], unit)
+
+    def hardness(self) -> pa.Table:
+        """How hard the queries are (``tables.HARDNESS``), in tracks that have a measure."""
+        rows = [problem.hardness(self.checkpoints[-1]) for problem in self.problems]
+        return pa.Table.from_pylist([row for row in rows if row is not None], schema=HARDNESS)
+
+
+def key_of(problem: Problem, policy: PolicySpec, run: int) -> ReplicaKey:
+    """What a run of a policy on a problem is called."""
+    simulator, track, query, draw = problem.key
+    return ReplicaKey(simulator, track, policy.name, query, draw, run)
 
 
 def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     """The rows of a unit in the runs table; ``tick`` hears the list-steps done."""
     track = TRACKS[unit.problems[0].track]
     environment = track.environment(unit.problems, unit.replicas, unit.seed)
-    replicas = [(unit.problems[q], run) for q, run in unit.replicas]
-    generators = [
-        seeds.generator(unit.seed, "policy", p.simulator, p.query, run, unit.policy.stream)
-        for p, run in replicas
-    ]
-    setting = Setting.of(environment, unit.checkpoints[-1], generators)
-    if unit.policy.built_in:
-        policy = unit.policy.make(setting)
-    else:
-        places = [f"query {p.query} run {run}" for p, run in replicas]
-        with naming(unit.policy.name, "cannot be made", places):
-            policy = unit.policy.make(setting)
-    meters = Meters(track.meters, environment, policy, unit.checkpoints)
-    if not unit.policy.built_in:
-        policy = CheckedPolicy(policy, unit.policy.name, setting, places)
+    replicas = [(unit.problems[q].key, run) for q, run in unit.replicas]
     R, n = len(replicas), len(unit.checkpoints)
-    run(environment, policy, meters, unit.checkpoints, lambda steps: tick(steps * R))
+    measured = columns_of(
+        unit.policy,
+        environment,
+        track.meters,
+        unit.checkpoints,
+        [seeds.generator(unit.seed, "policy", *key.path(run), unit.policy.stream)
+         for key, run in replicas],
+        [f"query {key.drawn_query} run {run}" for key, run in replicas],
+        lambda steps: tick(steps * R),
+    )  # fmt: skip
     columns: dict[str, Any] = {
         "simulator": [unit.problems[0].simulator] * (R * n),
         "track": [track.name] * (R * n),
         "policy": [unit.policy.name] * (R * n),
-        "query": np.repeat([query_and_draw(p.query)[0] for p, _ in replicas], n),
-        "draw": np.repeat([query_and_draw(p.query)[1] for p, _ in replicas], n),
+        "query": np.repeat([key.query for key, _ in replicas], n),
+        "draw": np.repeat([key.draw for key, _ in replicas], n),
         "run": np.repeat([run for _, run in replicas], n),
-        "t": np.tile(unit.checkpoints, R),
-        **{name: values.ravel() for name, values in meters.columns().items()},
+        **measured,
     }
     arrays = [
         pa.array(columns[f.name]).cast(f.type) if f.name in columns else pa.nulls(R * n, f.type)

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 
 from logeval.errors import LogevalError
-from logeval.evaluation.comparisons import compare
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics import LEVEL
-from logeval.evaluation.store import agree
+from logeval.evaluation.running.store import agree
+from logeval.evaluation.statistics.comparisons import compare
+from logeval.evaluation.statistics.intervals import CONFIDENCE
+from logeval.evaluation.statistics.paired import REPLICA
 from logeval.storage.tables import read_manifest
 
 KEY = ["simulator", "track", "policy"]
-REPLICA = ["query", "draw", "run"]
 
 
 def between(first: Runs, second: Runs) -> pd.DataFrame:
@@ -53,7 +53,7 @@ def _row(key: Any, part: pd.DataFrame, t: int, rows: int) -> dict[str, Any]:
         "replicas": len(part),
         "t": t,
     }
-    found = compare(x, 1.0 - (1.0 - LEVEL) / rows)
+    found = compare(x, 1.0 - (1.0 - CONFIDENCE) / rows)
     return row | {
         "difference": found.difference[1, 0],
         "low": found.low[1, 0],

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from logeval.evaluation.paired import REPLICA
-from logeval.evaluation.summary import pairs, summary
+from logeval.evaluation.statistics.paired import REPLICA
+from logeval.evaluation.statistics.summary import pairs, summary
 
 TRACK = "top pair"
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from logeval.errors import LogevalError
-from logeval.evaluation import statistics
-from logeval.evaluation.comparisons import Comparisons, compare, compare_ratios
-from logeval.evaluation.paired import REPLICA, by_policy
+from logeval.evaluation.statistics import intervals
+from logeval.evaluation.statistics.comparisons import compare, compare_ratios
+from logeval.evaluation.statistics.paired import REPLICA, by_policy
 from logeval.running.arrays import Bools, Floats
 
 ORACLE = "Oracle"
@@ -22,14 +22,14 @@ FEW = 10  # queries (or runs of one) below which only large differences are foun
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per policy, best first; the columns are explained in ``Runs.summary``."""
     policies, x = _regrets(rows)
-    regret = statistics.mean(x)
-    low, high = statistics.interval(x)
-    optimal = statistics.mean(by_policy(rows, "optimal_reward")[1])
+    regret = intervals.mean(x)
+    low, high = intervals.interval(x)
+    optimal = intervals.mean(by_policy(rows, "optimal_reward")[1])
     optimal = np.where(optimal > 0.0, optimal, np.inf)
     competes = _compete(policies)
     found = compare(x[..., competes])
     best = found.order()[0]
-    by_query = statistics.query_means(x)
+    by_query = intervals.query_means(x)
     smallest = by_query[:, competes].min(axis=1, keepdims=True)
     table = pd.DataFrame(
         {
@@ -39,10 +39,10 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "regret": regret,
             "low": low,
             "high": high,
-            "stderr": [statistics.standard_error(_by_run(x[..., i])) for i in range(len(policies))],
+            "stderr": [intervals.standard_error(_by_run(x[..., i])) for i in range(len(policies))],
             "relative_regret": regret / optimal,
-            "share_of_optimum": statistics.mean(by_policy(rows, "reward")[1]) / optimal,
-            "optimal_steps": statistics.mean(by_policy(rows, "optimal_steps")[1])
+            "share_of_optimum": intervals.mean(by_policy(rows, "reward")[1]) / optimal,
+            "optimal_steps": intervals.mean(by_policy(rows, "optimal_steps")[1])
             / rows["t"].iloc[0],
             "difference": regret - found.mean[best],
             "difference_low": _spread(competes, found.low[:, best]),
@@ -67,9 +67,11 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
     x = x[..., competes]
     found = compare(x)
     ratios = compare_ratios(x) if len(x) > 1 else None
-    by_query = statistics.query_means(x)
+    means = intervals.query_means(x)
     order = found.order()
-    table = [
+    i, j = (order[rank] for rank in np.triu_indices(len(order), 1))
+    unknown = np.full(len(i), np.nan)
+    return pd.DataFrame(
         {
             "simulator": rows["simulator"].iloc[0],
             "track": rows["track"].iloc[0],
@@ -79,27 +81,14 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
             "low": found.low[j, i],
             "high": found.high[j, i],
             "p": found.p[j, i],
-            **_ratio(ratios, j, i),
-            "queries_better": int((by_query[:, i] < by_query[:, j] - 1e-9).sum()),
+            "ratio": unknown if ratios is None else np.exp(ratios.difference[j, i]),
+            "ratio_low": unknown if ratios is None else np.exp(ratios.low[j, i]),
+            "ratio_high": unknown if ratios is None else np.exp(ratios.high[j, i]),
+            "ratio_p": unknown if ratios is None else ratios.p[j, i],
+            "queries_better": (means[:, i] < means[:, j] - 1e-9).sum(axis=0),
             "queries": len(x),
         }
-        for rank, i in enumerate(order)
-        for j in order[rank + 1 :]
-    ]
-    columns = ["simulator", "track", "better", "worse", "difference", "low", "high", "p"]
-    ratio = ["ratio", "ratio_low", "ratio_high", "ratio_p"]
-    return pd.DataFrame(table, columns=[*columns, *ratio, "queries_better", "queries"])
-
-
-def _ratio(found: Comparisons | None, worse: int, better: int) -> dict[str, float]:
-    if found is None:
-        return {}
-    return {
-        "ratio": np.exp(found.difference[worse, better]),
-        "ratio_low": np.exp(found.low[worse, better]),
-        "ratio_high": np.exp(found.high[worse, better]),
-        "ratio_p": found.p[worse, better],
-    }
+    )
 
 
 MEASURED_SPREAD = 1.25  # sample log-sd of regrets, beyond which a caution says so
@@ -107,8 +96,9 @@ MEASURED_SPREAD = 1.25  # sample log-sd of regrets, beyond which a caution says 
 
 def cautions(rows: pd.DataFrame) -> list[str]:
     """What limits the conclusions from these rows, one sentence each."""
-    x = _regrets(rows)[1]
-    n, found = statistics.units(x).size, []
+    policies, x = _regrets(rows)
+    n, found = intervals.units(x).size, []
+    units = "queries" if len(x) > 1 else _kind(x)
     if n == 1:
         found.append("there is one run of one query: no interval or test is possible")
     elif len(x) == 1:
@@ -117,9 +107,16 @@ def cautions(rows: pd.DataFrame) -> list[str]:
             "about other queries"
         )
     if 1 < n < FEW:
-        kind = "queries" if len(x) > 1 else _kind(x)
-        found.append(f"{n} {kind} are few: intervals are wide, and only large differences show")
-    found += _beyond(rows, x)
+        found.append(f"{n} {units} are few: intervals are wide, and only large differences show")
+    if n > 1:  # do regrets spread more than in the simulations that intervals were measured in?
+        spread = np.nan_to_num(intervals.log_spread(intervals.units(x).values), nan=0.0)
+        wide = [name for name, s in zip(policies, spread, strict=True) if s > MEASURED_SPREAD]
+        if wide:
+            found.append(
+                f"regrets differ between {units} by more than was measured (log-sd "
+                f"{spread.max():.1f}; up to 1 was): intervals of means may hold in less than 90% "
+                f"({', '.join(wide)})"
+            )
     missing = _missing(rows)
     if missing.any():
         where = ", ".join(f"{count} of {policy}" for policy, count in missing.items() if count)
@@ -128,22 +125,6 @@ def cautions(rows: pd.DataFrame) -> list[str]:
             f"{int((~np.isnan(x[..., 0])).sum())} that all have"
         )
     return found
-
-
-def _beyond(rows: pd.DataFrame, x: Floats) -> list[str]:
-    """Where regrets spread more than in the simulations that intervals were measured in."""
-    if statistics.units(x).size < 2:
-        return []
-    spread = np.nan_to_num(statistics.log_spread(statistics.units(x).values), nan=0.0)
-    names = _regrets(rows)[0]
-    wide = [name for name, s in zip(names, spread, strict=True) if s > MEASURED_SPREAD]
-    if not wide:
-        return []
-    return [
-        f"regrets differ between {'queries' if len(x) > 1 else _kind(x)} by more than was measured "
-        f"(log-sd {spread.max():.1f}; up to 1 was): intervals of means may hold in less than 90% "
-        f"({', '.join(wide)})"
-    ]
 
 
 def _regrets(rows: pd.DataFrame) -> tuple[list[str], Floats]:

@@ -12,9 +12,10 @@ import numpy as np
 
 import logeval
 from logeval.errors import LogevalError
+from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Policy, Setting
-from logeval.running.arrays import Ints
-from logeval.tracks.meters import Meters
+from logeval.running.arrays import Floats, Ints
+from logeval.tracks.meters import Meter, Meters
 from logeval.tracks.track import Environment
 
 OURS = str(Path(logeval.__file__).parent)
@@ -40,6 +41,33 @@ def run(
         if t % TICK == 0:
             tick(TICK)
     tick(horizon % TICK)
+
+
+def columns_of(
+    spec: PolicySpec,
+    environment: Environment,
+    kinds: Sequence[type[Meter]],
+    checkpoints: Sequence[int],
+    generators: Sequence[np.random.Generator],
+    replicas: Sequence[str],
+    tick: Callable[[int], None] = lambda steps: None,
+) -> dict[str, Floats | Ints]:
+    """Run a policy: ``t`` and what the meters measure, checkpoint by checkpoint of each replica.
+
+    The generators are the policy's own; ``replicas`` are how errors call the replicas.
+    """
+    setting = Setting.of(environment, checkpoints[-1], generators)
+    if spec.built_in:
+        policy = spec.make(setting)
+    else:
+        with naming(spec.name, "cannot be made", replicas):
+            policy = spec.make(setting)
+    meters = Meters(kinds, environment, policy, checkpoints)
+    if not spec.built_in:
+        policy = CheckedPolicy(policy, spec.name, setting, replicas)
+    run(environment, policy, meters, checkpoints, tick)
+    measured = {name: values.ravel() for name, values in meters.columns().items()}
+    return {"t": np.tile(checkpoints, len(replicas)), **measured}
 
 
 class CheckedPolicy:

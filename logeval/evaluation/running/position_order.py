@@ -14,8 +14,6 @@ import numpy as np
 from logeval.policies.registry import PolicySpec
 from logeval.policies.shared.positions import positions
 from logeval.running.arrays import Floats
-from logeval.tracks.fitted import query_and_draw
-from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Problem
 
 KNOWN = "known"  # an order that is the simulator's own
@@ -23,7 +21,7 @@ KNOWN = "known"  # an order that is the simulator's own
 
 def _counted(known: Sequence[tuple[Problem, Floats]]) -> str:
     """How many queries these are, or draws of the parameters of how many queries."""
-    queries = {query_and_draw(problem.query)[0] for problem, _ in known}
+    queries = {problem.query for problem, _ in known}
     if len(queries) == len(known):
         return f"{len(known)} queries"
     return f"{len(known)} draws of {len(queries)} queries"
@@ -31,7 +29,7 @@ def _counted(known: Sequence[tuple[Problem, Floats]]) -> str:
 
 def order_notes(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> list[str]:
     """One note per simulator whose positions are in another order than policies assume."""
-    weighted = [(p, TRACKS[p.track].position_weights(p)) for p in problems]
+    weighted = [(p, p.position_weights()) for p in problems]
     assuming = [s for s in specs if getattr(s.cls, "PARAMETERS", {}).get("order") is str]
     notes = []
     for simulator in dict.fromkeys(p.simulator for p in problems):

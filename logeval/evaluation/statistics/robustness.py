@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from logeval.evaluation.paired import by_policy
-from logeval.evaluation.summary import is_oracle
-from logeval.evaluation.variance import decompose
+from logeval.errors import LogevalError
+from logeval.evaluation.statistics.paired import by_policy
+from logeval.evaluation.statistics.summary import is_oracle
 from logeval.running.arrays import Floats
 
 LEVELS = ("model", "query", "draw", "run")
@@ -18,7 +18,7 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
     """Where the variance of each policy's mean regret comes from, at one step; one track.
 
     One row per policy and source, with its variance ``component`` (nested analysis of variance,
-    ``evaluation.variance``), what that is in the variance of the mean regret (``of_mean``) and the
+    ``components_of``), what that is in the variance of the mean regret (``of_mean``) and the
     ``share`` of it. The truth is one model and one draw of the parameters of each query, however
     many were simulated: with Q queries, D draws and N runs these are the component of the model
     itself, those of queries and parameters over Q, and that of runs over Q D N. With several models
@@ -31,7 +31,7 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for policy in policies:
         x = _aligned([x[..., names.index(policy)] for names, x in samples])
-        components = decompose(x, LEVELS).components
+        components = components_of(x, LEVELS)
         _, Q, D, N = x.shape
         of_mean = {
             "run": components["run"] / (Q * D * N),
@@ -45,6 +45,37 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
             found.append((policy, MEANING[level], components[level], value, share))
     columns = ["policy", "source", "component", "of_mean", "share"]
     return pd.DataFrame(found, columns=columns)
+
+
+def components_of(x: Floats, levels: tuple[str, ...]) -> dict[str, float]:
+    """Variance components of x, one axis per level, each nested in the one before it.
+
+    For queries x draws x runs, x_qdr = mean + a_q + b_qd + e_qdr, with the mean squares MS of
+    each level the unbiased estimates of the analysis of variance are (Searle, Casella and
+    McCulloch 1992, chapter 3)
+
+        run: MS_r    draw: (MS_d - MS_r) / N    query: (MS_q - MS_d) / (D N)
+
+    cut off at 0, and Var(mean) = query / Q + draw / (Q D) + run / (Q D N). A level with one unit
+    has no estimate: it counts as 0, and what varies there is in the level above it (draws with
+    one run each contain the runs) or, at the top, left out (one query).
+    """
+    if x.ndim != len(levels):
+        raise LogevalError(f"samples with {x.ndim} axes do not have the levels {levels}")
+    if not np.isfinite(x).all():
+        raise LogevalError("variance components need the same number of runs everywhere")
+    components = {}
+    inner = 0.0  # mean square of the next level below that has one
+    for axis in reversed(range(x.ndim)):
+        below = int(np.prod(x.shape[axis + 1 :]))
+        means = x.mean(axis=tuple(range(axis + 1, x.ndim)))
+        if x.shape[axis] < 2:
+            components[levels[axis]] = 0.0
+            continue
+        square = below * float(means.var(axis=-1, ddof=1).mean())
+        components[levels[axis]] = max(0.0, (square - inner) / below)
+        inner = square
+    return {level: components[level] for level in levels}
 
 
 def _common(rows: pd.DataFrame) -> pd.DataFrame:
@@ -75,34 +106,31 @@ def best(rows: pd.DataFrame) -> pd.DataFrame:
     is the smallest, as the mean over the click models, with ``lowest`` that of the model where it
     is least. Ties are shared.
     """
-    wins: dict[str, list[str]] = {}
-    shares: dict[str, list[float]] = {}
-    simulators = []
+    winners: dict[str, str] = {}
+    shares: dict[str, pd.Series] = {}
     for simulator, part in rows[~rows["policy"].map(is_oracle)].groupby("simulator"):
         policies, x = _samples(part)
-        simulators.append(str(simulator))
         by_draw = np.nanmean(x, axis=2)
         mean = np.nanmean(by_draw, axis=1).mean(axis=0)
         units = by_draw.reshape(-1, len(policies))
         units = units[np.isfinite(units).all(axis=1)]
         smallest = units <= units.min(axis=1, keepdims=True) + 1e-9
         share = (smallest / smallest.sum(axis=1, keepdims=True)).mean(axis=0)
-        wins.setdefault(policies[int(np.argmin(mean))], []).append(str(simulator))
-        for policy, value in zip(policies, share, strict=True):
-            shares.setdefault(policy, []).append(float(value))
-    table = [
+        winners[str(simulator)] = policies[int(np.argmin(mean))]
+        shares[str(simulator)] = pd.Series(share, policies)
+    table = pd.DataFrame(shares)
+    on = [[s for s, winner in winners.items() if winner == policy] for policy in table.index]
+    found = pd.DataFrame(
         {
-            "policy": policy,
-            "simulators": len(wins.get(policy, [])),
-            "of": len(simulators),
-            "on": ", ".join(wins.get(policy, [])),
-            "probability": float(np.mean(values)),
-            "lowest": min(values),
+            "policy": table.index,
+            "simulators": [len(simulators) for simulators in on],
+            "of": len(winners),
+            "on": [", ".join(simulators) for simulators in on],
+            "probability": table.mean(axis=1).to_numpy(),
+            "lowest": table.min(axis=1).to_numpy(),
         }
-        for policy, values in shares.items()
-    ]
-    order = ["simulators", "probability"]
-    return pd.DataFrame(table).sort_values(order, ascending=False, ignore_index=True)
+    )
+    return found.sort_values(["simulators", "probability"], ascending=False, ignore_index=True)
 
 
 def best_text(found: pd.DataFrame) -> list[str]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from logeval.evaluation.statistics import LEVEL, Units, skew_term, units
+from logeval.evaluation.statistics.intervals import CONFIDENCE, Units, skew_term, units
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.seeds import generator
 
@@ -33,7 +33,7 @@ class Comparisons:
     high: Floats
     p: Floats  # corrected for all pairs
     n: int  # independent units
-    level: float = LEVEL
+    level: float = CONFIDENCE
 
     def order(self) -> Ints:
         """The policies, smallest mean first."""
@@ -52,7 +52,7 @@ class Comparisons:
         return ~self.told_apart()[self.order()[0]]
 
 
-def compare(x: Floats, level: float = LEVEL) -> Comparisons:
+def compare(x: Floats, level: float = CONFIDENCE) -> Comparisons:
     """Compare P policies on paired samples (Q, N, P), smaller is better.
 
     With d = mean_i - mean_j > 0, se the standard error of its paired mean, c the critical value
@@ -60,7 +60,7 @@ def compare(x: Floats, level: float = LEVEL) -> Comparisons:
 
         d - c se ... d + c se + SKEWNESS (2 t^2 + 1) se r / 6
 
-    The last term widens it away from 0, for skewed values, as in ``statistics.skewed_interval``
+    The last term widens it away from 0, for skewed values, as in ``intervals.skewed_interval``
     (t is Student's quantile); the test, which looks at the other end, knows nothing of it.
     With one unit all but the means and differences is nan.
     """
@@ -70,7 +70,7 @@ def compare(x: Floats, level: float = LEVEL) -> Comparisons:
     return _all_pairs(u, np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0), level)
 
 
-def compare_ratios(x: Floats, level: float = LEVEL) -> Comparisons:
+def compare_ratios(x: Floats, level: float = CONFIDENCE) -> Comparisons:
     """Compare P policies on the ratios of their values in each unit of (Q, N, P).
 
     The same as ``compare`` for the logarithms of the units, which are less skewed: exp of a
@@ -103,7 +103,7 @@ def _all_pairs(u: Units, r: Floats, level: float) -> Comparisons:
     return Comparisons(m, difference, low, high, p_of(t, n, P), n, level)
 
 
-def critical_value(n: int, P: int, level: float = LEVEL) -> float:
+def critical_value(n: int, P: int, level: float = CONFIDENCE) -> float:
     """The largest |t| of all pairs of P equal policies on n units stays below it, at the level."""
     pairs = max(1, P * (P - 1) // 2)
     bonferroni = -float(stdtrit(n - 1, (1.0 - level) / 2.0 / pairs))

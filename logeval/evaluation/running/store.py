@@ -4,7 +4,8 @@
 Finished units are moved into ``units/`` whole; the name of a unit holds the checksum of its bytes
 and of the settings that it was made with, and one that does not agree is computed again. When all
 are there they are merged, sorted, into ``runs.parquet``, whose bytes therefore do not depend on
-how the work was cut or interrupted. One process at a time writes there.
+how the work was cut or interrupted. One process at a time writes there, and reads what is there
+once.
 """
 
 from __future__ import annotations
@@ -24,14 +25,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from logeval.errors import LogevalError, visible
-from logeval.evaluation.experiment import Key
-from logeval.evaluation.hardness import united
-from logeval.evaluation.matching import NOWHERE, MadeFrom
+from logeval.evaluation.running.plan import Plan
+from logeval.policies.registry import own_sources
 from logeval.policies.source import UNKNOWN
 from logeval.storage import files, locks, manifests, tables
-from logeval.storage.tables import RUNS
-from logeval.tracks.fitted import drawn_name
-from logeval.tracks.track import Problem
+from logeval.storage.tables import HARDNESS, RUNS
+from logeval.tracks.fitted import Fitted
+from logeval.tracks.keys import Panel, ReplicaKey
 
 # what a run that was killed at its very start leaves behind
 OURS = ("units", manifests.MARKER, locks.LOCK)
@@ -43,7 +43,6 @@ NOT_COMPARED = (
 BY_SIMULATOR = ("rewards", "positions")  # settings
 UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
 TABLES = ("runs.parquet", "hardness.parquet")
-KEY = ("simulator", "track", "policy", "query", "draw", "run")
 
 
 class Store:
@@ -52,8 +51,9 @@ class Store:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         self.units = self.folder / "units"
-        self.file = self.folder / "runs.parquet"
         self.manifest: tables.Manifest = {}
+        self._merged = RUNS.empty_table()
+        self._units: dict[Path, pa.Table] = {}  # whole, of these settings, and not merged
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -63,27 +63,31 @@ class Store:
         with locks.holding(self.folder, "evaluate"):
             yield
 
-    def open(
-        self,
-        settings: dict[str, Any],
-        problems: Sequence[Problem],
-        made_from: MadeFrom = NOWHERE,
-        sources: dict[str, str] | None = None,
-        notes: Sequence[str] = (),
-    ) -> None:
+    def open(self, plan: Plan, models: Fitted, notes: Sequence[str] = ()) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
-        checksums = {f"{p.simulator} {p.query} ({p.track})": p.checksum() for p in problems}
+        problems = plan.problems
+        panels = {str(Panel(p.simulator, p.track)): p for p in problems}
+        settings: dict[str, Any] = {
+            "horizon": plan.checkpoints[-1],
+            "seed": plan.seed,
+            "rewards": {panel: p.reward for panel, p in panels.items()},
+            "positions": {panel: p.positions for panel, p in panels.items()},
+            "checkpoints": list(plan.checkpoints),
+        }
+        checksums = {str(p.key): p.checksum() for p in problems}
         again = "logeval evaluate MODELS --out {folder}"
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums, again=again)
-        manifest["models_folder"], manifest["models_work"] = made_from.folder, [made_from.work]
-        manifest["own_policies"] = sources or {}  # checksums of their code
+        work = manifests.work_of(models.manifest)
+        manifest["models_folder"], manifest["models_work"] = models.folder, [work]
+        sources = own_sources(plan.policies)
+        manifest["own_policies"] = sources  # checksums of their code
         manifest["notes"] = list(notes)
         found = self._found()
         if found:
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
-            manifest["own_policies"] = {**found.get("own_policies", {}), **(sources or {})}
-            known = [*found.get("models_work", []), made_from.work]
+            manifest["own_policies"] = {**found.get("own_policies", {}), **sources}
+            known = [*found.get("models_work", []), work]
             manifest["models_work"] = sorted({work for work in known if work})
             manifest["figures"] = found.get("figures", {})
             manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
@@ -94,6 +98,9 @@ class Store:
             files.remove(left)
         self.manifest = manifest
         self._vouch(self._whole_tables(found))
+        if (runs := self.folder / "runs.parquet").exists():
+            self._merged = pq.read_table(runs)
+        self._units = dict(self._read_units())
 
     def _found(self) -> tables.Manifest | None:
         """The manifest that is there; a damaged one is set aside with the table it vouched for."""
@@ -167,7 +174,7 @@ class Store:
                 "name another folder, or delete it"
             )
 
-    def done(self) -> set[Key]:
+    def done(self) -> set[ReplicaKey]:
         """The replicas whose rows are here."""
         return {key for rows in self._parts() for key in keys_of(rows)}
 
@@ -176,26 +183,31 @@ class Store:
         sink = pa.BufferOutputStream()
         tables.write_parquet(rows, sink)
         content = sink.getvalue().to_pybytes()
-        name = f"{self._settings_of(rows)}-{zlib.crc32(content):08x}.parquet"
-        with files.replacing(self.units / name) as partial:
+        unit = self.units / f"{self._settings_of(rows)}-{zlib.crc32(content):08x}.parquet"
+        with files.replacing(unit) as partial:
             partial.write_bytes(content)
+        self._units[unit] = rows
 
     def merge(self) -> None:
         """Move all units into the runs table; those that were read are removed, and no others."""
-        units = dict(self._units())
-        if units:
-            self._replace("runs.parquet", _united([*self._merged(), *units.values()]))
-        for unit in units:
+        if self._units:
+            self._merged = _united(self._parts())
+            self._replace("runs.parquet", self._merged)
+        for unit in self._units:
             unit.unlink(missing_ok=True)
+        self._units = {}
         with contextlib.suppress(OSError):  # somebody may have put a file of his own there
             self.units.rmdir()
 
     def add_hardness(self, hardness: pa.Table) -> None:
         """Add to the hardness table, which is there if there are queries of the rank-1 track."""
+        if not hardness.num_rows:
+            return
         file = self.folder / "hardness.parquet"
-        old = pq.read_table(file) if file.exists() else hardness.slice(0, 0)
-        if hardness.num_rows:
-            self._replace(file.name, united(old, hardness))
+        old = pq.read_table(file).to_pylist() if file.exists() else []
+        rows = {(row["simulator"], row["query"]): row for row in [*old, *hardness.to_pylist()]}
+        merged = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=HARDNESS)
+        self._replace(file.name, merged)
 
     def _replace(self, name: str, rows: pa.Table) -> None:
         """Put a merged table in place; the manifest vouches for the old one until then."""
@@ -207,9 +219,9 @@ class Store:
             self._vouch({**records, name: record}, **old)
         self._vouch({**records, name: record})
 
-    def rows(self, asked: Sequence[Key]) -> pa.Table:
+    def rows(self, asked: Sequence[ReplicaKey]) -> pa.Table:
         """The rows of the replicas asked for, sorted; an error if they are not all there."""
-        rows = select(_united(self._parts()), asked)
+        rows = select(self._merged, asked)
         if missing := set(asked) - keys_of(rows):
             raise LogevalError(
                 f"{self.folder}: {len(missing)} of {len(set(asked))} runs are missing, though they "
@@ -218,12 +230,9 @@ class Store:
         return rows
 
     def _parts(self) -> list[pa.Table]:
-        return [*self._merged(), *dict(self._units()).values()]
+        return [self._merged, *self._units.values()]
 
-    def _merged(self) -> list[pa.Table]:
-        return [pq.read_table(self.file)] if self.file.exists() else []
-
-    def _units(self) -> Iterator[tuple[Path, pa.Table]]:
+    def _read_units(self) -> Iterator[tuple[Path, pa.Table]]:
         """The units that are whole and belong to these settings."""
         for unit in sorted(self.units.glob("*.parquet")):
             name = UNIT.fullmatch(unit.name)
@@ -240,16 +249,13 @@ class Store:
     def _settings_of(self, rows: pa.Table) -> str:
         """What a unit was made with (replicas, settings, models, code of the policy), hashed."""
         keys = sorted(keys_of(rows))
-        names = {
-            f"{simulator} {drawn_name(query, draw)} ({track})"
-            for simulator, track, _, query, draw, _ in keys
-        }
-        simulators = {f"{simulator} ({track})" for simulator, track, *_ in keys}
-        arguments, policies = self.manifest["arguments"], {key[2] for key in keys}
+        names = {str(key.problem) for key in keys}
+        panels = {str(Panel(key.simulator, key.track)) for key in keys}
+        arguments, policies = self.manifest["arguments"], {key.policy for key in keys}
         made_with = [
             self.manifest["version"],
             [arguments[key] for key in ("horizon", "seed", "checkpoints")],
-            [[arguments[key].get(name) for name in sorted(simulators)] for key in BY_SIMULATOR],
+            [[arguments[key].get(name) for name in sorted(panels)] for key in BY_SIMULATOR],
             [self.manifest["problems"].get(name) for name in sorted(names)],
             [self.manifest["own_policies"].get(name) for name in sorted(policies)],
             keys,
@@ -271,7 +277,7 @@ def edited(found: tables.Manifest, sources: dict[str, str]) -> list[str]:
 
 def _united(parts: Sequence[pa.Table]) -> pa.Table:
     """The rows of several tables, sorted, each replica once."""
-    kept, seen = [RUNS.empty_table()], set[Key]()
+    kept, seen = [RUNS.empty_table()], set[ReplicaKey]()
     for part in parts:
         keys = keys_of(part)
         # a unit that was merged before may have been left behind by a crash
@@ -289,20 +295,24 @@ def agree(have: Any, want: Any) -> bool:
 
 def sorted_rows(rows: pa.Table) -> pa.Table:
     """Rows in the order of the runs table."""
-    return rows.sort_by([(name, "ascending") for name in (*KEY, "t")]).combine_chunks()
+    return rows.sort_by(
+        [(name, "ascending") for name in (*ReplicaKey._fields, "t")]
+    ).combine_chunks()
 
 
-def select(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
+def select(rows: pa.Table, keys: Sequence[ReplicaKey]) -> pa.Table:
     """The rows of some replicas."""
     wanted = set(keys)
-    columns = [rows[name].to_pylist() for name in KEY]
+    columns = [rows[name].to_pylist() for name in ReplicaKey._fields]
     return rows.filter(pa.array([key in wanted for key in zip(*columns, strict=True)], pa.bool_()))
 
 
-def keys_of(rows: pa.Table) -> set[Key]:
+def keys_of(rows: pa.Table) -> set[ReplicaKey]:
     """The replicas that a table has rows of."""
-    keys = rows.group_by(list(KEY)).aggregate([])
-    return set(zip(*(keys[name].to_pylist() for name in KEY), strict=True))
+    fields = ReplicaKey._fields
+    keys = rows.group_by(list(fields)).aggregate([])
+    columns = [keys[name].to_pylist() for name in fields]
+    return {ReplicaKey(*key) for key in zip(*columns, strict=True)}
 
 
 def _record(file: Path) -> tables.Manifest:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +12,11 @@ import pyarrow as pa
 
 from logeval import __version__
 from logeval.errors import LogevalError
-from logeval.evaluation.experiment import Experiment, check_runs, checkpoints_of, run_unit
-from logeval.evaluation.hardness import hardness_of
-from logeval.evaluation.matching import Users, in_tracks, users_of
-from logeval.evaluation.position_order import order_notes
 from logeval.evaluation.results import Runs
-from logeval.evaluation.store import Store, edited, keys_of
+from logeval.evaluation.running.matching import Simulators, in_tracks, simulators_of
+from logeval.evaluation.running.plan import Plan, check_runs, checkpoints_of, run_unit
+from logeval.evaluation.running.position_order import order_notes
+from logeval.evaluation.running.store import Store, edited, keys_of
 from logeval.policies.registry import PolicySpec, own_sources
 from logeval.policies.setting import Setting
 from logeval.running.seeds import generator
@@ -32,14 +30,13 @@ if TYPE_CHECKING:
 
 def simulate(asked: Evaluate) -> Runs:
     """Run what is not there yet."""
-    users = users_of(asked)
-    parsed = asked.specs(users.track)
+    simulators = simulators_of(asked)
+    plan = _plan(asked, simulators)
     if asked.workers > 1 or asked.scheduler is not None:
-        _check_importable(parsed)
-    experiment = _experiment(asked, users, parsed)
-    problems, specs = experiment.problems, experiment.policies
-    _check_makeable(experiment, asked.horizon)
-    notes = [*users.notes(problems), *order_notes(specs, problems)]
+        _check_importable(plan.policies)
+    _check_makeable(plan)
+    problems = plan.problems
+    notes = [*simulators.notes(problems), *order_notes(plan.policies, problems)]
     run_all = partial(
         run_tasks,
         run_unit,
@@ -48,41 +45,35 @@ def simulate(asked: Evaluate) -> Runs:
         unit="steps",
         quiet=asked.quiet,
     )
-    hardness = hardness_of(problems, asked.horizon)
+    hardness = plan.hardness()
     if asked.out is None:
-        tasks = experiment.tasks(workers=asked.workers)
-        rows = pa.concat_tables([RUNS.empty_table(), *run_all(tasks)])
+        units = plan.units(workers=asked.workers)
+        rows = pa.concat_tables([RUNS.empty_table(), *run_all(units)])
         return Runs(rows, asked.seed, hardness=hardness, notes=notes)
     store = Store(asked.out)
     with store.held():
-        settings = {
-            "horizon": asked.horizon,
-            "seed": asked.seed,
-            "rewards": {f"{p.simulator} ({p.track})": p.reward for p in problems},
-            "positions": {f"{p.simulator} ({p.track})": p.positions for p in problems},
-            "checkpoints": list(experiment.checkpoints),
-        }
-        store.open(settings, problems, users.made_from, own_sources(specs), notes)
-        tasks = experiment.tasks(store.done(), asked.workers)
-        with contextlib.closing(run_all(tasks)) as finished:
+        store.open(plan, simulators.fitted, notes)
+        units = plan.units(store.done(), asked.workers)
+        with contextlib.closing(run_all(units)) as finished:
             for rows in finished:
                 store.add(rows)
         store.merge()
         store.add_hardness(hardness)
-        return Runs(store.rows(experiment.keys()), asked.seed, store.folder, hardness, notes)
+        return Runs(store.rows(plan.keys()), asked.seed, store.folder, hardness, notes)
 
 
-def _check_makeable(experiment: Experiment, horizon: int) -> None:
+def _check_makeable(plan: Plan) -> None:
     """A policy that asks for what a simulator cannot give is refused before anything runs."""
-    for spec in experiment.policies:
+    for spec in plan.policies:
         if not spec.built_in or spec.track is None:
             continue
-        here = [p for p in experiment.problems if p.track == spec.track]
+        here = [p for p in plan.problems if p.track == spec.track]
         for simulator in dict.fromkeys(p.simulator for p in here):
             mine = [p for p in here if p.simulator == simulator]
-            largest = max(range(len(mine)), key=lambda i: getattr(mine[i], "L", 0))
-            users = TRACKS[spec.track].environment(mine, [(largest, 0)], experiment.seed)
-            spec.make(Setting.of(users, horizon, [generator(experiment.seed, "check")]))
+            largest = max(range(len(mine)), key=lambda i: mine[i].size)
+            one = TRACKS[spec.track].environment(mine, [(largest, 0)], plan.seed)
+            check = generator(plan.seed, "check")
+            spec.make(Setting.of(one, plan.checkpoints[-1], [check]))
 
 
 def missing_runs(asked: Evaluate, out: Path) -> str | None:
@@ -91,14 +82,13 @@ def missing_runs(asked: Evaluate, out: Path) -> str | None:
         return "there is no output yet"
     if Store(out).units.exists():
         return "a process was killed while it merged its runs"
-    users = users_of(asked)
-    parsed = asked.specs(users.track)
-    wanted = set(_experiment(asked, users, parsed).keys())
+    plan = _plan(asked, simulators_of(asked))
+    wanted = set(plan.keys())
     try:
         manifest = read_manifest(out)
         if (made_by := manifest["version"]) != __version__:
             return f"it was made by logeval {made_by}"
-        if changed := edited(manifest, own_sources(parsed)):
+        if changed := edited(manifest, own_sources(plan.policies)):
             return changed[0]
         missing = wanted - keys_of(read_table(out, "runs"))
     except LogevalError as error:
@@ -106,12 +96,12 @@ def missing_runs(asked: Evaluate, out: Path) -> str | None:
     return f"{len(missing)} of {len(wanted)} runs are missing" if missing else None
 
 
-def _experiment(asked: Evaluate, users: Users, policies: Sequence[PolicySpec]) -> Experiment:
-    specs = in_tracks(policies, asked.track, users.track)
+def _plan(asked: Evaluate, simulators: Simulators) -> Plan:
+    specs = in_tracks(asked.specs(simulators.track), asked.track, simulators.track)
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
-    problems = tuple(p for name in tracks for p in users.problems(name))
+    problems = tuple(p for name in tracks for p in simulators.problems(name))
     check_runs(asked.runs, sum(p.track == spec.track for p in problems for spec in specs))
-    return Experiment(
+    return Plan(
         problems=problems,
         policies=tuple(specs),
         runs=asked.runs,
@@ -120,7 +110,7 @@ def _experiment(asked: Evaluate, users: Users, policies: Sequence[PolicySpec]) -
     )
 
 
-def _check_importable(policies: Sequence[PolicySpec]) -> None:
+def _check_importable(policies: tuple[PolicySpec, ...]) -> None:
     """Workers import a policy; they cannot import one that exists in a notebook only."""
     if hasattr(sys.modules["__main__"], "__file__"):
         return

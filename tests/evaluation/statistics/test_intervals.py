@@ -6,43 +6,43 @@ import pytest
 from scipy import stats
 
 from logeval.errors import LogevalError
-from logeval.evaluation import comparisons, statistics
 from logeval.evaluation.results import Runs
-from logeval.evaluation.variance import decompose
+from logeval.evaluation.statistics import comparisons, intervals
+from logeval.evaluation.statistics.robustness import components_of
 from logeval.storage.tables import RUNS
 
 
 def test_the_mean_gives_queries_equal_weight():
     x = np.array([[1.0, 3.0], [10.0, np.nan]])
-    assert statistics.mean(x) == pytest.approx((2 + 10) / 2)
+    assert intervals.mean(x) == pytest.approx((2 + 10) / 2)
 
 
 def test_the_standard_error_is_over_runs_of_averages_over_queries():
     x = np.array([[1.0, 3.0, 5.0], [3.0, 5.0, 7.0]])  # averages 2, 4, 6: deviation 2
-    assert statistics.standard_error(x) == pytest.approx(2 / 3**0.5)
-    assert statistics.standard_error(x[:, :2]) == pytest.approx(2**0.5 / 2**0.5)
-    assert np.isnan(statistics.standard_error(x[:, :1]))
+    assert intervals.standard_error(x) == pytest.approx(2 / 3**0.5)
+    assert intervals.standard_error(x[:, :2]) == pytest.approx(2**0.5 / 2**0.5)
+    assert np.isnan(intervals.standard_error(x[:, :1]))
     y = np.array([[1.0, 3.0, 5.0], [1.0, 9.0, 7.0]])  # averages 1, 6, 6
-    assert statistics.standard_error(y) == pytest.approx((25 / 3) ** 0.5 / 3**0.5)
+    assert intervals.standard_error(y) == pytest.approx((25 / 3) ** 0.5 / 3**0.5)
 
 
 def test_units_are_queries_or_the_runs_of_a_single_one():
-    assert statistics.units(np.array([[1.0, 3.0], [10.0, np.nan]])).values.tolist() == [2.0, 10.0]
-    assert statistics.units(np.array([[1.0, np.nan, 3.0]])).values.tolist() == [1.0, 3.0]
+    assert intervals.units(np.array([[1.0, 3.0], [10.0, np.nan]])).values.tolist() == [2.0, 10.0]
+    assert intervals.units(np.array([[1.0, np.nan, 3.0]])).values.tolist() == [1.0, 3.0]
 
 
 def test_a_run_that_lacks_a_checkpoint_is_no_unit_of_a_single_query():
     x = np.array([[[1.0, np.nan], [2.0, 3.0], [4.0, 5.0]]])
-    assert statistics.units(x).values.tolist() == [[2.0, 3.0], [4.0, 5.0]]
+    assert intervals.units(x).values.tolist() == [[2.0, 3.0], [4.0, 5.0]]
 
 
 def test_the_mean_gives_draws_equal_weight():
     x = np.array([[[[0.0], [4.0]], [[10.0], [np.nan]]]])  # one query, draws of two runs and of one
-    assert statistics.mean(x) == pytest.approx((2 + 10) / 2)
+    assert intervals.mean(x) == pytest.approx((2 + 10) / 2)
 
 
 def test_the_error_of_one_unit_is_unknown_for_each_policy():
-    error = statistics.units(np.array([[[8.0, 9.0]]])).error()
+    error = intervals.units(np.array([[[8.0, 9.0]]])).error()
     assert error.shape == (2,)
     assert np.isnan(error).all()
 
@@ -50,30 +50,30 @@ def test_the_error_of_one_unit_is_unknown_for_each_policy():
 def test_units_with_draws_are_the_draws_of_all_queries():
     """The mean over Q queries has Q draws in it, however many were drawn of each."""
     x = np.arange(12.0).reshape(2, 3, 2, 1)  # two queries, three draws, two runs, one checkpoint
-    both = statistics.units(x)
+    both = intervals.units(x)
     assert both.values.tolist() == [[0.5], [2.5], [4.5], [6.5], [8.5], [10.5]]
     assert (both.n, both.size) == (2, 2)
     assert both.error() == pytest.approx(np.std(both.values, ddof=1) / math.sqrt(2))
-    one = statistics.units(x[:1])
+    one = intervals.units(x[:1])
     assert one.values.tolist() == [[0.5], [2.5], [4.5]]
     assert (one.n, one.size) == (1, 3)
     assert one.error() == pytest.approx(2.0)
-    assert statistics.mean(x) == pytest.approx(5.5)
+    assert intervals.mean(x) == pytest.approx(5.5)
 
 
 def test_two_units_have_an_interval_and_one_has_none():
     # mean 10, standard error 2, Student's quantile 12.706205 at 1 degree of freedom
-    low, _ = statistics.interval(np.array([[8.0, 12.0]]))
+    low, _ = intervals.interval(np.array([[8.0, 12.0]]))
     assert low == pytest.approx(10 * math.exp(-12.706205 * 0.2), rel=1e-6)
-    assert statistics.units(np.array([[8.0, 12.0]])).error() == pytest.approx(2.0)
-    assert np.isnan(statistics.units(np.array([[8.0]])).error())
-    R, low, _ = statistics.ratio(np.array([[8.0, 12.0]]), np.array([[20.0, 20.0]]))
+    assert intervals.units(np.array([[8.0, 12.0]])).error() == pytest.approx(2.0)
+    assert np.isnan(intervals.units(np.array([[8.0]])).error())
+    R, low, _ = intervals.ratio(np.array([[8.0, 12.0]]), np.array([[20.0, 20.0]]))
     assert (R, low) == pytest.approx((0.5, 0.5 * math.exp(-12.706205 * 0.2)), rel=1e-6)
 
 
 def test_interval_worked_out_by_hand():
     # mean 10, standard error 2 / sqrt 3, Student's quantile 4.302653 at 2 degrees of freedom
-    low, high = statistics.interval(np.array([[8.0, 10.0, 12.0]]))
+    low, high = intervals.interval(np.array([[8.0, 10.0, 12.0]]))
     c, r = 4.302653, 0.2 / math.sqrt(3)
     assert low == pytest.approx(10 * math.exp(-c * r), rel=1e-6)
     assert high == pytest.approx(10 * (1 + c * r + 5 * (2 * c * c + 1) / 6 * r * r), rel=1e-6)
@@ -81,38 +81,38 @@ def test_interval_worked_out_by_hand():
 
 def test_an_interval_may_have_negative_values_or_none_that_vary():
     x = np.array([[-2.0, 0.0, 2.0]])
-    low, high = statistics.interval(x)  # Student's
+    low, high = intervals.interval(x)  # Student's
     assert (low, high) == pytest.approx(stats.t.interval(0.95, 2, 0.0, 2 / math.sqrt(3)))
-    low, high = statistics.interval(np.array([[0.0, 0.0], [0.0, 0.0]]))
+    low, high = intervals.interval(np.array([[0.0, 0.0], [0.0, 0.0]]))
     assert (low, high) == (0.0, 0.0)
-    low, high = statistics.interval(np.full((1, 4), 3.0))
+    low, high = intervals.interval(np.full((1, 4), 3.0))
     assert (low, high) == (3.0, 3.0)
-    assert np.isnan(statistics.interval(np.array([[5.0]]))).all()
+    assert np.isnan(intervals.interval(np.array([[5.0]]))).all()
 
 
 def test_a_unit_without_regret_is_not_negative():
     """Student's interval of 0, 1 and 5 would begin below 0."""
-    low, high = statistics.interval(np.array([[0.0, 1.0, 5.0]]))
+    low, high = intervals.interval(np.array([[0.0, 1.0, 5.0]]))
     assert 0 < low < 2 < high
 
 
 def test_intervals_of_many_points_are_those_of_each():
     x = np.random.default_rng(0).lognormal(size=(4, 3, 7))
-    low, high = statistics.interval(x)
+    low, high = intervals.interval(x)
     for i in range(7):
-        assert statistics.interval(x[..., i]) == pytest.approx((low[i], high[i]))
+        assert intervals.interval(x[..., i]) == pytest.approx((low[i], high[i]))
 
 
 def test_intervals_of_many_runs_agree_with_the_normal_ones():
     x = 10 + np.random.default_rng(0).normal(size=(1, 400))
-    low, high = statistics.interval(x)
+    low, high = intervals.interval(x)
     assert high - low == pytest.approx(2 * 1.96 * x.std() / 20, rel=0.02)
 
 
 def test_intervals_do_not_depend_on_the_unit_of_measurement():
     x = np.random.default_rng(0).lognormal(size=(6, 2))
-    scaled = statistics.interval(1000 * x)
-    assert scaled == pytest.approx([1000 * end for end in statistics.interval(x)])
+    scaled = intervals.interval(1000 * x)
+    assert scaled == pytest.approx([1000 * end for end in intervals.interval(x)])
 
 
 @pytest.mark.parametrize(("Q", "N"), [(1, 5), (5, 5), (20, 5)])
@@ -123,7 +123,7 @@ def test_intervals_of_skewed_regrets_hold_at_their_level(Q, N, log_sd):
     x *= np.exp(log_sd * rng.normal(size=(Q, 1, R)) - log_sd**2 / 2)
     if Q == 1:
         x = np.exp(log_sd * rng.normal(size=(1, N, R)) - log_sd**2 / 2)
-    low, high = statistics.interval(x)
+    low, high = intervals.interval(x)
     covered = ((low <= 1) & (1 <= high)).mean()
     assert 0.93 - 3 * 0.0035 <= covered <= 0.97 + 3 * 0.0035
 
@@ -131,14 +131,14 @@ def test_intervals_of_skewed_regrets_hold_at_their_level(Q, N, log_sd):
 def test_ratio_of_means():
     rng = np.random.default_rng(0)
     optimal = rng.lognormal(size=(5, 1)) * np.ones((5, 3))
-    assert statistics.ratio(0.2 * optimal, optimal) == pytest.approx((0.2, 0.2, 0.2))
+    assert intervals.ratio(0.2 * optimal, optimal) == pytest.approx((0.2, 0.2, 0.2))
     x = rng.lognormal(size=(5, 3))
-    constant = statistics.ratio(x, np.full((5, 3), 2.0))  # nothing but a unit
-    assert constant[1:] == pytest.approx([end / 2 for end in statistics.interval(x)])
-    small = statistics.ratio(x, np.full((5, 3), 0.02))
+    constant = intervals.ratio(x, np.full((5, 3), 2.0))  # nothing but a unit
+    assert constant[1:] == pytest.approx([end / 2 for end in intervals.interval(x)])
+    small = intervals.ratio(x, np.full((5, 3), 0.02))
     assert small == pytest.approx([100 * end for end in constant])
-    assert statistics.ratio(np.zeros((2, 2)), np.zeros((2, 2))) == pytest.approx((0, 0, 0))
-    assert np.isnan(statistics.ratio(x[:1, :1], optimal[:1, :1])[1:]).all()
+    assert intervals.ratio(np.zeros((2, 2)), np.zeros((2, 2))) == pytest.approx((0, 0, 0))
+    assert np.isnan(intervals.ratio(x[:1, :1], optimal[:1, :1])[1:]).all()
 
 
 # -- comparisons ------------------------------------------------------------------------------
@@ -308,13 +308,13 @@ def test_one_unit_compares_nothing_and_identical_policies_are_equal():
 # -- where the variance comes from ----------------------------------------------------------------
 
 
+LEVELS = ("query", "draw", "run")
+
+
 def test_variance_components_worked_out_by_hand():
     # two queries of two runs, means 2 and 8, variances 2 and 8: MS_run 5, MS_query 2 * 18 = 36
-    found = decompose(np.array([[1.0, 3.0], [6.0, 10.0]]), ("query", "run"))
-    assert found.components == pytest.approx({"query": 15.5, "run": 5.0})
-    assert found.of_mean == pytest.approx({"query": 7.75, "run": 1.25})
-    assert found.shares == pytest.approx({"query": 7.75 / 9, "run": 1.25 / 9})
-    assert found.standard_error == pytest.approx(3.0)  # of two query means that differ by 6
+    found = components_of(np.array([[1.0, 3.0], [6.0, 10.0]]), ("query", "run"))
+    assert found == pytest.approx({"query": 15.5, "run": 5.0})
 
 
 def test_variance_components_are_unbiased():
@@ -322,24 +322,24 @@ def test_variance_components_are_unbiased():
     found = []
     for _ in range(R):
         x = 2 * rng.normal(size=(6, 1, 1)) + rng.normal(size=(6, 4, 1)) + rng.normal(size=(6, 4, 3))
-        found.append(list(decompose(x).components.values()))
+        found.append(list(components_of(x, LEVELS).values()))
     error = np.std(found, axis=0) / math.sqrt(R)
     assert np.mean(found, axis=0) == pytest.approx([4.0, 1.0, 1.0], abs=4 * error.max())
 
 
 def test_a_level_with_one_unit_is_part_of_the_one_above():
     x = np.random.default_rng(0).normal(size=(5, 1, 4))
-    three, two = decompose(x), decompose(x[:, 0], ("query", "run"))
-    assert three.components["draw"] == 0.0
-    assert three.components["query"] == pytest.approx(two.components["query"])
-    assert decompose(np.ones((2, 3, 4))).shares == {"query": 0, "draw": 0, "run": 0}
+    three, two = components_of(x, LEVELS), components_of(x[:, 0], ("query", "run"))
+    assert three["draw"] == 0.0
+    assert three["query"] == pytest.approx(two["query"])
+    assert components_of(np.ones((2, 3, 4)), LEVELS) == {"query": 0, "draw": 0, "run": 0}
 
 
 def test_variance_components_need_complete_samples():
     with pytest.raises(LogevalError, match="same number of runs"):
-        decompose(np.array([[1.0, np.nan], [1.0, 2.0]]), ("query", "run"))
+        components_of(np.array([[1.0, np.nan], [1.0, 2.0]]), ("query", "run"))
     with pytest.raises(LogevalError, match="3 axes"):
-        decompose(np.ones((2, 2, 2)), ("query", "run"))
+        components_of(np.ones((2, 2, 2)), ("query", "run"))
 
 
 # -- the summary ----------------------------------------------------------------------------------
@@ -443,15 +443,15 @@ def test_a_step_that_was_not_recorded_is_an_error():
 def test_units_that_spread_widely_have_the_skewness_of_log_normal_ones():
     """g = 2 + exp(s^2) of their log-sd s, where that is more than 5; not where one is 0."""
     near, far = np.exp([[0.0], [0.5], [1.0]]), np.exp([[0.0], [1.5], [3.0]])
-    assert statistics.skewness(near) == pytest.approx(5.0)
-    assert statistics.skewness(far) == pytest.approx(2.0 + np.exp(1.5**2))
-    assert statistics.skewness(np.exp([[0.0], [4.0], [8.0]])) == pytest.approx(2.0 + np.exp(4.0))
-    assert statistics.skewness(np.array([[0.0], [1.0], [90.0]])) == pytest.approx(5.0)
+    assert intervals.skewness(near) == pytest.approx(5.0)
+    assert intervals.skewness(far) == pytest.approx(2.0 + np.exp(1.5**2))
+    assert intervals.skewness(np.exp([[0.0], [4.0], [8.0]])) == pytest.approx(2.0 + np.exp(4.0))
+    assert intervals.skewness(np.array([[0.0], [1.0], [90.0]])) == pytest.approx(5.0)
     x = far[:, None]  # one run
     m, se = far.mean(), far.std(ddof=1) / np.sqrt(3)
-    plain = statistics.skewed_interval(np.array([m]), np.array([se]), 3)
-    assert statistics.interval(x)[1] > plain[1]
-    assert statistics.interval(x)[0] == pytest.approx(plain[0])
+    plain = intervals.skewed_interval(np.array([m]), np.array([se]), 3)
+    assert intervals.interval(x)[1] > plain[1]
+    assert intervals.interval(x)[0] == pytest.approx(plain[0])
 
 
 def test_a_caution_says_when_regrets_spread_more_than_was_measured():

@@ -6,7 +6,7 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.evaluation.position_order import order_notes
+from logeval.evaluation.running.position_order import order_notes
 from logeval.policies.registry import parse_policies
 from logeval.tracks.registry import synthetic_problem
 
@@ -54,6 +54,6 @@ def test_a_policy_that_cannot_be_served_is_refused_before_anything_is_written(tm
 
 def test_draws_of_a_query_are_not_counted_as_queries():
     problem = synthetic_problem(RISING)
-    draws = [replace(problem, query=f"7@0#{draw}") for draw in (1, 2, 3)]
+    draws = [replace(problem, query="7@0", draw=draw) for draw in (1, 2, 3)]
     (note,) = order_notes(parse_policies(["TopRank"]), draws)
     assert "in 3 of 3 draws of 1 queries" in note
