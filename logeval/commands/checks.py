@@ -37,10 +37,9 @@ def show(
     else:
         _show(checks)
     if figures is not None:
-        from logeval.reports.check_figures import save_check_figures
+        from logeval.reports.figures.checks import save_check_figures
 
-        change = None if checks.change is None else checks.change.table
-        paths = save_check_figures(checks.table, checks.curves, figures, change)
+        paths = save_check_figures(checks, figures)
         print(f"{figures}: {', '.join(path.name for path in paths)}", file=sys.stderr)
 
 

@@ -64,14 +64,13 @@ def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = Fa
 
 def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json = False) -> None:
     """The error of each estimator, and which to use."""
-    from logeval.reports.replay_figures import plot_clips
+    from logeval.reports.figures.replay import plot_clips
 
     shown = found.table[found.table["clip"].isna()].drop(columns=["clip"])
     title = "RMSE, the clip chosen on the other parts"
     _show(found.table if as_json else shown, title, as_json, found.verdict)
     _save(found.plot, asked, "validation.png")
-    K = int(found.table["positions"].max())
-    _save(lambda: plot_clips(found.table, K), asked, "clips.png")
+    _save(lambda: plot_clips(found), asked, "clips.png")
 
 
 def show_cross_check(found: CrossCheck, asked: ReplayCrossCheck, *, as_json: Json = False) -> None:
@@ -130,6 +129,6 @@ def _show(frame: pd.DataFrame, title: str, as_json: bool, verdict: list[str] | N
 
 def _save(plot: Callable[[], Any], asked: Stage[Any], name: str) -> None:
     if asked.out is not None:
-        from logeval.reports.figures import figure_beside
+        from logeval.reports.figures.canvas import figure_beside
 
-        print(f"figure {figure_beside(plot(), asked.out, name)}", file=sys.stderr)
+        print(f"figure {figure_beside(plot().figure, asked.out, name)}", file=sys.stderr)

@@ -25,7 +25,6 @@ from logeval.tracks.meters import Meters
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.policy import ReplayPolicy
 
@@ -79,12 +78,6 @@ class PolicyReplay(Stored):
         counts = there.groupby("t")["run"].size()
         whole = counts[counts == replicas]
         return int(whole.index.max()) if len(whole) else 0
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Clicks per step over accepted steps, with intervals."""
-        from logeval.reports.replay_figures import plot_replays
-
-        return plot_replays(self.table, ax)
 
 
 def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
-from logeval.reports import track_figures as tracks
+from logeval.reports.figures import tracks
 from logeval.tracks import rank1_theory
 from logeval.tracks.ranking import RankingEnvironment, TopPair
 from tests.stand_in import lists, models

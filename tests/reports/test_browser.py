@@ -10,12 +10,12 @@ import shutil
 import subprocess
 
 import pytest
-
 from logeval.reports.charts import line_chart
+
 from logeval.reports.content import Content
 from logeval.reports.page import Page
-from logeval.reports.query_sections import query_by_query
-from logeval.reports.regret_sections import curves, final_tables, the_verdict
+from logeval.reports.sections.queries import query_by_query
+from logeval.reports.sections.regret import curves, final_tables, the_verdict
 from tests.reports.tables import around, rows, runs_of
 
 CHROMIUM = next(

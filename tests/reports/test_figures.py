@@ -9,7 +9,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from logeval.errors import LogevalError
-from logeval.reports.figures import new_panels, save_figure
+from logeval.reports.figures.canvas import new_panels, save_figure
 
 USER = """
 import sys
@@ -19,8 +19,8 @@ from matplotlib import pyplot
 mine = pyplot.figure()
 settings = dict(matplotlib.rcParams)
 import logeval
-from logeval.reports.regret_figures import save_regret
-from logeval.reports.style import styled
+from logeval.reports.figures.regret import save_regret
+from logeval.reports.figures.style import styled
 runs = logeval.evaluate(
     problem="B_LB(L=4,K=2,p=0.2,gap=0.1)", policies=["Random"], horizon=5, runs=2, quiet=True
 )

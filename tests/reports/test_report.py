@@ -14,9 +14,9 @@ import pytest
 import logeval
 from logeval.evaluation.results import Panel
 from logeval.reports.page import Page, cell
-from logeval.reports.regret_sections import lower_bounds
+from logeval.reports.sections.regret import lower_bounds
 from logeval.reports.verdict import verdict
-from logeval.reports.words import number, query_names
+from logeval.running.words import number, query_names
 from logeval.storage import manifests
 from tests.undrawn import draw_nothing
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from logeval.clicks.collection import FittedModels, the_query
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError, unknown_names
-from logeval.log.queries import Query
-from logeval.reports.figures import legend_below, new_axes
+from logeval.log.queries import GivenQueries, Query, given_queries
+from logeval.reports.figures.canvas import legend_below, new_axes
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
+
+    from logeval.clicks.quality.comparison import Comparison
 
 # Okabe and Ito's colours: told apart by colour-blind readers too
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
@@ -88,19 +90,32 @@ PLOTS = {
 
 
 def plot_parameters(
-    fitted: FittedModel, what: str, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    models: FittedModels,
+    what: str,
+    model: str | None = None,
+    queries: GivenQueries = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """The figure of that name, one of ``PLOTS``."""
+    """The termination, attraction or examination of a model, with intervals.
+
+    By default of the first model and its most frequent queries.
+    """
+    fitted, given = models.named(model), given_queries(queries)
+    chosen = None if given is None else [the_query(fitted, q) for q in given]
     if what not in PLOTS:
         raise unknown_names("figure", [what], PLOTS)
-    return PLOTS[what](fitted, queries, ax)
+    return PLOTS[what](fitted, chosen, ax)
 
 
 def plot_perplexity(
-    quality: pd.DataFrame, measure: str = "perplexity", ax: Axes | None = None
+    comparison: Comparison, measure: str = "perplexity", ax: Axes | None = None
 ) -> Axes:
-    """Perplexity by rank of each model, with bootstrap intervals; lower is better, 1 perfect."""
+    """Perplexity by rank of each model, with bootstrap intervals; lower is better, 1 perfect.
+
+    The measure may be conditional-perplexity too.
+    """
     ax = ax or new_axes(5.4, 3.4)
+    quality = comparison.table
     rows = quality[(quality["measure"] == measure) & quality["rank"].notna()]
     groups = list(rows.groupby("model", sort=False))
     for i, (name, part) in enumerate(groups):
@@ -115,9 +130,10 @@ def plot_perplexity(
 
 
 def plot_differences(
-    quality: pd.DataFrame, measure: str = "log-likelihood", ax: Axes | None = None
+    comparison: Comparison, measure: str = "log-likelihood", ax: Axes | None = None
 ) -> Axes:
     """How far each model is from the best one over all ranks, with paired 95% intervals."""
+    quality = comparison.table
     rows = quality[quality["baseline"].notna() & (quality["measure"] == measure)]
     rows = rows[rows["rank"].isna() & rows["frequency"].isna()]
     if rows.empty:

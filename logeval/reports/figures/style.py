@@ -43,12 +43,6 @@ def look(policy: str) -> Look:
     }
 
 
-def css_colour(colour: str) -> str:
-    """The colour as the page knows it, ``var(--c0, #0072B2)``: in the dark it has a lighter one."""
-    colour = colour.upper()
-    return f"var(--c{COLOURS.index(colour)}, {colour})" if colour in COLOURS else colour
-
-
 # sizes for a column of a two-column paper, and for slides
 STYLES = {
     "paper": {"font.size": 8, "lines.linewidth": 1.2, "axes.linewidth": 0.6},
