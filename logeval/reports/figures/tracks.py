@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.relative import relative_curves
-from logeval.reports.figures.canvas import legend_below, new_axes, new_panels
+from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
 from logeval.reports.figures.regret import draw_curves
 from logeval.tracks.registry import TRACKS
 
