@@ -36,7 +36,7 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
     from logeval.reports.figures.canvas import figure_beside
     from logeval.reports.figures.regret import regret_figure
     from logeval.reports.figures.robustness import plot_variance
-    from logeval.reports.figures.tracks import relative_figure
+    from logeval.reports.figures.tracks import figure_of
     from logeval.reports.verdict import verdict
 
     judged = verdict(runs)
@@ -62,7 +62,8 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
         figure = figure_beside(plot_variance(runs).figure, out, "variance.pdf")
         print(f"figure of the variance {figure}")
     if tracks:
-        print(f"figure across tracks {figure_beside(relative_figure(runs), out, 'relative.pdf')}")
+        figure = figure_beside(figure_of(runs, "relative"), out, "relative.pdf")
+        print(f"figure across tracks {figure}")
     print(f"more: logeval report {out} --out report", file=sys.stderr)
 
 
@@ -79,72 +80,65 @@ def plot_regret(
     """
     from logeval.reports.figures.regret import regret_figure
 
-    _plot(regret_figure, runs, out, style, log_x=log_x, per_query=per_query)
+    _plot(lambda found: regret_figure(found, log_x=log_x, per_query=per_query), runs, out, style)
 
 
-def plot_relative(
-    runs: Folder, out: Out = Path("relative.pdf"), log_x: LogX = False, style: Style = "paper"
-) -> None:
-    """Regret as a share of the optimal reward over time, all tracks on one axis.
+PLOTS = {
+    "relative": """Regret as a share of the optimal reward over time, all tracks on one axis.
 
     Example: logeval plot relative runs/pbm --out relative.pdf
-    """
-    from logeval.reports.figures.tracks import relative_figure
-
-    _plot(relative_figure, runs, out, style, log_x=log_x)
-
-
-def plot_remaining(
-    runs: Folder, out: Out = Path("remaining.pdf"), log_x: LogX = False, style: Style = "paper"
-) -> None:
-    """Rows and columns that the elimination policies have left over time.
+    """,
+    "remaining": """Rows and columns that the elimination policies have left over time.
 
     Example: logeval plot remaining runs/pbm --log-x --out remaining.pdf
-    """
-    from logeval.reports.figures.tracks import remaining_figure
-
-    _plot(remaining_figure, runs, out, style, log_x=log_x)
-
-
-def plot_cosine(
-    runs: Folder, out: Out = Path("cosine.pdf"), log_x: LogX = False, style: Style = "paper"
-) -> None:
-    """Cosine distance of the estimated theta to the true one over time.
+    """,
+    "cosine": """Cosine distance of the estimated theta to the true one over time.
 
     Example: logeval plot cosine runs/contextual --out cosine.pdf
-    """
-    from logeval.reports.figures.tracks import cosine_figure
-
-    _plot(cosine_figure, runs, out, style, log_x=log_x)
+    """,
+}
 
 
-def _plot(draw: Callable[..., Any], folder: Path, out: Path, style: str, **options: bool) -> None:
+def plot_command(name: str) -> Callable[..., None]:
+    """The command that draws one of ``PLOTS``."""
+
+    def plot(
+        runs: Folder, out: Out = Path(f"{name}.pdf"), log_x: LogX = False, style: Style = "paper"
+    ) -> None:
+        from logeval.reports.figures.tracks import figure_of
+
+        _plot(lambda found: figure_of(found, name, log_x=log_x), runs, out, style)
+
+    plot.__doc__ = PLOTS[name]
+    return plot
+
+
+def _plot(draw: Callable[[Runs], Any], folder: Path, out: Path, style: str) -> None:
     from logeval.evaluation.results import Runs
     from logeval.reports.figures.canvas import check_kind, save_figure
     from logeval.reports.figures.style import styled
 
     check_kind(out)
     with styled(style):
-        print(save_figure(draw(Runs.load(folder), **options), out))
+        print(save_figure(draw(Runs.load(folder)), out))
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     command(app, Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])(show)
     plot_app.command("regret")(plot_regret)
-    plot_app.command("relative")(plot_relative)
-    plot_app.command("remaining")(plot_remaining)
-    plot_app.command("cosine")(plot_cosine)
+    for name in PLOTS:
+        plot_app.command(name)(plot_command(name))
 
 
 def summary_text(runs: Runs) -> str:
     """The summary as tables for people, one per simulator and track."""
+    from logeval.reports.verdict import of_panel
+
     summary: pd.DataFrame = runs.summary()
     texts = []
     for panel in runs.panels():
-        part = summary[
-            (summary["simulator"] == panel.simulator) & (summary["track"] == panel.track)
-        ]
+        part = of_panel(summary, panel)
         title = f"{runs.title(panel)}, regret after {runs.horizon:,} steps [95% intervals]"
         columns = ["policy", "regret", "to the best", "p", "optimum"]
         rows = [

@@ -116,14 +116,15 @@ def test_rows_and_columns_left_never_grow(runs):
 
 
 def test_figures(runs, tmp_path):
-    for draw in (tracks.relative_figure, tracks.remaining_figure):
-        assert "<svg" in save_figure(draw(runs, log_x=True), tmp_path / "figure.svg").read_text()
+    for name in ("relative", "remaining"):
+        figure = tracks.figure_of(runs, name, log_x=True)
+        assert "<svg" in save_figure(figure, tmp_path / "figure.svg").read_text()
     ax = tracks.plot_relative(runs, "PBM")
     labels = ax.get_legend_handles_labels()[1]
     assert {"dcmKL-UCB: list", "dcmKL-UCB: top pair", "Rank1ElimKL: pair"} <= set(labels)
     only = evaluate(PBM, policies=["UCB1"], horizon=20, runs=1, quiet=True)
     with pytest.raises(LogevalError, match="no policy eliminates"):
-        tracks.remaining_figure(only)
+        tracks.figure_of(only, "remaining")
 
 
 class First:

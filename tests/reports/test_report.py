@@ -212,24 +212,26 @@ def test_the_csv_has_all_digits(tmp_path):
 
 def test_expensive_tables_are_computed_once(site, tmp_path, monkeypatch):
     draw_nothing(monkeypatch)
-    calls = Counter()
-    for name in ("summary", "pairs", "cautions"):
+    calls, names = Counter(), ("summary", "pairs", "cautions")
 
-        def counted(rows, name=name, compute=getattr(results, name)):
+    def counted(name, compute):
+        def count(rows):
             calls[name, rows["simulator"].iloc[0], rows["track"].iloc[0]] += 1
             return compute(rows)
 
-        monkeypatch.setattr(results, name, counted)
+        return count
+
+    for name in names:
+        monkeypatch.setattr(results, name, counted(name, getattr(results, name)))
     logeval.report(site / "runs", tmp_path / "x", quiet=True)
     panels = logeval.Runs.load(site / "runs").panels()
-    assert calls == Counter(
-        (n, *panel) for n in ("summary", "pairs", "cautions") for panel in panels
-    )
+    assert calls == Counter((name, *panel) for name in names for panel in panels)
 
 
 def test_a_table_of_runs_can_be_changed_without_changing_the_next(site):
     runs = logeval.Runs.load(site / "runs")
-    runs.summary()["regret"] = 0.0
+    changed = runs.summary()
+    changed["regret"] = 0.0
     assert (runs.summary()["regret"] > 0.0).any()
     with pytest.raises(logeval.LogevalError, match="is a step, a whole number"):
         runs.summary(True)

@@ -11,7 +11,7 @@ import numpy as np
 from logeval.clicks.quality.features import CHECKS
 from logeval.errors import unknown_names
 from logeval.reports.figures.canvas import new_axes, save_figure
-from logeval.reports.figures.models import COLOURS
+from logeval.reports.figures.style import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd

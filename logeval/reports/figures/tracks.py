@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.relative import relative_curves
@@ -77,35 +76,31 @@ def plot_cosine(runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bo
     return ax
 
 
-def relative_figure(runs: Runs, *, log_x: bool = False) -> Figure:
-    """Relative regret; a panel for each simulator."""
-    return _figure(runs, plot_relative, sorted(set(runs.table()["simulator"])), log_x)
+# by name: what draws a simulator, what must have been measured on it, and else
+FIGURES = {
+    "relative": (plot_relative, "regret", "there are no runs"),
+    "remaining": (plot_remaining, "rows_left", "no policy eliminates in these runs"),
+    "cosine": (
+        plot_cosine,
+        "cosine_distance",
+        "no policy of these runs estimates a theta that is known",
+    ),
+}
 
 
-def remaining_figure(runs: Runs, *, log_x: bool = False) -> Figure:
-    """What is not eliminated; a panel for each simulator."""
-    simulators = simulators_with(runs, "rows_left")
+def figure_of(runs: Runs, name: str, *, log_x: bool = False) -> Figure:
+    """One of ``FIGURES``; a panel for each simulator."""
+    plot, column, nothing = FIGURES[name]
+    simulators = simulators_with(runs, column)
     if not simulators:
-        raise LogevalError("no policy eliminates in these runs")
-    return _figure(runs, plot_remaining, simulators, log_x)
-
-
-def cosine_figure(runs: Runs, *, log_x: bool = False) -> Figure:
-    """The cosine distance; a panel for each simulator."""
-    simulators = simulators_with(runs, "cosine_distance")
-    if not simulators:
-        raise LogevalError("no policy of these runs estimates a theta that is known")
-    return _figure(runs, plot_cosine, simulators, log_x)
+        raise LogevalError(nothing)
+    figure, axes = new_panels(len(simulators))
+    for ax, simulator in zip(axes, simulators, strict=True):
+        plot(runs, simulator, ax=ax, log_x=log_x)
+    return figure
 
 
 def simulators_with(runs: Runs, column: str) -> list[str]:
     """The simulators where this was measured."""
     rows = runs.table()
     return sorted(set(rows["simulator"][rows[column].notna()]))
-
-
-def _figure(runs: Runs, plot: Callable[..., Any], simulators: list[str], log_x: bool) -> Figure:
-    figure, axes = new_panels(len(simulators))
-    for ax, simulator in zip(axes, simulators, strict=True):
-        plot(runs, simulator, ax=ax, log_x=log_x)
-    return figure
