@@ -71,8 +71,7 @@ def _show(checks: Checks) -> None:
         print(checks.change.line)
     if checks.truth is not None:
         print()
-        truth = checks.truth.astype(object).where(checks.truth.notna(), None)
-        print_frame("Beside the truth", truth)
+        print_frame("Beside the truth", checks.truth)
     for note in checks.notes:
         print(f"Note: {note}")
 

@@ -85,12 +85,12 @@ def _with_intervals(frame: Any) -> tuple[list[str], list[list[object]]]:
     names = [n for n in frame.columns if not n.endswith(("_low", "_high"))]
     rows = [
         [
-            with_interval(*frame.loc[i, [n, f"{n}_low", f"{n}_high"]])
-            if f"{n}_low" in frame
-            else ("" if row[n] is None or row[n] != row[n] else row[n])
+            with_interval(row[n], row[f"{n}_low"], row[f"{n}_high"])
+            if f"{n}_low" in row
+            else row[n]
             for n in names
         ]
-        for i, row in frame.astype(object).where(frame.notna(), None).to_dict("index").items()
+        for row in frame.astype(object).to_dict("records")
     ]
     return names, rows
 
