@@ -37,10 +37,9 @@ def show(
     else:
         _show(checks)
     if figures is not None:
-        from logeval.reports.check_figures import save_check_figures
+        from logeval.reports.figures.checks import save_check_figures
 
-        change = None if checks.change is None else checks.change.table
-        paths = save_check_figures(checks.table, checks.curves, figures, change)
+        paths = save_check_figures(checks, figures)
         print(f"{figures}: {', '.join(path.name for path in paths)}", file=sys.stderr)
 
 
@@ -72,8 +71,7 @@ def _show(checks: Checks) -> None:
         print(checks.change.line)
     if checks.truth is not None:
         print()
-        truth = checks.truth.astype(object).where(checks.truth.notna(), None)
-        print_frame("Beside the truth", truth)
+        print_frame("Beside the truth", checks.truth)
     for note in checks.notes:
         print(f"Note: {note}")
 

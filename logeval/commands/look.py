@@ -10,13 +10,12 @@ import typer
 
 from logeval.commands.options import Csv, Json, model_names
 from logeval.commands.show import (
-    interval,
-    p_value,
     print_for_programs,
     print_frame,
     print_table,
     wrapped,
 )
+from logeval.running.words import p_cell, with_interval
 
 
 def register(app: typer.Typer, models_app: typer.Typer) -> None:
@@ -86,12 +85,12 @@ def _with_intervals(frame: Any) -> tuple[list[str], list[list[object]]]:
     names = [n for n in frame.columns if not n.endswith(("_low", "_high"))]
     rows = [
         [
-            interval(*frame.loc[i, [n, f"{n}_low", f"{n}_high"]])
-            if f"{n}_low" in frame
-            else ("" if row[n] is None or row[n] != row[n] else row[n])
+            with_interval(row[n], row[f"{n}_low"], row[f"{n}_high"])
+            if f"{n}_low" in row
+            else row[n]
             for n in names
         ]
-        for i, row in frame.astype(object).where(frame.notna(), None).to_dict("index").items()
+        for row in frame.astype(object).to_dict("records")
     ]
     return names, rows
 
@@ -121,8 +120,8 @@ def compare(
             row["policy"],
             f"{row['first']:,.1f}",
             f"{row['second']:,.1f}",
-            interval(row["difference"], row["low"], row["high"], "+"),
-            p_value(row["p"]),
+            with_interval(row["difference"], row["low"], row["high"], "+"),
+            p_cell(row["p"]),
         )
         for _, row in table.iterrows()
     ]

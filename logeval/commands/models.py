@@ -93,10 +93,9 @@ def show_comparison(comparison: Comparison, asked: CompareModels, *, as_json: Js
     """The qualities, and their figure in the folder."""
     show_score(comparison, asked, as_json=as_json)
     if asked.out is not None:
-        from logeval.reports.figures import figure_beside
-        from logeval.reports.model_figures import plot_perplexity
+        from logeval.reports.figures.canvas import figure_beside
 
-        figure_beside(plot_perplexity(comparison.table), asked.out, "perplexity.png")
+        figure_beside(comparison.plot().figure, asked.out, "perplexity.png")
         print(f"{asked.out}: quality.parquet, perplexity.png", file=sys.stderr)
 
 
@@ -162,8 +161,8 @@ def plot_models(
     Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
     """
     from logeval.clicks.collection import read_models
-    from logeval.reports.figures import save_figure
-    from logeval.reports.style import styled
+    from logeval.reports.figures.canvas import save_figure
+    from logeval.reports.figures.style import styled
 
     with styled(style):
         axes: Any = read_models(models).plot(what, model, split(queries))

@@ -4,32 +4,46 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError
 from logeval.evaluation.running.store import horizon_of, sorted_rows
 from logeval.evaluation.statistics import intervals, relative, robustness
 from logeval.evaluation.statistics.paired import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
+from logeval.storage.results import Drawn
 from logeval.storage.tables import HARDNESS, read_manifest, read_table
 from logeval.tracks.keys import Panel
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
 
 
-class Runs:
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _once(method: Method) -> Method:
+    """A method of a step t (default: the horizon) that computes once, and gives copies."""
+
+    @wraps(method)
+    def found(self: Runs, t: int | None = None) -> Any:
+        key = (method.__name__, self._step(t))
+        if key not in self._made:
+            self._made[key] = method(self, key[1])
+        return self._made[key].copy()
+
+    return cast(Method, found)
+
+
+class Runs(Drawn):
     """A runs table in memory.
 
     >>> runs = logeval.evaluate(problem="B_LB(L=16,K=4,p=0.2,gap=0.15)",
@@ -50,6 +64,7 @@ class Runs:
         self.notes = list(notes)  # what the user should know about them
         self._hardness = HARDNESS.empty_table() if hardness is None else hardness
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
+        self._made: dict[tuple[str, int], Any] = {}  # by method and step; see ``_once``
 
     @classmethod
     def load(cls, folder: Path | str) -> Runs:
@@ -86,6 +101,7 @@ class Runs:
         """Number of steps."""
         return horizon_of(self.rows)
 
+    @_once
     def summary(self, t: int | None = None) -> pd.DataFrame:
         """One row per simulator, track and policy, best first, at step t (default: the horizon).
 
@@ -102,6 +118,7 @@ class Runs:
         found.attrs["cautions"] = self.cautions(t)
         return found
 
+    @_once
     def pairs(self, t: int | None = None) -> pd.DataFrame:
         """All pairs of policies, the Oracle aside, per simulator and track at step t.
 
@@ -113,6 +130,7 @@ class Runs:
         """
         return pd.concat([pairs(rows) for _, rows in self._at(t)], ignore_index=True)
 
+    @_once
     def variance(self, t: int | None = None) -> pd.DataFrame:
         """Where the variance of mean regret comes from, per track and policy at step t.
 
@@ -121,6 +139,7 @@ class Runs:
         """
         return self._by_track(robustness.variance, t)
 
+    @_once
     def best(self, t: int | None = None) -> pd.DataFrame:
         """On how many simulators, and how probably over queries and draws, each policy is best.
 
@@ -136,6 +155,7 @@ class Runs:
         found = pd.concat(parts, names=["track", None])
         return found.reset_index(level="track").reset_index(drop=True)
 
+    @_once
     def cautions(self, t: int | None = None) -> list[str]:
         """What limits the conclusions: few or single queries, missing replicas."""
         found = []
@@ -145,21 +165,25 @@ class Runs:
             found += [where + caution for caution in cautions(rows)]
         return found
 
+    @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
         """All tracks on one axis: see ``statistics.relative`` (default: at the horizon)."""
         return relative.relative(pd.concat([rows for _, rows in self._at(t)]))
 
-    def _at(self, t: int | None) -> list[tuple[Panel, pd.DataFrame]]:
-        """The rows of each panel at step t."""
+    def _step(self, t: int | None) -> int:
+        """Step t, which must have been recorded."""
         t = self.horizon if t is None else t
         if isinstance(t, bool) or not isinstance(t, int | np.integer):
             raise LogevalError(f"t={t!r}: is a step, a whole number")
-        rows = self._table[self._table["t"] == t]
-        if rows.empty:
-            known = np.unique(self._table["t"])
+        known = np.unique(self._table["t"])
+        if t not in known:
             near = known[np.abs(known - t).argmin()]
             raise LogevalError(f"step {t} was not recorded; the nearest that was is {near}")
-        parts = rows.groupby(["simulator", "track"])
+        return int(t)
+
+    def _at(self, t: int | None) -> list[tuple[Panel, pd.DataFrame]]:
+        """The rows of each panel at step t."""
+        parts = self._table[self._table["t"] == self._step(t)].groupby(["simulator", "track"])
         return [(Panel(*map(str, key)), part) for key, part in parts]
 
     def hardness(self) -> pd.DataFrame:
@@ -209,30 +233,6 @@ class Runs:
         found = {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
         self._curves[key] = found
         return found
-
-    def plot_regret(self, **options: Any) -> Axes | np.ndarray:
-        """Cumulative regret over time: see ``logeval.reports.regret_figures.plot_regret``."""
-        from logeval.reports.regret_figures import plot_regret
-
-        return plot_regret(self, **options)
-
-    def plot_relative(self, simulator: str | None = None, **options: Any) -> Axes:
-        """All tracks on one axis: see ``logeval.reports.track_figures.plot_relative``."""
-        from logeval.reports.track_figures import plot_relative
-
-        known = sorted({panel.simulator for panel in self.panels()})
-        if simulator is None and len(known) > 1:
-            raise LogevalError(f"name the simulator: {', '.join(known)}")
-        if simulator is not None and simulator not in known:
-            raise unknown_names("simulator", [simulator], known)
-        return plot_relative(self, simulator or known[0], **options)
-
-    def report(self, out: Path | str = "report", **options: Any) -> Path:
-        """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
-        from logeval.reports.report import report
-
-        policies, n_runs = sorted(set(self._table["policy"])), int(self._table["run"].max()) + 1
-        return report(self, out, policies=policies, n_runs=n_runs, **options)
 
     def saved_in(self) -> Path:
         """The folder of these runs."""

@@ -14,6 +14,7 @@ import duckdb
 import pandas as pd
 
 from logeval.log.queries import sql_condition
+from logeval.storage.results import Drawn
 
 if TYPE_CHECKING:
     from logeval.log.log import Log
@@ -64,7 +65,7 @@ LISTS_OF = """
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Drawn):
     """The description of a log."""
 
     totals: dict[str, int]
@@ -79,12 +80,6 @@ class Description:
             name: value.to_dict(orient="records") if isinstance(value, pd.DataFrame) else value
             for name, value in asdict(self).items()
         }
-
-    def plot(self) -> Any:
-        """CTR by rank, and how often the queries are asked."""
-        from logeval.reports.log_figures import plot_log
-
-        return plot_log(self)
 
 
 def describe(log: Log, top: int = 20) -> Description:

@@ -21,7 +21,7 @@ from logeval.papers.experiment import Claim, Experiment, OnLog, Part
 from logeval.papers.figures import curves
 from logeval.papers.measures import Measure, Measured, Ratio
 from logeval.papers.outcome import Cell, Outcome
-from logeval.reports.figures import legend_below, new_axes
+from logeval.reports.figures.canvas import legend_below, new_axes
 from logeval.running.arrays import Floats
 from logeval.tracks.ranking_theory import dcm_upper
 

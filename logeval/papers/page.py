@@ -13,9 +13,9 @@ from logeval import __version__
 from logeval.papers import words
 from logeval.papers.outcome import Outcome
 from logeval.papers.verdicts import Judged, judged, table
-from logeval.reports.figures import save_figure
+from logeval.reports.figures.canvas import save_figure
+from logeval.reports.figures.style import styled
 from logeval.reports.page import Page
-from logeval.reports.style import styled
 from logeval.storage import files, tables
 
 INTRODUCTION = (

@@ -26,8 +26,8 @@ from logeval.papers.rank1 import (
     PRINTED,
     authors,
 )
-from logeval.reports.figures import legend_below, new_panels
-from logeval.reports.regret_figures import draw_curves
+from logeval.reports.figures.canvas import legend_below, new_panels
+from logeval.reports.figures.regret import draw_curves
 from logeval.tracks.rank1_theory import Hardness, rank1_hardness, rank1_upper
 
 RUNS = 5

@@ -8,26 +8,10 @@ from collections.abc import Sequence
 from logeval.papers.outcome import Outcome
 from logeval.papers.registry import EXPERIMENTS, seconds
 from logeval.papers.verdicts import SHORTER, VARIANT, Judged, together, verdict_of
+from logeval.running.words import rounded, with_error
 
 COLUMNS = ["claim", "ours", "published", "standard errors", "verdict"]
 INDEPENDENT = ["not published", "ours", "independent program", "standard errors", "verdict"]
-
-
-def number(value: float) -> str:
-    """With places by its size.
-
-    >>> [number(x) for x in (123456.7, 1234.5, 12.345, 0.4567)]
-    ['123,457', '1,234', '12.3', '0.46']
-    """
-    if value != value:
-        return ""
-    size = abs(value)
-    return f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2}f}"
-
-
-def with_error(value: float, error: float) -> str:
-    """Value and standard error."""
-    return number(value) if error != error or not error else f"{number(value)} ± {number(error)}"
 
 
 def published(one: Judged) -> str:
@@ -37,13 +21,13 @@ def published(one: Judged) -> str:
     if claim.is_number:
         return with_error(low, claim.stderr)
     if math.isinf(low):
-        ends = f"at most {number(high)}"
+        ends = f"at most {rounded(high)}"
     elif math.isinf(high):
-        ends = f"at least {number(low)}"
+        ends = f"at least {rounded(low)}"
     else:
-        ends = number(low) if low == high else f"{number(low)} to {number(high)}"
+        ends = rounded(low) if low == high else f"{rounded(low)} to {rounded(high)}"
     told = claim.published
-    return ends if told is None or told in (low, high) else f"{number(told)} ({ends})"
+    return ends if told is None or told in (low, high) else f"{rounded(told)} ({ends})"
 
 
 def row(one: Judged) -> list[str]:
@@ -63,7 +47,7 @@ def row(one: Judged) -> list[str]:
 
 
 def _range(values: Sequence[float]) -> str:
-    low, high = number(min(values)), number(max(values))
+    low, high = rounded(min(values)), rounded(max(values))
     return low if low == high else f"{low} to {high}"
 
 

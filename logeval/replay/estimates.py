@@ -25,7 +25,6 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.estimate import ReplayEstimate
 
@@ -51,12 +50,6 @@ class Estimates(Stored):
         """The rows for JSON; what does not apply is None."""
         rows = self.table.astype(object).where(self.table.notna(), None)
         return [{str(k): v for k, v in row.items()} for row in rows.to_dict(orient="records")]
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The overall values with their intervals, the logged value and the truth."""
-        from logeval.reports.replay_figures import plot_estimates
-
-        return plot_estimates(self.table, ax)
 
 
 def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:

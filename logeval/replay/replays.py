@@ -23,7 +23,6 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.policy import ReplayPolicy
 
@@ -77,12 +76,6 @@ class PolicyReplay(Stored):
         counts = there.groupby("t")["run"].size()
         whole = counts[counts == replicas]
         return int(whole.index.max()) if len(whole) else 0
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Clicks per step over accepted steps, with intervals."""
-        from logeval.reports.replay_figures import plot_replays
-
-        return plot_replays(self.table, ax)
 
 
 def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:

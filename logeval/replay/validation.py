@@ -30,7 +30,6 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.validate import ReplayValidate
 
@@ -47,12 +46,6 @@ class Validation(Stored):
     table: pd.DataFrame
     verdict: list[str]
     manifest: tables.Manifest = field(default_factory=dict)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """RMSE against K with the clip chosen on other parts, and the floor."""
-        from logeval.reports.replay_figures import plot_validation
-
-        return plot_validation(self.table, ax)
 
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:

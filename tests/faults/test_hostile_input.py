@@ -184,7 +184,7 @@ def test_a_link_to_itself_as_out_is_an_error(tmp_path, log, command):
 
 @pytest.mark.parametrize("name", [r"$\frac$", "$", "$x$", "a$b$c", r"\$", "$\\undefined{$"])
 def test_dollars_in_a_name_are_drawn_as_they_are(tmp_path, name):
-    from logeval.reports.figures import new_axes, save_figure
+    from logeval.reports.figures.canvas import new_axes, save_figure
 
     ax = new_axes()
     ax.plot([1, 10], [1, 10], label=name)

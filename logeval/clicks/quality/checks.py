@@ -33,7 +33,6 @@ from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 FEWEST = int(FAMILIES / FALSE_ALARMS)  # simulations, below which no p-value is small enough
 MOST = 1_000_000
@@ -75,12 +74,6 @@ class Checks(Stored):
             "truth": None if self.truth is None else records(self.truth),
             "notes": self.notes,
         }
-
-    def plot(self, check: str, models: Iterable[str] | None = None) -> Figure:
-        """The figure of a check, one panel per model."""
-        from logeval.reports.check_figures import plot_check
-
-        return plot_check(self.curves, check, None if models is None else list(models))
 
 
 def quick_checks(

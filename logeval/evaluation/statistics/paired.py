@@ -29,16 +29,13 @@ def by_query(wide: pd.DataFrame) -> Floats:
 
     (Q, D, N, columns) if there are draws; without, the draw is 0 everywhere.
     """
-    queries = [group for _, group in wide.groupby(level="query", sort=True)]
-    found = [
-        [draw.to_numpy(dtype=float) for _, draw in query.groupby(level="draw", sort=True)]
-        for query in queries
-    ]
-    D = max(len(draws) for draws in found)
-    N = max(len(runs) for draws in found for runs in draws)
-    x = np.full((len(found), D, N, wide.shape[1]), np.nan)
-    for q, draws in enumerate(found):
-        for d, runs in enumerate(draws):
-            x[q, d, : len(runs)] = runs
+    by_draw = wide.groupby(level=["query", "draw"], sort=True)
+    query = wide.groupby(level="query", sort=True).ngroup().to_numpy()
+    draw, run = by_draw.ngroup().to_numpy(), by_draw.cumcount().to_numpy()
+    first = np.full(query.max() + 1, draw.max())
+    np.minimum.at(first, query, draw)
+    draw = draw - first[query]  # counted within its query
+    x = np.full((len(first), draw.max() + 1, run.max() + 1, wide.shape[1]), np.nan)
+    x[query, draw, run] = wide.to_numpy(dtype=float)
     drawn = wide.index.get_level_values("draw").max() > 0
     return x if drawn else x[:, 0]

@@ -6,7 +6,8 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
-from logeval.reports import track_figures as tracks
+from logeval.reports.figures import tracks
+from logeval.reports.figures.canvas import save_figure
 from logeval.tracks import rank1_theory
 from logeval.tracks.ranking import RankingEnvironment, TopPair
 from tests.stand_in import lists, models
@@ -115,15 +116,15 @@ def test_rows_and_columns_left_never_grow(runs):
 
 
 def test_figures(runs, tmp_path):
-    for save in (tracks.save_relative, tracks.save_remaining):
-        text = save(runs, tmp_path / "figure.svg", log_x=True).read_text()
-        assert "<svg" in text
+    for name in ("relative", "remaining"):
+        figure = tracks.figure_of(runs, name, log_x=True)
+        assert "<svg" in save_figure(figure, tmp_path / "figure.svg").read_text()
     ax = tracks.plot_relative(runs, "PBM")
     labels = ax.get_legend_handles_labels()[1]
     assert {"dcmKL-UCB: list", "dcmKL-UCB: top pair", "Rank1ElimKL: pair"} <= set(labels)
     only = evaluate(PBM, policies=["UCB1"], horizon=20, runs=1, quiet=True)
     with pytest.raises(LogevalError, match="no policy eliminates"):
-        tracks.save_remaining(only, tmp_path / "none.svg")
+        tracks.figure_of(only, "remaining")
 
 
 class First:

@@ -9,7 +9,7 @@ from scipy import stats
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.sensitivity import sensitivity, tau
-from logeval.reports.sensitivity_figure import plot_sensitivity
+from logeval.reports.figures.robustness import plot_sensitivity
 from logeval.storage.schemas import RUNS
 
 

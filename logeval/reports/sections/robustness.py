@@ -7,9 +7,8 @@ from typing import Any
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.sensitivity import sensitivity
 from logeval.reports.content import Content
+from logeval.reports.figures.robustness import plot_sensitivity, plot_variance
 from logeval.reports.page import Page
-from logeval.reports.sensitivity_figure import plot_sensitivity
-from logeval.reports.variance_figures import plot_variance
 
 TWO_DIGITS: dict[str, Any] = dict.fromkeys(("tau", "low", "high"), ".2f")
 

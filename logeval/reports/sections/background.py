@@ -8,10 +8,10 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.checks import quick_checks
 from logeval.log.log import Log
-from logeval.reports.check_figures import plot_verdicts
 from logeval.reports.content import Content
-from logeval.reports.log_figures import plot_log
-from logeval.reports.model_figures import plot_attraction, plot_examination, plot_termination
+from logeval.reports.figures.checks import plot_verdicts
+from logeval.reports.figures.log import plot_log
+from logeval.reports.figures.models import plot_attraction, plot_examination, plot_termination
 from logeval.reports.page import Page
 from logeval.storage import tables
 
@@ -36,7 +36,7 @@ def _checks(page: Page, models: FittedModels, log: Log, suffix: str) -> None:
     page.notes([*checks.notes, *(verdict.line for verdict in checks.verdicts.values())])
     page.figure(
         f"checks{suffix}",
-        plot_verdicts(checks.table).figure,
+        plot_verdicts(checks).figure,
         "Clicks simulated on the logged lists beside the clicks of the log: the error of each "
         "check over all queries, coloured where it is more than chance and the uncertainty of the "
         "parameters allow. A quick check of 2,000 SERPs; logeval check-models looks closer.",

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from logeval.log.describe import Description
+from logeval.reports.figures.canvas import log_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,7 @@ def plot_log(description: Description, axes: Sequence[Axes] | None = None) -> Se
     last = np.cumsum(frequency["queries"])
     right.step(last, frequency["serps"], where="post", color="#D55E00")
     right.plot(last, frequency["serps"], ".", color="#D55E00", markersize=3)
-    scale = "log" if len(frequency) else "linear"
-    right.set(xscale=scale, yscale=scale, xlabel="queries, most frequent first", ylabel="SERPs")
+    for axis in (right.xaxis, right.yaxis) if len(frequency) else ():
+        log_scale(axis)
+    right.set(xlabel="queries, most frequent first", ylabel="SERPs")
     return axes

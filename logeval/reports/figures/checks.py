@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,16 @@ import numpy as np
 
 from logeval.clicks.quality.features import CHECKS
 from logeval.errors import unknown_names
-from logeval.reports.figures import new_axes, save_figure
-from logeval.reports.model_figures import COLOURS
+from logeval.reports.figures.canvas import new_axes, save_figure
+from logeval.reports.figures.style import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from logeval.clicks.quality.checks import Checks
+    from logeval.clicks.quality.ranker_change import RankerChange
 
 LABELS = {
     "clicks-per-serp": ("clicks on a SERP", "share of SERPs"),
@@ -31,16 +34,17 @@ LABELS = {
 GRID = 4  # columns
 
 
-def plot_check(curves: pd.DataFrame, check: str, models: Sequence[str] | None = None) -> Figure:
+def plot_check(checks: Checks, check: str, models: Iterable[str] | None = None) -> Figure:
     """One panel per model: the log (dots) and 95% of the model's simulations (band).
 
     Components outside of what chance and the parameters' uncertainty allow, corrected for all that
-    was looked at, have a red ring. ``curves`` are those of ``Checks``.
+    was looked at, have a red ring.
     """
     from matplotlib.figure import Figure
 
     if check not in CHECKS:
         raise unknown_names("check", [check], CHECKS)
+    curves = checks.curves
     rows = curves[curves["query"].isna() & (curves["check"] == check)]
     names = list(models or dict.fromkeys(curves["model"]))
     columns = min(len(names), GRID)
@@ -95,7 +99,7 @@ def _after(ax: Axes, rows: pd.DataFrame) -> None:
         ax.plot(x[wrong], log[wrong], "o", mfc="none", mec="black", ms=6, mew=0.8)
 
 
-def plot_verdicts(checks: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def plot_verdicts(checks: Checks, ax: Axes | None = None) -> Axes:
     """Models by checks over all queries: how far off, and whether that is faulted.
 
     A cell has the error (total variation distance, mean error of CTR, or calibration error) and is
@@ -103,7 +107,7 @@ def plot_verdicts(checks: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     from matplotlib.colors import ListedColormap
 
-    rows = checks[checks["query"].isna()]
+    rows = checks.table[checks.table["query"].isna()]
     models, names = list(dict.fromkeys(rows["model"])), list(CHECKS)
     ax = ax or new_axes(1.4 + 0.75 * len(names), 0.9 + 0.3 * len(models))
     faulted = np.zeros((len(models), len(names)))
@@ -121,8 +125,9 @@ def plot_verdicts(checks: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_ranker_change(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def plot_ranker_change(change: RankerChange, ax: Axes | None = None) -> Axes:
     """Log-likelihood of each model on the same SERPs, fitted with and without such lists."""
+    table = change.table
     ax = ax or new_axes(4.6, 1.0 + 0.28 * len(table))
     y = np.arange(len(table))
     before, after = (
@@ -138,16 +143,14 @@ def plot_ranker_change(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def save_check_figures(
-    checks: pd.DataFrame, curves: pd.DataFrame, folder: Path, change: pd.DataFrame | None = None
-) -> list[Path]:
+def save_check_figures(checks: Checks, folder: Path) -> list[Path]:
     """One figure per check, one of all verdicts, and one of the change of ranker."""
     figures: dict[str, Figure] = {"verdicts": plot_verdicts(checks).figure}  # type: ignore[dict-item]
     for check in CHECKS:
-        if (curves["check"] == check).any():
-            figures[check] = plot_check(curves, check)
-    if change is not None:
-        figures["ranker-change"] = plot_ranker_change(change).figure  # type: ignore[assignment]
+        if (checks.curves["check"] == check).any():
+            figures[check] = plot_check(checks, check)
+    if checks.change is not None:
+        figures["ranker-change"] = plot_ranker_change(checks.change).figure  # type: ignore[assignment]
     paths = []
     for name, figure in figures.items():
         paths.append(folder / f"{name}.png")

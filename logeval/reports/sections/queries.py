@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from logeval.evaluation.results import Runs
-from logeval.reports.charts import legend_chart, line_chart
 from logeval.reports.content import Content
+from logeval.reports.figures.regret import plot_regret, queries_of
 from logeval.reports.page import Page
-from logeval.reports.words import query_names
+from logeval.running.words import query_names
 
 PER_QUERY = 60  # with more queries than this, no small charts are drawn
 
@@ -23,7 +25,7 @@ def query_by_query(page: Page, content: Content) -> None:
         if len(names) > PER_QUERY:
             page.text(f"There are {len(names)} queries; charts are drawn for up to {PER_QUERY}.")
         else:
-            _charts(page, runs, names, content.suffix(i))
+            _figures(page, runs, content.suffix(i))
         final = _final(runs, names)
         page.table(
             f"queries{content.suffix(i)}",
@@ -35,28 +37,18 @@ def query_by_query(page: Page, content: Content) -> None:
         )
 
 
-def _charts(page: Page, runs: Runs, names: dict[str, str], suffix: str) -> None:
-    rows = runs.table()
+def _figures(page: Page, runs: Runs, suffix: str) -> None:
     for k, panel in enumerate(runs.panels()):
-        mine = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
-        if mine["policy"].nunique() < 2:  # nothing to compare; its numbers are in the table
-            continue
-        present = set(mine["query"])
-        charts = {
-            title: line_chart(
-                runs.curves(panel.simulator, query, panel.track),
-                title, width=300, height=200, bands=False, legend=False, y_label="regret",
-            )
-            for query, title in names.items()
-            if query in present
-        }  # fmt: skip
-        page.charts(
+        if len(runs.curves(panel.simulator, track=panel.track)) < 2:
+            continue  # nothing to compare; its numbers are in the table
+        small: Any = plot_regret(runs, simulator=panel.simulator, track=panel.track, per_query=True)
+        page.figure(
             f"queries-{k + 1}{suffix}",
-            charts,
+            small.flat[0].figure,
             f"Cumulative regret on {runs.title(panel)}, mean over the runs of each query. Where "
             "the order of the curves changes from query to query, the mean over all of them hides "
             "something.",
-            legend=legend_chart(sorted(set(mine["policy"]))),
+            queries=list(queries_of(runs, panel).values()),
         )
 
 

@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval.reports.style import look
+from logeval.replay.replays import curve
+from logeval.reports.figures.canvas import log_scale, new_axes
+from logeval.reports.figures.style import look
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
-
-def _axes(ax: Axes | None, width: float = 5.0, height: float = 3.6) -> Axes:
-    import matplotlib.pyplot as plt
-
-    if ax is not None:
-        return ax
-    new: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
-    return new
+    from logeval.replay.agreement import CrossCheck
+    from logeval.replay.estimates import Estimates
+    from logeval.replay.replays import PolicyReplay
+    from logeval.replay.validation import Validation
 
 
-def plot_estimates(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def plot_estimates(found: Estimates, ax: Axes | None = None) -> Axes:
     """The overall value of every target by every estimator, with intervals."""
-    rows = table[table["query"].isna()]
-    ax = _axes(ax, height=1.2 + 0.28 * len(rows))
+    rows = found.overall()
+    ax = ax or new_axes(5.0, 1.2 + 0.28 * len(rows))
     y = np.arange(len(rows))[::-1]
     value = rows["value"].to_numpy()
     half = np.nan_to_num((rows["high"] - rows["low"]).to_numpy(dtype=float) / 2)
@@ -53,10 +50,10 @@ def _short(target: str) -> str:
     return f"{kind}{colon}{Path(path).name}"
 
 
-def plot_validation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def plot_validation(found: Validation, ax: Axes | None = None) -> Axes:
     """RMSE against K, the clip chosen on other parts, with the noise of the truth as floor."""
-    ax = _axes(ax)
-    rows = table[table["clip"].isna()]
+    ax = ax or new_axes(5.0, 3.6)
+    rows = found.table[found.table["clip"].isna()]
     for i, (name, mine) in enumerate(rows.groupby("estimator", sort=False)):
         style = look(f"estimator {i}".replace(" ", "-"))
         ax.plot(mine["positions"], mine["rmse"], label=name, **style)
@@ -68,24 +65,24 @@ def plot_validation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_clips(table: pd.DataFrame, positions: int, ax: Axes | None = None) -> Axes:
-    """RMSE against the clip at one K."""
-    ax = _axes(ax)
+def plot_clips(found: Validation, ax: Axes | None = None) -> Axes:
+    """RMSE against the clip at the largest K."""
+    table, positions = found.table, int(found.table["positions"].max())
+    ax = ax or new_axes(5.0, 3.6)
     rows = table[(table["positions"] == positions) & table["clip"].notna()]
     for i, (name, mine) in enumerate(rows.groupby("estimator", sort=False)):
         ax.plot(mine["clip"], mine["rmse"], label=name, **look(f"estimator-{i}"))
     ax.axhline(rows["floor"].iloc[0], color="#7F7F7F", linestyle=":", label="noise of truth")
-    ax.set(xscale="log", xlabel="clip M", ylabel=f"RMSE at K = {positions}")
+    log_scale(ax.xaxis)
+    ax.set(xlabel="clip M", ylabel=f"RMSE at K = {positions}")
     ax.legend(frameon=False, fontsize="x-small", ncols=2)
     return ax
 
 
-def plot_replays(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def plot_replays(found: PolicyReplay, ax: Axes | None = None) -> Axes:
     """Clicks per step of replayed policies over accepted steps, with 95% bands."""
-    from logeval.replay.replays import curve
-
-    ax = _axes(ax)
-    for name, mine in table.groupby("policy", sort=False):
+    ax = ax or new_axes(5.0, 3.6)
+    for name, mine in found.table.groupby("policy", sort=False):
         steps = np.array(sorted(mine["t"].unique()))
         points = np.array([curve(mine, int(t)) for t in steps])
         good = np.isfinite(points[:, 0])
@@ -93,16 +90,18 @@ def plot_replays(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         style = look(str(name))
         ax.plot(t, mean, label=name, **style)
         ax.fill_between(t, mean - half, mean + half, alpha=0.2, color=style["color"], linewidth=0)
-    ax.set(xlabel="accepted SERPs t", ylabel="clicks per step so far", xscale="log")
+    log_scale(ax.xaxis)
+    ax.set(xlabel="accepted SERPs t", ylabel="clicks per step so far")
     ax.legend(frameon=False, fontsize="small")
     return ax
 
 
-def plot_cross_check(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def plot_cross_check(found: CrossCheck, ax: Axes | None = None) -> Axes:
     """Every policy by every method."""
+    table = found.table
     methods = list(dict.fromkeys(table["method"]))
     names = list(dict.fromkeys(table["policy"]))
-    ax = _axes(ax, 6.0, 1.2 + 0.45 * len(methods))
+    ax = ax or new_axes(6.0, 1.2 + 0.45 * len(methods))
     for i, name in enumerate(names):
         mine = table[table["policy"] == name].set_index("method").loc[methods]
         y = np.arange(len(methods))[::-1] - 0.5 + (i + 1) / (len(names) + 1)

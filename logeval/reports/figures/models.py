@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from logeval.clicks.collection import FittedModels, the_query
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError, unknown_names
-from logeval.log.queries import Query
-from logeval.reports.figures import legend_below, new_axes
+from logeval.log.queries import GivenQueries, Query, given_queries
+from logeval.reports.figures.canvas import legend_below, new_axes
+from logeval.reports.figures.style import COLOURS, MARKERS
+from logeval.running.arrays import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours: told apart by colour-blind readers too
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-MARKERS = "os^Dv<>P"
+    from logeval.clicks.quality.comparison import Comparison
 
 
 def plot_termination(
@@ -31,9 +31,9 @@ def plot_termination(
     """
     ax = ax or new_axes()
     for i, query in enumerate(_chosen(fitted, queries, 5)):
-        value, low, high = _shared(fitted, "v", query)
-        k = np.arange(1, len(value) + 1) + 0.06 * (i - 2)
-        _curve(ax, k, value, low, high, i, f"query {query}")
+        values = _shared(fitted, "v", query)
+        k, value = np.arange(1, len(values[0]) + 1) + 0.06 * (i - 2), values[0]
+        _curve(ax, k, values, i, f"query {query}")
         ax.plot(k[-1:], value[-1:], MARKERS[i % 8], mfc="white", mec=COLOURS[i % 8], ms=5, zorder=3)
     ax.set(xlabel="position", ylabel="termination probability", ylim=(0, 1))
     ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
@@ -47,12 +47,12 @@ def plot_examination(
     """Examination probabilities, sorted (as Figure 2b of "Stochastic rank-1 bandits" with KL)."""
     ax = ax or new_axes()
     for i, query in enumerate(_chosen(fitted, queries, 2)):
-        value, low, high = _shared(fitted, "e", query)
-        if value.ndim > 1:
+        values = _shared(fitted, "e", query)
+        if values[0].ndim > 1:
             raise LogevalError("examination of a UBM has no single curve; plot a PBM")
-        order = np.argsort(-value)
-        rank = np.arange(1, len(value) + 1)
-        _curve(ax, rank, value[order], low[order], high[order], i, f"query {query}")
+        order = np.argsort(-values[0])
+        rank = np.arange(1, len(order) + 1)
+        _curve(ax, rank, tuple(x[order] for x in values), i, f"query {query}")
     ax.set(
         xlabel="positions, most examined first", ylabel="examination probability", ylim=(0, 1.02)
     )
@@ -88,26 +88,39 @@ PLOTS = {
 
 
 def plot_parameters(
-    fitted: FittedModel, what: str, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    models: FittedModels,
+    what: str,
+    model: str | None = None,
+    queries: GivenQueries = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """The figure of that name, one of ``PLOTS``."""
+    """The termination, attraction or examination of a model, with intervals.
+
+    By default of the first model and its most frequent queries.
+    """
+    fitted, given = models.named(model), given_queries(queries)
+    chosen = None if given is None else [the_query(fitted, q) for q in given]
     if what not in PLOTS:
         raise unknown_names("figure", [what], PLOTS)
-    return PLOTS[what](fitted, queries, ax)
+    return PLOTS[what](fitted, chosen, ax)
 
 
 def plot_perplexity(
-    quality: pd.DataFrame, measure: str = "perplexity", ax: Axes | None = None
+    comparison: Comparison, measure: str = "perplexity", ax: Axes | None = None
 ) -> Axes:
-    """Perplexity by rank of each model, with bootstrap intervals; lower is better, 1 perfect."""
+    """Perplexity by rank of each model, with bootstrap intervals; lower is better, 1 perfect.
+
+    The measure may be conditional-perplexity too.
+    """
     ax = ax or new_axes(5.4, 3.4)
+    quality = comparison.table
     rows = quality[(quality["measure"] == measure) & quality["rank"].notna()]
     groups = list(rows.groupby("model", sort=False))
     for i, (name, part) in enumerate(groups):
         shift = 0.24 * (i / max(len(groups) - 1, 1) - 0.5)
         rank = part["rank"].to_numpy(dtype=np.float64)
-        value, low, high = (part[c].to_numpy() for c in ("value", "low", "high"))
-        _curve(ax, rank + shift, value, low, high, i, str(name))
+        values = tuple(part[c].to_numpy() for c in ("value", "low", "high"))
+        _curve(ax, rank + shift, values, i, str(name))
     ax.set(xlabel="rank", ylabel=measure.replace("-", " "))
     ax.set_xticks(sorted(rows["rank"].unique()))
     legend_below(ax)
@@ -115,9 +128,10 @@ def plot_perplexity(
 
 
 def plot_differences(
-    quality: pd.DataFrame, measure: str = "log-likelihood", ax: Axes | None = None
+    comparison: Comparison, measure: str = "log-likelihood", ax: Axes | None = None
 ) -> Axes:
     """How far each model is from the best one over all ranks, with paired 95% intervals."""
+    quality = comparison.table
     rows = quality[quality["baseline"].notna() & (quality["measure"] == measure)]
     rows = rows[rows["rank"].isna() & rows["frequency"].isna()]
     if rows.empty:
@@ -134,29 +148,15 @@ def plot_differences(
     return ax
 
 
-def _curve(
-    ax: Axes,
-    x: np.ndarray,
-    value: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    i: int,
-    label: str,
-) -> None:
+def _curve(ax: Axes, x: np.ndarray, values: tuple[Floats, ...], i: int, label: str) -> None:
+    """The i-th of some curves (values, low and high) with error bars."""
+    value, low, high = values
     bars = np.nan_to_num(np.maximum([value - low, high - value], 0.0))
-    style = "-" if i < len(COLOURS) else "--"
+    line = "-" if i < len(COLOURS) else "--"
     ax.errorbar(
-        x,
-        value,
-        bars,
-        color=COLOURS[i % 8],
-        marker=MARKERS[i % 8],
-        ls=style,
-        ms=4,
-        lw=1,
-        elinewidth=0.7,
-        label=label,
-    )
+        x, value, bars, color=COLOURS[i % 8], marker=MARKERS[i % 8], ls=line, ms=4, lw=1,
+        elinewidth=0.7, label=label,
+    )  # fmt: skip
 
 
 def _chosen(fitted: FittedModel, queries: Sequence[Query] | None, n: int) -> list[Query]:
@@ -168,15 +168,13 @@ def _chosen(fitted: FittedModel, queries: Sequence[Query] | None, n: int) -> lis
     return list(queries)
 
 
-def _shared(
-    fitted: FittedModel, field: str, query: Query
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _shared(fitted: FittedModel, field: str, query: Query) -> tuple[Floats, ...]:
+    """Values, low and high of a parameter that the items share."""
     if field not in fitted.estimates:
         raise LogevalError(f"{fitted.model} has no such parameter; plot another model")
     estimate, q = fitted.estimates[field], fitted.index[query]
     g, K = fitted.group(q), fitted.positions[q]
-    value, low, high = (x[g][:K] for x in (estimate.value, estimate.low, estimate.high))
-    return value, low, high
+    return tuple(x[g][:K] for x in (estimate.value, estimate.low, estimate.high))
 
 
 def _item_field(fitted: FittedModel) -> str:

@@ -20,7 +20,7 @@ COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4B0092",
     "#7F7F7F", "#000000", "#B2182B",
 )  # fmt: skip
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 
 class Look(TypedDict):
@@ -38,15 +38,9 @@ def look(policy: str) -> Look:
     variant = zlib.crc32(policy.encode()) if parameters else 0
     return {
         "color": COLOURS[i % len(COLOURS)],
-        "marker": _MARKERS[(i + variant) % len(_MARKERS)],
+        "marker": MARKERS[(i + variant) % len(MARKERS)],
         "linestyle": "--" if parameters else "-",
     }
-
-
-def css_colour(colour: str) -> str:
-    """The colour as the page knows it, ``var(--c0, #0072B2)``: in the dark it has a lighter one."""
-    colour = colour.upper()
-    return f"var(--c{COLOURS.index(colour)}, {colour})" if colour in COLOURS else colour
 
 
 # sizes for a column of a two-column paper, and for slides

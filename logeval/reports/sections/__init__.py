@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from logeval.reports.background_sections import the_log, the_models, what_was_run
 from logeval.reports.content import Content
 from logeval.reports.page import Page
-from logeval.reports.query_sections import query_by_query
-from logeval.reports.regret_sections import across_tracks, curves, final_tables, the_verdict
-from logeval.reports.replay_section import the_replay
-from logeval.reports.sensitivity_section import the_simulators, the_variance
+from logeval.reports.sections.background import the_log, the_models, what_was_run
+from logeval.reports.sections.queries import query_by_query
+from logeval.reports.sections.regret import curves, final_tables, the_verdict
+from logeval.reports.sections.replay import the_replay
+from logeval.reports.sections.robustness import the_simulators, the_variance
+from logeval.reports.sections.tracks import across_tracks
 
 SECTIONS: list[Callable[[Page, Content], None]] = [
     the_verdict,
