@@ -17,10 +17,10 @@ from scipy.special import ndtri
 
 from logeval.clicks.models.dcm import DCM
 from logeval.papers.dcm import DCM_KL, RANKED
-from logeval.papers.experiment import Claim, Experiment, OnLog, Part
+from logeval.papers.experiment import Cell, Claim, Experiment, OnLog, Part
 from logeval.papers.figures import curves
 from logeval.papers.measures import Measure, Measured, Ratio
-from logeval.papers.outcome import Cell, Outcome
+from logeval.papers.outcome import Outcome
 from logeval.reports.figures.canvas import legend_below, new_axes
 from logeval.running.arrays import Floats
 from logeval.tracks.ranking_theory import dcm_upper

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
+from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves
 from logeval.papers.measures import Regret
-from logeval.papers.outcome import Cell
 
 HORIZON, RUNS = 100_000, 50
 _W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"
@@ -131,7 +130,7 @@ def _experiment(name: str, setting: Published) -> Experiment:
         "the list policies of today",
         f"setting {name}",
         f"regret on {setting.problem.partition('(')[0]}, beside independent prototypes",
-        (Part(f"modern-{name}", Synthetic((setting.problem,)), tuple(setting.independent)),),
+        (Part(f"modern-{name}", (setting.problem,), tuple(setting.independent)),),
         setting.horizon,
         RUNS,
         tuple(

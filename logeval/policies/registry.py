@@ -24,6 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from logeval.clicks.models import registry as models
+from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.names import format_call, parse_call
 from logeval.policies.setting import Policy, Setting
@@ -92,7 +94,15 @@ class NotLoaded:
 
 
 def register(cls: P) -> P:
-    """Make a policy known by its ``NAME``, or else by the name of its class."""
+    """Make a policy or a click model known by its name; also as a decorator, ``@register``.
+
+    A click model is known by its ``name``, a policy by its ``NAME``, or else that of the class. A
+    policy also runs without this, by its class or as ``module:Class``.
+    """
+    if not isinstance(cls, type):
+        raise LogevalError(f"{cls!r} is not a class; register the class itself")
+    if issubclass(cls, ClickModel):
+        return models.register(cls)
     name = vars(cls).get("NAME", cls.__name__)
     _check_methods(name, cls)
     known = {other.lower(): other for other in POLICIES}.get(name.lower())

@@ -110,7 +110,7 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
         raise LogevalError(
             f"positions={positions}: the lists of the log have at most {whole.patterns.K} items"
         )
-    streams = streams_of(cut(whole, positions).logged.patterns, asked.items)
+    streams = streams_of(cut(whole, positions).patterns, asked.items)
     for stream in streams:
         if len(stream.item_ids) < positions:
             raise LogevalError(

@@ -8,64 +8,42 @@ as the log does.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.click_statistics import fold, held_out_rows
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
-from logeval.replay.logged import Logged, read_logged
-from logeval.replay.predictions import fit
-from logeval.replay.target_table import read_target_table
-from logeval.replay.targets import ListTarget, MarginalTarget, RandomTarget, Target
+from logeval.replay.fitting import fit
+from logeval.replay.logged import Logged
+from logeval.replay.targets.table import read_target_table
+from logeval.replay.targets.target import ListTarget, MarginalTarget, RandomTarget, Target
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints, sum_by
 
-BUILT_IN = ("logged", "random", "by-ctr", "best:MODEL")
+BUILT_IN = ("logged", "random", "by-ctr")
 RANDOM_LISTS = 256  # drawn per query, for the value of random under a click model
 
 
 @dataclass(frozen=True)
 class TargetSource:
-    """A target before it meets the log."""
+    """A target before it meets the log: a table, SERPs, or a built-in ranker."""
 
     name: str
-    queries: list[Query] | None = None  # None: those of the log
-    positions: int | None = None  # its shortest list
-    excluded: str = "false"  # SQL: SERPs that are the target itself
     table: pd.DataFrame | None = None
-    logged: Logged | None = None  # the target is these SERPs
+    patterns: Patterns | None = None
+    excluded: str = "false"  # SQL: SERPs that are the target itself
 
 
-def read_source(text: str, log: Log) -> TargetSource:
-    """The target of that name."""
-    check_target(text)
-    kind, _, rest = text.partition(":")
-    if kind == "log" and rest:
-        logged = read_logged(rest)
-        return TargetSource(text, logged.patterns.queries, logged=logged)
-    if kind == "day" and rest:
-        logged = read_logged(log, where=f"day = {rest}")
-        queries = logged.patterns.queries
-        return TargetSource(text, queries, logged=logged, excluded=f"day = {rest}")
-    if kind == "best" and rest:
-        return TargetSource(f"best:{rest.lower()}")
-    if text in ("logged", "random", "by-ctr"):
-        return TargetSource(text)
-    path = Path(text)
-    table = read_target_table(path)
-    positions = int(table.groupby(["query", "list"])["rank"].max().min())
-    queries = [Query(*q) for q in dict.fromkeys(table["query"])]
-    return TargetSource(text, queries, positions, table=table)
-
-
-def check_target(text: str) -> None:
-    """Raise unless there is a target of that name, as far as that is known without the log."""
+def check_target(text: str) -> tuple[str, str]:
+    """The kind of a target and the rest of its name; an error if there is none of that name."""
     kind, _, rest = text.partition(":")
     if kind == "log" and rest:
         load(rest)
@@ -74,30 +52,74 @@ def check_target(text: str) -> None:
             raise LogevalError(f"target {text}: write a day of the log, as day:27")
     elif kind == "best" and rest:
         model_names([rest])
-    elif text not in ("logged", "random", "by-ctr") and not Path(text).is_file():
+    elif text in BUILT_IN:
+        return text, ""
+    elif Path(text).is_file():
+        return "table", text
+    else:
         raise LogevalError(
             f"target {text}: there is no such file; a target is a table (Parquet or CSV), "
-            f"log:FOLDER, day:NUMBER, {', '.join(BUILT_IN)}"
+            f"log:FOLDER, day:NUMBER, {', '.join(BUILT_IN)}, best:MODEL"
         )
+    return kind, rest
+
+
+def read_source(text: str, log: Log) -> TargetSource:
+    """The target of that name."""
+    kind, rest = check_target(text)
+    if kind == "table":
+        return TargetSource(text, read_target_table(Path(rest)))
+    if kind not in ("log", "day"):
+        return TargetSource(f"best:{rest.lower()}" if kind == "best" else text)
+    where, excluded = load(rest) if kind == "log" else log, "false"
+    rows = fold(where, holdout=None if kind == "log" else f"days:{rest}")
+    if kind == "day":
+        rows, excluded = held_out_rows(rows), f"day = {rest}"
+    if not rows.num_rows:
+        raise LogevalError(f"{text}: there are no SERPs to replay; check the log and the day")
+    return TargetSource(text, patterns=patterns_of(rows), excluded=excluded)
 
 
 def bind(source: TargetSource, logged: Logged, K: int, scope: str, seed: int) -> Target:
     """The target on the items of a log, cut to K positions."""
-    patterns = logged.patterns
+    patterns, name = logged.patterns, source.name
     if source.table is not None:
-        return _of_table(source.name, source.table, patterns, K)
-    if source.logged is not None:
-        return _of_log(source.name, source.logged.patterns, patterns, K)
-    if source.name == "logged":
+        return _of_table(name, source.table, patterns, K)
+    if source.patterns is not None:
+        return _of_log(name, source.patterns, patterns, K)
+    ours = (name, patterns.Q, K, patterns.item_query, patterns.item_ids)
+    if name == "logged":
         share = patterns.count / patterns.serps[patterns.query]
-        return _list_target(source.name, patterns, K, patterns.query, patterns.items[:, :K], share)
-    if source.name == "random":
-        return _random(patterns, K, seed)
-    return _best(source.name, logged, K, scope)
+        return ListTarget(*ours, patterns.query, patterns.items[:, :K], share)
+    L = np.diff(patterns.offsets)
+    if (L < K).any():
+        q = int(np.argmax(L < K))
+        raise LogevalError(
+            f"target {name}: query {patterns.queries[q]} has {L[q]} items in the log, and lists "
+            f"of {K} are asked for; ask for fewer positions, or leave that query out"
+        )
+    if name == "random":
+        rng = seeds.generator(seed, "replay", "random target")
+        drawn = [
+            patterns.offsets[q] + np.argsort(rng.random((RANDOM_LISTS, L[q])), axis=1)[:, :K]
+            for q in range(patterns.Q)
+        ]
+        query = np.repeat(np.arange(patterns.Q), RANDOM_LISTS)
+        return RandomTarget(*ours, query, np.concatenate(drawn))
+    # the best list of a model fitted to the log; by-ctr is that of the CTR per item
+    model = "dctr" if name == "by-ctr" else name.removeprefix("best:")
+    fitted = fit(model, patterns, patterns.count, scope)
+    best = np.empty((patterns.Q, K), dtype=np.int64)
+    for q, of in enumerate(patterns.queries):
+        ids = patterns.item_ids[patterns.offsets[q] : patterns.offsets[q + 1]]
+        order = np.argsort(ids)
+        wanted = fitted.of(of, K=max(K, int(patterns.positions[q]))).best_list(K)
+        best[q] = patterns.offsets[q] + order[np.searchsorted(ids[order], wanted)]
+    return ListTarget(*ours, np.arange(patterns.Q), best, np.ones(patterns.Q))
 
 
 def _of_table(name: str, table: pd.DataFrame, patterns: Patterns, K: int) -> Target:
-    index = {query: q for q, query in enumerate(patterns.queries)}
+    index = _index(patterns)
     strange = [q for q in dict.fromkeys(table["query"]) if q not in index]
     if strange:
         names = ", ".join(str(Query(*q)) for q in strange[:5])
@@ -132,7 +154,7 @@ def _of_table(name: str, table: pd.DataFrame, patterns: Patterns, K: int) -> Tar
 
 def _of_log(name: str, own: Patterns, patterns: Patterns, K: int) -> Target:
     """The lists and clicks of SERPs; queries that the log does not have are left out."""
-    index = {query: q for q, query in enumerate(patterns.queries)}
+    index = _index(patterns)
     number = np.array([index.get(query, -1) for query in own.queries], dtype=np.int64)
     own = own.take(number[own.query] >= 0)
     if not len(own.count):
@@ -142,17 +164,20 @@ def _of_log(name: str, own: Patterns, patterns: Patterns, K: int) -> Target:
     pair, item_query, item_ids = _numbered(patterns, query[n], own.item_ids[own.items[n, k]])
     if (pair >= patterns.I).all():
         raise LogevalError(f"target {name}: none of its items was ever shown in the log")
-    items = np.full((len(own.count), min(K, own.K)), -1, dtype=np.int64)
-    items[n, k] = pair
     if own.K < K:
         raise LogevalError(f"target {name}: its lists have {own.K} items, fewer than positions={K}")
+    items = np.full((len(own.count), K), -1, dtype=np.int64)
+    items[n, k] = pair
     serps = sum_by(query, own.count, patterns.Q)
-    clicks = own.clicks[:, :K].sum(axis=1)
-    mean, variance = mean_clicks(query, clicks, own.count, patterns.Q)
+    clicks, _ = mean_clicks(query, own.clicks[:, :K].sum(axis=1), own.count, patterns.Q)
     return ListTarget(
         name, patterns.Q, K, item_query, item_ids, query, items, own.count / serps[query],
-        serps=serps, clicks=mean, clicks_variance=variance,
+        serps=serps, clicks=clicks,
     )  # fmt: skip
+
+
+def _index(patterns: Patterns) -> dict[Query, int]:
+    return {query: q for q, query in enumerate(patterns.queries)}
 
 
 def mean_clicks(query: Ints, clicks: Ints, count: Floats, Q: int) -> tuple[Floats, Floats]:
@@ -184,60 +209,11 @@ def _numbered(patterns: Patterns, query: Ints, ids: Ints) -> tuple[Ints, Ints, I
     )
 
 
-def _list_target(
-    name: str, patterns: Patterns, K: int, query: Ints, items: Ints, probability: Floats
-) -> ListTarget:
-    return ListTarget(
-        name, patterns.Q, K, patterns.item_query, patterns.item_ids, query, items, probability
-    )
-
-
-def _enough_items(name: str, patterns: Patterns, K: int) -> Ints:
-    L = np.diff(patterns.offsets)
-    short = np.flatnonzero(L < K)
-    if len(short):
-        q = short[0]
-        raise LogevalError(
-            f"target {name}: query {patterns.queries[q]} has {L[q]} items in the log, and lists "
-            f"of {K} are asked for; ask for fewer positions, or leave that query out"
-        )
-    return L
-
-
-def _random(patterns: Patterns, K: int, seed: int) -> Target:
-    L = _enough_items("random", patterns, K)
-    rng = seeds.generator(seed, "replay", "random target")
-    drawn = [
-        patterns.offsets[q] + np.argsort(rng.random((RANDOM_LISTS, L[q])), axis=1)[:, :K]
-        for q in range(patterns.Q)
-    ]
-    query = np.repeat(np.arange(patterns.Q), RANDOM_LISTS)
-    return RandomTarget(
-        "random", patterns.Q, K, patterns.item_query, patterns.item_ids, np.concatenate(drawn),
-        query,
-    )  # fmt: skip
-
-
-def _best(name: str, logged: Logged, K: int, scope: str) -> Target:
-    """The best list of a model fitted to the log; by-ctr is that of the CTR per item."""
-    patterns = logged.patterns
-    _enough_items(name, patterns, K)
-    model = "dctr" if name == "by-ctr" else name.removeprefix("best:")
-    fitted = fit(model, patterns, patterns.count, scope)
-    items = np.empty((patterns.Q, K), dtype=np.int64)
-    for q, query in enumerate(patterns.queries):
-        of_query = fitted.of(query, K=max(K, int(patterns.positions[q])))
-        ids = patterns.item_ids[patterns.offsets[q] : patterns.offsets[q + 1]]
-        order = np.argsort(ids)
-        items[q] = patterns.offsets[q] + order[np.searchsorted(ids[order], of_query.best_list(K))]
-    return _list_target(name, patterns, K, np.arange(patterns.Q), items, np.ones(patterns.Q))
-
-
 def lists_target(
-    name: str, patterns: Patterns, queries: list[Query], lists: list[Ints], K: int
+    name: str, patterns: Patterns, queries: Iterable[Query], lists: Iterable[Ints], K: int
 ) -> ListTarget:
     """Lists of item ids, equally likely within their query."""
-    index = {query: q for q, query in enumerate(patterns.queries)}
+    index = _index(patterns)
     query = np.array([index[q] for q in queries], dtype=np.int64)
     ids = np.stack([A[:K] for A in lists])
     pair, item_query, item_ids = _numbered(patterns, np.repeat(query, K), ids.ravel())

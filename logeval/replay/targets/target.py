@@ -9,13 +9,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.replay.prefixes import owners, prefix_numbers
 from logeval.running.arrays import Floats, Ints, sum_by
+
+
+def prefix_numbers(items: Ints) -> Ints:
+    """The number of every prefix (n, K): equal prefixes have equal numbers; -1 beyond the end."""
+    node = np.full(items.shape, -1, dtype=np.int64)
+    size = int(items.max(initial=0)) + 1
+    parent, n = np.zeros(len(items), dtype=np.int64), 0
+    for k in range(items.shape[1]):
+        there = np.flatnonzero(items[:, k] >= 0)
+        _, number = np.unique(parent[there] * size + items[there, k], return_inverse=True)
+        parent[there] = number
+        node[there, k] = n + number
+        n += int(number.max(initial=-1)) + 1
+    return node
+
+
+def _tree(items: Ints, query: Ints) -> tuple[Ints, Ints, Ints]:
+    """The number of every prefix (n, K), and query and depth of each number."""
+    node = prefix_numbers(items)
+    owner, depth = np.empty((2, int(node.max()) + 1), dtype=np.int64)
+    p, k = np.nonzero(node >= 0)
+    owner[node[p, k]], depth[node[p, k]] = query[p], k
+    return node, owner, depth
 
 
 @dataclass(frozen=True)
@@ -29,19 +50,17 @@ class Target(ABC):
     item_ids: Ints  # (I,)
     serps: Floats | None = field(default=None, kw_only=True)  # (Q,) weight of each query
     clicks: Floats | None = field(default=None, kw_only=True)  # (Q,) true clicks per SERP
-    clicks_variance: Floats | None = field(default=None, kw_only=True)  # (Q,) of that mean
 
     @abstractmethod
     def item_positions(self) -> Floats:
         """h(a, k), (I, K)."""
 
     @abstractmethod
-    def prefixes(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
-        """Prefixes of the log's lists (P, K), their h, query and depth; one number for both."""
+    def prefixes(self, items: Ints, query: Ints, whole: bool) -> tuple[Ints, Floats, Ints, Ints]:
+        """Prefixes of the log's lists (P, K) by number, and h, query and depth of each number.
 
-    @abstractmethod
-    def whole_lists(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
-        """The log's lists (P,) numbered, and h, query and length of each number."""
+        h is that of lists that begin so, or with ``whole`` of those that are no longer.
+        """
 
     @abstractmethod
     def lists(self) -> tuple[Ints, Ints, Floats]:
@@ -68,25 +87,18 @@ class ListTarget(Target):
         cell = self.items[n, k] * self.K + k
         return sum_by(cell, self.probability[n], size).reshape(-1, self.K)
 
-    def prefixes(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
+    def prefixes(self, items: Ints, query: Ints, whole: bool) -> tuple[Ints, Floats, Ints, Ints]:
         """One tree for the lists of the log and of the target."""
-        node = prefix_numbers(np.concatenate([items, self.items]))
-        n = int(node.max()) + 1
+        node, owner, depth = _tree(
+            np.concatenate([items, self.items]), np.concatenate([query, self.query])
+        )
         own = node[len(items) :]
         at, k = np.nonzero(own >= 0)
-        h = sum_by(own[at, k], self.probability[at], n)
-        owner, depth = owners(node, np.concatenate([query, self.query]), n)
+        if whole:
+            last = k == (own >= 0).sum(axis=1)[at] - 1
+            at, k = at[last], k[last]
+        h = sum_by(own[at, k], self.probability[at], len(owner))
         return node[: len(items)], h, owner, depth
-
-    def whole_lists(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
-        """A list is the prefix at which it ends."""
-        every = np.concatenate([items, self.items])
-        node = prefix_numbers(every)
-        n = int(node.max()) + 1
-        end = node[np.arange(len(every)), (every >= 0).sum(axis=1) - 1]
-        h = sum_by(end[len(items) :], self.probability, n)
-        owner, depth = owners(node, np.concatenate([query, self.query]), n)
-        return end[: len(items)], h, owner, depth + 1
 
     def lists(self) -> tuple[Ints, Ints, Floats]:
         """As given."""
@@ -103,13 +115,13 @@ class MarginalTarget(Target):
         """As given."""
         return self.h
 
-    def prefixes(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
+    def prefixes(self, items: Ints, query: Ints, whole: bool) -> tuple[Ints, Floats, Ints, Ints]:
         """Not known."""
-        raise self._unknown("Prefix and Cascade-DR")
-
-    def whole_lists(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
-        """Not known."""
-        raise self._unknown("List")
+        raise LogevalError(
+            f"target {self.name}: it gives probabilities per rank, and "
+            f"{'List' if whole else 'Prefix and Cascade-DR'} needs those of whole lists; add a "
+            "column `list` that numbers the lists, or choose IP, PBM, Item or DR"
+        )
 
     def lists(self) -> tuple[Ints, Ints, Floats]:
         """One list of one item at its place, for models whose clicks do not depend on the rest."""
@@ -118,48 +130,31 @@ class MarginalTarget(Target):
         items[np.arange(len(i)), k] = i
         return self.item_query[i], items, self.h[i, k]
 
-    def _unknown(self, who: str) -> LogevalError:
-        return LogevalError(
-            f"target {self.name}: it gives probabilities per rank, and {who} needs those of whole "
-            "lists; add a column `list` that numbers the lists, or choose IP, PBM, Item or DR"
-        )
-
 
 @dataclass(frozen=True)
 class RandomTarget(Target):
     """Every list of K different items of the query is equally likely."""
 
-    drawn: Ints  # (n, K) a sample of its lists, for click models
-    drawn_query: Ints  # (n,)
+    query: Ints  # (n,)
+    items: Ints  # (n, K) a sample of its lists, for click models
 
-    @cached_property
-    def L(self) -> Ints:
-        """Items of each query."""
-        return np.bincount(self.item_query, minlength=self.Q)
+    def _h(self) -> Floats:
+        """h of a prefix of k items, 1 / (L (L - 1) ... (L - k + 1)), (Q, K)."""
+        L = np.bincount(self.item_query, minlength=self.Q)
+        left = L[:, None] - np.arange(self.K)
+        return np.cumprod(1.0 / np.maximum(left, 1), axis=1).astype(np.float64)
 
     def item_positions(self) -> Floats:
         """1 / L."""
-        return np.repeat(1.0 / self.L[self.item_query][:, None], self.K, axis=1)
+        return np.repeat(self._h()[self.item_query, :1], self.K, axis=1)
 
-    def prefixes(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
-        """1 / (L (L - 1) ... (L - k + 1))."""
-        node = prefix_numbers(items)
-        owner, depth = owners(node, query, int(node.max()) + 1)
-        return node, self._prefix_mass()[owner, depth], owner, depth
-
-    def whole_lists(self, items: Ints, query: Ints) -> tuple[Ints, Floats, Ints, Ints]:
+    def prefixes(self, items: Ints, query: Ints, whole: bool) -> tuple[Ints, Floats, Ints, Ints]:
         """Lists of the log that are shorter than K are never drawn."""
-        node = prefix_numbers(items)
-        owner, depth = owners(node, query, int(node.max()) + 1)
-        end = node[np.arange(len(items)), (items >= 0).sum(axis=1) - 1]
-        h = np.where(depth == self.K - 1, self._prefix_mass()[owner, depth], 0.0)
-        return end, h, owner, depth + 1
+        node, owner, depth = _tree(items, query)
+        h = self._h()[owner, depth]
+        return node, np.where(depth == self.K - 1, h, 0.0) if whole else h, owner, depth
 
     def lists(self) -> tuple[Ints, Ints, Floats]:
         """The sample."""
-        share = 1.0 / np.bincount(self.drawn_query, minlength=self.Q)
-        return self.drawn_query, self.drawn, share[self.drawn_query]
-
-    def _prefix_mass(self) -> Floats:
-        left = self.L[:, None] - np.arange(self.K)
-        return np.cumprod(1.0 / np.maximum(left, 1), axis=1).astype(np.float64)
+        share = 1.0 / np.bincount(self.query, minlength=self.Q)
+        return self.query, self.items, share[self.query]

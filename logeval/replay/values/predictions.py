@@ -1,24 +1,17 @@
-"""Click models fitted to the log: what they predict on its lists, and the value of a target.
-
-Models are fitted to whole lists, also when only the first K positions count: what was clicked
-further down says something about items that the target moves up.
-"""
+"""What fitted click models predict on the log's lists, and the value of a target."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.fitting import fit_one
-from logeval.clicks.models.registry import MODELS, model_names
 from logeval.clicks.quality.scores import local_items
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
-from logeval.replay.targets import MarginalTarget, Target
+from logeval.replay.targets.target import MarginalTarget, Target
 from logeval.running.arrays import Floats, Ints, sum_by
 
 CELL_MODELS = ("GCTR", "RCTR", "DCTR", "PBM")  # a click depends on item and position alone
@@ -30,16 +23,7 @@ class Prediction:
 
     clicks: Floats  # (P, K)
     value: Floats  # (Q,) expected clicks of the target
-
-
-def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedModel:
-    """A click model fitted to the patterns with these numbers of SERPs."""
-    name = model_names([name])[0]
-    used = weight > 0
-    data = replace(patterns, count=weight.astype(np.float64)).take(used)
-    methods = MODELS[name].methods
-    method = "em" if "em" in methods else methods[0]  # exact; counting is biased (DCM, SDBN)
-    return fit_one(name, data, Options(method, scope))
+    e: Floats | None = None  # (Q, K) examination, of a PBM
 
 
 def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Prediction:
@@ -49,13 +33,17 @@ def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Predicti
             f"target {target.name}: it gives probabilities per rank, and {fitted.model} needs "
             f"whole lists; use a model of item and position ({', '.join(CELL_MODELS)})"
         )
-    K = target.K
+    K, queries = target.K, patterns.queries
     logged = click_probabilities(
-        fitted, patterns.queries, patterns.query, patterns.items[:, :K], patterns.item_ids
+        fitted, queries, patterns.query, patterns.items[:, :K], patterns.item_ids
     )
     query, items, probability = target.lists()
-    clicks = click_probabilities(fitted, patterns.queries, query, items, target.item_ids)
-    return Prediction(logged, sum_by(query, probability * clicks.sum(axis=1), target.Q))
+    clicks = click_probabilities(fitted, queries, query, items, target.item_ids)
+    value = sum_by(query, probability * clicks.sum(axis=1), target.Q)
+    e = None
+    if fitted.model == "PBM":
+        e = np.stack([fitted.of(q, unseen=True, K=K).e for q in queries])  # type: ignore[attr-defined]
+    return Prediction(logged, value, e)
 
 
 def click_probabilities(
@@ -74,8 +62,3 @@ def click_probabilities(
         out[rows] = model.click_probs_of_rows(A)
     out[items < 0] = 0.0
     return out
-
-
-def examination(fitted: FittedModel, queries: list[Query], K: int) -> Floats:
-    """e of a fitted PBM, (Q, K)."""
-    return np.stack([fitted.of(query, unseen=True, K=K).e for query in queries])  # type: ignore[attr-defined]
