@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError
 
@@ -37,3 +39,14 @@ def drawn(fitted: FittedModel, draw: int) -> FittedModel:
         assert whole.draws is not None
         estimates[p.field] = replace(whole, value=whole.draws[draw - 1])
     return replace(fitted, estimates=estimates)
+
+
+def draws_of(fitted: FittedModel, n: int) -> list[FittedModel]:
+    """Up to n draws in place of the fitted values; the model itself where it has none."""
+    kept = [fitted.estimates[p.field].draws for p in fitted.kind.PARAMETERS]
+    D = min(0 if x is None else len(x) for x in kept)
+    return (
+        [drawn(fitted, int(d) + 1) for d in np.arange(min(n, D)) * D // min(n, D)]
+        if D
+        else [fitted]
+    )

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from logeval.clicks.collection import FittedModels, the_query
-from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.optimum import Optimum

@@ -83,7 +83,7 @@ class ParameterEstimate:
 
 
 @dataclass(frozen=True)
-class EstimationResult:
+class ModelEstimate:
     """A fitted model: an estimate per parameter, by field, and how the fit went."""
 
     estimates: dict[str, ParameterEstimate]

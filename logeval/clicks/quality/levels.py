@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from logeval.clicks.draws import draws_of
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.deviations import Deviations, deviations
@@ -17,9 +18,7 @@ from logeval.clicks.quality.simulate import (
     QueryRows,
     observed_features,
     replicates,
-    sensitivity,
 )
-from logeval.clicks.quality.uncertainty import ParameterErrors
 from logeval.log.queries import Query
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
@@ -43,9 +42,7 @@ def levels_of(
     serps = test.serps
     queries = [test.queries[q] for q in np.argsort(-serps, kind="stable") if serps[q] > 0]
     queries = [query for query in queries if query in fitted.index]
-    errors = None
-    if train is not None:
-        errors = ParameterErrors(fitted, QueryRows(train), queries, layout.K, n, seed)
+    users = [fitted] if train is None else draws_of(fitted, n)
 
     total = np.zeros((n + 1, layout.size))
     number = {query: q for q, query in enumerate(test.queries)}
@@ -59,12 +56,8 @@ def levels_of(
         features = np.empty((n + 1, layout.size))
         features[0] = observed_features(model, batches, layout)
         rng = seeds.generator(seed, "checks", "users", str(query))  # the same for all models
-        features[1:] = replicates(model, batches, layout, n, rng)
-        if errors is not None:
-            delta = errors.draw(query)
-            rng = seeds.generator(seed, "checks", "sensitivity", fitted.model, str(query))
-            effect = sensitivity(model, batches, layout, len(delta), rng)
-            features[1:] = _with_errors(features[1:], (effect @ delta).T)
+        drawn = [f.of(query, unseen=True, K=layout.K) for f in users]
+        features[1:] = replicates(model, drawn, batches, layout, n, rng)
         total += features
         q = number[query]
         for slot in shown_most.get(q, []):
@@ -80,20 +73,6 @@ def levels_of(
     ids = [i for i, _, _ in items]
     parts = _with_items(layout.components, ids, layout.size, layout.size + 1, step=2)
     return (int(serps.sum()), _deviations(wide, parts, layout)), levels
-
-
-def _with_errors(features: Floats, effect: Floats) -> Floats:
-    """Simulated counts as they would be with other parameters, (n, features).
-
-    ``effect`` is how much the expected count changes, to first order. A count m that may be wrong
-    by a factor r, log-normal with mean 1, becomes m r, and its noise, as that of a Poisson count,
-    grows by sqrt(r). Adding the effect instead would make bands symmetric, and a rare event that
-    was underestimated would be faulted too often.
-    """
-    mean = features.mean(axis=0)
-    x = np.clip(effect / np.maximum(mean, 1.0), -MOST_EFFECT, MOST_EFFECT)
-    ratio = np.exp(x - x.var(axis=0) / 2)
-    return mean * ratio + (features - mean) * np.sqrt(ratio)
 
 
 def _deviations(features: Floats, parts: Components, layout: Layout) -> Deviations:

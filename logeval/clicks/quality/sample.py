@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fit import Fit
 from logeval.errors import LogevalError
 from logeval.log.log import Log

@@ -16,17 +16,14 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.quality.features import (
     Layout,
     add_features,
-    add_sensitivity,
     most_features,
     observed,
 )
 from logeval.clicks.quality.scores import local_items
-from logeval.clicks.quality.sensitivity import score
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints
 
 BLOCK = 100_000  # simulated SERPs in memory at a time
-SENSITIVITY_USERS = 20  # per SERP
 
 
 @dataclass(frozen=True)
@@ -83,44 +80,31 @@ def observed_features(model: ClickModel, batches: list[Batch], layout: Layout) -
 
 
 def replicates(
-    model: ClickModel, batches: list[Batch], layout: Layout, n: int, rng: np.random.Generator
+    model: ClickModel,
+    users: list[ClickModel],
+    batches: list[Batch],
+    layout: Layout,
+    n: int,
+    rng: np.random.Generator,
 ) -> Floats:
-    """The features of n simulations of all SERPs of a query, (n, features)."""
+    """The features of n simulations of all SERPs of a query, (n, features).
+
+    The clicks are those of ``users``, equally many simulations of each; ``model`` predicts.
+    """
     out = np.zeros((n, layout.size))
     size = most_features(layout.K)
     index, value = np.empty(size, dtype=np.int64), np.empty(size)
+    shares = np.array_split(np.arange(n), len(users))
     for b in batches:
         A, top = b.serps()
         at_once = max(1, BLOCK // len(A))
-        for start in range(0, n, at_once):
-            m = min(at_once, n - start)
-            lists = np.tile(A, (m, 1))
-            clicks = model.sample(lists, rng.random(lists.shape))
-            q = model.conditional_click_probs(lists, clicks)
-            row = np.repeat(np.arange(start, start + m), len(A))
-            one = np.ones(len(lists))
-            add_features(clicks, q, top, one, row, layout.at, layout.K, index, value, out)
-    return out
-
-
-def sensitivity(
-    model: ClickModel, batches: list[Batch], layout: Layout, P: int, rng: np.random.Generator
-) -> Floats:
-    """d E[feature] / d logit of each of the P parameters of a query, (features, P)."""
-    out = np.zeros((layout.size, P))
-    size = most_features(layout.K)
-    index, value = np.empty(size, dtype=np.int64), np.empty(size)
-    for b in batches:
-        each = np.repeat(np.arange(len(b.count)), b.count.astype(np.int64) * SENSITIVITY_USERS)
-        for start in range(0, len(each), BLOCK):
-            rows = each[start : start + BLOCK]
-            A = b.A[rows]
-            clicks = model.sample(A, rng.random(A.shape))
-            q = model.conditional_click_probs(A, clicks)
-            s, parameter = score(model, A, clicks, layout.K)
-            weight = np.full(len(A), 1.0 / SENSITIVITY_USERS)
-            add_sensitivity(
-                clicks, q, b.top[rows], weight, layout.at, layout.K, index, value, s, parameter, out
-            )
-    out[layout.constant] = 0.0  # the lists fix them; what is there is noise
+        for clicking, mine in zip(users, shares, strict=True):
+            for start in range(0, len(mine), at_once):
+                simulations = mine[start : start + at_once]
+                lists = np.tile(A, (len(simulations), 1))
+                clicks = clicking.sample(lists, rng.random(lists.shape))
+                q = model.conditional_click_probs(lists, clicks)
+                row = np.repeat(simulations, len(A))
+                one = np.ones(len(lists))
+                add_features(clicks, q, top, one, row, layout.at, layout.K, index, value, out)
     return out

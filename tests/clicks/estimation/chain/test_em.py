@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy.special import expit, logit
 
-from logeval.clicks.estimation.binomial import Split
-from logeval.clicks.estimation.chain_em import Count
+from logeval.clicks.estimation.chain.em import ChainClicks, Count
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.estimation.priors import item_prior
@@ -51,11 +50,8 @@ def test_expected_counts_have_the_gradient_and_curvature_of_the_likelihood(name)
 
     x = {f: np.asarray(getattr(at, f)) for f in fields}
     x = {f: v if f in em.items else v[None] for f, v in x.items()}
-    one, group = np.zeros(1, int), np.zeros(data.I, int)
-    at_items = em.at_items(x, group)
-    tally = em.tally(data, one, np.ones(1, bool), x, at_items)
+    tally, counts = ChainClicks(em, data, Options("em")).expected(x)
     assert tally.log_likelihood[0] == pytest.approx(here)
-    counts = em.counts(at_items, tally, data.item_clicks, group, Split())
     assert set(counts) == set(fields)
     for field, (successes, trials, missing) in counts.items():
         value = x[field]
@@ -83,10 +79,7 @@ def test_the_prior_of_items_is_that_of_the_values_it_leads_to(name):
     data = patterns_of(statistics_of([truth], 200, rng, spread=1.5))
     fit = MODELS[name].fit(data, Options("em", "per-query", draws=1))
     em, x = BY_EM[name], {f: e.value for f, e in fit.estimates.items()}
-    group = np.zeros(data.I, int)
-    at_items = em.at_items(x, group)
-    tally = em.tally(data, np.zeros(1, int), np.ones(1, bool), x, at_items)
-    counts = em.counts(at_items, tally, data.item_clicks, group, Split())
+    _, counts = ChainClicks(em, data, Options("em")).expected(x)
     for field in em.items:
         prior = fit.priors[field]
         found = counts[field].evidence(x[field])

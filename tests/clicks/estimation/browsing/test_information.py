@@ -1,4 +1,4 @@
-"""The variances of PBM parameters, against differences of the likelihood."""
+"""The variances of examination, against differences of the likelihood."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from logeval.clicks.estimation import browsing_em
+from logeval.clicks.estimation.browsing import information as under_test
+from logeval.clicks.estimation.browsing.cells import fold
 from logeval.clicks.estimation.patterns import patterns_of
 from tests.clicks.examples import random_model, statistics_of
 
@@ -14,13 +15,13 @@ from tests.clicks.examples import random_model, statistics_of
 @pytest.mark.parametrize("rows", [1, 100_000])
 def test_variances_are_the_inverse_of_the_information(rows, monkeypatch):
     """Of two queries with a prior, in which the first position is taken as known."""
-    monkeypatch.setattr(browsing_em, "CHUNK", rows)
+    monkeypatch.setattr(under_test, "CHUNK", rows)
     rng = np.random.default_rng(4)
     K, G = 3, 2
     truths = [random_model("PBM", rng, L=4, K=K, low=0.2, high=0.8) for _ in range(G)]
     data = patterns_of(statistics_of(truths, 80, rng, spread=3.0))
     group = np.arange(G)
-    cells = browsing_em.fold(data, lambda block: block.shown.position, K, G, group)
+    cells = fold(data, lambda block: block.shown.position, K, G, group)
     a, b = rng.uniform(2, 5, (2, data.I + G * K))  # of items, then of cells
 
     def likelihood(z):
@@ -48,5 +49,6 @@ def test_variances_are_the_inverse_of_the_information(rows, monkeypatch):
     expected[free] = np.diag(np.linalg.inv(information))
 
     w, e = np.split(x, [data.I])
-    found = browsing_em.variances(cells, w, e, *np.split(a + b, [data.I]), fixed)
-    assert np.concatenate(found) == pytest.approx(expected, rel=1e-4)
+    strength = np.split(a + b, [data.I])
+    found = under_test.examination_variances(cells, w, e, *strength, fixed)
+    assert found == pytest.approx(expected[data.I :], rel=1e-4)

@@ -6,7 +6,7 @@ positions, a pattern with last click l has
     ln P(c) = sum_{k <= l} [c_k ln(w_k stay_k [k < l]) + (1 - c_k) ln((1 - w_k) skip)] + ln f,
     f = 1 - stay_l + stay_l B_{l+1}     (f = B_0 without a click)
 
-with B of ``chain_inference``. The first sum has diagonal second derivatives. Those of f follow
+with B of ``inference``. The first sum has diagonal second derivatives. Those of f follow
 from B_{l+1}: with S_j = prod_{l < i < j} (1 - w_i) skip and R_j = 1 - skip + skip B_{j+1},
 
     dB / dw_j = -S_j R_j,   d2B / dw_j dw_k = S_k R_k / (1 - w_j)  for j < k,
@@ -17,6 +17,8 @@ rule needs only slopes d stay / dx and the mixed second derivatives.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,43 +57,45 @@ def tail_derivatives(w: Floats, skip: float, first: int, n: int, d: Floats, h: F
     return B
 
 
-@njit(cache=True, nogil=True)
-def add_information(
-    clicks: Bools,
-    length: Ints,
-    last_click: Ints,
-    count: Floats,
-    w: Floats,
-    stay: Floats,
-    skip: Floats,
-    w_place: Ints,
-    skip_place: Ints,
-    value: Floats,
-    slope: Floats,
-    place: Ints,
-    mixed: Floats,
-    J: Floats,
-) -> None:
-    """Add minus the second derivatives in the logits of some patterns to J.
+class Places(NamedTuple):
+    """Patterns, the parameters at each of their positions, and where these are in J.
 
-    ``w`` and ``stay`` are (P, K), ``skip`` (P,). The place in J of the logit of w_k is ``w_place``
-    (P, K), of skip ``skip_place`` (P,), below 0 where skip is known. Going on after a click depends
-    on F parameters, ``value``, ``slope`` d stay / dx and ``place`` of which are (F, P, K), and
-    ``mixed`` (F, F) their mixed second derivatives.
+    Going on after a click depends on F parameters; ``mixed`` (F, F) are its mixed second
+    derivatives in them.
     """
-    F, P, K = value.shape
+
+    clicks: Bools  # (P, K)
+    length: Ints  # (P,)
+    last_click: Ints  # (P,)
+    count: Floats  # (P,)
+    w: Floats  # (P, K)
+    stay: Floats  # (P, K)
+    skip: Floats  # (P,)
+    w_place: Ints  # (P, K) of the logit of w_k
+    skip_place: Ints  # (P,) of that of skip, below 0 where it is known
+    value: Floats  # (F, P, K)
+    slope: Floats  # (F, P, K) d stay / dx
+    place: Ints  # (F, P, K)
+    mixed: Floats
+
+
+@njit(cache=True, nogil=True)
+def add_information(at: Places, first: int, end: int, J: Floats) -> None:
+    """Add minus the second derivatives in the logits of patterns first..end - 1 to J."""
+    w, w_place, skip_place = at.w, at.w_place, at.skip_place
+    F, _, K = at.value.shape
     d, h = np.zeros(K + 1), np.zeros((K + 1, K + 1))
-    for p in range(P):
-        n, last, m, go = length[p], last_click[p], count[p], skip[p]
+    for p in range(first, end):
+        n, last, m, go = at.length[p], at.last_click[p], at.count[p], at.skip[p]
         skips = 0
         for k in range(last + 1):
             x = w[p, k]
             J[w_place[p, k], w_place[p, k]] += m * x * (1.0 - x)
-            if not clicks[p, k]:
+            if not at.clicks[p, k]:
                 skips += 1
             elif k < last:
-                s = stay[p, k]
-                add_stay(p, k, m, 1.0 / s, -1.0 / (s * s), value, slope, place, mixed, J)
+                s = at.stay[p, k]
+                add_stay(p, k, m, 1.0 / s, -1.0 / (s * s), at, J)
         d_skip, h_skip = skips / go, -skips / (go * go)
         if last < n - 1:
             d[:] = 0.0
@@ -99,10 +103,10 @@ def add_information(
             B = tail_derivatives(w[p], go, last + 1, n, d, h)
             s, f = 1.0, B
             if last >= 0:
-                s = stay[p, last]
+                s = at.stay[p, last]
                 f = 1.0 - s + s * B
                 g = (B - 1.0) / f
-                add_stay(p, last, m, g, -g * g, value, slope, place, mixed, J)
+                add_stay(p, last, m, g, -g * g, at, J)
             # second derivatives of ln f in the w below the last click, skip, and stay_last
             for a in range(last + 1, n + 1):
                 ja = a if a < n else K
@@ -125,10 +129,10 @@ def add_information(
                 if last >= 0:  # with stay_last: f = 1 - s + s B
                     cross = d[ja] / f - ga * (B - 1.0) / f
                     for i in range(F):
-                        x = value[i, p, last]
-                        at, to = place[i, p, last], slope[i, p, last] * x * (1.0 - x)
-                        J[at_a, at] -= m * cross * scale_a * to
-                        J[at, at_a] -= m * cross * scale_a * to
+                        x = at.value[i, p, last]
+                        at_i, to = at.place[i, p, last], at.slope[i, p, last] * x * (1.0 - x)
+                        J[at_a, at_i] -= m * cross * scale_a * to
+                        J[at_i, at_a] -= m * cross * scale_a * to
             d_skip += s * d[K] / f
         if skip_place[p] >= 0:
             x = go * (1.0 - go)
@@ -136,19 +140,9 @@ def add_information(
 
 
 @njit(cache=True, nogil=True)
-def add_stay(
-    p: int,
-    k: int,
-    m: float,
-    g: float,
-    gg: float,
-    value: Floats,
-    slope: Floats,
-    place: Ints,
-    mixed: Floats,
-    J: Floats,
-) -> None:
+def add_stay(p: int, k: int, m: float, g: float, gg: float, at: Places, J: Floats) -> None:
     """The part of stay_k, whose first and second derivatives of ln P are g and gg."""
+    value, slope, place = at.value, at.slope, at.place
     for i in range(value.shape[0]):
         x = value[i, p, k]
         xi = x * (1.0 - x)
@@ -157,5 +151,5 @@ def add_stay(
             y = value[j, p, k]
             both = xi * y * (1.0 - y)
             J[place[i, p, k], place[j, p, k]] -= (
-                m * (gg * slope[i, p, k] * slope[j, p, k] + g * mixed[i, j]) * both
+                m * (gg * slope[i, p, k] * slope[j, p, k] + g * at.mixed[i, j]) * both
             )

@@ -17,7 +17,7 @@ for the CCM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,16 @@ from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import njit
 
 
-@dataclass(frozen=True)
-class Tally:
+class Users(NamedTuple):
+    """The chains of all queries: by item (I,), by group and position (G, K), and by group (G,)."""
+
+    w: Floats
+    stay_item: Floats
+    stay_position: Floats
+    skip: Floats
+
+
+class Tally(NamedTuple):
     """Expected (or drawn) counts, by item (I,), by group and position (G, K), and by group (G,)."""
 
     examined: Floats  # by item
@@ -42,32 +50,20 @@ class Tally:
     skip_went_on: Floats
     log_likelihood: Floats  # by group
 
+    @classmethod
+    def zeros(cls, I: int, G: int, K: int) -> Tally:  # noqa: E741 - named as in the formulas
+        """Nothing counted yet."""
+        shapes = [(I,)] * 5 + [(G, K)] * 2 + [(G,)] * 3
+        return cls(*map(np.zeros, shapes))
+
 
 @njit(cache=True, nogil=True)
 def tally_rows(
-    items: Ints,
-    clicks: Bools,
-    length: Ints,
-    count: Floats,
-    group: Ints,
-    active: Bools,
-    w: Floats,
-    stay_item: Floats,
-    stay_position: Floats,
-    skip: Floats,
-    u: Floats,
-    examined: Floats,
-    clicked: Floats,
-    went_on: Floats,
-    examined_squared: Floats,
-    left_squared: Floats,
-    position_clicked: Floats,
-    position_went_on: Floats,
-    skipped: Floats,
-    skip_went_on: Floats,
-    log_likelihood: Floats,
-) -> None:
+    items: Ints, clicks: Bools, length: Ints, count: Floats, group: Ints, active: Bools,
+    users: Users, u: Floats, tally: Tally,
+) -> None:  # fmt: skip
     """Add the expected counts of every pattern of an active group; with u (P, K), drawn ones."""
+    w, stay_item, stay_position = users.w, users.stay_item, users.stay_position
     B = np.empty(items.shape[1] + 1)
     drawn = u.shape[0] > 0
     for p in range(items.shape[0]):
@@ -78,25 +74,25 @@ def tally_rows(
         for k in range(n):
             if clicks[p, k]:
                 last = k
-        go = skip[g]
+        go = users.skip[g]
         likelihood = 1.0
         total = 0.0
         for k in range(last + 1):
             i = items[p, k]
-            examined[i] += m
-            examined_squared[i] += m
+            tally.examined[i] += m
+            tally.examined_squared[i] += m
             if not clicks[p, k]:
-                skipped[g] += m
-                skip_went_on[g] += m
+                tally.skipped[g] += m
+                tally.skip_went_on[g] += m
                 likelihood *= (1.0 - w[i]) * go
             else:
                 likelihood *= w[i]
                 if k < n - 1:
-                    clicked[i] += m
-                    position_clicked[g, k] += m
+                    tally.clicked[i] += m
+                    tally.position_clicked[g, k] += m
                 if k < last:
-                    went_on[i] += m
-                    position_went_on[g, k] += m
+                    tally.went_on[i] += m
+                    tally.position_went_on[g, k] += m
                     likelihood *= stay_item[i] * stay_position[g, k]
             if likelihood < 1e-200:
                 total += np.log(max(likelihood, 1e-300))
@@ -105,7 +101,7 @@ def tally_rows(
         for k in range(n - 1, last, -1):
             left = 0.0 if k == n - 1 else (1.0 - go) * (1.0 - B[k + 1])
             B[k] = (1.0 - w[items[p, k]]) * (B[k + 1] + left)
-        users, here = m, 1.0  # who examine the result, and their share
+        remain, share = m, 1.0  # users who examine the result
         if last < 0:
             likelihood *= B[0]
         elif last < n - 1:
@@ -113,56 +109,39 @@ def tally_rows(
             stay = stay_item[i] * stay_position[g, last]
             none = 1.0 - stay + stay * B[last + 1]
             likelihood *= none
-            here = stay * B[last + 1] / max(none, 1e-300)
-            users = share_of(m, here, u[p, last] if drawn else -1.0)
-            went_on[i] += users
-            left_squared[i] += m * (1.0 - here) ** 2
-            position_went_on[g, last] += users
+            share = stay * B[last + 1] / max(none, 1e-300)
+            remain = share_of(m, share, u[p, last] if drawn else -1.0)
+            tally.went_on[i] += remain
+            tally.left_squared[i] += m * (1.0 - share) ** 2
+            tally.position_went_on[g, last] += remain
         for k in range(last + 1, n):
-            examined[items[p, k]] += users
-            examined_squared[items[p, k]] += m * here**2
+            tally.examined[items[p, k]] += remain
+            tally.examined_squared[items[p, k]] += m * share**2
             if k < n - 1:
-                skipped[g] += users
+                tally.skipped[g] += remain
                 on = go * B[k + 1] / max(1.0 - go + go * B[k + 1], 1e-300)
-                here *= on
-                users = share_of(users, on, u[p, k] if drawn else -1.0)
-                skip_went_on[g] += users
-        log_likelihood[g] += m * (total + np.log(max(likelihood, 1e-300)))
+                share *= on
+                remain = share_of(remain, on, u[p, k] if drawn else -1.0)
+                tally.skip_went_on[g] += remain
+        tally.log_likelihood[g] += m * (total + np.log(max(likelihood, 1e-300)))
 
 
-def tally(
+def tallied(
     data: FoldedClicks,
     group: Ints,
     active: Bools,
-    w: Floats,
-    stay_item: Floats,
-    stay_position: Floats,
-    skip: Floats,
+    users: Users,
     rng: np.random.Generator | None = None,
 ) -> Tally:
     """The expected counts of active groups; ``group`` is the group of each query.
 
     With ``rng``, counts are drawn instead.
     """
-    G = len(active)
-    by_item = [np.zeros(data.I) for _ in range(5)]
-    by_position = [np.zeros((G, data.K)) for _ in range(2)]
-    by_group = [np.zeros(G) for _ in range(3)]
+    tally = Tally.zeros(data.I, len(active), data.K)
     for block in data.blocks():
+        u = np.zeros((0, 0)) if rng is None else rng.random(block.items.shape)
         tally_rows(
-            block.items,
-            block.clicks,
-            block.length,
-            block.count,
-            group[block.query],
-            active,
-            w,
-            stay_item,
-            stay_position,
-            skip,
-            np.zeros((0, 0)) if rng is None else rng.random(block.items.shape),
-            *by_item,
-            *by_position,
-            *by_group,
-        )
-    return Tally(*by_item, *by_position, *by_group)
+            block.items, block.clicks, block.length, block.count, group[block.query], active,
+            users, u, tally,
+        )  # fmt: skip
+    return tally

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from logeval.clicks.estimation import click_statistics
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.stored_patterns import StoredPatterns, store
+from logeval.clicks.estimation.statistics import fold as click_statistics
+from logeval.clicks.estimation.statistics.stored import StoredPatterns, store
 from logeval.clicks.models.registry import MODELS
 from logeval.storage import tables
 from tests.clicks.examples import random_model, statistics_of
@@ -54,7 +54,7 @@ def test_a_block_has_whole_queries(both):
 @pytest.mark.parametrize("scope", ["pooled", "partial"])
 @pytest.mark.parametrize("name", MODELS)
 def test_fits_are_those_of_memory(both, name, scope, monkeypatch):
-    monkeypatch.setattr("logeval.clicks.estimation.browsing_em.CHUNK", 7)
+    monkeypatch.setattr("logeval.clicks.estimation.browsing.em.CHUNK", 7)
     memory, disk = (MODELS[name].fit(x, Options(MODELS[name].methods[0], scope)) for x in both)
     assert memory.iterations == disk.iterations
     for field, expected in memory.estimates.items():

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, patterns_of
-from logeval.clicks.estimation.statistics_cache import cached, read_table
-from logeval.clicks.estimation.stored_patterns import store
+from logeval.clicks.estimation.statistics.cache import cached, read_table
+from logeval.clicks.estimation.statistics.stored import store
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition, sql_limit
