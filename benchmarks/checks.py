@@ -24,9 +24,9 @@ from logeval.clicks.estimation.statistics.fold import held_out_rows, training_ro
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS, model_names
-from logeval.clicks.quality.checks import check_patterns
+from logeval.clicks.quality.checks.predictive import check_patterns
+from logeval.clicks.quality.checks.sample import sample_of
 from logeval.clicks.quality.ranker_change import changed_rankers
-from logeval.clicks.quality.sample import sample_of
 from logeval.running.progress import Progress
 from logeval.storage import tables
 from logeval.synthetic.sessions import draw_sessions
@@ -113,7 +113,7 @@ def main() -> None:
                 train = patterns_of(training_rows(clicks))
                 test = patterns_of(held_out_rows(clicks))
                 models = [fitted(name, train, given.scope, given.draws) for name in names]
-                sample = sample_of(models[0].queries, test, train, 10**9, seed)
+                sample = sample_of(models[0].queries, test, 10**9, seed)
                 checks = check_patterns(models, sample, given.simulations, seed, quiet=True)
                 for name, verdict in checks.verdicts.items():
                     faulted[name] += not verdict.cleared

@@ -58,6 +58,11 @@ class FittedModel:
         """The query of each (query, item) pair, (I,)."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
+    @property
+    def n_draws(self) -> int:
+        """How many draws of its parameters were kept with the fit."""
+        return min(0 if x.draws is None else len(x.draws) for x in self.estimates.values())
+
     def group(self, q: int) -> int:
         """The set of shared parameters that query q uses."""
         return 0 if self.scope == "pooled" else q

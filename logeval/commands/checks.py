@@ -14,7 +14,7 @@ from logeval.commands.command import command
 from logeval.commands.options import Json
 
 if TYPE_CHECKING:
-    from logeval.clicks.quality.checks import Checks
+    from logeval.clicks.quality.checks.predictive import Checks
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval.clicks.quality.features import CHECKS
+from logeval.clicks.quality.checks.features import CHECKS
 from logeval.errors import unknown_names
 from logeval.reports.figures import new_axes, save_figure
 from logeval.reports.model_figures import COLOURS

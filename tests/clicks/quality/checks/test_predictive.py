@@ -11,8 +11,7 @@ import pytest
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality.check import check_models
-from logeval.clicks.quality.features import CHECKS
-from logeval.clicks.quality.levels import _with_errors
+from logeval.clicks.quality.checks.features import CHECKS
 from logeval.errors import LogevalError
 from logeval.storage import tables
 from logeval.storage.manifests import manifest_of
@@ -94,10 +93,11 @@ def test_models_of_other_serps_are_checked_with_a_note(log, models, tmp_path):
     lenient = check_models(whole, log, simulations=80, ranker_change=False, quiet=True)
     assert "lenient" in lenient.notes[0]
     assert lenient.verdicts["DCM"].cleared
-    known = FittedModels(models.fitted)  # no manifest: from elsewhere
+    known = FittedModels({"DCM": without_draws(models["DCM"])})  # no manifest: from elsewhere
     given = check_models(known, log, simulations=80, serps=500, quiet=True)
-    assert "taken as known" in given.notes[0]
-    assert "500 SERPs, drawn from 1,540" in given.notes[1]
+    assert "not fitted to this log" in given.notes[0]
+    assert "DCM: there are no draws of the parameters" in given.notes[1]
+    assert "500 SERPs, drawn from 1,540" in given.notes[2]
     assert given.change is None
     other = write_serps(tmp_path / "other", [Serp(77, [1, 2], [0, 1])])
     with pytest.raises(LogevalError, match="no SERPs of the queries"):
@@ -106,10 +106,19 @@ def test_models_of_other_serps_are_checked_with_a_note(log, models, tmp_path):
         check_models(known, log, simulations=20, quiet=True)
 
 
-def test_unknown_parameters_widen_the_bands_and_keep_their_middle():
-    rng = np.random.default_rng(0)
-    features = rng.poisson(50, (4000, 1)).astype(float)
-    wide = _with_errors(features, 10.0 * rng.normal(size=(4000, 1)))
-    assert wide.mean() == pytest.approx(50, abs=5 * np.sqrt(150 / 4000))
-    assert wide.var() == pytest.approx(50 + 100, rel=0.1)
-    assert _with_errors(features, np.zeros((4000, 1))) == pytest.approx(features)
+def test_unknown_parameters_widen_the_bands_and_keep_their_middle(log):
+    """Of a fit to a tenth of the log; without draws its parameters are taken as known."""
+    unknown = fit_models(log, ["DCM"], method="em", holdout=0.9, quiet=True)
+    known = replace(unknown, fitted={"DCM": without_draws(unknown["DCM"])})
+    wide, narrow = (
+        check_models(m, log, simulations=80, ranker_change=False, quiet=True).curves
+        for m in (unknown, known)
+    )
+    assert wide["expected"].to_numpy() == pytest.approx(narrow["expected"].to_numpy(), abs=0.1)
+    widths = [(curves["high"] - curves["low"]).mean() for curves in (wide, narrow)]
+    assert widths[0] > 1.5 * widths[1]
+
+
+def without_draws(fitted):
+    bare = {name: replace(x, draws=None) for name, x in fitted.estimates.items()}
+    return replace(fitted, estimates=bare)

@@ -2,7 +2,7 @@
 
 Users of the model are simulated on the held-out lists, many times, and compared with the log in
 what ``features.CHECKS`` names: over all queries and by query. The simulations carry what is not
-known of the parameters: to each, the effect of a draw of (true - fitted) is added, to first order.
+known of the parameters: their users are those of draws from the posterior.
 Gelman, Meng, Stern: Posterior predictive assessment of model fitness (Statistica Sinica, 1996).
 """
 
@@ -18,12 +18,12 @@ import numpy as np
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.quality.deviations import FAMILIES, LEVEL, Deviations, Family
-from logeval.clicks.quality.features import CHECKS
-from logeval.clicks.quality.levels import levels_of
+from logeval.clicks.quality.checks.against_log import Checked, against_log
+from logeval.clicks.quality.checks.deviations import FAMILIES, LEVEL, Family
+from logeval.clicks.quality.checks.features import CHECKS
+from logeval.clicks.quality.checks.sample import Sample, held_out_sample
+from logeval.clicks.quality.checks.verdict import Verdict, verdict_of
 from logeval.clicks.quality.ranker_change import RankerChange
-from logeval.clicks.quality.sample import Sample, held_out_sample
-from logeval.clicks.quality.verdict import Verdict, verdict_of
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
@@ -119,75 +119,62 @@ def check_patterns(
     verdicts = {}
     with Progress("check", total=len(models), unit="models", quiet=quiet) as progress:
         for fitted in models:
-            overall, queries = levels_of(fitted, sample, simulations, seed)
-            together = Family.of([overall[1]], simulations + 1)
-            apart = Family.of([level for _, level in queries.values()], simulations + 1)
-            mine = []
-            for query, (serps, level), family in [
-                (None, overall, together),
-                *((query, found, apart) for query, found in queries.items()),
-            ]:
-                mine += _rows(fitted.model, query, serps, level, family)
-                curves += _curves(fitted.model, query, level, family.critical)
-            verdicts[fitted.model] = verdict_of(fitted.model, mine, overall[1], together.critical)
+            overall, by_query = against_log(fitted, sample, simulations, seed)
+            together = Family.of([overall.deviations], simulations + 1)
+            apart = Family.of([found.deviations for found in by_query.values()], simulations + 1)
+            mine = _rows(fitted.model, None, overall, together)
+            curves += _curves(fitted.model, None, overall, together)
+            for query, found in by_query.items():
+                mine += _rows(fitted.model, query, found, apart)
+                curves += _curves(fitted.model, query, found, apart)
+            words = verdict_of(fitted.model, mine, overall.deviations, together.critical)
+            verdicts[fitted.model] = words
             rows += mine
             progress.advance(1)
     return Checks(pd.DataFrame(rows), pd.DataFrame(curves), verdicts, sample.notes)
 
 
-def _rows(
-    model: str, query: Query | None, serps: int, level: Deviations, family: Family
-) -> list[dict[str, Any]]:
+def _rows(model: str, query: Query | None, found: Checked, family: Family) -> list[dict[str, Any]]:
     """One row per check."""
-    rows = []
+    rows, off = [], found.deviations
     for check in CHECKS:
-        judged = level.of(check)
-        p, corrected = family.p_values(level, check)
+        judged = off.of(check)
+        p, corrected = family.p_values(off, check)
         row: dict[str, Any] = {
             "model": model,
             "check": check,
             "query": None if query is None else str(query),
-            "serps": serps,
+            "serps": found.serps,
             "components": int(judged.sum()),
-            "error": level.error(check),
+            "error": off.error(check),
             "p_value": p,
             "corrected": corrected,
             "faulted": corrected <= LEVEL,
-            "worst": None,
-            "observed": None,
-            "expected": None,
-            "low": None,
-            "high": None,
+            **dict.fromkeys(("worst", "observed", "expected", "low", "high")),
         }
         if judged.any():
-            j = int(np.where(judged, np.abs(level.z[0]), -1.0).argmax())
-            row["worst"] = level.parts.label[j]
-            row |= {
-                name: float(getattr(level, name)[j])
-                for name in ("observed", "expected", "low", "high")
-            }
+            j = int(np.where(judged, np.abs(off.z[0]), -1.0).argmax())
+            row |= {"worst": off.parts.label[j], **off.numbers(j)}
         rows.append(row)
     return rows
 
 
 def _curves(
-    model: str, query: Query | None, level: Deviations, critical: float
+    model: str, query: Query | None, found: Checked, family: Family
 ) -> list[dict[str, Any]]:
     """One row per component."""
+    off, critical = found.deviations, family.critical
     return [
         {
             "model": model,
-            "check": level.parts.check[j],
+            "check": off.parts.check[j],
             "query": None if query is None else str(query),
-            "component": level.parts.label[j],
-            "x": float(level.parts.x[j]),
-            "observed": float(level.observed[j]),
-            "expected": float(level.expected[j]),
-            "low": float(level.low[j]),
-            "high": float(level.high[j]),
-            "z": float(level.z[0, j]),
-            "faulted": bool(abs(level.z[0, j]) >= critical),
+            "component": off.parts.label[j],
+            "x": float(off.parts.x[j]),
+            **off.numbers(j),
+            "z": float(off.z[0, j]),
+            "faulted": bool(abs(off.z[0, j]) >= critical),
         }
-        for j in range(len(level.parts.check))
-        if level.judged[j] or level.weight[j] > 0
+        for j in range(len(off.parts.check))
+        if off.judged[j] or off.weight[j] > 0
     ]

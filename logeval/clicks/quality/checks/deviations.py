@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.clicks.quality.features import CHECKS, Components
+from logeval.clicks.quality.checks.features import CHECKS, Components
 from logeval.running.arrays import Bools, Floats
 
 LEVEL = 0.025
@@ -29,7 +29,7 @@ MIN_COUNT = 10.0  # expected events, and expected non-events, below which no rat
 
 @dataclass(frozen=True)
 class Deviations:
-    """The components of all checks at one level: over all queries, or of one query."""
+    """The components of all checks, over all queries or of one query."""
 
     parts: Components
     z: Floats  # (n + 1, C); the first row is the log's; 0 where not judged
@@ -44,6 +44,11 @@ class Deviations:
         """Which components belong to a check and are judged."""
         mine = np.array([c == check for c in self.parts.check], dtype=np.bool_)
         return mine & self.judged
+
+    def numbers(self, j: int) -> dict[str, float]:
+        """The log's ratio of a component, the model's, and the band around it."""
+        names = ("observed", "expected", "low", "high")
+        return {name: float(getattr(self, name)[j]) for name in names}
 
     def largest(self, check: str) -> Floats:
         """The largest |z| of a check in each row, (n + 1,); 0 where nothing is judged."""
@@ -103,28 +108,27 @@ def _enough(count: Floats) -> Bools:
 
 @dataclass(frozen=True)
 class Family:
-    """Deviations that are judged together, and the largest |z| of all in each row."""
+    """Checks that are judged together, by the largest |z| of all in each row."""
 
-    levels: list[Deviations]
     largest: Floats  # (n + 1,)
 
     @classmethod
-    def of(cls, levels: list[Deviations], rows: int) -> Family:
-        """The family of these levels."""
+    def of(cls, members: list[Deviations], rows: int) -> Family:
+        """The family of these deviations."""
         largest = np.zeros(rows)
-        for level in levels:
+        for member in members:
             for check in CHECKS:
-                largest = np.maximum(largest, level.largest(check))
-        return cls(levels, largest)
+                largest = np.maximum(largest, member.largest(check))
+        return cls(largest)
 
     @property
     def critical(self) -> float:
         """The |z| above which a component is faulted."""
         return float(np.quantile(self.largest, 1 - LEVEL / FAMILIES, method="higher"))
 
-    def p_values(self, level: Deviations, check: str) -> tuple[float, float]:
+    def p_values(self, member: Deviations, check: str) -> tuple[float, float]:
         """The p-value of a check alone, and corrected for all others; 1 where not judged."""
-        own = level.largest(check)
+        own = member.largest(check)
         if not own[0]:
             return 1.0, 1.0
         alone = float((own >= own[0]).mean())

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit
 
 MOST_CLICKS = 5  # SERPs with this many clicks or more are counted together
@@ -60,12 +60,6 @@ class Layout:
     def size(self) -> int:
         """The number of features."""
         return int(self.at[-1])
-
-    @cached_property
-    def constant(self) -> Ints:
-        """Features that the lists fix, whatever is clicked."""
-        shown, items = int(self.at[0]), int(self.at[6])
-        return np.array([SERPS, *range(shown, shown + self.K), *range(items, items + TOP_ITEMS)])
 
     @cached_property
     def components(self) -> Components:
@@ -175,44 +169,25 @@ def features_one(
     return f
 
 
-def most_features(K: int) -> int:
-    """The largest number of features that one SERP of K results can have."""
-    return 4 + 9 * K + MAX_AFTER * MAX_AFTER
+def add_features(
+    clicks: Ints, q: Floats, top: Ints, weight: Floats, row: Ints, layout: Layout, out: Floats
+) -> None:
+    """Add the features of each SERP i, ``weight[i]`` times, to ``out[row[i]]``.
+
+    The places ``top`` of the lists may be fewer: those of simulations repeat.
+    """
+    most = 4 + 9 * layout.K + MAX_AFTER * MAX_AFTER  # features that one SERP can have
+    index, value = np.empty(most, dtype=np.int64), np.empty(most)
+    _add_features(clicks, q, top, weight, row, layout.at, layout.K, index, value, out)
 
 
 @njit(cache=True, nogil=True)
-def add_features(
+def _add_features(
     clicks: Ints, q: Floats, top: Ints, weight: Floats, row: Ints, at: Ints, K: int,
     index: Ints, value: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Add the features of each SERP i, ``weight[i]`` times, to ``out[row[i]]``."""
     n = top.shape[0]
     for i in range(clicks.shape[0]):
         found = features_one(clicks[i], q[i], top[i % n], at, K, index, value)
         for f in range(found):
             out[row[i], index[f]] += weight[i] * value[f]
-
-
-@njit(cache=True, nogil=True)
-def add_sensitivity(
-    clicks: Ints, q: Floats, top: Ints, weight: Floats, at: Ints, K: int,
-    index: Ints, value: Floats, score: Floats, parameter: Ints, out: Floats,
-) -> None:  # fmt: skip
-    """Add feature times score of each SERP to ``out[feature, parameter]``."""
-    for i in range(clicks.shape[0]):
-        found = features_one(clicks[i], q[i], top[i], at, K, index, value)
-        for f in range(found):
-            x = weight[i] * value[f]
-            for j in range(score.shape[1]):
-                out[index[f], parameter[i, j]] += x * score[i, j]
-
-
-def observed(clicks: Bools, q: Floats, top: Ints, count: Floats, layout: Layout) -> Floats:
-    """The features of patterns seen ``count`` times each, (features,)."""
-    out = np.zeros((1, layout.size))
-    size = most_features(layout.K)
-    add_features(
-        clicks.astype(np.int8), q, top, count, np.zeros(len(count), dtype=np.int64), layout.at,
-        layout.K, np.empty(size, dtype=np.int64), np.empty(size), out,
-    )  # fmt: skip
-    return out[0]

@@ -21,41 +21,45 @@ SERPS = 20_000  # more held-out SERPs than this are sampled from
 
 @dataclass(frozen=True)
 class Sample:
-    """The SERPs to check on, and those the models were fitted to where these are known."""
+    """The SERPs to check on, and whether the models were fitted to them."""
 
     test: Patterns
-    train: Patterns | None
+    fitted_to: bool = False
     notes: list[str] = field(default_factory=list)
 
 
 def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: int = 0) -> Sample:
     """The SERPs of a log to check models on."""
     plan = fit_of_log(models, log)
-    notes: list[str] = []
-    train: Patterns | None = None
-    if plan is not None:
-        fitted_to, held_out = plan.patterns()
-        if held_out is not None:
-            train, test = fitted_to.in_memory(), held_out
-        else:
-            test = fitted_to.in_memory()
-            notes.append(
-                "the models were fitted to these SERPs, so the checks are lenient; fit with "
-                "--holdout to check on others"
-            )
+    if plan is None:
+        test, held_out = patterns_of(fold(log)), None
+        note = "the models were not fitted to this log: where it differs from theirs, they are off"
     else:
-        test = patterns_of(fold(log))
-        notes.append(
-            "the SERPs that the models were fitted to are not in this log: the parameters are "
-            "taken as known, and their errors count as the models'"
+        fitted_to, held_out = plan.patterns()
+        test = fitted_to.in_memory() if held_out is None else held_out
+        note = (
+            "the models were fitted to these SERPs, so the checks are lenient; fit with --holdout "
+            "to check on others"
         )
-    return sample_of(models.queries, test, train, serps, seed, notes)
+    notes = [] if held_out is not None else [note]
+    known = [name for name, fitted in models.fitted.items() if not fitted.n_draws]
+    if known:
+        notes.append(
+            f"{', '.join(known)}: there are no draws of the parameters, so they are taken as "
+            "known, and their errors count as the model's"
+        )
+    fitted_to_these = plan is not None and held_out is None
+    return sample_of(models.queries, test, serps, seed, fitted_to_these, notes)
 
 
 def sample_of(
-    queries: list[Query], test: Patterns, train: Patterns | None, serps: int, seed: int,
+    queries: list[Query],
+    test: Patterns,
+    serps: int,
+    seed: int,
+    fitted_to: bool = False,
     notes: Iterable[str] = (),
-) -> Sample:  # fmt: skip
+) -> Sample:
     """At most ``serps`` SERPs of the queries that the models know."""
     notes = list(notes)
     known = test.only(set(queries))
@@ -72,7 +76,7 @@ def sample_of(
         kept = np.bincount(chosen, minlength=len(known.count)).astype(np.float64)
         known = replace(known, count=kept).take(kept > 0)
         notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked")
-    return Sample(known, train, notes)
+    return Sample(known, fitted_to, notes)
 
 
 def fit_of_log(models: FittedModels, log: Log) -> Fit | None:

@@ -1,24 +1,15 @@
-"""Simulated clicks on the lists of one query, counted as the log's are.
-
-``replicates`` lets new users of a model look at every list as often as the log shows it, again and
-again. ``sensitivity`` is the derivative of the expected counts in the logits of the parameters.
-"""
+"""Simulated clicks on the lists of one query, counted as the log's are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.quality.features import (
-    Layout,
-    add_features,
-    most_features,
-    observed,
-)
+from logeval.clicks.quality.checks.features import Layout, add_features
 from logeval.clicks.quality.scores import local_items
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints
@@ -42,21 +33,17 @@ class Batch:
 
 
 class QueryRows:
-    """The patterns of each query of a log."""
+    """The patterns of each query of a log; ``top`` is the place of each pair, as in ``Batch``."""
 
-    def __init__(self, data: Patterns, top: Ints | None = None) -> None:
-        self.data = data
-        self.top = np.full(data.I, -1, dtype=np.int64) if top is None else top
+    def __init__(self, data: Patterns, top: Ints) -> None:
+        self.data, self.top = data, top
         self._order = np.lexsort((data.length, data.query))
         self._bounds = np.searchsorted(data.query[self._order], np.arange(data.Q + 1))
         self._place = {query: q for q, query in enumerate(data.queries)}
 
     def batches(self, query: Query, model: ClickModel) -> Iterator[Batch]:
         """The lists of a query, by their length; items the model does not know are its last."""
-        q = self._place.get(query)
-        if q is None:
-            return
-        data = self.data
+        q, data = self._place[query], self.data
         mine = self._order[self._bounds[q] : self._bounds[q + 1]]
         for rows in np.split(mine, np.flatnonzero(np.diff(data.length[mine])) + 1):
             if len(rows):
@@ -72,16 +59,17 @@ class QueryRows:
 
 def observed_features(model: ClickModel, batches: list[Batch], layout: Layout) -> Floats:
     """The features of the log's clicks, (features,); the model only predicts the probabilities."""
-    out = np.zeros(layout.size)
+    out = np.zeros((1, layout.size))
     for b in batches:
         q = model.conditional_click_probs(b.A, b.clicks)
-        out += observed(b.clicks, q, b.top, b.count, layout)
-    return out
+        row = np.zeros(len(b.count), dtype=np.int64)
+        add_features(b.clicks.astype(np.int8), q, b.top, b.count, row, layout, out)
+    return out[0]
 
 
 def replicates(
     model: ClickModel,
-    users: list[ClickModel],
+    users: Sequence[ClickModel],
     batches: list[Batch],
     layout: Layout,
     n: int,
@@ -89,11 +77,10 @@ def replicates(
 ) -> Floats:
     """The features of n simulations of all SERPs of a query, (n, features).
 
-    The clicks are those of ``users``, equally many simulations of each; ``model`` predicts.
+    New users look at every list as often as the log shows it: in equally many simulations those of
+    each of ``users``. The model only predicts the probabilities.
     """
     out = np.zeros((n, layout.size))
-    size = most_features(layout.K)
-    index, value = np.empty(size, dtype=np.int64), np.empty(size)
     shares = np.array_split(np.arange(n), len(users))
     for b in batches:
         A, top = b.serps()
@@ -105,6 +92,5 @@ def replicates(
                 clicks = clicking.sample(lists, rng.random(lists.shape))
                 q = model.conditional_click_probs(lists, clicks)
                 row = np.repeat(simulations, len(A))
-                one = np.ones(len(lists))
-                add_features(clicks, q, top, one, row, layout.at, layout.K, index, value, out)
+                add_features(clicks, q, top, np.ones(len(lists)), row, layout, out)
     return out

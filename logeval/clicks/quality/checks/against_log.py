@@ -1,20 +1,23 @@
 """How far the clicks of a log are from those of a model: over all queries, and query by query.
 
-The log and the simulations of a model on its lists are counted alike (``features``). To every
-simulation the effect of a draw of (true - fitted) parameters is added, to first order.
+The log and the simulations of a model on its lists are counted alike (``features``). The users of a
+simulation have one of the draws of the parameters that were made with the fit, unless the model was
+fitted to these lists.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from logeval.clicks.draws import draws_of
+from logeval.clicks.draws import some_draws
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.quality.deviations import Deviations, deviations
-from logeval.clicks.quality.features import TOP_ITEMS, Components, Layout
-from logeval.clicks.quality.sample import Sample
-from logeval.clicks.quality.simulate import (
+from logeval.clicks.quality.checks.deviations import Deviations, deviations
+from logeval.clicks.quality.checks.features import TOP_ITEMS, Components, Layout
+from logeval.clicks.quality.checks.sample import Sample
+from logeval.clicks.quality.checks.simulate import (
     QueryRows,
     observed_features,
     replicates,
@@ -26,27 +29,30 @@ from logeval.running.arrays import Floats, Ints
 QUERY_SERPS = 50  # queries with fewer are checked only together with the others
 QUERIES = 100  # the most frequent ones, that are checked by themselves
 OVERALL_ITEMS = 20
-MOST_EFFECT = 2.0  # of other parameters on the log of a count
-
-Level = tuple[int, Deviations]  # SERPs, and how far off their clicks are
 
 
-def levels_of(
+class Checked(NamedTuple):
+    """The SERPs of some queries, and how far off their clicks are."""
+
+    serps: int
+    deviations: Deviations
+
+
+def against_log(
     fitted: FittedModel, sample: Sample, n: int, seed: int
-) -> tuple[Level, dict[Query, Level]]:
+) -> tuple[Checked, dict[Query, Checked]]:
     """The deviations over all queries, and of the frequent ones."""
-    test, train = sample.test, sample.train
-    layout = Layout(max(test.K, train.K if train is not None else 1))
+    test, layout = sample.test, Layout(sample.test.K)
     place, top = _top_items(test)
     rows_of = QueryRows(test, place)
     serps = test.serps
     queries = [test.queries[q] for q in np.argsort(-serps, kind="stable") if serps[q] > 0]
     queries = [query for query in queries if query in fitted.index]
-    users = [fitted] if train is None else draws_of(fitted, n)
+    users = [fitted] if sample.fitted_to else some_draws(fitted, n)
 
     total = np.zeros((n + 1, layout.size))
     number = {query: q for q, query in enumerate(test.queries)}
-    levels: dict[Query, Level] = {}
+    by_query: dict[Query, Checked] = {}
     shown_most = _overall_items(test, top, queries, number)
     items: list[tuple[int, Floats, Floats]] = []
     shown, clicked = layout.items
@@ -65,14 +71,14 @@ def levels_of(
                 int(test.item_ids[top[q][slot]]),
                 features[:, shown.start + slot].copy(), features[:, clicked.start + slot].copy(),
             ))  # fmt: skip
-        if serps[q] >= QUERY_SERPS and len(levels) < QUERIES:
+        if serps[q] >= QUERY_SERPS and len(by_query) < QUERIES:
             ids = test.item_ids[top[q]].tolist()
             parts = _with_items(layout.components, ids, shown.start, clicked.start)
-            levels[query] = int(serps[q]), _deviations(features, parts, layout)
+            by_query[query] = Checked(int(serps[q]), _deviations(features, parts, layout))
     wide = np.concatenate([total, *([c[:, None] for _, *two in items for c in two])], axis=1)
     ids = [i for i, _, _ in items]
     parts = _with_items(layout.components, ids, layout.size, layout.size + 1, step=2)
-    return (int(serps.sum()), _deviations(wide, parts, layout)), levels
+    return Checked(int(serps.sum()), _deviations(wide, parts, layout)), by_query
 
 
 def _deviations(features: Floats, parts: Components, layout: Layout) -> Deviations:

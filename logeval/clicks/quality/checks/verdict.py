@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.quality.deviations import Deviations
-from logeval.clicks.quality.features import CHECKS, MOST_CLICKS
+from logeval.clicks.quality.checks.deviations import Deviations
+from logeval.clicks.quality.checks.features import CHECKS, MOST_CLICKS
 
 RIGHT = {
     "clicks-per-serp": "number of clicks",
@@ -82,10 +82,10 @@ def verdict_of(
     )
 
 
-def words(check: str, level: Deviations, critical: float) -> str:
+def words(check: str, found: Deviations, critical: float) -> str:
     """What is wrong with a faulted check: its clearest deviation, with those beside it."""
-    z = level.z[0]
-    mine = np.flatnonzero(level.of(check))
+    z = found.z[0]
+    mine = np.flatnonzero(found.of(check))
     worst = int(mine[np.abs(z[mine]).argmax()])
     sign = np.sign(z[worst])
     run = [worst]
@@ -95,11 +95,11 @@ def words(check: str, level: Deviations, critical: float) -> str:
         while run[-1] + 1 in mine and sign * z[run[-1] + 1] >= critical:
             run.append(run[-1] + 1)
     few = sign > 0  # the log has more than the model
-    first, last = level.parts.label[run[0]], level.parts.label[run[-1]]
-    simulated, log = level.expected[worst], level.observed[worst]
+    first, last = found.parts.label[run[0]], found.parts.label[run[-1]]
+    simulated, log = found.expected[worst], found.observed[worst]
     numbers = f"{_share(simulated)} in simulation, {_share(log)} in the log"
     if len(run) > 1:
-        numbers = f"{level.parts.label[worst]}: {numbers}"
+        numbers = f"{found.parts.label[worst]}: {numbers}"
     if check == "clicks-per-serp":
         return f"too {_few(few)} SERPs with {_clicks(first, last)} ({numbers})"
     if check == "ctr-by-rank":
@@ -116,9 +116,9 @@ def words(check: str, level: Deviations, critical: float) -> str:
         wrong = f"; {int(sure.sum())} of {len(mine)} pairs of ranks off" if sure.sum() > 1 else ""
         return f"CTR at rank {rank} after a click at {earlier} too {_low(few)} ({numbers}{wrong})"
     if check == "top-items":
-        off = int((np.abs(z[mine]) >= critical).sum())
+        count = int((np.abs(z[mine]) >= critical).sum())
         return (
-            f"CTR of {off} of {len(mine)} items shown most off ({level.parts.label[worst]}: "
+            f"CTR of {count} of {len(mine)} items shown most off ({found.parts.label[worst]}: "
             f"{_share(simulated)} in simulation, {_share(log)} in the log)"
         )
     return (
