@@ -76,7 +76,6 @@ class World:
         Q = len(self.popularity)
         query_id, region_id = self.query_keys()
         regions = region_id.tolist() if self.regions else [None] * Q
-        unknown = {name: np.full(x.shape, np.nan) for name, x in self.parameters.items()}
         fitted = FittedModel(
             model=self.model,
             method="truth",
@@ -86,10 +85,7 @@ class World:
             serps=np.full(Q, np.nan),
             item_ids=np.arange(1, self.first_item[-1] + 1),
             offsets=self.first_item,
-            estimates={
-                name: ParameterEstimate(x, unknown[name], unknown[name], unknown[name])
-                for name, x in self.parameters.items()
-            },
+            estimates={n: ParameterEstimate.known(x) for n, x in self.parameters.items()},
             unseen_items={
                 p.field: np.full(Q, self.parameters[p.field].mean())
                 for p in MODELS[self.model].PARAMETERS
