@@ -67,7 +67,7 @@ class Places(NamedTuple):
     clicks: Bools  # (P, K)
     length: Ints  # (P,)
     last_click: Ints  # (P,)
-    count: Floats  # (P,)
+    serps: Floats  # (P,)
     w: Floats  # (P, K)
     stay: Floats  # (P, K)
     skip: Floats  # (P,)
@@ -86,7 +86,7 @@ def add_information(at: Places, first: int, end: int, J: Floats) -> None:
     F, _, K = at.value.shape
     d, h = np.zeros(K + 1), np.zeros((K + 1, K + 1))
     for p in range(first, end):
-        n, last, m, go = at.length[p], at.last_click[p], at.count[p], at.skip[p]
+        n, last, m, go = at.length[p], at.last_click[p], at.serps[p], at.skip[p]
         skips = 0
         for k in range(last + 1):
             x = w[p, k]

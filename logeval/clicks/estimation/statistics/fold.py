@@ -3,7 +3,7 @@
 DuckDB groups straight from the Parquet files, within a memory limit and on disk beyond it, so a
 log of any size can be folded. Test SERPs never enter; repeat clicks count once. The split into
 training and held-out part depends only on the seed and the session (or the day), not on the
-order of rows or the number of workers. The result is kept and used again (``statistics_cache``).
+order of rows or the number of workers. The result is kept and used again (``cache``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TypedDict, TypeVar, Unpack
 
 import duckdb
 import pyarrow as pa
@@ -70,32 +70,26 @@ class Holdout:
         return f"md5('{int(seed)}:' || session_id) < '{below}'"
 
 
-def fold(
-    log: Log,
-    *,
-    queries: list[Query] | None = None,
-    top_queries: int | None = None,
-    holdout: str | float | None = None,
-    seed: int = 0,
-    scheduler: str | None = None,
-) -> pa.Table:
+class Part(TypedDict, total=False):
+    """Which part of a log is folded, how it is split, and by whom."""
+
+    queries: list[Query] | None
+    top_queries: int | None
+    holdout: str | float | None
+    seed: int
+    scheduler: str | None
+
+
+def fold(log: Log, **part: Unpack[Part]) -> pa.Table:
     """The click statistics of a log, in the schema ``CLICK_STATISTICS``.
 
     With a ``scheduler`` the workers of that Dask cluster fold the files of the log, which they must
     see under the same path, and only what they found is folded here.
     """
-    return _kept(log, queries, top_queries, holdout, seed, scheduler, read_table)
+    return _kept(log, read_table, **part)
 
 
-def fold_patterns(
-    log: Log,
-    *,
-    queries: list[Query] | None = None,
-    top_queries: int | None = None,
-    holdout: str | float | None = None,
-    seed: int = 0,
-    scheduler: str | None = None,
-) -> tuple[FoldedClicks | None, Patterns | None]:
+def fold_patterns(log: Log, **part: Unpack[Part]) -> tuple[FoldedClicks | None, Patterns | None]:
     """The training and the held-out patterns of a log; None where there are none.
 
     Of more than ``IN_MEMORY`` rows the training part stays on disk.
@@ -111,18 +105,12 @@ def fold_patterns(
             train = patterns_of(rows) if rows.num_rows else None
         return train, patterns_of(held_out) if held_out.num_rows else None
 
-    return _kept(log, queries, top_queries, holdout, seed, scheduler, read)
+    return _kept(log, read, **part)
 
 
-def _kept(
-    log: Log,
-    queries: list[Query] | None,
-    top_queries: int | None,
-    holdout: str | float | None,
-    seed: int,
-    scheduler: str | None,
-    read: Callable[[Path], T],
-) -> T:
+def _kept(log: Log, read: Callable[[Path], T], **part: Unpack[Part]) -> T:
+    queries, top_queries = part.get("queries"), part.get("top_queries")
+    holdout, seed, scheduler = part.get("holdout"), part.get("seed", 0), part.get("scheduler")
     split = Holdout.parse(holdout)
     arguments = {
         "queries": None if queries is None else sorted(map(str, queries)),
@@ -134,25 +122,27 @@ def _kept(
     manifest = tables.manifest_of("click statistics", arguments, inputs)
 
     def write(out: Path) -> None:
+        with log.connect() as db:
+            db.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            _view(db)
+            where = choose(db, queries, top_queries)
         if scheduler is None:
-            _fold(log, out, queries, top_queries, split.sql(seed))
+            _fold(log, out, where, split.sql(seed))
         else:
-            _fold_on_cluster(log, out, queries, top_queries, split.sql(seed), scheduler)
+            _fold_on_cluster(log, out, where, split.sql(seed), scheduler)
 
     return cached(log.path, manifest, write, read)
 
 
-def _fold(
-    log: Log,
-    out: Path,
-    queries: list[Query] | None,
-    top_queries: int | None,
-    held_out: str,
-) -> None:
+def _view(db: duckdb.DuckDBPyConnection) -> None:
+    """The SERPs that may be fitted to."""
+    db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
+
+
+def _fold(log: Log, out: Path, where: str, held_out: str) -> None:
     with log.connect() as db:
         db.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
-        where = choose(db, queries, top_queries)
+        _view(db)
         _write_sorted(db, _folded(where, held_out), out)
 
 
@@ -186,17 +176,7 @@ class _Shard:
     held_out: str
 
 
-def _fold_on_cluster(
-    log: Log,
-    out: Path,
-    queries: list[Query] | None,
-    top_queries: int | None,
-    held_out: str,
-    scheduler: str,
-) -> None:
-    with log.connect() as db:
-        db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
-        where = choose(db, queries, top_queries)
+def _fold_on_cluster(log: Log, out: Path, where: str, held_out: str, scheduler: str) -> None:
     names = sorted(name for name in log.manifest["files"] if name.startswith("serps/"))
     home = Log(log.path.resolve(), log.manifest)
     shards = [names[i : i + SHARD_FILES] for i in range(0, len(names), SHARD_FILES)]
@@ -223,7 +203,7 @@ def _fold_shard(shard: _Shard, tick: Tick) -> pa.Table:
     """On a worker."""
     tables.check_files(shard.log.path, shard.log.manifest, shard.files)
     with shard.log.connect(shard.files) as db:
-        db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
+        _view(db)
         return db.sql(_folded(shard.where, shard.held_out)).to_arrow_table()
 
 

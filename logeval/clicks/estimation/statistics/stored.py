@@ -19,13 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, patterns_of
+from logeval.clicks.estimation.patterns import BY_PATTERN, FoldedClicks, Patterns, patterns_of
 from logeval.log.queries import Query
 from logeval.running.arrays import Ints
 from logeval.storage.schemas import CLICK_STATISTICS
 
 BLOCK = 100_000  # patterns, about
-ARRAYS = ("query", "items", "clicks", "length", "count")
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class StoredPatterns(FoldedClicks):
         """The patterns as they are read."""
         self.file.seek(0)
         for queries, pairs in self.numbers:
-            query, items, clicks, length, count = (np.load(self.file) for _ in ARRAYS)
+            query, items, clicks, length, count = (np.load(self.file) for _ in BY_PATTERN)
             if more := self.K - items.shape[1]:
                 items = np.pad(items, ((0, 0), (0, more)), constant_values=-1)
                 clicks = np.pad(clicks, ((0, 0), (0, more)))
@@ -79,7 +78,7 @@ def store(statistics: Path, *, holdout: bool = False, block: int = BLOCK) -> Sto
     K = P = 0
     for table in _whole_queries(statistics, holdout, block):
         data = patterns_of(table)
-        for name in ARRAYS:
+        for name in BY_PATTERN:
             array = getattr(data, name)
             np.save(file, array.astype(np.int32) if name == "items" else array)
         K, P = max(K, data.K), P + data.P

@@ -54,7 +54,7 @@ def test_a_block_has_whole_queries(both):
 @pytest.mark.parametrize("scope", ["pooled", "partial"])
 @pytest.mark.parametrize("name", MODELS)
 def test_fits_are_those_of_memory(both, name, scope, monkeypatch):
-    monkeypatch.setattr("logeval.clicks.estimation.browsing.em.CHUNK", 7)
+    monkeypatch.setattr("logeval.clicks.estimation.browsing.information.CHUNK", 7)
     memory, disk = (MODELS[name].fit(x, Options(MODELS[name].methods[0], scope)) for x in both)
     assert memory.iterations == disk.iterations
     for field, expected in memory.estimates.items():
