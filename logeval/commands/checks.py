@@ -13,7 +13,7 @@ from logeval.clicks.quality.check import CheckModels
 from logeval.commands.command import Json, command
 
 if TYPE_CHECKING:
-    from logeval.clicks.quality.checks import Checks
+    from logeval.clicks.quality.checks.predictive import Checks
 
 
 @command(CheckModels)

@@ -50,7 +50,7 @@ def show_fit(
     plain = summary.drop(columns=["notes", "priors"])
     verdicts: dict[str, str] = {}
     if verdict and asked.holdout is not None:
-        from logeval.clicks.quality.checks import quick_verdicts
+        from logeval.clicks.quality.checks.predictive import quick_verdicts
 
         verdicts = quick_verdicts(models, asked.opened, asked.seed, asked.quiet)
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}

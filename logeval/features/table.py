@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from logeval.clicks.estimation.click_statistics import Holdout
+from logeval.clicks.estimation.statistics.fold import Holdout
 from logeval.errors import LogevalError
 from logeval.features.contexts import ITEM, dimension
 from logeval.features.factors import Vectors, truncated_svd

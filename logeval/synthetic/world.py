@@ -76,10 +76,7 @@ class World:
             serps=np.full(Q, np.nan),
             item_ids=np.arange(1, self.first_item[-1] + 1),
             offsets=self.first_item,
-            estimates={
-                name: ParameterEstimate(x, *(np.full_like(x, np.nan) for _ in range(3)))
-                for name, x in self.parameters.items()
-            },
+            estimates={n: ParameterEstimate.known(x) for n, x in self.parameters.items()},
             unseen_items={
                 p.field: np.full(Q, self.parameters[p.field].mean())
                 for p in MODELS[self.model].PARAMETERS

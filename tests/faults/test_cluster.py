@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import logeval
-from logeval.clicks.estimation import click_statistics
+from logeval.clicks.estimation.statistics import fold as click_statistics
 from logeval.errors import LogevalError
 from logeval.evaluation.running.store import Store
 from logeval.log.formats.registry import line_format

@@ -201,7 +201,7 @@ def test_an_item_never_clicked_has_the_vector_0(log):
 
 def test_features_and_models_share_no_session(folder, log, models):
     """Moving a session from one half to the other moves it from features to models."""
-    from logeval.clicks.estimation.click_statistics import Holdout
+    from logeval.clicks.estimation.statistics.fold import Holdout
 
     with log.connect() as db:
         half = Holdout(share=0.5).sql(0)
