@@ -94,10 +94,11 @@ class FittedModels(Drawn):
         follow, the most shown first.
         """
         fitted = self.fitted[name]
-        base = [] if fitted.base is None else fitted.base[fitted.index[query]].tolist()
+        q = fitted.index[query]
+        base = [] if fitted.base is None else fitted.base[q].tolist()
         if not base:
             return None
-        items = fitted.of(query).items
+        items = fitted.item_ids[fitted.span(q)]
         place = {item: k for k, item in reversed(list(enumerate(base)))}
         return np.argsort([place.get(item, len(base)) for item in items.tolist()], kind="stable")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.fitted import FittedModel, averaged
 from logeval.clicks.models.registry import MODELS
@@ -90,13 +90,13 @@ def _notes(data: FoldedClicks, keep: Bools) -> list[str]:
     return notes
 
 
-def _progress(fit: EstimationResult) -> dict[str, Any]:
+def _progress(fit: ModelEstimate) -> dict[str, Any]:
     if not fit.groups:
         return {"iterations": None, "converged": None}
     return {"iterations": fit.iterations, "converged": f"{fit.converged} of {fit.groups}"}
 
 
-def _prior(fit: EstimationResult, field: str, data: FoldedClicks) -> dict[str, Any]:
+def _prior(fit: ModelEstimate, field: str, data: FoldedClicks) -> dict[str, Any]:
     """Pseudo-counts [a, b] of an item never shown, of the first thousand queries; slopes."""
     prior = fit.priors[field]
     a, b = prior.strength * prior.mean, prior.strength * (1.0 - prior.mean)

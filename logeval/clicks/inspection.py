@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from logeval.clicks.collection import FittedModels, the_query
-from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.optimum import Optimum
@@ -84,7 +84,7 @@ def _parameters(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The parameters by item, and those by position; three columns each."""
     q = fitted.index[query]
-    span, g = slice(fitted.offsets[q], fitted.offsets[q + 1]), fitted.group(q)
+    span, g = fitted.span(q), fitted.group(q)
     items: dict[str, Any] = {"item": own.items}
     positions: dict[str, Any] = {"position": np.arange(1, own.K + 1)}
     for p in fitted.kind.PARAMETERS:

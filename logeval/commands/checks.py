@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.clicks.quality.check import CheckModels
-from logeval.commands.command import command
-from logeval.commands.options import Json
+from logeval.commands.command import Json, command
 
 if TYPE_CHECKING:
-    from logeval.clicks.quality.checks import Checks
+    from logeval.clicks.quality.checks.predictive import Checks
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    command(app, CheckModels)(show)
-
-
+@command(CheckModels)
 def show(
     checks: Checks,
     asked: CheckModels,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from logeval.commands.command import command
-from logeval.commands.options import Csv, Json
-from logeval.commands.plot import plot_app
+from logeval.commands.app import plot_app
+from logeval.commands.command import Csv, Json, command
 from logeval.commands.show import (
     print_for_programs,
     table_text,
@@ -26,11 +25,12 @@ if TYPE_CHECKING:
     from logeval.evaluation.results import Runs
 
 Folder = Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")]
-Out = Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")]
+Figure = Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")]
 LogX = Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
 
 
+@command(Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])
 def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = False) -> None:
     """Regret, the verdict, and figures beside the table."""
     from logeval.reports.figures.canvas import figure_beside
@@ -67,9 +67,10 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
     print(f"more: logeval report {out} --out report", file=sys.stderr)
 
 
+@plot_app.command("regret")
 def plot_regret(
     runs: Folder,
-    out: Out = Path("regret.pdf"),
+    out: Figure = Path("regret.pdf"),
     log_x: LogX = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="One panel per query.")] = False,
     style: Style = "paper",
@@ -80,40 +81,26 @@ def plot_regret(
     """
     from logeval.reports.figures.regret import regret_figure
 
-    _plot(lambda found: regret_figure(found, log_x=log_x, per_query=per_query), runs, out, style)
+    _draw(lambda found: regret_figure(found, log_x=log_x, per_query=per_query), runs, out, style)
 
 
-PLOTS = {
-    "relative": """Regret as a share of the optimal reward over time, all tracks on one axis.
-
-    Example: logeval plot relative runs/pbm --out relative.pdf
-    """,
-    "remaining": """Rows and columns that the elimination policies have left over time.
-
-    Example: logeval plot remaining runs/pbm --log-x --out remaining.pdf
-    """,
-    "cosine": """Cosine distance of the estimated theta to the true one over time.
-
-    Example: logeval plot cosine runs/contextual --out cosine.pdf
-    """,
-}
-
-
-def plot_command(name: str) -> Callable[..., None]:
-    """The command that draws one of ``PLOTS``."""
+def _plot_over_time(name: str, about: str, example: str) -> None:
+    """Add ``logeval plot NAME``."""
 
     def plot(
-        runs: Folder, out: Out = Path(f"{name}.pdf"), log_x: LogX = False, style: Style = "paper"
+        runs: Folder,
+        out: Figure = Path(f"{name}.pdf"),
+        log_x: LogX = False,
+        style: Style = "paper",
     ) -> None:
         from logeval.reports.figures.tracks import figure_of
 
-        _plot(lambda found: figure_of(found, name, log_x=log_x), runs, out, style)
+        _draw(lambda found: figure_of(found, name, log_x=log_x), runs, out, style)
 
-    plot.__doc__ = PLOTS[name]
-    return plot
+    plot_app.command(name, help=f"{about}\n\nExample: logeval plot {name} {example}")(plot)
 
 
-def _plot(draw: Callable[[Runs], Any], folder: Path, out: Path, style: str) -> None:
+def _draw(draw: Callable[[Runs], Any], folder: Path, out: Path, style: str) -> None:
     from logeval.evaluation.results import Runs
     from logeval.reports.figures.canvas import check_kind, save_figure
     from logeval.reports.figures.style import styled
@@ -123,12 +110,21 @@ def _plot(draw: Callable[[Runs], Any], folder: Path, out: Path, style: str) -> N
         print(save_figure(draw(Runs.load(folder)), out))
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    command(app, Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])(show)
-    plot_app.command("regret")(plot_regret)
-    for name in PLOTS:
-        plot_app.command(name)(plot_command(name))
+_plot_over_time(
+    "relative",
+    "Regret as a share of the optimal reward over time, all tracks on one axis.",
+    "runs/pbm --out relative.pdf",
+)
+_plot_over_time(
+    "remaining",
+    "Rows and columns that the elimination policies have left over time.",
+    "runs/pbm --log-x --out remaining.pdf",
+)
+_plot_over_time(
+    "cosine",
+    "Cosine distance of the estimated theta to the true one over time.",
+    "runs/contextual --out cosine.pdf",
+)
 
 
 def summary_text(runs: Runs) -> str:
@@ -159,7 +155,7 @@ def summary_text(runs: Runs) -> str:
 
 def robustness_text(runs: Runs) -> str:
     """Who is best on how many simulators, and where the variance of regret comes from."""
-    from logeval.evaluation.robustness import best_text
+    from logeval.evaluation.statistics.robustness import best_text
 
     lines = ["\nWould another click model, or other parameters, change the verdict?"]
     for track, part in runs.best().groupby("track"):

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from logeval.commands.options import Csv, Json, model_names
+from logeval.clicks.fit import model_names
+from logeval.commands.app import app, models_app
+from logeval.commands.command import Csv, Json
 from logeval.commands.show import (
     print_for_programs,
     print_frame,
@@ -18,13 +20,7 @@ from logeval.commands.show import (
 from logeval.running.words import p_cell, with_interval
 
 
-def register(app: typer.Typer, models_app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    app.command("inspect")(inspect)
-    app.command("compare")(compare)
-    models_app.command("list")(list_models)
-
-
+@app.command()
 def inspect(
     models: Annotated[Path, typer.Argument(help="Folder of fitted models.")],
     query: Annotated[str, typer.Option(help="The query, as 9982, or 9982@0 with its region.")],
@@ -95,6 +91,7 @@ def _with_intervals(frame: Any) -> tuple[list[str], list[list[object]]]:
     return names, rows
 
 
+@app.command()
 def compare(
     runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
     others: Annotated[Path, typer.Argument(help="Another one.")],
@@ -105,8 +102,8 @@ def compare(
 
     Example: logeval compare runs/before runs/after
     """
-    from logeval.evaluation.between import between, settings
     from logeval.evaluation.results import Runs
+    from logeval.evaluation.statistics.between import between, settings
 
     first, second = Runs.load(runs), Runs.load(others)
     table = between(first, second)
@@ -136,6 +133,7 @@ def compare(
         print(wrapped(line))
 
 
+@models_app.command("list")
 def list_models(as_json: Json = False, as_csv: Csv = False) -> None:
     """List the click models: estimators (the default first), options, rewards, source.
 

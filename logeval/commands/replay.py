@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from logeval.commands.command import command
-from logeval.commands.options import Json
+from logeval.commands.command import Json, command
 from logeval.commands.show import print_for_programs, print_frame
 from logeval.replay.cross_check import ReplayCrossCheck
 from logeval.replay.estimate import ReplayEstimate
@@ -26,26 +22,12 @@ if TYPE_CHECKING:
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
 
-replay_app = typer.Typer(
-    help="What rankers and policies would have earned, from the log itself.", no_args_is_help=True
-)
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this stage."""
-    command(replay_app, ReplayEstimate, figures=["estimates.png"])(show_estimates)
-    command(replay_app, ReplayPolicy, figures=["replays.png"])(show_replays)
-    command(replay_app, ReplayValidate, figures=["validation.png", "clips.png"])(show_validation)
-    command(replay_app, ReplayCrossCheck, figures=["cross_check.png"])(show_cross_check)
-    app.add_typer(replay_app, name="replay")
-
-
+@command(ReplayEstimate, figures=["estimates.png"])
 def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
     """The estimates of each target, over all queries and by query."""
     _print_notes(found.notes)
-    if as_json:
-        print(json.dumps({"rows": found.rows()}))
-    else:
+    if not print_for_programs(found.table, as_json):
         for name, rows in found.table.groupby("target", sort=False):
             K = rows["positions"].iloc[0]
             overall = rows[rows["query"].isna()]
@@ -54,6 +36,7 @@ def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = F
     _save(found.plot, asked, "estimates.png")
 
 
+@command(ReplayPolicy, figures=["replays.png"])
 def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = False) -> None:
     """What each policy earned on the SERPs that it accepted."""
     _print_notes(found.notes)
@@ -61,6 +44,7 @@ def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = Fa
     _save(found.plot, asked, "replays.png")
 
 
+@command(ReplayValidate, figures=["validation.png", "clips.png"])
 def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json = False) -> None:
     """The error of each estimator, and which to use."""
     from logeval.reports.figures.replay import plot_clips
@@ -72,6 +56,7 @@ def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json =
     _save(lambda: plot_clips(found), asked, "clips.png")
 
 
+@command(ReplayCrossCheck, figures=["cross_check.png"])
 def show_cross_check(found: CrossCheck, asked: ReplayCrossCheck, *, as_json: Json = False) -> None:
     """The policies by all methods, and whether these agree."""
     _print_notes(found.notes)

@@ -85,7 +85,9 @@ def print_frame(title: str, frame: pd.DataFrame) -> None:
     print_table(title, [str(c) for c in frame.columns], frame.astype(object).to_numpy().tolist())
 
 
-def print_for_programs(frame: pd.DataFrame, as_json: bool, as_csv: bool, **more: Any) -> bool:
+def print_for_programs(
+    frame: pd.DataFrame, as_json: bool, as_csv: bool = False, **more: Any
+) -> bool:
     """Print a table as JSON, with what else there is, or as CSV; False if neither is wanted."""
     if as_json:
         print(json.dumps({**more, "rows": json.loads(frame.to_json(orient="records"))}))

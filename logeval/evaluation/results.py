@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -14,23 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
-from logeval.evaluation import relative, robustness, statistics
-from logeval.evaluation.paired import by_step
-from logeval.evaluation.store import horizon_of, sorted_rows
-from logeval.evaluation.summary import cautions, pairs, summary
+from logeval.evaluation.running.store import horizon_of, sorted_rows
+from logeval.evaluation.statistics import intervals, relative, robustness
+from logeval.evaluation.statistics.paired import by_step
+from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
 from logeval.storage.results import Drawn
 from logeval.storage.tables import HARDNESS, read_manifest, read_table
+from logeval.tracks.keys import Panel
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
-
-
-class Panel(NamedTuple):
-    """A simulator in one of its tracks: regrets of two tracks do not compare."""
-
-    simulator: str
-    track: str
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -141,7 +135,7 @@ class Runs(Drawn):
         """Where the variance of mean regret comes from, per track and policy at step t.
 
         Rows for runs, queries, parameters (with draws) and the choice of model (with several):
-        ``component``, ``of_mean`` and ``share``; see ``evaluation.robustness.variance``.
+        ``component``, ``of_mean`` and ``share``; see ``statistics.robustness.variance``.
         """
         return self._by_track(robustness.variance, t)
 
@@ -149,7 +143,7 @@ class Runs(Drawn):
     def best(self, t: int | None = None) -> pd.DataFrame:
         """On how many simulators, and how probably over queries and draws, each policy is best.
 
-        See ``evaluation.robustness.best``.
+        See ``statistics.robustness.best``.
         """
         return self._by_track(robustness.best, t)
 
@@ -173,7 +167,7 @@ class Runs(Drawn):
 
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
-        """All tracks on one axis: see ``logeval.evaluation.relative`` (default: at the horizon)."""
+        """All tracks on one axis: see ``statistics.relative`` (default: at the horizon)."""
         return relative.relative(pd.concat([rows for _, rows in self._at(t)]))
 
     def _step(self, t: int | None) -> int:
@@ -213,7 +207,7 @@ class Runs(Drawn):
     def title(self, panel: Panel) -> str:
         """The simulator; with its track if there are several."""
         several = len({track for _, track in self.panels()}) > 1
-        return f"{panel.simulator} ({panel.track})" if several else panel.simulator
+        return str(panel) if several else panel.simulator
 
     def curves(
         self, simulator: str, query: str | None = None, track: str | None = None
@@ -223,13 +217,8 @@ class Runs(Drawn):
         ``track`` is needed where the simulator was run in several. Computed once.
         """
         key = (simulator, query, track)
-        if key not in self._curves:
-            self._curves[key] = self._computed_curves(*key)
-        return self._curves[key]
-
-    def _computed_curves(
-        self, simulator: str, query: str | None, track: str | None
-    ) -> dict[str, pd.DataFrame]:
+        if key in self._curves:
+            return self._curves[key]
         rows = self._table
         rows = rows[rows["simulator"] == simulator]
         if query is not None:
@@ -241,7 +230,9 @@ class Runs(Drawn):
             raise LogevalError(f"there are no runs of {simulator} {query or ''}; there are {known}")
         if len(tracks := sorted(set(rows["track"]))) > 1:
             raise LogevalError(f"{simulator} was run in the tracks {', '.join(tracks)}; name one")
-        return {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
+        found = {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
+        self._curves[key] = found
+        return found
 
     def saved_in(self) -> Path:
         """The folder of these runs."""
@@ -265,6 +256,6 @@ class Runs(Drawn):
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:
     x = by_step(rows, "regret")
-    low, high = statistics.interval(x)
+    low, high = intervals.interval(x)
     steps = np.unique(rows["t"])
-    return pd.DataFrame({"t": steps, "regret": statistics.mean(x), "low": low, "high": high})
+    return pd.DataFrame({"t": steps, "regret": intervals.mean(x), "low": low, "high": high})

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from logeval.papers.outcome import Cell, Outcome
+from logeval.papers.experiment import Cell
+from logeval.papers.outcome import Outcome
 from logeval.reports.figures.canvas import legend_below, new_axes, new_panels
 from logeval.reports.figures.regret import plot_regret
 from logeval.reports.figures.tracks import plot_cosine

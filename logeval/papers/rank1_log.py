@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from logeval.papers.experiment import Claim, Experiment, OnLog, Part
+from logeval.papers.experiment import Cell, Claim, Experiment, OnLog, Part
 from logeval.papers.figures import curves
 from logeval.papers.measures import Measured, Ratio
-from logeval.papers.outcome import Cell, Outcome
+from logeval.papers.outcome import Outcome
 from logeval.papers.rank1 import (
     ELIM,
     ELIM_AUTHORS,

@@ -14,15 +14,16 @@ from typing import Any
 import pandas as pd
 
 from logeval.clicks.fitting import NO_CLICK
-from logeval.evaluation.results import Panel, Runs
-from logeval.evaluation.summary import is_oracle
-from logeval.evaluation.top_pairs import compare_top_pairs
+from logeval.evaluation.results import Runs
+from logeval.evaluation.statistics.summary import is_oracle
+from logeval.evaluation.statistics.top_pairs import compare_top_pairs
 from logeval.reports.limits import BASELINES, limits_of
 from logeval.running.words import interval, joined, number, p_value
+from logeval.tracks.keys import Panel
 
 # the algorithms that logeval was made to compare: named in every verdict that has them
 MISSION = ("dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL")
-LEVEL = 0.05
+SIGNIFICANCE = 0.05
 SWAPS = 3  # pairs of policies that change places, named at most
 
 
@@ -166,7 +167,7 @@ def _against(row: Any, which: str) -> str:
         text += f" ({interval(row.low, row.high)}, {p_value(row.p)})"
     if row.ratio == row.ratio:
         text += f", {number(row.ratio)} times as much on a typical query"
-        if row.p > LEVEL >= row.ratio_p:
+        if row.p > SIGNIFICANCE >= row.ratio_p:
             ends = interval(row.ratio_low, row.ratio_high)
             text += f", which is clear ({ends}, {p_value(row.ratio_p)}) where the mean is not"
     return text
@@ -223,7 +224,7 @@ def _swaps(pairs: dict[str, pd.DataFrame]) -> list[str]:
     for simulator, table in pairs.items():
         row: Any
         for row in table.itertuples():
-            if row.p <= LEVEL:
+            if row.p <= SIGNIFICANCE:
                 clear.setdefault((str(row.better), str(row.worse)), (simulator, row))
     found = []
     for (a, b), (here, row) in clear.items():

@@ -16,8 +16,8 @@ from logeval.cli import app
 from logeval.clicks.inspection import inspect
 from logeval.clicks.models.registry import MODELS
 from logeval.commands.show import table_text
-from logeval.evaluation.between import between
-from logeval.evaluation.comparisons import compare
+from logeval.evaluation.statistics.between import between
+from logeval.evaluation.statistics.comparisons import compare
 from logeval.running.words import cell
 from tests.clicks.examples import three_queries
 

@@ -14,12 +14,12 @@ import pytest
 
 import logeval
 from logeval.evaluation import results
-from logeval.evaluation.results import Panel
 from logeval.reports.figures.regret import lower_bounds
 from logeval.reports.page import Page
 from logeval.reports.verdict import verdict
 from logeval.running.words import cell, number, query_names
 from logeval.storage import manifests
+from logeval.tracks.keys import Panel
 from tests.undrawn import draw_nothing
 
 PROBLEM = "B_LB(L=8,K=2,p=0.2,gap=0.15,gamma=0.5)"

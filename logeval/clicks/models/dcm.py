@@ -26,12 +26,12 @@ import numpy as np
 
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.binomial import Split
-from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
-from logeval.clicks.estimation.chain_inference import Tally
-from logeval.clicks.estimation.chain_information import Slopes
+from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.estimation.chain.inference import Tally
+from logeval.clicks.estimation.chain.information import Slopes
 from logeval.clicks.estimation.counted import fit_counts, ratios
 from logeval.clicks.estimation.counts import up_to_last_click
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import Pair
 from logeval.clicks.models.chain import Formulas, Parameters
@@ -58,7 +58,7 @@ class DCM(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Exact EM from Guo's counting, or that alone."""
         ends = _Ends.of(data, options)
         if options.method == "em":
@@ -125,7 +125,7 @@ class _Ends:
         left_out = np.where(self.plain, 0.0, self.forced)
         return self.stops - left_out, self.clicked - left_out
 
-    def settle(self, fit: EstimationResult) -> EstimationResult:
+    def settle(self, fit: ModelEstimate) -> ModelEstimate:
         """v of the last position with clicks above a list's end, for all below it."""
         if self.options.of_model(DCM)["last_termination"] == "raw":
             note = "DCM: v_K is not identified; the raw value is used"

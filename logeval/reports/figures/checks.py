@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval.clicks.quality.features import CHECKS
+from logeval.clicks.quality.checks.features import CHECKS
 from logeval.errors import unknown_names
 from logeval.reports.figures.canvas import new_axes, save_figure
 from logeval.reports.figures.style import COLOURS
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from logeval.clicks.quality.checks import Checks
+    from logeval.clicks.quality.checks.predictive import Checks
     from logeval.clicks.quality.ranker_change import RankerChange
 
 LABELS = {

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib import rcParams
 
 from logeval.errors import LogevalError
-from logeval.evaluation.summary import is_oracle
+from logeval.evaluation.statistics.summary import is_oracle
 from logeval.policies.names import parse_call
 from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
 from logeval.reports.figures.style import look
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from logeval.evaluation.results import Panel, Runs
+    from logeval.evaluation.results import Runs
+    from logeval.tracks.keys import Panel
 
 BANDS = 5  # curves whose bands can be told apart
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from logeval.evaluation.results import Runs
-    from logeval.evaluation.sensitivity import Sensitivity
+    from logeval.evaluation.statistics.sensitivity import Sensitivity
 
 SOURCES = {
     "runs": COLOURS[8],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation.relative import relative_curves
+from logeval.evaluation.statistics.relative import relative_curves
 from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
 from logeval.reports.figures.regret import draw_curves
 from logeval.tracks.registry import TRACKS

@@ -6,7 +6,7 @@ from typing import Any
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.quality.checks import quick_checks
+from logeval.clicks.quality.checks.predictive import quick_checks
 from logeval.log.log import Log
 from logeval.reports.content import Content
 from logeval.reports.figures.checks import plot_verdicts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.sensitivity import sensitivity
+from logeval.evaluation.statistics.sensitivity import sensitivity
 from logeval.reports.content import Content
 from logeval.reports.figures.robustness import plot_sensitivity, plot_variance
 from logeval.reports.page import Page
