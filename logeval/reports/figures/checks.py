@@ -115,7 +115,7 @@ def plot_verdicts(checks: Checks, ax: Axes | None = None) -> Axes:
         i, j = models.index(row["model"]), names.index(row["check"])
         faulted[i, j] = 1.0 if row["faulted"] else (0.5 if not row["components"] else 0.0)
         text = f"{row['error']:.3f}" if row["components"] else "-"
-        ax.text(j, i, text, ha="center", va="center", fontsize="small")
+        ax.text(j, i, text, ha="center", va="center", fontsize="small", color="#222222")
     colours = ListedColormap(["#DCEFE6", "#F2F2F2", "#F6CFB5"])
     ax.imshow(faulted, cmap=colours, vmin=0, vmax=1, aspect="auto")
     ax.set_xticks(range(len(names)), [n.replace("-", "\n", 1) for n in names], fontsize="small")

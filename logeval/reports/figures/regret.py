@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import rcParams
 
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.summary import is_oracle
@@ -71,9 +72,11 @@ def _small_multiples(runs: Runs, panel: Panel, log_x: bool) -> np.ndarray:
     # all cells are alike, and to lay out sixty takes seconds
     figure, axes = new_panels(len(names), 2.4, 2.0, n_columns, layout=None)
     width, height = figure.get_size_inches()
+    left, right, low, high, top = np.array([0.62, 0.1, 0.42, 0.3, 0.3]) * rcParams["font.size"] / 8
     figure.subplots_adjust(
-        0.5 / width, 0.42 / height, 1 - 0.1 / width, 1 - 0.6 / height, 0.6 / 1.7, 0.7 / 1.3
-    )
+        left / width, low / height, 1 - right / width, 1 - (high + top) / height,
+        (left + right) / (2.4 - left - right), (low + high) / (2.0 - low - high),
+    )  # fmt: skip
     for ax, (query, title) in zip(axes, names.items(), strict=True):
         curves = runs.curves(panel.simulator, query, panel.track)
         draw_curves(ax, curves, log_x=log_x, bands=False)

@@ -12,7 +12,7 @@ from logeval.reports.figures.regret import BANDS, lower_bounds, plot_regret, plo
 from logeval.reports.limits import flattens
 from logeval.reports.page import Page
 from logeval.reports.verdict import competing, of_panel, verdict
-from logeval.running.words import interval, joined, number, p_value
+from logeval.running.words import interval, joined, number, p_cell
 
 # how numbers are shown where all columns are
 FORMATS: dict[str, Any] = {
@@ -113,9 +113,9 @@ def final_tables(page: Page, content: Content) -> None:
                     "pair": [(b, None) for b in both],
                     "difference": _numbers(pairs["difference"]),
                     "95% interval": _intervals(pairs["low"], pairs["high"]),
-                    "p": _p(pairs["p"]),
+                    "p": _ps(pairs["p"]),
                     "ratio on a typical query": _numbers(pairs["ratio"]),
-                    "its p": _p(pairs["ratio_p"]),
+                    "its p": _ps(pairs["ratio_p"]),
                 },
                 folded=True,
             )
@@ -131,7 +131,7 @@ def _seven(part: pd.DataFrame) -> dict[str, list[tuple[str, Any]]]:
             ("best", 0.0) if abs(v) < 1e-9 else (number(v, "+"), v) for v in part["difference"]
         ],
         "its 95% interval": _intervals(part["difference_low"], part["difference_high"]),
-        "p": _p(part["p"]),
+        "p": _ps(part["p"]),
         "of the optimum": [(f"{v:.1%}", v) for v in part["share_of_optimum"]],
     }
 
@@ -145,7 +145,5 @@ def _intervals(low: pd.Series, high: pd.Series) -> list[tuple[str, Any]]:
     return [(interval(a, b), a) if a == a and (a, b) != (0, 0) else ("", None) for a, b in ends]
 
 
-def _p(values: pd.Series) -> list[tuple[str, Any]]:
-    return [
-        (p_value(p).removeprefix("p = ").removeprefix("p "), p if p == p else None) for p in values
-    ]
+def _ps(values: pd.Series) -> list[tuple[str, Any]]:
+    return [(p_cell(p), p if p == p else None) for p in values]
