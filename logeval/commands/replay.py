@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
     """The estimates of each target, over all queries and by query."""
     _print_notes(found.notes)
-    if not print_for_programs(found.table, as_json):
+    if as_json:  # as they are stored, to the last digit
+        rows = found.table.astype(object).where(found.table.notna(), None)
+        print(json.dumps({"rows": rows.to_dict(orient="records")}))
+    else:
         for name, rows in found.table.groupby("target", sort=False):
             K = rows["positions"].iloc[0]
             overall = rows[rows["query"].isna()]

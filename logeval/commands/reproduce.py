@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logeval.commands.command import Csv, Json, command
@@ -27,7 +26,7 @@ def show(
     _print(outcomes, as_json, as_csv)
     to = sys.stderr if as_json or as_csv else sys.stdout
     if asked.out is not None:
-        print(f"page {write_page(outcomes, Path(asked.out) / 'page')}", file=to)
+        print(f"page {write_page(outcomes, asked.out / 'page')}", file=to)
     if asked.markdown is not None:
         print(f"page {write_markdown(outcomes, asked.markdown)}", file=to)
 

@@ -8,11 +8,12 @@ independent implementation found for Figures 3a and 3b. Figures 2c and 3c are in
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from logeval.papers.cascading import P, attractions
+from logeval.papers.cascading import P, attractions, b_lb
 from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves, lines
 from logeval.papers.measures import Between, Measured, Quotient, Ratio, Regret, jackknife
@@ -22,11 +23,6 @@ from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
 
 HORIZON, RUNS = 100_000, 20
 DCM_KL, RANKED = "dcmKL-UCB", "RankedKL-UCB"
-
-
-def b_lb(L: int, K: int, gap: float, gamma: float) -> str:
-    """The synthetic problem."""
-    return f"B_LB(L={L},K={K},p={P:g},gap={gap:g},gamma={gamma:g})"
 
 
 def _ratios(pairs: list[tuple[str, str]]) -> dict[str, Ratio]:
@@ -47,9 +43,9 @@ def _theorem_3(L: int, K: int, gap: float, gamma: float) -> Callable[[int], floa
 
 
 SIZES, GAPS, LENGTHS = (16, 32), (0.15, 0.075), (2, 4, 8)
-FIGURE_2A = Experiment(
+_figure = partial(Experiment, paper="dcm-bandits", horizon=HORIZON, runs=RUNS)
+FIGURE_2A = _figure(
     "dcm-2a",
-    "dcm-bandits",
     "Figure 2a",
     "regret of dcmKL-UCB by L, K and gap, gamma = 0.8",
     (
@@ -59,12 +55,9 @@ FIGURE_2A = Experiment(
             (DCM_KL,),
         ),
     ),
-    HORIZON,
-    RUNS,
     (
         Claim(
             "the regret grows with L (32 over 16 items)",
-            "section 5.1",
             _ratios(
                 [(b_lb(32, K, gap, 0.8), b_lb(16, K, gap, 0.8)) for K in LENGTHS for gap in GAPS],
             ),
@@ -72,7 +65,6 @@ FIGURE_2A = Experiment(
         ),
         Claim(
             "the regret falls with K (K over K / 2)",
-            "section 5.1",
             _ratios(
                 [
                     (b_lb(L, K, gap, 0.8), b_lb(L, K // 2, gap, 0.8))
@@ -85,7 +77,6 @@ FIGURE_2A = Experiment(
         ),
         Claim(
             "the regret grows when the gap falls (0.075 over 0.15)",
-            "section 5.1",
             _ratios(
                 [(b_lb(L, K, 0.075, 0.8), b_lb(L, K, 0.15, 0.8)) for L in SIZES for K in LENGTHS],
             ),
@@ -93,7 +84,6 @@ FIGURE_2A = Experiment(
         ),
         Claim(
             "measured regret lies between the lower and the upper bound (share of 12 settings)",
-            "Theorems 1 and 3",
             Between(
                 tuple(
                     (
@@ -106,10 +96,12 @@ FIGURE_2A = Experiment(
                     for gap in GAPS
                 )
             ),
+            place="Theorems 1 and 3",
             low=1.0,
             high=1.0,
         ),
     ),
+    section="section 5.1",
     seconds=60,
     figure=lines(
         {
@@ -144,9 +136,8 @@ def growth(K: int) -> Ratio:
     return Ratio(*(Cell(DCM_KL, problem) for problem in problems))
 
 
-FIGURE_2B = Experiment(
+FIGURE_2B = _figure(
     "dcm-2b",
-    "dcm-bandits",
     "Figure 2b",
     "regret of dcmKL-UCB by gamma and K, L = 16, gap 0.15",
     (
@@ -156,24 +147,21 @@ FIGURE_2B = Experiment(
             (DCM_KL,),
         ),
     ),
-    HORIZON,
-    RUNS,
     (
         Claim(
             "the regret grows linearly with gamma where p < 1/K (R^2 of a straight line)",
-            "section 5.1",
             {f"K={K}": linearity(K) for K in (2, 4)},
             low=0.97,
             variants={f"regret at gamma = 1 over gamma = 0.5, K={K}": growth(K) for K in (2, 4)},
         ),
         Claim(
             "the trend is less prominent for p > 1/K (growth from gamma = 0.5 to 1, K=8 over less)",
-            "section 5.1",
             {f"K=8 over K={K}": Quotient(growth(8), growth(K)) for K in (2, 4)},
             high=1.0,
             variants={"regret at gamma = 1 over gamma = 0.5, K=8": growth(8)},
         ),
     ),
+    section="section 5.1",
     seconds=60,
     figure=lines(
         {f"K={K}": [(g, Cell(DCM_KL, b_lb(16, K, 0.15, g))) for g in GAMMAS] for K in LENGTHS},
@@ -195,7 +183,6 @@ def _independent(*policies: str) -> list[Claim]:
     return [
         Claim(
             policy,
-            "n = 100,000",
             Regret(Cell(policy)),
             INDEPENDENT[policy],
             ASSUMED * INDEPENDENT[policy],
@@ -205,46 +192,39 @@ def _independent(*policies: str) -> list[Claim]:
     ]
 
 
-FIGURE_3A = Experiment(
+FIGURE_3A = _figure(
     "dcm-3a",
-    "dcm-bandits",
     "Figure 3a",
     "dcmKL-UCB against the first-click and last-click heuristics",
     (Part("dcm-3", (PROBLEM_3,), (DCM_KL, "First-Click", "Last-Click")),),
-    HORIZON,
-    RUNS,
     (
         Claim(
             "dcmKL-UCB has less regret than both heuristics",
-            "section 5.2",
             {other: Ratio(Cell(DCM_KL), Cell(other)) for other in ("First-Click", "Last-Click")},
             high=1.0,
         ),
         *_independent(DCM_KL, "First-Click", "Last-Click"),
         Claim(
             "dcmKL-UCB lies between the lower and the upper bound",
-            "Theorems 1 and 3",
             Between(((Cell(DCM_KL), LOWER_3, UPPER_3),)),
+            place="Theorems 1 and 3",
             low=1.0,
             high=1.0,
         ),
     ),
+    section="section 5.2",
     seconds=15,
     figure=curves(bounds={PROBLEM_3: BOUNDS_3}),
 )
 
-FIGURE_3B = Experiment(
+FIGURE_3B = _figure(
     "dcm-3b",
-    "dcm-bandits",
     "Figure 3b",
     "dcmKL-UCB against RankedKL-UCB",
     (Part("dcm-3", (PROBLEM_3,), (DCM_KL, RANKED)),),
-    HORIZON,
-    RUNS,
     (
         Claim(
             "the regret of RankedKL-UCB is three times that of dcmKL-UCB",
-            "section 5.2",
             Ratio(Cell(RANKED), Cell(DCM_KL)),
             3.0,
             low=2.5,
@@ -252,6 +232,7 @@ FIGURE_3B = Experiment(
         ),
         *_independent(RANKED),
     ),
+    section="section 5.2",
     seconds=15,
     figure=curves(),
 )

@@ -10,6 +10,7 @@ hides.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ def first_is_largest(part: str) -> Measure:
     """The share of queries whose first position terminates most."""
 
     def measure(outcome: Outcome) -> Measured:
-        fitted = outcome.models[part]
-        return Measured(float(np.mean([int(np.argmax(f.model.v)) == 0 for f in fitted])))
+        models = outcome.models[part].values()
+        return Measured(float(np.mean([int(np.argmax(model.v)) == 0 for model in models])))
 
     return measure
 
@@ -81,7 +82,8 @@ def rising(outcome: Outcome) -> Measured:
 def draw_terminations(outcome: Outcome) -> Any:
     """v(k) of each query."""
     ax = new_axes(5, 3.6)
-    for marker, (query, model) in zip("os^Dv", next(iter(outcome.models.values())), strict=False):
+    (models,) = outcome.models.values()
+    for marker, (query, model) in zip("os^Dv", models.items(), strict=False):
         k = np.arange(1, len(model.v) + 1)
         ax.plot(k, model.v, marker=marker, ms=4, label=f"query {query}")
     ax.set(xlabel="position k", ylabel="termination probability")
@@ -91,23 +93,22 @@ def draw_terminations(outcome: Outcome) -> Any:
     return ax.figure
 
 
-FIGURE_2C = Experiment(
+_figure = partial(Experiment, paper="dcm-bandits", section="section 5.3")
+FIGURE_2C = _figure(
     "dcm-2c",
-    "dcm-bandits",
     "Figure 2c",
     "termination probabilities of the 5 most frequent queries",
     (Part("dcm-2c", OnLog("DCM", 5, GUO)),),
-    1,
-    1,
     (
         Claim(
             "higher positions are not always more terminating (queries of 5 where a lower one "
             "terminates more, by more than chance)",
-            "section 5.3",
             rising,
             low=1.0,
         ),
     ),
+    horizon=1,
+    runs=1,
     seconds=5,
     figure=draw_terminations,
 )
@@ -142,7 +143,7 @@ def _facts_3c(outcome: Outcome) -> list[str]:
             "avoids it."
         )
     with np.errstate(divide="ignore"):
-        bounds = [_theorem_2(f.model, outcome.horizon) for f in outcome.models[PAPERS]]
+        bounds = [_theorem_2(m, outcome.horizon) for m in outcome.models[PAPERS].values()]
     return [
         *found,
         f"Theorem 2's bound is at least {min(bounds):,.3g} on these queries, and a run of "
@@ -161,9 +162,8 @@ def _theorem_2(model: DCM, n: int) -> float:
 
 
 COMPARED = (DCM_KL, RANKED, EXP3)
-FIGURE_3C = Experiment(
+FIGURE_3C = _figure(
     "dcm-3c",
-    "dcm-bandits",
     "Figure 3c",
     "dcmKL-UCB against ranked bandits on the DCMs of 20 queries",
     (
@@ -179,18 +179,14 @@ FIGURE_3C = Experiment(
             for name, (title, fit) in OTHER_FITS.items()
         ),
     ),
-    10_000,
-    5,
     (
         Claim(
             "dcmKL-UCB has less regret than both ranked bandits",
-            "section 5.3",
             {c.policy: Ratio(Cell(DCM_KL, None, PAPERS), c) for c in _best_ranked(PAPERS)},
             high=1.0,
         ),
         Claim(
             "at most half of that of the best ranked bandit",
-            "section 5.3",
             Ratio(Cell(DCM_KL, None, PAPERS), _best_ranked(PAPERS)),
             0.5,
             high=0.5,
@@ -200,13 +196,14 @@ FIGURE_3C = Experiment(
         ),
         Claim(
             "the first position is the most terminating in most DCMs (share of queries)",
-            "section 5.3",
             first_is_largest(PAPERS),
             low=0.5,
             reason="another log",
             variants={fit: first_is_largest(part) for part, (fit, _) in OTHER_FITS.items()},
         ),
     ),
+    horizon=10_000,
+    runs=5,
     seconds=100,
     figure=curves(),
     facts=_facts_3c,

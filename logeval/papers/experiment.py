@@ -8,7 +8,7 @@ claims.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ class Claim:
     """
 
     text: str
-    place: str
     measure: Cases
     published: float | None = None
     stderr: float = 0.0  # the published one
@@ -73,6 +72,7 @@ class Claim:
     high: float | None = None
     reason: str = ""
     source: str = PAPER  # whoever else found the number: nobody published it
+    place: str = ""  # where it is said; by default in the section of the experiment
     judged: bool = True  # False: a number of another log, shown and not judged
     variants: Mapping[str, Cases] = field(default_factory=dict)
 
@@ -103,16 +103,31 @@ class Experiment:
     """A table or figure of a paper."""
 
     name: str  # dcm-3c
-    paper: str
     place: str  # Figure 3c
     about: str
     parts: tuple[Part, ...]
+    claims: tuple[Claim, ...]
+    _: KW_ONLY
+    paper: str
     horizon: int
     runs: int
-    claims: tuple[Claim, ...]
+    section: str = ""  # that tells of it
     seconds: float  # of one core, at full size
     figure: Callable[[Outcome], Any] | None = None
     facts: Callable[[Outcome], list[str]] | None = None  # what else was found, in sentences
+
+    def __post_init__(self) -> None:
+        # a number that nobody published is known by its horizon
+        claims = tuple(
+            c if c.place else replace(c, place=self.section if c.is_published else self.steps)
+            for c in self.claims
+        )
+        object.__setattr__(self, "claims", claims)
+
+    @property
+    def steps(self) -> str:
+        """The horizon, as claims about it name it."""
+        return f"n = {self.horizon:,}"
 
     @property
     def needs_log(self) -> bool:

@@ -10,6 +10,7 @@ docs/contextual.md.
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -71,31 +72,29 @@ def growth(policy: str) -> Measure:
 
 RUNS, LOG_RUNS = 50, 8  # the paper does not say how many
 _SYNTHETIC = (Part("gl-cdcm-1", (PROBLEM,), SYNTHETIC),)
-FIGURE_1A = Experiment(
+_on_contexts = partial(
+    Experiment, paper="gl-cdcm", section="section 4.1", horizon=10_000, runs=RUNS
+)
+_on_log = partial(Experiment, paper="gl-cdcm", section="section 4.2", horizon=5_000, runs=LOG_RUNS)
+FIGURE_1A = _on_contexts(
     "gl-cdcm-1a",
-    "gl-cdcm",
     "Figure 1a",
     "regret on synthetic contexts",
     _SYNTHETIC,
-    10_000,
-    RUNS,
     (
         Claim(
             "KL-DCM has the largest regret",
-            "section 4.1",
             _below(*((name, KL_DCM) for name in (GL, GL_SGD, LR, LR_SGD))),
             high=1.0,
         ),
         Claim(
             "GL-CDCM and LR have less regret than with SGD",
-            "section 4.1",
             _below((GL, GL_SGD), (LR, LR_SGD)),
             high=1.0,
             reason=FRESH,
         ),
         Claim(
             "GL-CDCM has less regret than LR",
-            "section 4.1",
             _below((GL, LR)),
             high=1.0,
             reason=FRESH,
@@ -103,8 +102,8 @@ FIGURE_1A = Experiment(
         Claim(
             "the regret of GL-CDCM grows no faster than d sqrt(n) and its logarithms "
             "(growth in the last half over that of the bound)",
-            "Theorem 1",
             growth(GL),
+            place="Theorem 1",
             high=1.0,
         ),
     ),
@@ -128,18 +127,14 @@ def converges(a: str, b: str) -> Measure:
     return measure
 
 
-FIGURE_1B = Experiment(
+FIGURE_1B = _on_contexts(
     "gl-cdcm-1b",
-    "gl-cdcm",
     "Figure 1b",
     "cosine distance of the estimated theta to the true one",
     _SYNTHETIC,
-    10_000,
-    RUNS,
     (
         Claim(
             "the theta of GL-CDCM converges more quickly than that of LR (ratio of mean distances)",
-            "section 4.1",
             converges(GL, LR),
             high=1.0,
             reason=FRESH,
@@ -181,7 +176,6 @@ def _numbers(figure: str) -> list[Claim]:
     return [
         Claim(
             f"{policy}, regret",
-            "section 4.2",
             Regret(Cell(policy)),
             value,
             reason=OTHER_LOG,
@@ -192,39 +186,32 @@ def _numbers(figure: str) -> list[Claim]:
 
 
 ITEMS, USERS, PRODUCTS = "2a", "2b", "2b-outer"  # the third is told of, not shown
-FIGURE_2A = Experiment(
+FIGURE_2A = _on_log(
     "gl-cdcm-2a",
-    "gl-cdcm",
     "Figure 2a",
     "web page recommendation, features of item",
     (_part(ITEMS, ITEM, WEB),),
-    5_000,
-    LOG_RUNS,
     (
         Claim(
             "GL-CDCM has less regret than LR and KL-DCM",
-            "section 4.2",
             _below(("GL-CDCM", "LR"), ("GL-CDCM", KL_DCM)),
             high=1.0,
             reason=OTHER_LOG,
         ),
         Claim(
             "GL-CDCM and LR have less regret than with SGD",
-            "section 4.2",
             _below(("GL-CDCM", "GL-CDCM(update=sgd)"), ("LR", "LR(update=sgd)")),
             high=1.0,
             reason=OTHER_LOG,
         ),
         Claim(
             "GL-CDCM has less regret than LR, both with SGD",
-            "section 4.2",
             _below(("GL-CDCM(update=sgd)", "LR(update=sgd)")),
             high=1.0,
             reason=OTHER_LOG,
         ),
         Claim(
             "the order of the five regrets",
-            "section 4.2",
             _below(*pairwise(PUBLISHED[ITEMS])),
             high=1.0,
             reason=OTHER_LOG,
@@ -232,7 +219,6 @@ FIGURE_2A = Experiment(
         Claim(
             "KL-DCM climbs stairs: it starts anew with each ground set (regret of the half block "
             "after a change over the half block before it)",
-            "section 4.2",
             stairs(f"{KL_DCM}(restart=block)"),
             low=1.0,
             variants={
@@ -246,9 +232,8 @@ FIGURE_2A = Experiment(
     figure=curves(),
 )
 
-FIGURE_2B = Experiment(
+FIGURE_2B = _on_log(
     "gl-cdcm-2b",
-    "gl-cdcm",
     "Figure 2b",
     "web page recommendation, features of user and item, the policies with printed numbers",
     (
@@ -256,12 +241,9 @@ FIGURE_2B = Experiment(
         _part(ITEMS, ITEM, tuple(PUBLISHED[USERS])),
         _part(PRODUCTS, USER_TIMES_ITEM, ("GL-CDCM",)),
     ),
-    5_000,
-    LOG_RUNS,
     (
         Claim(
             "GL-CDCM has less regret than LR",
-            "section 4.2",
             _below(("GL-CDCM", "LR")),
             high=1.0,
             reason=OTHER_LOG,
@@ -269,7 +251,6 @@ FIGURE_2B = Experiment(
         Claim(
             "features of users lower the regret of GL-CDCM and LR (the paper: 32.28 to 28.51 and "
             "59.08 to 46.00)",
-            "section 4.2",
             {
                 policy: Ratio(Cell(policy), Cell(policy, part=f"gl-cdcm-{ITEMS}"))
                 for policy in PUBLISHED[USERS]
@@ -280,7 +261,6 @@ FIGURE_2B = Experiment(
         ),
         Claim(
             "the outer product is worse (GL-CDCM, both side by side over their product)",
-            "section 4.2",
             Ratio(Cell("GL-CDCM"), Cell("GL-CDCM", part=f"gl-cdcm-{PRODUCTS}")),
             high=1.0,
             reason=OTHER_LOG,

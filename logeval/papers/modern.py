@@ -127,16 +127,12 @@ SETTINGS = {
 def _experiment(name: str, setting: Published) -> Experiment:
     return Experiment(
         f"modern-{name}",
-        "the list policies of today",
         f"setting {name}",
         f"regret on {setting.problem.partition('(')[0]}, beside independent prototypes",
         (Part(f"modern-{name}", (setting.problem,), tuple(setting.independent)),),
-        setting.horizon,
-        RUNS,
         tuple(
             Claim(
                 policy,
-                f"n = {setting.horizon:,}",
                 Regret(Cell(policy)),
                 mean,
                 stderr,
@@ -144,6 +140,9 @@ def _experiment(name: str, setting: Published) -> Experiment:
             )
             for policy, (mean, stderr) in setting.independent.items()
         ),
+        paper="the list policies of today",
+        horizon=setting.horizon,
+        runs=RUNS,
         seconds=SECONDS[name],
         figure=curves(),
     )

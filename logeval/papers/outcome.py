@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +17,6 @@ from logeval.papers.verdicts import Judged, judged, together
 from logeval.running.arrays import Floats
 
 
-class Fitted(NamedTuple):
-    """The model of a query."""
-
-    query: str
-    model: Any
-
-
 @dataclass
 class Outcome:
     """An experiment that was run, or the reason why it was not."""
@@ -33,7 +26,7 @@ class Outcome:
     n_runs: int
     log: str = ""  # what the log is called
     runs: dict[str, Runs] = field(default_factory=dict)  # by part
-    models: dict[str, list[Fitted]] = field(default_factory=dict)  # by part
+    models: dict[str, dict[str, Any]] = field(default_factory=dict)  # by part and query
     fits: dict[str, FittedModel] = field(default_factory=dict)  # by part, as fitted
     seconds: float = 0.0  # by the clock
     cpu_seconds: float = 0.0

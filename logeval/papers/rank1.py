@@ -88,16 +88,12 @@ def authors(cases: Cases) -> dict[str, Cases]:
 
 FIGURE_1 = Experiment(
     "rank1-1",
-    "rank1elimkl",
     "Figure 1",
     "the needle in a haystack, K = L = 32, 64, 128",
     (Part("rank1-1", tuple(problem_name(size) for size in SIZES), POLICIES),),
-    HORIZON,
-    RUNS,
     (
         Claim(
             "the regret of Rank1ElimKL flattens in all three (share of the last half)",
-            "section 5.1",
             _flattens(KL),
             high=0.25,
             reason=PRINTED,
@@ -105,7 +101,6 @@ FIGURE_1 = Experiment(
         ),
         Claim(
             "the regret of Rank1ElimKL doubles as K and L double",
-            "section 5.1",
             _growths(KL),
             2.0,
             low=1.6,
@@ -115,7 +110,6 @@ FIGURE_1 = Experiment(
         ),
         Claim(
             "the regrets of UCB1, UCB1Elim, KL-UCB and TS quadruple as K and L double",
-            "section 5.1",
             {name: ratio for policy in ON_PAIRS for name, ratio in _growths(policy).items()},
             4.0,
             low=3.3,
@@ -124,14 +118,12 @@ FIGURE_1 = Experiment(
         ),
         Claim(
             "KL-UCB and TS are below Rank1ElimKL when K and L are small",
-            "section 5.1",
             _over("KL-UCB", KL, (32,)) | _over("TS", KL, (32,)),
             high=1.0,
             variants=authors(_over("KL-UCB", KL_AUTHORS, (32,)) | _over("TS", KL_AUTHORS, (32,))),
         ),
         Claim(
             "Rank1ElimKL is below KL-UCB and TS when they are large",
-            "section 5.1",
             _over(KL, "KL-UCB", (128,)) | _over(KL, "TS", (128,)),
             high=1.0,
             reason=PRINTED,
@@ -139,14 +131,12 @@ FIGURE_1 = Experiment(
         ),
         Claim(
             "Rank1ElimKL is below Rank1Elim in all three",
-            "section 5.1",
             _over(KL, ELIM, SIZES),
             high=1.0,
             variants=authors(_over(KL_AUTHORS, ELIM_AUTHORS, SIZES)),
         ),
         Claim(
             "Rank1ElimKL is four times better than Rank1Elim in Figure 1a",
-            "section 5.1",
             _over(ELIM, KL, (32,)),
             4.0,
             low=3.0,
@@ -157,7 +147,6 @@ FIGURE_1 = Experiment(
         *(
             Claim(
                 f"Rank1ElimKL, K = L = {size}",
-                "n = 2,000,000",
                 Regret(Cell(KL, problem_name(size))),
                 value,
                 ASSUMED * value,
@@ -166,6 +155,10 @@ FIGURE_1 = Experiment(
             for size, value in INDEPENDENT.items()
         ),
     ),
+    paper="rank1elimkl",
+    horizon=HORIZON,
+    runs=RUNS,
+    section="section 5.1",
     seconds=1800,
     figure=curves(titles={problem_name(size): f"K = L = {size}" for size in SIZES}),
     facts=_facts_1,
@@ -187,7 +180,6 @@ def _power(policy: str, power: int, text: str) -> Claim:
     small, large = EMPTY[policy]
     return Claim(
         f"{text} with K^{power} ({policy}, {small} to {large})",
-        "section 1",
         Ratio(*(Cell(policy, empty(size), f"rank1-0-{policy}") for size in (large, small))),
         (large / small) ** power,
         low=(large / small) ** (power - 0.5),
@@ -197,26 +189,26 @@ def _power(policy: str, power: int, text: str) -> Claim:
 
 SECTION_1 = Experiment(
     "rank1-0",
-    "rank1elimkl",
     "section 1",
     "the needle in an empty haystack, where mu = 1 / K",
     tuple(
         Part(f"rank1-0-{policy}", tuple(map(empty, sizes)), (policy,))
         for policy, sizes in EMPTY.items()
     ),
-    500_000,
-    40,
     (
         _power(KL, 2, "the regret of Rank1ElimKL grows"),
         _power(ELIM, 3, "that of Rank1Elim"),
         _power("UCB1", 2, "that of a bandit on pairs"),
         Claim(
             "Rank1Elim cannot keep up with a bandit on pairs (over UCB1, K = L = 8)",
-            "section 1",
             Ratio(*(Cell(policy, empty(8), f"rank1-0-{policy}") for policy in (ELIM, "UCB1"))),
             low=1.0,
         ),
     ),
+    paper="rank1elimkl",
+    horizon=500_000,
+    runs=40,
+    section="section 1",
     seconds=60,
     figure=curves(titles={empty(size): f"K = L = {size}" for size in (4, 8, 32)}),
     facts=lambda outcome: [

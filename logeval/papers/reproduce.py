@@ -54,7 +54,7 @@ class Reproduce(Stage[list["Outcome"]]):
     workers: Annotated[int, Arg("Processes on this machine.", "running")] = 1
     seed: Seed = 0
     out: Annotated[
-        Path | str | None,
+        Path | None,
         Arg("Folder of runs, models and the page; an unfinished one goes on.", "output"),
     ] = None
     markdown: Annotated[
@@ -68,7 +68,9 @@ class Reproduce(Stage[list["Outcome"]]):
             raise LogevalError(f"scale={self.scale:g}: must be above 0 and at most 1")
         if self.experiment == "all":
             if self.out is None:
-                raise LogevalError("reproduce all takes long: give --out, so that it can go on")
+                raise LogevalError(
+                    "reproduce all takes long: give --out, so that it can go on later"
+                )
             if not self.logs:
                 raise LogevalError(f"reproduce all needs {NEEDS_LOG.format(': give --log')}")
         elif len(self.logs) > 1:
@@ -79,11 +81,6 @@ class Reproduce(Stage[list["Outcome"]]):
         """The logs."""
         given = [self.log] if isinstance(self.log, str | Path) else self.log or []
         return [Path(log) for log in given]
-
-    @property
-    def folder(self) -> Path | None:
-        """Where runs, models and records are kept."""
-        return None if self.out is None else Path(self.out)
 
     def size(self, experiment: "Experiment") -> tuple[int, int]:
         """Horizon and runs."""

@@ -18,7 +18,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.features.make import make_features
 from logeval.papers.experiment import Experiment, OnLog, Part
-from logeval.papers.outcome import Fitted, Outcome
+from logeval.papers.outcome import Outcome
 from logeval.papers.records import records, write_records
 from logeval.papers.registry import named
 from logeval.papers.reproduce import NEEDS_LOG, Reproduce
@@ -64,14 +64,14 @@ def _run_part(outcome: Outcome, part: Part, log: Path | None, asked: Reproduce) 
         "workers": asked.workers,
         "seed": asked.seed,
         "quiet": asked.quiet,
-        "out": None if asked.folder is None else asked.folder / "runs" / place,
+        "out": None if asked.out is None else asked.out / "runs" / place,
     }
     users = part.users
     if not isinstance(users, OnLog):
         outcome.runs[part.name] = evaluate(problem=users, **more)
         return
     assert log is not None
-    folder = None if asked.folder is None else asked.folder / "models" / place
+    folder = None if asked.out is None else asked.out / "models" / place
     models = fit_models(
         log, users.model, top_queries=users.top_queries, out=folder, seed=asked.seed,
         quiet=asked.quiet, **users.fit,
@@ -79,7 +79,7 @@ def _run_part(outcome: Outcome, part: Part, log: Path | None, asked: Reproduce) 
     outcome.fits[part.name] = models.named()
     changed = users.change or (lambda model: model)
     triples = [(name, query, changed(model)) for name, query, model in models]
-    outcome.models[part.name] = [Fitted(str(query), model) for _, query, model in triples]
+    outcome.models[part.name] = {str(query): model for _, query, model in triples}
     if not part.policies:
         return
     if users.features is not None:
@@ -101,8 +101,8 @@ def _runs_of(outcome: Outcome, part: Part) -> int:
 @contextmanager
 def _recorded(outcome: Outcome, log: Path | None, asked: Reproduce) -> Iterator[None]:
     """Measure the time, by the clock and of all processes, and add it to what was spent before."""
-    if asked.folder is not None:
-        records(asked.folder)  # an error now, and not after hours
+    if asked.out is not None:
+        records(asked.out)  # an error now, and not after hours
     start, cpu = time.perf_counter(), _cpu()
     done, refused = False, ""
     try:
@@ -113,13 +113,13 @@ def _recorded(outcome: Outcome, log: Path | None, asked: Reproduce) -> Iterator[
         raise
     finally:
         outcome.seconds, outcome.cpu_seconds = time.perf_counter() - start, _cpu() - cpu
-        if asked.folder is not None:
+        if asked.out is not None:
             _record(outcome, log, asked, done, refused)
 
 
 def _record(outcome: Outcome, log: Path | None, asked: Reproduce, done: bool, refused: str) -> None:
     """Write down what was run; others may be at work on other experiments in the same folder."""
-    out = asked.folder
+    out = asked.out
     assert out is not None
     size = {"horizon": outcome.horizon, "runs": outcome.n_runs, "seed": asked.seed}
     out.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def _record(outcome: Outcome, log: Path | None, asked: Reproduce, done: bool, re
 
 def finished(asked: Reproduce) -> Iterator[Outcome]:
     """The outcomes that a folder has, whatever their sizes; what is not finished says so."""
-    known = {} if asked.folder is None else records(asked.folder)
+    known = {} if asked.out is None else records(asked.out)
     if not known:
         raise LogevalError("there is nothing to show: give --out, a folder that reproduce wrote")
     for record in known.values():

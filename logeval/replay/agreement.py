@@ -91,7 +91,7 @@ def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossChec
     import pandas as pd
 
     table = pd.DataFrame(rows)
-    verdict = _verdict(table, names, steps)
+    verdict = _verdict(table, steps)
     manifest["log_folder"] = str(log.path)
     return CrossCheck(table, verdict, replayed.notes, manifest)
 
@@ -131,7 +131,7 @@ def _final_lists(
     return rows
 
 
-def _verdict(table: pd.DataFrame, names: list[str], steps: int) -> list[str]:
+def _verdict(table: pd.DataFrame, steps: int) -> list[str]:
     best: dict[str, tuple[str, bool]] = {}
     for method, rows in table.groupby("method", sort=False):
         rows = rows.sort_values("value", ascending=False)

@@ -114,15 +114,14 @@ def read_logged(
         table = _patterns(db, key)
         if not table.num_rows:
             raise LogevalError(f"{log}: there are no SERPs to replay; check the queries and days")
-        ids, sessions = _clusters(db, key)
+        P = table.num_rows
+        clusters, sessions = _clusters(db, key, P)
     patterns = patterns_of(table)
-    P = table.num_rows
-    clusters = _incidence(ids, P)
-    within = np.asarray(clusters @ sessions).astype(np.int64) if len(sessions) else np.zeros(P)
+    within = np.asarray(clusters @ sessions).astype(np.int64)
     return Logged(
         patterns,
         table["part"].to_numpy().astype(np.int64),
-        patterns.count.astype(np.int64) - within.astype(np.int64),
+        patterns.count.astype(np.int64) - within,
         clusters,
         sessions,
         _propensities(table, patterns, str(source.path)) if propensities else None,
@@ -140,7 +139,7 @@ def _patterns(db: duckdb.DuckDBPyConnection, key: str) -> pa.Table:
     return db.sql("SELECT * FROM patterns ORDER BY id").to_arrow_table()
 
 
-def _clusters(db: duckdb.DuckDBPyConnection, key: str) -> tuple[pa.Array, Ints]:
+def _clusters(db: duckdb.DuckDBPyConnection, key: str, P: int) -> tuple[sparse.csr_matrix, Ints]:
     """The distinct multisets of patterns of sessions with several SERPs, and their numbers."""
     same = " AND ".join(
         f"rows.{name} IS NOT DISTINCT FROM patterns.{name}" for name in key.split(", ")
@@ -158,18 +157,12 @@ def _clusters(db: duckdb.DuckDBPyConnection, key: str) -> tuple[pa.Array, Ints]:
         """
     ).to_arrow_table()
     ids = found["ids"].combine_chunks()
-    return ids, found["sessions"].to_numpy().astype(np.int64)
-
-
-def _incidence(ids: pa.ListArray, P: int) -> sparse.csr_matrix:
-    T = len(ids)
-    if not T:
-        return sparse.csr_matrix(np.zeros((P, 0), dtype=np.float32))
-    length = np.diff(ids.offsets.to_numpy())
-    column = np.repeat(np.arange(T, dtype=np.int32), length)
+    column = np.repeat(np.arange(len(ids), dtype=np.int32), np.diff(ids.offsets.to_numpy()))
     row = ids.flatten().to_numpy().astype(np.int32)
     one = np.ones(len(row), dtype=np.float32)
-    return sparse.csr_matrix((one, (row, column)), shape=(P, T))  # adds up what is there twice
+    # adds up what is there twice
+    clusters = sparse.csr_matrix((one, (row, column)), shape=(P, len(ids)))
+    return clusters, found["sessions"].to_numpy().astype(np.int64)
 
 
 def _propensities(table: pa.Table, patterns: Patterns, where: str) -> Floats:

@@ -156,8 +156,8 @@ def test_experiments_of_a_log_need_one():
 def test_figure_3c_has_its_variants(log, tmp_path):
     outcome = reproduce(named("dcm-3c"), log, horizon=40, runs=2)
     assert len(outcome.models["dcm-3c"]) == 20
-    for f in outcome.models[dcm_log.SORTED]:
-        assert (np.diff(f.model.v) <= 0).all()
+    for model in outcome.models[dcm_log.SORTED].values():
+        assert (np.diff(model.v) <= 0).all()
     assert (outcome.regret(Cell(dcm_log.CONSTANT, None, "dcm-3c")) > 0).all()
     assert outcome.facts[0].startswith("By counting: the best list in the assumed order")
     page, text = (
@@ -207,7 +207,7 @@ def test_the_constant_is_that_of_the_assumed_order(log):
     """Sorted terminations leave nothing of it."""
     part = named("dcm-3c").parts[1]
     assert part.users.change is dcm_log.sorted_terminations
-    models = [f.model for f in reproduce(named("dcm-2c"), log).models["dcm-2c"]]
+    models = reproduce(named("dcm-2c"), log).models["dcm-2c"].values()
     from logeval.evaluation.evaluate import evaluate
 
     done = evaluate(
@@ -259,13 +259,11 @@ def test_the_two_queries_are_chosen_by_hardness_alone(log):
     def model(w, e):
         return PBM(items=np.arange(len(w)), K=len(e), w=np.array(w), e=np.array(e))
 
-    outcome.models["rank1-3-raw"] = [
-        f._replace(query=q, model=model(w, e))
-        for f, q, w, e in zip(
-            outcome.models["dcm-2c"], "abc", ([0.9, 0.1], [0.5, 0.5], [0.6, 0.2]),
-            ([0.9, 0.1], [0.6, 0.6], [0.6, 0.4]), strict=False,
-        )
-    ]  # fmt: skip
+    outcome.models["rank1-3-raw"] = {
+        "a": model([0.9, 0.1], [0.9, 0.1]),
+        "b": model([0.5, 0.5], [0.6, 0.6]),
+        "c": model([0.6, 0.2], [0.6, 0.4]),
+    }
     hard = rank1_log.hardnesses(outcome, "rank1-3-raw")
     assert hard["b"].p_max == pytest.approx(0.6)
     first, second = rank1_log.two_queries(outcome)

@@ -33,11 +33,11 @@ def nothing(outcome):
 
 
 def number(value, stderr, **more):
-    return Claim("a number", "Table 1", nothing, value, stderr, **more)
+    return Claim("a number", nothing, value, stderr, place="Table 1", **more)
 
 
 def words(low=None, high=None, published=None):
-    return Claim("words", "section 5", nothing, published, low=low, high=high)
+    return Claim("words", nothing, published, place="section 5", low=low, high=high)
 
 
 @pytest.mark.parametrize(

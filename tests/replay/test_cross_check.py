@@ -17,7 +17,7 @@ def verdict(methods, steps=300):
             value, half = given if isinstance(given, tuple) else (given, HALF)
             rows.append((method, policy, value, value - half, value + half))
     table = pd.DataFrame(rows, columns=["method", "policy", "value", "low", "high"])
-    return _verdict(table, sorted(set(table["policy"])), steps)
+    return _verdict(table, steps)
 
 
 def test_a_policy_is_clearly_best_whose_lower_end_is_above_all_upper_ends():

@@ -191,22 +191,14 @@ def mean_clicks(query: Ints, clicks: Ints, count: Floats, Q: int) -> tuple[Float
 
 def _numbered(patterns: Patterns, query: Ints, ids: Ints) -> tuple[Ints, Ints, Ints]:
     """Numbers of (query, item) pairs: the log's, then new ones; and all pairs."""
-    every = np.concatenate([patterns.item_ids, ids])
-    _, code = np.unique(every, return_inverse=True)
-    size = int(code.max()) + 1
-    known = patterns.item_query * size + code[: patterns.I]
-    wanted = query * size + code[patterns.I :]
-    order = np.argsort(known)
-    at = order[np.minimum(np.searchsorted(known[order], wanted), len(order) - 1)]
-    found = known[at] == wanted
-    _, first, number = np.unique(wanted[~found], return_index=True, return_inverse=True)
-    pair = at.copy()
-    pair[~found] = patterns.I + number
-    return (
-        pair,
-        np.concatenate([patterns.item_query, query[~found][first]]),
-        np.concatenate([patterns.item_ids, ids[~found][first]]),
-    )
+    known = pd.MultiIndex.from_arrays([patterns.item_query, patterns.item_ids])
+    wanted = pd.MultiIndex.from_arrays([query, ids])
+    pair = known.get_indexer(wanted)
+    new = wanted[pair < 0].unique().sort_values()
+    pair[pair < 0] = patterns.I + new.get_indexer(wanted[pair < 0])
+    every = known.append(new)
+    item_query, item_ids = (every.get_level_values(i).to_numpy(np.int64) for i in (0, 1))
+    return pair, item_query, item_ids
 
 
 def lists_target(

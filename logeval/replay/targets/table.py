@@ -11,6 +11,7 @@ query, list, rank, item, probability    several lists, each with its probability
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,14 +46,10 @@ def read_target_table(path: Path) -> pd.DataFrame:
     frame["query"] = [Query.parse(str(name)) for name in frame["query"]]
     if "probability" in frame:
         frame["probability"] = _probabilities(path, frame)
-    lists = "list" in frame
-    if not lists:
+    by_rank = "probability" in frame and "list" not in frame
+    if "list" not in frame:
         frame["list"] = 0
-    by_rank = "probability" in frame and not lists
-    if by_rank:
-        _check_marginals(path, frame)
-    else:
-        _check_lists(path, frame)
+    (_check_marginals if by_rank else _check_lists)(path, frame)
     frame.attrs["marginals"] = by_rank
     return frame
 
@@ -79,28 +76,26 @@ def _integers(path: Path, frame: pd.DataFrame, name: str) -> pd.Series:
     values = pd.to_numeric(frame[name], errors="coerce")
     largest = EXACT if values.dtype.kind == "f" else LARGEST
     first, last = (1, LONGEST) if name == "rank" else (-largest, largest)
-    bad = ~values.between(first, last) | (values != np.floor(values))
-    if bad.any():
-        row = int(np.argmax(bad))
-        found = frame[name].iloc[row]
-        shown = repr(found) if isinstance(found, str) else found
-        raise LogevalError(
-            f"{path}: column {name!r}, row {row + 1}: {shown} is not a whole "
-            f"number{f' from 1 to {LONGEST:,}' if name == 'rank' else ' of 64 bits'}"
-        )
+    good = values.between(first, last) & (values == np.floor(values))
+    span = f"from 1 to {LONGEST:,}" if name == "rank" else "of 64 bits"
+    _check(path, frame[name], good, f"a whole number {span}")
     return values.astype(np.int64)
 
 
 def _probabilities(path: Path, frame: pd.DataFrame) -> pd.Series:
     values = pd.to_numeric(frame["probability"], errors="coerce")
-    bad = ~values.between(0.0, 1.0)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise LogevalError(
-            f"{path}: column 'probability', row {row + 1}: {frame['probability'].iloc[row]!r} is "
-            "not between 0 and 1"
-        )
+    _check(path, frame["probability"], values.between(0.0, 1.0), "between 0 and 1")
     return values.astype(np.float64)
+
+
+def _check(path: Path, column: pd.Series, good: pd.Series, wanted: str) -> None:
+    if not good.all():
+        row = int(np.argmin(good))
+        found = column.iloc[row]
+        raise LogevalError(
+            f"{path}: column {column.name!r}, row {row + 1}: "
+            f"{repr(found) if isinstance(found, str) else found} is not {wanted}"
+        )
 
 
 def _check_lists(path: Path, frame: pd.DataFrame) -> None:
@@ -110,54 +105,48 @@ def _check_lists(path: Path, frame: pd.DataFrame) -> None:
         frame["probability"] = 1.0
     for key, rows in frame.groupby(["query", "list"], sort=False):
         query, number = key  # type: ignore[misc]
-        place = f"{path}: query {Query(*query)}" + (  # type: ignore[misc]
-            f", list {printable([str(number)])}" if number else ""
-        )
-        _no_twice(place, rows)
+        place = _place(path, query) + (f", list {printable([str(number)])}" if number else "")
+        for name, why in (
+            ("rank", "with a column `probability` it may be"),
+            ("item", "a list shows it once"),
+        ):
+            if len(twice := rows[name][rows[name].duplicated()]):
+                raise LogevalError(f"{place}: {name} {twice.iloc[0]} is there twice; {why}")
+        _check_no_gap(place, rows["rank"])
         if rows["probability"].nunique() > 1:
             raise LogevalError(f"{place}: a list has one probability, the same in all its rows")
     each = frame.drop_duplicates(["query", "list"])
     for query, total in each.groupby("query", sort=False)["probability"].sum().items():
-        if abs(total - 1.0) > TOLERANCE:
-            raise LogevalError(
-                f"{path}: query {Query(*query)}: the probabilities of its lists add up to "  # type: ignore[misc]
-                f"{total:g}, not 1"
-            )
-
-
-def _no_twice(place: str, rows: pd.DataFrame) -> None:
-    ranks = sorted(rows["rank"])
-    for rank, wanted in zip(ranks, range(1, len(ranks) + 1), strict=True):
-        if rank < wanted:
-            raise LogevalError(
-                f"{place}: rank {rank} is there twice; with a column `probability` it may be"
-            )
-        if rank > wanted:
-            raise LogevalError(f"{place}: rank {wanted} is missing")
-    twice = rows["item"][rows["item"].duplicated()]
-    if len(twice):
-        raise LogevalError(f"{place}: item {twice.iloc[0]} is there twice; a list shows it once")
+        _check_sum(f"{_place(path, query)}: the probabilities of its lists", total)
 
 
 def _check_marginals(path: Path, frame: pd.DataFrame) -> None:
     for query, rows in frame.groupby("query", sort=False):
-        place = f"{path}: query {Query(*query)}"  # type: ignore[misc]
-        at_rank = rows.groupby("rank")["probability"].sum()
-        absent = set(range(1, int(at_rank.index.max()) + 1)) - set(at_rank.index)
-        if absent:
-            raise LogevalError(f"{place}: rank {min(absent)} is missing")
+        place = _place(path, query)
+        _check_no_gap(place, rows["rank"])
         twice = rows[rows.duplicated(["rank", "item"])]
         if len(twice):
             rank, item = twice.iloc[0][["rank", "item"]]
             raise LogevalError(f"{place}: item {item} is at rank {rank} twice")
-        for rank, total in at_rank.items():
-            if abs(total - 1.0) > TOLERANCE:
-                raise LogevalError(
-                    f"{place}, rank {rank}: the probabilities add up to {total:g}, not 1"
-                )
+        for rank, total in rows.groupby("rank")["probability"].sum().items():
+            _check_sum(f"{place}, rank {rank}: the probabilities", total)
         of_item = rows.groupby("item")["probability"].sum()
         if of_item.max() > 1.0 + TOLERANCE:
             raise LogevalError(
                 f"{place}: item {of_item.idxmax()} is shown with probability "
                 f"{of_item.max():g}: twice on some list"
             )
+
+
+def _place(path: Path, query: Any) -> str:
+    return f"{path}: query {Query(*query)}"
+
+
+def _check_no_gap(place: str, ranks: pd.Series) -> None:
+    if absent := set(range(1, int(ranks.max()) + 1)) - set(ranks):
+        raise LogevalError(f"{place}: rank {min(absent)} is missing")
+
+
+def _check_sum(what: str, total: float) -> None:
+    if abs(total - 1.0) > TOLERANCE:
+        raise LogevalError(f"{what} add up to {total:g}, not 1")
