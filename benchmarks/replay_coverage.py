@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimates import point_and_interval
-from logeval.replay.estimation import Settings
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
@@ -68,7 +67,7 @@ def rows(repetitions: int = 300, refits: int = 0, rounds: int = 200) -> list[dic
         halves = {e: np.empty(repetitions) for e in chosen}
         for r in range(repetitions):
             logged, target, truth = draw(users, r)
-            found = point_and_interval(logged, target, chosen, Settings(), rounds, r, refits)
+            found = point_and_interval(logged, target, chosen, rounds, r, refits)
             for e, (value, half) in found.items():
                 errors[e][r], halves[e][r] = value - truth, half
         for e in chosen:

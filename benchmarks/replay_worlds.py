@@ -18,11 +18,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logeval.replay.estimation import Estimation, Settings, fit_models
 from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.fitting import fit_models
 from logeval.replay.logged import Logged, cut
-from logeval.replay.read_target import lists_target
-from logeval.replay.support import support_of
+from logeval.replay.targets.read import lists_target
+from logeval.replay.values.values import Values
 from logeval.running import seeds
 from logeval.synthetic.sessions import draw_sessions
 from logeval.synthetic.world import World, make_world
@@ -68,11 +68,11 @@ def errors(users: str, sessions: int, targets: int, seed: int) -> list[dict[str,
     (true,) = world.models().fitted.values()
     models = [true.of(query) for query in patterns.queries]
     orders = [rankers(m.w[:10], targets, seed) for m in models]  # type: ignore[attr-defined]
-    fitted = fit_models(chosen, whole, patterns.count, Settings())
+    fitted = fit_models(chosen, whole, patterns.count, "per-query")
     share = patterns.serps / patterns.serps.sum()
     rows = []
     for K in POSITIONS:
-        short = cut(whole, K).logged
+        short = cut(whole, K)
         for t in range(targets):
             lists = [order[t] for order in orders]
             value = [
@@ -80,25 +80,23 @@ def errors(users: str, sessions: int, targets: int, seed: int) -> list[dict[str,
             ]
             ids = [m.items[A] for m, A in zip(models, lists, strict=True)]
             target = lists_target(f"ranker {t}", patterns, patterns.queries, ids, K)
-            estimation = Estimation(short, target, chosen, Settings())
-            fits = estimation.fits(fitted)
-            figures = {e: estimation.figures(e, fits) for e in chosen}
-            support = {
-                e: np.nan if f is None else support_of(f, patterns.serps, share, 0.8).overall
-                for e, f in figures.items()
-            }
+            found = Values(short, target, chosen)
+            predictions = found.predictions(fitted)
+            support = dict.fromkeys(chosen, np.nan)
+            for e in chosen:
+                if (figures := found.support(e, predictions)) is not None:
+                    support[e] = figures.columns(patterns.serps, share, 0.8)["support"][0]
             for clip in CLIPS:
-                estimation.settings = Settings(clip=clip)
-                found = estimation.values(short.patterns.count[:, None], fits)
-                for e, values in found.items():
-                    of = support[e]
+                found.clip = clip
+                by_estimator = found.values(short.patterns.count[:, None], predictions)
+                for e, values in by_estimator.items():
                     for q in range(patterns.Q):
                         rows.append(
                             {
                                 "users": users, "log": seed, "positions": K, "clip": clip,
                                 "estimator": str(e), "error": values[q, 0] - value[q],
                                 "value": value[q],
-                                "support": of["support"] if isinstance(of, dict) else np.nan,
+                                "support": support[e],
                             }
                         )  # fmt: skip
     return rows

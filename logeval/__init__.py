@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
-    from logeval.extending import register as register
     from logeval.features.make import make_features as make_features
     from logeval.features.table import read_features as read_features
-    from logeval.loading import load as load
     from logeval.log.ingest import ingest as ingest
     from logeval.log.queries import Query as Query
+    from logeval.pipeline import load as load
+    from logeval.policies.registry import register as register
     from logeval.policies.setting import Policy as Policy
     from logeval.policies.setting import Setting as Setting
     from logeval.replay.cross_check import replay_cross_check as replay_cross_check
@@ -54,11 +54,11 @@ _HOME = {
     "fit_models": "logeval.clicks.fit",
     "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",
-    "load": "logeval.loading",
+    "load": "logeval.pipeline",
     "make_features": "logeval.features.make",
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
-    "register": "logeval.extending",
+    "register": "logeval.policies.registry",
     "replay_cross_check": "logeval.replay.cross_check",
     "replay_estimate": "logeval.replay.estimate",
     "replay_policy": "logeval.replay.policy",

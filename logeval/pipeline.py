@@ -23,23 +23,26 @@ import numpy as np
 import tomli_w
 
 from logeval import __version__
+from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fit import Fit
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS, option_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
-from logeval.evaluation.matching import Users, in_tracks
+from logeval.evaluation.results import Runs
+from logeval.evaluation.running.matching import in_tracks
 from logeval.features.make import MakeFeatures
 from logeval.log.ingest import Ingest
+from logeval.log.log import Log
+from logeval.log.log import load as load_log
 from logeval.log.queries import among
 from logeval.replay.estimate import ReplayEstimate
 from logeval.reports.report import Report
 from logeval.stage import Stage, fits, recipe_keys
 from logeval.storage import files, tables
 from logeval.synthetic.generate import Generate
-from logeval.tracks.contextual import CONTEXTUAL
 from logeval.tracks.fitted import fitted_queries
-from logeval.tracks.registry import TRACKS
+from logeval.tracks.registry import TRACKS, home_track
 
 # section -> record; in the order in which they run
 STAGES: dict[str, type[Stage[Any]]] = {
@@ -160,8 +163,7 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
     fit, evaluate = stages["fit-models"], stages["evaluate"]
     assert isinstance(fit, Fit)
     assert isinstance(evaluate, Evaluate)
-    contextual = "features" in stages
-    home = CONTEXTUAL.name if contextual else next(iter(TRACKS))
+    home = home_track("features" in stages)
     specs = in_tracks(evaluate.specs(home, load), evaluate.track, home)
     if evaluate.draws > fit.draws:
         raise LogevalError(
@@ -171,9 +173,8 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
     try:
         examples = [(name, "1", _example(name)) for name in fit.models]
         fitted = fitted_queries(examples, reward=evaluate.reward)
-        users = Users(fitted=tuple(fitted), reward=evaluate.reward)
-        for track in {str(spec.track) for spec in specs if not contextual}:
-            users.problems(track)
+        for track in {str(spec.track) for spec in specs}:
+            TRACKS[track].usable(fitted)
     except LogevalError as error:
         raise LogevalError(f"[evaluate] {error}") from None
     known = fit.wanted or []
@@ -282,3 +283,24 @@ def _keys(stage: str) -> list[str]:
     """The keys that the section of a stage may have."""
     keys = list(recipe_keys(STAGES[stage]))
     return [*keys, *option_names()] if stage == "fit-models" else keys
+
+
+def load(folder: Path | str) -> Log | FittedModels | Runs:
+    """The log, the models or the runs that a folder holds.
+
+    >>> logeval.load("data/yandex"), logeval.load("data/yandex/models")  # doctest: +SKIP
+    """
+    if isinstance(folder, Log | FittedModels | Runs):
+        return folder
+    if not isinstance(folder, str | Path):
+        raise LogevalError(
+            f"{folder!r}: cannot be loaded; give the folder of a log, models or runs"
+        )
+    stage = tables.read_manifest(folder)["stage"]
+    if stage == "ingest":
+        return load_log(folder)
+    if stage in ("fit-models", "models", "generate"):
+        return read_models(folder)
+    if stage == "evaluate":
+        return Runs.load(folder)
+    raise LogevalError(f"{folder}: holds the output of {stage}; load reads a log, models or runs")

@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.clicks.quality.check import CheckModels
-from logeval.commands.command import command
-from logeval.commands.options import Json
+from logeval.commands.command import Json, command
 
 if TYPE_CHECKING:
     from logeval.clicks.quality.checks.predictive import Checks
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    command(app, CheckModels)(show)
-
-
+@command(CheckModels)
 def show(
     checks: Checks,
     asked: CheckModels,
@@ -37,10 +32,9 @@ def show(
     else:
         _show(checks)
     if figures is not None:
-        from logeval.reports.check_figures import save_check_figures
+        from logeval.reports.figures.checks import save_check_figures
 
-        change = None if checks.change is None else checks.change.table
-        paths = save_check_figures(checks.table, checks.curves, figures, change)
+        paths = save_check_figures(checks, figures)
         print(f"{figures}: {', '.join(path.name for path in paths)}", file=sys.stderr)
 
 
@@ -72,8 +66,7 @@ def _show(checks: Checks) -> None:
         print(checks.change.line)
     if checks.truth is not None:
         print()
-        truth = checks.truth.astype(object).where(checks.truth.notna(), None)
-        print_frame("Beside the truth", truth)
+        print_frame("Beside the truth", checks.truth)
     for note in checks.notes:
         print(f"Note: {note}")
 

@@ -1,6 +1,6 @@
 """The command of a stage: its options are the fields of the record, only printing is by hand.
 
-    @command(app, Fit)
+    @command(Fit)
     def show(models, asked, *, as_json: Json = False): ...
 
 ``show`` gets the result and the record; its own keyword arguments become options, too.
@@ -17,19 +17,25 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
+from logeval.commands.app import app, replay_app
 from logeval.errors import LogevalError
 from logeval.stage import Arg, Stage, arguments_of, fits
 
 Show = Callable[..., None]
+Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
+Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
 def command(
-    app: typer.Typer, record: type[Stage[Any]], *, figures: Sequence[str] = (), **more: Any
+    record: type[Stage[Any]], *, figures: Sequence[str] = (), **more: Any
 ) -> Callable[[Show], Show]:
-    """Add the command of a stage to ``app``; ``figures`` are those that ``show`` puts into out."""
+    """Add the command of a stage; ``figures`` are those that ``show`` puts into out."""
 
     def register(show: Show) -> Show:
-        app.command(record.NAME.split()[-1], **more)(_command(record, show, figures))
+        *group, name = record.NAME.split()
+        to = replay_app if group else app
+        to.command(name, **more)(_command(record, show, figures))
         return show
 
     return register
@@ -129,10 +135,14 @@ def _values(record: type[Stage[Any]], given: Mapping[str, Any]) -> dict[str, Any
         if (value is None and not fits(None, hint)) or name not in given:
             continue  # the record's own default
         if arg.parse is not None and value is not None:
-            texts = [value] if isinstance(value, str) else value
-            if not all(text.strip(" ,") for text in texts):
-                option = arg.option or f"--{name.replace('_', '-')}"
-                raise LogevalError(f"{option} is empty; leave it out for all")
+            option = arg.option or f"--{name.replace('_', '-')}"
+            refuse_empty(option, [value] if isinstance(value, str) else value)
             value = arg.parse(value)
         values[name] = value
     return values
+
+
+def refuse_empty(option: str, texts: Sequence[str]) -> None:
+    """Raise for an option that was given without a value."""
+    if not all(text.strip(" ,") for text in texts):
+        raise LogevalError(f"{option} is empty; leave it out for all")

@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from logeval.commands.command import command
-from logeval.commands.options import Csv, Json
-from logeval.commands.plot import plot_app
+from logeval.commands.app import plot_app
+from logeval.commands.command import Csv, Json, command
 from logeval.commands.show import (
-    interval,
-    p_value,
     print_for_programs,
     table_text,
     wrapped,
 )
 from logeval.evaluation.evaluate import Evaluate
-from logeval.storage.manifests import figure_in
+from logeval.running.words import p_cell, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from logeval.evaluation.results import Runs
 
+Folder = Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")]
+Figure = Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")]
+LogX = Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
 
 
+@command(Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])
 def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = False) -> None:
     """Regret, the verdict, and figures beside the table."""
-    from logeval.reports.figures import figure_beside
-    from logeval.reports.regret_figures import save_regret
-    from logeval.reports.track_figures import save_relative
-    from logeval.reports.variance_figures import plot_variance
+    from logeval.reports.figures.canvas import figure_beside
+    from logeval.reports.figures.regret import regret_figure
+    from logeval.reports.figures.robustness import plot_variance
+    from logeval.reports.figures.tracks import figure_of
     from logeval.reports.verdict import verdict
 
     judged = verdict(runs)
@@ -54,22 +56,22 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
         )
         return
     out = Path(asked.out)
-    with figure_in(out, "regret.pdf") as figure:
-        print(f"table {out / 'runs.parquet'}, figure {save_regret(runs, figure)}")
+    figure = figure_beside(regret_figure(runs), out, "regret.pdf")
+    print(f"table {out / 'runs.parquet'}, figure {figure}")
     if asked.draws:
-        print(f"figure of the variance {figure_beside(plot_variance(runs), out, 'variance.pdf')}")
+        figure = figure_beside(plot_variance(runs).figure, out, "variance.pdf")
+        print(f"figure of the variance {figure}")
     if tracks:
-        with figure_in(out, "relative.pdf") as figure:
-            print(f"figure across tracks {save_relative(runs, figure)}")
+        figure = figure_beside(figure_of(runs, "relative"), out, "relative.pdf")
+        print(f"figure across tracks {figure}")
     print(f"more: logeval report {out} --out report", file=sys.stderr)
 
 
+@plot_app.command("regret")
 def plot_regret(
-    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
-        "regret.pdf"
-    ),
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
+    runs: Folder,
+    out: Figure = Path("regret.pdf"),
+    log_x: LogX = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="One panel per query.")] = False,
     style: Style = "paper",
 ) -> None:
@@ -77,101 +79,72 @@ def plot_regret(
 
     Example: logeval plot regret runs/dcm --out regret.pdf
     """
+    from logeval.reports.figures.regret import regret_figure
+
+    _draw(lambda found: regret_figure(found, log_x=log_x, per_query=per_query), runs, out, style)
+
+
+def _plot_over_time(name: str, about: str, example: str) -> None:
+    """Add ``logeval plot NAME``."""
+
+    def plot(
+        runs: Folder,
+        out: Figure = Path(f"{name}.pdf"),
+        log_x: LogX = False,
+        style: Style = "paper",
+    ) -> None:
+        from logeval.reports.figures.tracks import figure_of
+
+        _draw(lambda found: figure_of(found, name, log_x=log_x), runs, out, style)
+
+    plot_app.command(name, help=f"{about}\n\nExample: logeval plot {name} {example}")(plot)
+
+
+def _draw(draw: Callable[[Runs], Any], folder: Path, out: Path, style: str) -> None:
     from logeval.evaluation.results import Runs
-    from logeval.reports.regret_figures import save_regret
-    from logeval.reports.style import styled
+    from logeval.reports.figures.canvas import check_kind, save_figure
+    from logeval.reports.figures.style import styled
 
+    check_kind(out)
     with styled(style):
-        print(save_regret(Runs.load(runs), out, log_x=log_x, per_query=per_query))
+        print(save_figure(draw(Runs.load(folder)), out))
 
 
-def plot_relative(
-    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
-        "relative.pdf"
-    ),
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
-    style: Style = "paper",
-) -> None:
-    """Regret as a share of the optimal reward over time, all tracks on one axis.
-
-    Example: logeval plot relative runs/pbm --out relative.pdf
-    """
-    from logeval.evaluation.results import Runs
-    from logeval.reports.style import styled
-    from logeval.reports.track_figures import save_relative
-
-    with styled(style):
-        print(save_relative(Runs.load(runs), out, log_x=log_x))
-
-
-def plot_remaining(
-    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
-        "remaining.pdf"
-    ),
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
-    style: Style = "paper",
-) -> None:
-    """Rows and columns that the elimination policies have left over time.
-
-    Example: logeval plot remaining runs/pbm --log-x --out remaining.pdf
-    """
-    from logeval.evaluation.results import Runs
-    from logeval.reports.style import styled
-    from logeval.reports.track_figures import save_remaining
-
-    with styled(style):
-        print(save_remaining(Runs.load(runs), out, log_x=log_x))
-
-
-def plot_cosine(
-    runs: Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")],
-    out: Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")] = Path(
-        "cosine.pdf"
-    ),
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")] = False,
-    style: Style = "paper",
-) -> None:
-    """Cosine distance of the estimated theta to the true one over time.
-
-    Example: logeval plot cosine runs/contextual --out cosine.pdf
-    """
-    from logeval.evaluation.results import Runs
-    from logeval.reports.style import styled
-    from logeval.reports.track_figures import save_cosine
-
-    with styled(style):
-        print(save_cosine(Runs.load(runs), out, log_x=log_x))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    command(app, Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])(show)
-    plot_app.command("regret")(plot_regret)
-    plot_app.command("relative")(plot_relative)
-    plot_app.command("remaining")(plot_remaining)
-    plot_app.command("cosine")(plot_cosine)
+_plot_over_time(
+    "relative",
+    "Regret as a share of the optimal reward over time, all tracks on one axis.",
+    "runs/pbm --out relative.pdf",
+)
+_plot_over_time(
+    "remaining",
+    "Rows and columns that the elimination policies have left over time.",
+    "runs/pbm --log-x --out remaining.pdf",
+)
+_plot_over_time(
+    "cosine",
+    "Cosine distance of the estimated theta to the true one over time.",
+    "runs/contextual --out cosine.pdf",
+)
 
 
 def summary_text(runs: Runs) -> str:
     """The summary as tables for people, one per simulator and track."""
+    from logeval.reports.verdict import of_panel
+
     summary: pd.DataFrame = runs.summary()
     texts = []
     for panel in runs.panels():
-        part = summary[
-            (summary["simulator"] == panel.simulator) & (summary["track"] == panel.track)
-        ]
+        part = of_panel(summary, panel)
         title = f"{runs.title(panel)}, regret after {runs.horizon:,} steps [95% intervals]"
         columns = ["policy", "regret", "to the best", "p", "optimum"]
         rows = [
             (
                 row["policy"],
-                interval(row["regret"], row["low"], row["high"]),
-                interval(row["difference"], row["difference_low"], row["difference_high"], "+")
+                with_interval(row["regret"], row["low"], row["high"]),
+                with_interval(row["difference"], row["difference_low"], row["difference_high"], "+")
                 if abs(row["difference"]) > 1e-9
                 else "",
-                p_value(row["p"]),
+                p_cell(row["p"]),
                 f"{row['share_of_optimum']:.2%}",
             )
             for _, row in part.iterrows()
@@ -182,7 +155,7 @@ def summary_text(runs: Runs) -> str:
 
 def robustness_text(runs: Runs) -> str:
     """Who is best on how many simulators, and where the variance of regret comes from."""
-    from logeval.evaluation.robustness import best_text
+    from logeval.evaluation.statistics.robustness import best_text
 
     lines = ["\nWould another click model, or other parameters, change the verdict?"]
     for track, part in runs.best().groupby("track"):

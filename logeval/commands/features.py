@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from logeval.commands.command import command
 from logeval.features.make import MakeFeatures
 
@@ -13,6 +11,7 @@ if TYPE_CHECKING:
     from logeval.features.table import Features
 
 
+@command(MakeFeatures, short_help="SERPs -> features of items and users.")
 def show(found: Features, asked: MakeFeatures) -> None:
     """How many items and users, and how much of the clicks."""
     from logeval.commands.show import print_table
@@ -32,8 +31,3 @@ def show(found: Features, asked: MakeFeatures) -> None:
         print(f"only the items clicked most are used, which have {share:.1%} of the clicks")
     if found.d < asked.dim:
         print(f"the click matrix has rank {found.d}: that is used, not --dim {asked.dim}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this file."""
-    command(app, MakeFeatures, short_help="SERPs -> features of items and users.")(show)

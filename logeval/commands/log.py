@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logeval.commands.command import command
+from logeval.commands.app import app
+from logeval.commands.command import Json, command
 from logeval.log.ingest import Ingest
 from logeval.synthetic.generate import Generate
 
@@ -16,18 +17,13 @@ if TYPE_CHECKING:
     from logeval.log.log import Log
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this stage."""
-    command(app, Generate, short_help="Write a synthetic log.")(show_truth)
-    command(app, Ingest, short_help="Raw log -> table of SERPs.")(show_counts)
-    app.command("describe", short_help="What a log holds.")(describe)
-
-
+@command(Generate, short_help="Write a synthetic log.")
 def show_truth(truth: Path, asked: Generate) -> None:
     """Where everything is."""
     print(f"log           {asked.out}\ntrue models   {truth}")
 
 
+@command(Ingest, short_help="Raw log -> table of SERPs.")
 def show_counts(log: Log, asked: Ingest) -> None:
     """What was read, kept and dropped."""
     from logeval.commands.show import print_table
@@ -52,10 +48,11 @@ def show_counts(log: Log, asked: Ingest) -> None:
     )
 
 
+@app.command(short_help="What a log holds.")
 def describe(
     log: Annotated[Path, typer.Argument(help="An ingested log.")],
     top: Annotated[int, typer.Option(min=1, help="How many of the most frequent queries.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, for programs.")] = False,
+    as_json: Json = False,
     figure: Annotated[
         Path | None, typer.Option(help="Also draw CTR by rank and the query frequencies here.")
     ] = None,
@@ -76,9 +73,8 @@ def describe(
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
     if figure:
-        from logeval.reports.figures import save_figure
-        from logeval.reports.log_figures import plot_log
+        from logeval.reports.figures.canvas import save_figure
 
-        save_figure(plot_log(found)[0].figure, figure)
+        save_figure(found.plot()[0].figure, figure)
         if not as_json:
             print(f"figure   {figure}")

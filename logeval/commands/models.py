@@ -11,10 +11,10 @@ import typer
 
 from logeval.clicks.fit import Fit
 from logeval.clicks.quality.compare import CompareModels, ScoreModels
-from logeval.commands.command import command
-from logeval.commands.options import Csv, Json, Overwrite, split
-from logeval.commands.plot import plot_app
+from logeval.commands.app import models_app, plot_app
+from logeval.commands.command import Csv, Json, command, refuse_empty
 from logeval.errors import LogevalError
+from logeval.stage import split
 from logeval.storage import files
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from logeval.clicks.collection import FittedModels
     from logeval.clicks.quality.comparison import Comparison
-
-models_app = typer.Typer(help="Fitted models as JSON, and back.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="Folder of fitted models.")]
 Verdict = Annotated[
@@ -35,17 +33,7 @@ Verdict = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this stage."""
-    command(app, Fit)(show_fit)
-    command(app, CompareModels, figures=["perplexity.png"])(show_comparison)
-    command(app, ScoreModels)(show_score)
-    models_app.command("export")(export)
-    models_app.command("import")(import_)
-    app.add_typer(models_app, name="models")
-    plot_app.command("models")(plot_models)
-
-
+@command(Fit)
 def show_fit(
     models: FittedModels,
     asked: Fit,
@@ -89,17 +77,18 @@ def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
+@command(CompareModels, figures=["perplexity.png"])
 def show_comparison(comparison: Comparison, asked: CompareModels, *, as_json: Json = False) -> None:
     """The qualities, and their figure in the folder."""
     show_score(comparison, asked, as_json=as_json)
     if asked.out is not None:
-        from logeval.reports.figures import figure_beside
-        from logeval.reports.model_figures import plot_perplexity
+        from logeval.reports.figures.canvas import figure_beside
 
-        figure_beside(plot_perplexity(comparison.table), asked.out, "perplexity.png")
+        figure_beside(comparison.plot().figure, asked.out, "perplexity.png")
         print(f"{asked.out}: quality.parquet, perplexity.png", file=sys.stderr)
 
 
+@models_app.command()
 def export(
     models: Folder,
     to: Annotated[str, typer.Option(help="The format: json.")] = "json",
@@ -122,10 +111,11 @@ def export(
         files.write_text(out, text + "\n")
 
 
+@models_app.command("import")
 def import_(
     source: Annotated[Path, typer.Argument(help="JSON file with rows of the models table.")],
     out: Annotated[Path, typer.Option(help="Folder for the models.")],
-    overwrite: Overwrite = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
 ) -> None:
     """Make a models folder from parameters found elsewhere.
 
@@ -145,6 +135,7 @@ def import_(
     print(f"{out}: {names}")
 
 
+@plot_app.command("models")
 def plot_models(
     models: Folder,
     out: Annotated[Path, typer.Option(help="Figure to write: .png, .pdf or .svg.")],
@@ -162,15 +153,20 @@ def plot_models(
     Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
     """
     from logeval.clicks.collection import read_models
-    from logeval.reports.figures import save_figure
-    from logeval.reports.style import styled
+    from logeval.reports.figures.canvas import save_figure
+    from logeval.reports.figures.style import styled
 
+    if queries is not None:
+        refuse_empty("--queries", [queries])
     with styled(style):
-        axes: Any = read_models(models).plot(what, model, split(queries))
+        axes: Any = read_models(models).plot(
+            what, model, None if queries is None else split(queries)
+        )
         save_figure(axes.figure, out)
     print(out)
 
 
+@command(ScoreModels)
 def show_score(
     comparison: Comparison, asked: CompareModels | ScoreModels, *, as_json: Json = False
 ) -> None:

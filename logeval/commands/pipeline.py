@@ -7,22 +7,18 @@ from typing import Annotated
 
 import typer
 
-from logeval.commands.command import command
-from logeval.commands.options import Quiet
+from logeval.commands.app import app
+from logeval.commands.command import Quiet, command
 from logeval.reports.report import Report
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    command(app, Report, short_help="Runs -> a page to send to a colleague.")(show_page)
-    app.command("run", short_help="All stages of a recipe.")(run)
-
-
+@command(Report, short_help="Runs -> a page to send to a colleague.")
 def show_page(page: Path, asked: Report) -> None:
     """Where the page is."""
     print(page)
 
 
+@app.command(short_help="All stages of a recipe.")
 def run(
     recipe: Annotated[Path, typer.Argument(help="A recipe, as pipelines/demo.toml.")],
     set: Annotated[

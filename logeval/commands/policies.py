@@ -7,17 +7,20 @@ from typing import Annotated
 
 import typer
 
-from logeval.commands.options import track_names
+from logeval.commands.app import app
+from logeval.commands.command import Json
 from logeval.commands.show import print_table
 from logeval.errors import unknown_names
+from logeval.evaluation.evaluate import track_names
 
 
+@app.command()
 def policies(
     track: Annotated[
         str | None,
         typer.Option(help="Only those of this track.", autocompletion=track_names),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """The policies: options (the default first), what each must know and reads, cost, paper.
 
@@ -34,8 +37,3 @@ def policies(
         return
     columns = ["policy", "track", "options", "must know", "paper"]  # the rest is in --json
     print_table("policies", columns, [[row[c] for c in columns] for row in rows])
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(policies)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from logeval.commands.command import command
-from logeval.commands.options import Json
+from logeval.commands.command import Json, command
+from logeval.commands.show import print_for_programs, print_frame
 from logeval.replay.cross_check import ReplayCrossCheck
 from logeval.replay.estimate import ReplayEstimate
 from logeval.replay.policy import ReplayPolicy
@@ -25,28 +22,12 @@ if TYPE_CHECKING:
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
 
-replay_app = typer.Typer(
-    help="What rankers and policies would have earned, from the log itself.", no_args_is_help=True
-)
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this stage."""
-    command(replay_app, ReplayEstimate, figures=["estimates.png"])(show_estimates)
-    command(replay_app, ReplayPolicy, figures=["replays.png"])(show_replays)
-    command(replay_app, ReplayValidate, figures=["validation.png", "clips.png"])(show_validation)
-    command(replay_app, ReplayCrossCheck, figures=["cross_check.png"])(show_cross_check)
-    app.add_typer(replay_app, name="replay")
-
-
+@command(ReplayEstimate, figures=["estimates.png"])
 def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
     """The estimates of each target, over all queries and by query."""
     _print_notes(found.notes)
-    if as_json:
-        print(json.dumps({"rows": found.rows()}))
-    else:
-        from logeval.commands.show import print_frame
-
+    if not print_for_programs(found.table, as_json):
         for name, rows in found.table.groupby("target", sort=False):
             K = rows["positions"].iloc[0]
             overall = rows[rows["query"].isna()]
@@ -55,6 +36,7 @@ def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = F
     _save(found.plot, asked, "estimates.png")
 
 
+@command(ReplayPolicy, figures=["replays.png"])
 def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = False) -> None:
     """What each policy earned on the SERPs that it accepted."""
     _print_notes(found.notes)
@@ -62,22 +44,23 @@ def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = Fa
     _save(found.plot, asked, "replays.png")
 
 
+@command(ReplayValidate, figures=["validation.png", "clips.png"])
 def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json = False) -> None:
     """The error of each estimator, and which to use."""
-    from logeval.reports.replay_figures import plot_clips
+    from logeval.reports.figures.replay import plot_clips
 
     shown = found.table[found.table["clip"].isna()].drop(columns=["clip"])
     title = "RMSE, the clip chosen on the other parts"
-    _show(found.table if as_json else shown, title, as_json, found.verdict)
+    _show(found.table if as_json else shown, title, as_json, verdict=found.verdict)
     _save(found.plot, asked, "validation.png")
-    K = int(found.table["positions"].max())
-    _save(lambda: plot_clips(found.table, K), asked, "clips.png")
+    _save(lambda: plot_clips(found), asked, "clips.png")
 
 
+@command(ReplayCrossCheck, figures=["cross_check.png"])
 def show_cross_check(found: CrossCheck, asked: ReplayCrossCheck, *, as_json: Json = False) -> None:
     """The policies by all methods, and whether these agree."""
     _print_notes(found.notes)
-    _show(found.table, "Clicks per SERP by method", as_json, found.verdict)
+    _show(found.table, "Clicks per SERP by method", as_json, verdict=found.verdict)
     _save(found.plot, asked, "cross_check.png")
 
 
@@ -105,7 +88,7 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
         "clipped": rows["clipped"],
         "largest": rows["largest_weight"],
     }
-    return _with_none(type(rows)(shown))
+    return type(rows)(shown)
 
 
 def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
@@ -113,23 +96,16 @@ def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
     return ["" if a != a else f"{a:.4f} .. {b:.4f}" for a, b in pairs]
 
 
-def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.astype(object).where(frame.notna(), None)
-
-
-def _show(frame: pd.DataFrame, title: str, as_json: bool, verdict: list[str] | None = None) -> None:
-    if as_json:
-        rows = json.loads(frame.to_json(orient="records"))
-        print(json.dumps({"rows": rows} | ({} if verdict is None else {"verdict": verdict})))
+def _show(frame: pd.DataFrame, title: str, as_json: bool, **verdict: list[str]) -> None:
+    if print_for_programs(frame, as_json, False, **verdict):
         return
-    from logeval.commands.show import print_frame
-
-    print_frame(title, _with_none(frame))
-    print("\n".join(verdict or []), end="\n" if verdict else "")
+    print_frame(title, frame)
+    for line in verdict.get("verdict", []):
+        print(line)
 
 
 def _save(plot: Callable[[], Any], asked: Stage[Any], name: str) -> None:
     if asked.out is not None:
-        from logeval.reports.figures import figure_beside
+        from logeval.reports.figures.canvas import figure_beside
 
-        print(f"figure {figure_beside(plot(), asked.out, name)}", file=sys.stderr)
+        print(f"figure {figure_beside(plot().figure, asked.out, name)}", file=sys.stderr)

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
+from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves
 from logeval.papers.measures import Between, LastHalf, Quotient, Ratio, Regret
-from logeval.papers.outcome import Cell
 from logeval.tracks.ranking_theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
 
 HORIZON, RUNS = 100_000, 20
@@ -224,11 +223,11 @@ TABLES_AGAIN = Experiment(
     (
         Part(
             PART,
-            Synthetic(tuple(problem_name(*setting) for setting in TABLE_1)),
+            tuple(problem_name(*setting) for setting in TABLE_1),
             tuple(policy for both in POLICIES.values() for policy in both),
         ),
         *(
-            Part(part, Synthetic((problem_name(*setting),)), KL_ORDERS, runs=10 * RUNS)
+            Part(part, (problem_name(*setting),), KL_ORDERS, runs=10 * RUNS)
             for setting, part in MORE_RUNS.items()
         ),
     ),
@@ -269,7 +268,7 @@ FIGURE_1 = Experiment(
     "cascading-bandits",
     "Figure 1",
     "CascadeKL-UCB on the last click (Last-Click) against RankedKL-UCB in the DBN",
-    (Part("cascading-1", Synthetic(tuple(_NAMES)), (LAST, RANKED)),),
+    (Part("cascading-1", tuple(_NAMES), (LAST, RANKED)),),
     HORIZON,
     RUNS,
     (

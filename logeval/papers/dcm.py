@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from logeval.papers.cascading import P, attractions
-from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
+from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves, lines
 from logeval.papers.measures import Between, Measured, Quotient, Ratio, Regret, jackknife
-from logeval.papers.outcome import Cell, Outcome
+from logeval.papers.outcome import Outcome
 from logeval.running.arrays import Floats
 from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
 
@@ -55,7 +55,7 @@ FIGURE_2A = Experiment(
     (
         Part(
             "dcm-2a",
-            Synthetic(tuple(b_lb(L, K, gap, 0.8) for gap in GAPS for L in SIZES for K in LENGTHS)),
+            tuple(b_lb(L, K, gap, 0.8) for gap in GAPS for L in SIZES for K in LENGTHS),
             (DCM_KL,),
         ),
     ),
@@ -152,7 +152,7 @@ FIGURE_2B = Experiment(
     (
         Part(
             "dcm-2b",
-            Synthetic(tuple(b_lb(16, K, 0.15, gamma) for K in LENGTHS for gamma in GAMMAS)),
+            tuple(b_lb(16, K, 0.15, gamma) for K in LENGTHS for gamma in GAMMAS),
             (DCM_KL,),
         ),
     ),
@@ -210,7 +210,7 @@ FIGURE_3A = Experiment(
     "dcm-bandits",
     "Figure 3a",
     "dcmKL-UCB against the first-click and last-click heuristics",
-    (Part("dcm-3", Synthetic((PROBLEM_3,)), (DCM_KL, "First-Click", "Last-Click")),),
+    (Part("dcm-3", (PROBLEM_3,), (DCM_KL, "First-Click", "Last-Click")),),
     HORIZON,
     RUNS,
     (
@@ -238,7 +238,7 @@ FIGURE_3B = Experiment(
     "dcm-bandits",
     "Figure 3b",
     "dcmKL-UCB against RankedKL-UCB",
-    (Part("dcm-3", Synthetic((PROBLEM_3,)), (DCM_KL, RANKED)),),
+    (Part("dcm-3", (PROBLEM_3,), (DCM_KL, RANKED)),),
     HORIZON,
     RUNS,
     (

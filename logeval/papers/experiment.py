@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from logeval.papers.measures import Cases
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 PAPER = "paper"
 
 
-@dataclass(frozen=True)
-class Synthetic:
-    """Synthetic problems, by name."""
+class Cell(NamedTuple):
+    """A policy on a simulator of a part; the first part and its only simulator by default."""
 
-    problems: tuple[str, ...]
+    policy: str
+    simulator: str | None = None
+    part: str | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Part:
     """Policies on some users; without policies only the models are of interest."""
 
     name: str
-    users: Synthetic | OnLog
+    users: tuple[str, ...] | OnLog  # synthetic problems by name, or models of a log
     policies: tuple[str, ...] = ()
     runs: int | None = None  # where it is not the experiment's
     title: str = ""
@@ -55,7 +57,7 @@ class Part:
 class Claim:
     """Something that a paper says, how to measure it, and the same measured otherwise.
 
-    ``published`` alone is a number to be met; ``low`` and ``high`` are the ends of what the words
+    ``published`` alone is a number to be met; ``low`` and ``high`` are the bounds of what the words
     may mean ("three times": 2.5 to 3.5). ``measure`` is the paper's own method, and by name
     where the claim is made of several cases: it holds when it holds in each. ``variants`` (other
     fits, the authors' program) are shown below it and have no verdict. ``reason`` is what is known

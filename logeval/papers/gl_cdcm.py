@@ -16,10 +16,10 @@ import numpy as np
 
 from logeval.features.contexts import ITEM, USER_AND_ITEM, USER_TIMES_ITEM
 from logeval.features.table import HALF
-from logeval.papers.experiment import Claim, Experiment, OnLog, Part, Synthetic
+from logeval.papers.experiment import Cell, Claim, Experiment, OnLog, Part
 from logeval.papers.figures import cosine, curves
 from logeval.papers.measures import Measure, Measured, Ratio, Regret, ratio
-from logeval.papers.outcome import Cell, Outcome
+from logeval.papers.outcome import Outcome
 
 PROBLEM = "contextual(L=100,K=5,d=20,norm=1,contexts=fresh)"
 GL, LR = "GL-CDCM(ridge=0.001)", "LR(ridge=0.001)"
@@ -70,7 +70,7 @@ def growth(policy: str) -> Measure:
 
 
 RUNS, LOG_RUNS = 50, 8  # the paper does not say how many
-_SYNTHETIC = (Part("gl-cdcm-1", Synthetic((PROBLEM,)), SYNTHETIC),)
+_SYNTHETIC = (Part("gl-cdcm-1", (PROBLEM,), SYNTHETIC),)
 FIGURE_1A = Experiment(
     "gl-cdcm-1a",
     "gl-cdcm",

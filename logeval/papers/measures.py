@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from logeval.papers.outcome import Cell, Outcome
+from logeval.papers.experiment import Cell
 from logeval.running.arrays import Floats
+
+if TYPE_CHECKING:
+    from logeval.papers.outcome import Outcome
 
 
 class Measured(NamedTuple):
@@ -26,7 +29,7 @@ class Measured(NamedTuple):
     runs: int = 0  # behind the standard error; 0: it is not a mean of runs
 
 
-Measure = Callable[[Outcome], Measured]
+Measure = Callable[["Outcome"], Measured]
 Cases = Measure | Mapping[str, Measure]  # one, or several by name
 
 

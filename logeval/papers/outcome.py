@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,17 +12,9 @@ import pandas as pd
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.papers.experiment import Experiment
+from logeval.papers.experiment import Cell, Experiment
+from logeval.papers.verdicts import Judged, judged, together
 from logeval.running.arrays import Floats
-
-
-class Cell(NamedTuple):
-    """A policy on a simulator of a part; the first part and its only simulator by default."""
-
-    policy: str
-    simulator: str | None = None
-    part: str | None = None
-    query: str | None = None
 
 
 class Fitted(NamedTuple):
@@ -50,6 +43,30 @@ class Outcome:
     def name(self) -> str:
         """The experiment, with the log that it was run on."""
         return f"{self.experiment.name}@{self.log}" if self.log else self.experiment.name
+
+    @property
+    def file_name(self) -> str:
+        """The same as a name of files."""
+        return self.name.replace("@", "-on-")
+
+    @property
+    def title(self) -> str:
+        """The experiment and where it is published."""
+        experiment = self.experiment
+        log = f", on {self.log}" if self.log else ""
+        return f"{experiment.name}: {experiment.paper}, {experiment.place}{log}"
+
+    @cached_property
+    def judged(self) -> list[Judged]:
+        """The verdicts on its claims."""
+        return [] if self.refused else judged(self)
+
+    @property
+    def facts(self) -> list[str]:
+        """The joint test of many numbers, and what else was found, in sentences."""
+        all_numbers, more = together(self.judged), self.experiment.facts
+        found = [] if all_numbers is None else [str(all_numbers)]
+        return found if self.refused or more is None else found + more(self)
 
     @property
     def at_full_horizon(self) -> bool:

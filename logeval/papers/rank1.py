@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from logeval.papers.dcm import ASSUMED, ERROR_ASSUMED
-from logeval.papers.experiment import Claim, Experiment, Part, Synthetic
+from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves
 from logeval.papers.measures import Cases, LastHalf, Ratio, Regret
-from logeval.papers.outcome import Cell, Outcome
+from logeval.papers.outcome import Outcome
 from logeval.tracks.rank1_theory import rank1_upper
 
 HORIZON, RUNS = 2_000_000, 20
@@ -91,7 +91,7 @@ FIGURE_1 = Experiment(
     "rank1elimkl",
     "Figure 1",
     "the needle in a haystack, K = L = 32, 64, 128",
-    (Part("rank1-1", Synthetic(tuple(problem_name(size) for size in SIZES)), POLICIES),),
+    (Part("rank1-1", tuple(problem_name(size) for size in SIZES), POLICIES),),
     HORIZON,
     RUNS,
     (
@@ -201,7 +201,7 @@ SECTION_1 = Experiment(
     "section 1",
     "the needle in an empty haystack, where mu = 1 / K",
     tuple(
-        Part(f"rank1-0-{policy}", Synthetic(tuple(map(empty, sizes))), (policy,))
+        Part(f"rank1-0-{policy}", tuple(map(empty, sizes)), (policy,))
         for policy, sizes in EMPTY.items()
     ),
     500_000,

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from logeval.papers.experiment import Claim, Experiment, OnLog, Part
+from logeval.papers.experiment import Cell, Claim, Experiment, OnLog, Part
 from logeval.papers.figures import curves
 from logeval.papers.measures import Measured, Ratio
-from logeval.papers.outcome import Cell, Outcome
+from logeval.papers.outcome import Outcome
 from logeval.papers.rank1 import (
     ELIM,
     ELIM_AUTHORS,
@@ -26,8 +26,8 @@ from logeval.papers.rank1 import (
     PRINTED,
     authors,
 )
-from logeval.reports.figures import legend_below, new_panels
-from logeval.reports.regret_figures import draw_curves
+from logeval.reports.figures.canvas import legend_below, new_panels
+from logeval.reports.figures.regret import draw_curves
 from logeval.tracks.rank1_theory import Hardness, rank1_hardness, rank1_upper
 
 RUNS = 5

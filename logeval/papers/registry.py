@@ -28,8 +28,10 @@ def in_order(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return sorted(outcomes, key=lambda outcome: place[outcome.experiment.name])
 
 
-def named(name: str) -> Experiment:
+def named(name: str | Experiment) -> Experiment:
     """The experiment of that name."""
+    if isinstance(name, Experiment):
+        return name
     if name not in EXPERIMENTS:
         raise unknown_names("experiment", [name], [*EXPERIMENTS, "list", "all", "page"])
     return EXPERIMENTS[name]

@@ -1,7 +1,6 @@
 """Runs any experiment of any paper, and all of them.
 
-With a folder the runs are kept as they grow: the same call goes on where an earlier one stopped.
-The folder has ``runs/PART`` (or ``runs/PART@LOG``), ``models/PART@LOG``, and ``experiments.json``
+A folder has ``runs/PART`` (or ``runs/PART@LOG``), ``models/PART@LOG``, and ``experiments.json``
 (see ``records``).
 """
 
@@ -9,9 +8,8 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,93 +21,60 @@ from logeval.papers.experiment import Experiment, OnLog, Part
 from logeval.papers.outcome import Fitted, Outcome
 from logeval.papers.records import records, write_records
 from logeval.papers.registry import named
+from logeval.papers.reproduce import NEEDS_LOG, Reproduce
 from logeval.storage.locks import holding
 
 WAIT_SECONDS = 30.0  # for another command that writes its record
 
 
-@dataclass(frozen=True)
-class How:
-    """How experiments are run; ``horizon`` and ``runs`` replace what ``scale`` gives."""
-
-    out: Path | None = None
-    scale: float = 1.0
-    horizon: int | None = None
-    runs: int | None = None
-    workers: int = 1
-    seed: int = 0
-    quiet: bool = False
-
-    def size(self, experiment: Experiment) -> tuple[int, int]:
-        """Horizon and runs."""
-        if not 0.0 < self.scale <= 1.0:
-            raise LogevalError(f"scale={self.scale:g}: must be above 0 and at most 1")
-        horizon, runs = experiment.scaled(self.scale)
-        return (
-            horizon if self.horizon is None else self.horizon,
-            runs if self.runs is None else self.runs,
-        )
-
-
-def reproduce(
-    experiment: Experiment, log: Path | str | None = None, how: How | None = None
-) -> Outcome:
+def run_one(experiment: Experiment, log: Path | None, asked: Reproduce) -> Outcome:
     """Run an experiment; those of a log need the folder of an ingested one."""
-    how = how or How()
-    horizon, runs = how.size(experiment)
     if experiment.needs_log and log is None:
-        raise LogevalError(
-            f"{experiment.name} needs an ingested log; `logeval generate` and "
-            "`logeval ingest` make one"
-        )
-    log = Path(log) if experiment.needs_log and log is not None else None
-    outcome = Outcome(experiment, horizon, runs, log.resolve().name if log else "")
-    with _recorded(outcome, log, how):
+        raise LogevalError(f"{experiment.name} needs {NEEDS_LOG.format('')}")
+    log = log if experiment.needs_log else None
+    outcome = Outcome(experiment, *asked.size(experiment), log.resolve().name if log else "")
+    with _recorded(outcome, log, asked):
         for part in experiment.parts:
-            _run_part(outcome, part, log, how)
+            _run_part(outcome, part, log, asked)
     return outcome
 
 
-def reproduce_all(
-    experiments: Sequence[Experiment], logs: Sequence[Path | str], how: How
-) -> Iterator[Outcome]:
+def run_all(experiments: Iterable[Experiment], asked: Reproduce) -> Iterator[Outcome]:
     """Every experiment, the quick ones first; those of a log on each of the logs.
 
     What a log cannot give (users, enough queries) is no reason to stop: such an outcome says why.
     """
     for experiment in sorted(experiments, key=lambda e: e.seconds):
-        for log in logs if experiment.needs_log else [None]:
+        for log in asked.logs if experiment.needs_log else [None]:
             try:
-                yield reproduce(experiment, log, how)
+                yield run_one(experiment, log, asked)
             except LogevalError as error:
                 if log is None:
                     raise
-                horizon, runs = how.size(experiment)
-                name = Path(log).resolve().name
-                yield Outcome(experiment, horizon, runs, name, refused=_without_path(error, log))
+                refused, name = _without_path(error, log), log.resolve().name
+                yield Outcome(experiment, *asked.size(experiment), name, refused=refused)
 
 
-def _run_part(outcome: Outcome, part: Part, log: Path | None, how: How) -> None:
+def _run_part(outcome: Outcome, part: Part, log: Path | None, asked: Reproduce) -> None:
     place = f"{part.name}@{outcome.log}" if isinstance(part.users, OnLog) else part.name
     more: dict[str, Any] = {
         "policies": part.policies,
         "horizon": outcome.horizon,
         "runs": _runs_of(outcome, part),
-        "workers": how.workers,
-        "seed": how.seed,
-        "quiet": how.quiet,
-        "out": None if how.out is None else how.out / "runs" / place,
+        "workers": asked.workers,
+        "seed": asked.seed,
+        "quiet": asked.quiet,
+        "out": None if asked.folder is None else asked.folder / "runs" / place,
     }
-    if not isinstance(part.users, OnLog):
-        outcome.runs[part.name] = evaluate(problem=part.users.problems, **more)
+    users = part.users
+    if not isinstance(users, OnLog):
+        outcome.runs[part.name] = evaluate(problem=users, **more)
         return
     assert log is not None
-    users, folder = part.users, None
-    if how.out is not None:
-        folder = how.out / "models" / place
+    folder = None if asked.folder is None else asked.folder / "models" / place
     models = fit_models(
-        log, users.model, top_queries=users.top_queries, out=folder, seed=how.seed,
-        quiet=how.quiet, **users.fit,
+        log, users.model, top_queries=users.top_queries, out=folder, seed=asked.seed,
+        quiet=asked.quiet, **users.fit,
     )  # fmt: skip
     outcome.fits[part.name] = models.named()
     changed = users.change or (lambda model: model)
@@ -119,7 +84,7 @@ def _run_part(outcome: Outcome, part: Part, log: Path | None, how: How) -> None:
         return
     if users.features is not None:
         features = make_features(
-            log, top_queries=users.top_queries, seed=how.seed, quiet=how.quiet, **users.features
+            log, top_queries=users.top_queries, seed=asked.seed, quiet=asked.quiet, **users.features
         )
         outcome.runs[part.name] = evaluate(models, features=features, **more)
     else:
@@ -134,10 +99,10 @@ def _runs_of(outcome: Outcome, part: Part) -> int:
 
 
 @contextmanager
-def _recorded(outcome: Outcome, log: Path | None, how: How) -> Iterator[None]:
+def _recorded(outcome: Outcome, log: Path | None, asked: Reproduce) -> Iterator[None]:
     """Measure the time, by the clock and of all processes, and add it to what was spent before."""
-    if how.out is not None:
-        records(how.out)  # an error now, and not after hours
+    if asked.folder is not None:
+        records(asked.folder)  # an error now, and not after hours
     start, cpu = time.perf_counter(), _cpu()
     done, refused = False, ""
     try:
@@ -148,17 +113,18 @@ def _recorded(outcome: Outcome, log: Path | None, how: How) -> Iterator[None]:
         raise
     finally:
         outcome.seconds, outcome.cpu_seconds = time.perf_counter() - start, _cpu() - cpu
-        if how.out is not None:
-            _record(outcome, log, how, done, refused)
+        if asked.folder is not None:
+            _record(outcome, log, asked, done, refused)
 
 
-def _record(outcome: Outcome, log: Path | None, how: How, done: bool, refused: str) -> None:
+def _record(outcome: Outcome, log: Path | None, asked: Reproduce, done: bool, refused: str) -> None:
     """Write down what was run; others may be at work on other experiments in the same folder."""
-    assert how.out is not None
-    size = {"horizon": outcome.horizon, "runs": outcome.n_runs, "seed": how.seed}
-    how.out.mkdir(parents=True, exist_ok=True)
-    with holding(how.out, "reproduce", seconds=WAIT_SECONDS):
-        known = records(how.out)
+    out = asked.folder
+    assert out is not None
+    size = {"horizon": outcome.horizon, "runs": outcome.n_runs, "seed": asked.seed}
+    out.mkdir(parents=True, exist_ok=True)
+    with holding(out, "reproduce", seconds=WAIT_SECONDS):
+        known = records(out)
         before = known.get(outcome.name, {"seconds": 0.0, "cpu_seconds": 0.0, "finished": False})
         if before["finished"] and all(before[key] == size[key] for key in size):
             outcome.seconds = outcome.cpu_seconds = 0.0  # nothing was left to do but to read
@@ -174,20 +140,23 @@ def _record(outcome: Outcome, log: Path | None, how: How, done: bool, refused: s
             "finished": done,
             "refused": refused,
         }
-        write_records(how.out, known)
+        write_records(out, known)
 
 
-def finished(out: Path, quiet: bool = False) -> Iterator[Outcome]:
+def finished(asked: Reproduce) -> Iterator[Outcome]:
     """The outcomes that a folder has, whatever their sizes; what is not finished says so."""
-    for record in records(out).values():
+    known = {} if asked.folder is None else records(asked.folder)
+    if not known:
+        raise LogevalError("there is nothing to show: give --out, a folder that reproduce wrote")
+    for record in known.values():
         experiment, log = named(record["experiment"]), record["log"]
-        size = record["horizon"], record["runs"]
+        horizon, runs = record["horizon"], record["runs"]
         if record["finished"]:
-            how = How(out, 1.0, *size, seed=record["seed"], quiet=quiet)
-            yield reproduce(experiment, log, how)
+            again = asked.replace(seed=record["seed"], horizon=horizon, runs=runs)
+            yield run_one(experiment, None if log is None else Path(log), again)
         else:
-            name = Path(log).name if log else ""
-            yield Outcome(experiment, *size, name, refused=record.get("refused") or "not finished")
+            name, refused = Path(log).name if log else "", record.get("refused") or "not finished"
+            yield Outcome(experiment, horizon, runs, name, refused=refused)
 
 
 def _without_path(error: LogevalError, log: Path | str | None) -> str:

@@ -2,8 +2,8 @@
 
 A published number is met when ours differs by at most three standard errors (both together: with
 dozens of numbers two would be exceeded by chance); a difference of at most 10% is given. What a
-text says with words has ends, and the 99% interval of ours (Student's, over the runs) must lie
-between them: an interval with an end in it cannot tell. "a is below b" is not reproduced by two
+text says with words has bounds, and the 99% interval of ours (Student's, over the runs) must lie
+between them: an interval with a bound in it cannot tell. "a is below b" is not reproduced by two
 policies that cannot be told apart, and a single run decides nothing. A claim of several cases has
 the verdict of the worst: all must hold, so no case is forgiven for there being many.
 
@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 from scipy.special import chdtrc, stdtrit
 
 from logeval.papers.experiment import Claim
 from logeval.papers.measures import Cases, Measured
-from logeval.papers.outcome import Outcome
+
+if TYPE_CHECKING:
+    from logeval.papers.outcome import Outcome
 
 NUMBER = 3.0  # standard errors
-LEVEL = 0.99  # of the interval for words
+CONFIDENCE_OF_WORDS = 0.99  # of their interval
 NEAR = 0.10
 
 REPRODUCED, UNDECIDED, NOT = "reproduced", "cannot be told", "not reproduced"
@@ -41,7 +43,7 @@ class Judged(NamedTuple):
 
     claim: Claim
     ours: Measured
-    distance: float  # to the number or the nearer end, in standard errors; nan without them
+    distance: float  # to the number or the nearer bound, in standard errors; nan without them
     verdict: str
     case: str = ""  # the one that decides, where there are several
     others: tuple[float, ...] = ()  # the values of the other cases
@@ -55,13 +57,13 @@ class Judged(NamedTuple):
 def judge(claim: Claim, ours: Measured, *, same_horizon: bool = True) -> Judged:
     """The verdict on one measured value."""
     error = math.hypot(0.0 if ours.stderr != ours.stderr else ours.stderr, claim.stderr)
-    end = min(claim.interval, key=lambda end: abs(ours.value - end))
+    nearest = min(claim.interval, key=lambda bound: abs(ours.value - bound))
     compared = error > 0.0 and (same_horizon or not claim.judged)
-    distance = (ours.value - end) / error if compared else math.nan
-    return Judged(claim, ours, distance, _verdict(claim, ours, end, error, same_horizon))
+    distance = (ours.value - nearest) / error if compared else math.nan
+    return Judged(claim, ours, distance, _verdict(claim, ours, nearest, error, same_horizon))
 
 
-def _verdict(claim: Claim, ours: Measured, end: float, error: float, same_horizon: bool) -> str:
+def _verdict(claim: Claim, ours: Measured, nearest: float, error: float, same_horizon: bool) -> str:
     if not claim.judged:
         return SHOWN
     if not same_horizon:
@@ -71,7 +73,7 @@ def _verdict(claim: Claim, ours: Measured, end: float, error: float, same_horizo
     if ours.runs == 1:
         return UNDECIDED
     low, high = claim.interval
-    inside, away = low <= ours.value <= high, abs(ours.value - end)
+    inside, away = low <= ours.value <= high, abs(ours.value - nearest)
     good, bad = (REPRODUCED, NOT) if claim.is_published else (AGREES, DIFFERS)
     if not claim.is_number:
         if away < _quantile(ours.runs) * error:
@@ -79,13 +81,13 @@ def _verdict(claim: Claim, ours: Measured, end: float, error: float, same_horizo
         return good if inside else bad
     if away <= NUMBER * error:
         return good
-    relative = away / abs(end) if end else math.inf
+    relative = away / abs(nearest) if nearest else math.inf
     return f"{BY}{max(1, math.ceil(100 * relative - 1e-9))}%" if relative <= NEAR else bad
 
 
 def _quantile(runs: int) -> float:
     """Standard errors on either side of the mean that an interval has."""
-    return float(stdtrit(runs - 1 if runs else math.inf, (1.0 + LEVEL) / 2.0))
+    return float(stdtrit(runs - 1 if runs else math.inf, (1.0 + CONFIDENCE_OF_WORDS) / 2.0))
 
 
 def judge_cases(claim: Claim, cases: Cases, outcome: Outcome) -> Judged:
@@ -100,7 +102,7 @@ def judge_cases(claim: Claim, cases: Cases, outcome: Outcome) -> Judged:
 
 
 def _hardness(one: Judged) -> tuple[int, float]:
-    """Greater for what is worse for the claim: the verdict, then how near or beyond an end."""
+    """Greater for what is worse for the claim: the verdict, then how near or beyond a bound."""
     low, high = one.claim.interval
     severity = 0 if one.holds else 1 if one.verdict == UNDECIDED else 2
     beyond = max(low - one.ours.value, one.ours.value - high)
@@ -156,7 +158,16 @@ class Together(NamedTuple):
     @property
     def differ(self) -> bool:
         """Whether chance does not explain it."""
-        return self.p < 1.0 - LEVEL
+        return self.p < 1.0 - CONFIDENCE_OF_WORDS
+
+    def __str__(self) -> str:
+        return (
+            f"All {self.n} numbers together: chi squared {self.chi_squared:.0f} on {self.n} (p "
+            + ("below 0.0001" if self.p < 1e-4 else f"= {self.p:.2g}")
+            + f"), the mean distance is {self.mean:+.2f} ± {1 / math.sqrt(self.n):.2f} standard "
+            f"errors, and {self.below} of ours are lower: "
+            + ("they differ by more than chance." if self.differ else "no more than chance.")
+        )
 
 
 def together(found: Sequence[Judged]) -> Together | None:

@@ -24,6 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from logeval.clicks.models import registry as models
+from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.names import format_call, parse_call
 from logeval.policies.setting import Policy, Setting
@@ -92,7 +94,15 @@ class NotLoaded:
 
 
 def register(cls: P) -> P:
-    """Make a policy known by its ``NAME``, or else by the name of its class."""
+    """Make a policy or a click model known by its name; also as a decorator, ``@register``.
+
+    A click model is known by its ``name``, a policy by its ``NAME``, or else that of the class. A
+    policy also runs without this, by its class or as ``module:Class``.
+    """
+    if not isinstance(cls, type):
+        raise LogevalError(f"{cls!r} is not a class; register the class itself")
+    if issubclass(cls, ClickModel):
+        return models.register(cls)
     name = vars(cls).get("NAME", cls.__name__)
     _check_methods(name, cls)
     known = {other.lower(): other for other in POLICIES}.get(name.lower())
@@ -160,11 +170,11 @@ def parse_policies(
             _check_methods(name, policy)
             if name.lower() in by_lower:
                 raise LogevalError(f"{name} is a built-in policy; give your class another name")
-            specs.append(PolicySpec(name, policy, {}, False, _track(policy)))
+            specs.append(PolicySpec(name, policy, {}, False, track_of(policy)))
         elif ":" in name:
             values = {key: _literal(value) for key, value in given.items()}
             cls = _imported(name) if load else NotLoaded
-            specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
+            specs.append(PolicySpec(format_call(name, values), cls, values, False, track_of(cls)))
         else:
             asked = {"reference": "yes"} if reference else {}
             specs.append(_registered(by_lower[name.lower()], given | asked, track))
@@ -185,7 +195,8 @@ def _class_name(cls: type) -> str:
     return name if cls.__module__ == "__main__" else f"{cls.__module__}:{name}"
 
 
-def _track(cls: type) -> str | None:
+def track_of(cls: type) -> str | None:
+    """The track of a policy; None: it runs in any."""
     track: str | None = getattr(cls, "TRACK", "ranking")
     return track
 
@@ -204,7 +215,7 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
     values = {key: _value(name, key, given[key], known[key]) for key in known if key in given}
     values = {key: value for key, value in values.items() if value != defaults.get(key)}
     called = format_call(name, values)
-    spec = PolicySpec(called, cls, values, is_built_in(cls), track=_track(cls))
+    spec = PolicySpec(called, cls, values, is_built_in(cls), track=track_of(cls))
     if not as_reference:
         return spec
     reference = vars(cls).get("REFERENCE")

@@ -12,29 +12,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.quality.compare import compare_models
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.queries import Query
 from logeval.replay.estimates import point_and_interval
-from logeval.replay.estimation import Settings
 from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.fitting import fit
 from logeval.replay.logged import cut, read_logged
 from logeval.replay.policy import replay_policy
-from logeval.replay.predictions import fit
-from logeval.replay.read_target import lists_target
 from logeval.replay.replays import PolicyReplay, curve
 from logeval.replay.stream import streams_of
+from logeval.replay.targets.read import lists_target
 from logeval.running.arrays import Ints
 from logeval.storage import tables
 from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.cross_check import ReplayCrossCheck
 
@@ -54,12 +50,6 @@ class CrossCheck(Stored):
     notes: list[str] = field(default_factory=list)
     manifest: tables.Manifest = field(default_factory=dict)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """All methods side by side."""
-        from logeval.reports.replay_figures import plot_cross_check
-
-        return plot_cross_check(self.table, ax)
-
 
 def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossCheck:
     """The clicks per SERP of all policies by all methods, and the verdict."""
@@ -78,9 +68,7 @@ def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossChec
         )
     chosen = [Query.parse(q) for q in dict.fromkeys(replayed.table["query"])]
     whole = read_logged(log, queries=chosen)
-    streams = {
-        s.query: s.item_ids for s in streams_of(cut(whole, positions).logged.patterns, asked.items)
-    }
+    streams = {s.query: s.item_ids for s in streams_of(cut(whole, positions).patterns, asked.items)}
     score = compare_models(log, CANDIDATES, queries=[str(q) for q in chosen], seed=seed, quiet=True)
     best = str(score.overall().index[0]).lower()
     rows: list[dict[str, Any]] = []
@@ -120,19 +108,10 @@ def _restricted(
 ) -> Iterator[tuple[str, Query, ClickModel]]:
     """The models of the queries with the candidates and positions of the replay."""
     for query in queries:
-        model = fitted.of(query)
-        place = {item: i for i, item in enumerate(model.items.tolist())}
-        keep = np.array([place[item] for item in items[str(query)].tolist()])
-        values: dict[str, Any] = {"items": model.items[keep], "K": K}
-        for p in model.PARAMETERS:
-            value = getattr(model, p.field)
-            if p.kind == "item":
-                values[p.field] = value[keep]
-            elif p.kind == "position":
-                values[p.field] = value[:K]
-            elif p.kind == "transition":
-                values[p.field] = value[:K, : K + 1]
-        yield name, query, replace(model, **values)
+        model = fitted.of(query, K=K)
+        keep = model.rows_of(items[str(query)])
+        own = {p.field: getattr(model, p.field)[keep] for p in model.PARAMETERS if p.kind == "item"}
+        yield name, query, replace(model, items=model.items[keep], **own)
 
 
 def _final_lists(
@@ -146,7 +125,7 @@ def _final_lists(
             f"last lists of {name}", whole.patterns, [Query.parse(q) for q, _ in lists],
             list(lists.values()), K,
         )  # fmt: skip
-        found = point_and_interval(whole, target, estimators, Settings(), rounds, seed)
+        found = point_and_interval(whole, target, estimators, rounds, seed)
         for e, (value, half) in found.items():
             rows.append(_row(f"last lists, {e}", name, value, half))
     return rows

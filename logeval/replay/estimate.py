@@ -70,7 +70,7 @@ class ReplayEstimate(Replaying["Estimates"]):
 
     def check(self) -> None:
         """Names of estimators and targets, and what goes together."""
-        from logeval.replay.read_target import check_target
+        from logeval.replay.targets.read import check_target
 
         if not self.targets:
             raise LogevalError("there is no target; name one, as by-ctr")

@@ -21,7 +21,7 @@ from logeval.clicks.estimation.statistics.fold import choose, click_bits
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
-from logeval.replay.prefixes import prefix_numbers
+from logeval.replay.targets.target import prefix_numbers
 from logeval.running.arrays import Floats, Ints
 
 FOLD_MEMORY = "350MB"  # of DuckDB; it goes to disk beyond
@@ -36,23 +36,11 @@ class Logged:
     alone: Ints  # (P,) SERPs whose session has no other SERP
     clusters: sparse.csr_matrix  # (P, T) SERPs of each pattern in a session of type T
     sessions: Ints  # (T,) sessions of each type
-    propensities: Floats | None  # (P, K) as logged, nan where unknown
-
-    @property
-    def serps(self) -> int:
-        """SERPs in all."""
-        return int(self.patterns.count.sum())
+    propensities: Floats | None  # (P, K) as logged
+    fold: sparse.csr_matrix | None = None  # (P, P of the whole lists) adds up their SERPs
 
 
-@dataclass(frozen=True)
-class Cut:
-    """A log cut to K positions; ``fold`` (P cut, P whole) adds up SERPs of whole patterns."""
-
-    logged: Logged
-    fold: sparse.csr_matrix
-
-
-def cut(whole: Logged, K: int) -> Cut:
+def cut(whole: Logged, K: int) -> Logged:
     """The first K positions: fewer patterns, the same items and sessions."""
     old = whole.patterns
     items, clicks = old.items[:, :K], old.clicks[:, :K]
@@ -60,7 +48,7 @@ def cut(whole: Logged, K: int) -> Cut:
     end = prefix_numbers(items)[np.arange(len(items)), np.minimum(old.length, K) - 1]
     keys = [end, bits, whole.part]
     if whole.propensities is not None:
-        p = np.nan_to_num(whole.propensities[:, :K], nan=-1.0)
+        p = np.nan_to_num(whole.propensities[:, :K], nan=-1.0)  # beyond the end
         keys.append(np.unique(p, axis=0, return_inverse=True)[1].ravel())
     number = np.zeros(len(items), dtype=np.int64)
     for key in keys:
@@ -73,15 +61,15 @@ def cut(whole: Logged, K: int) -> Cut:
         old.queries, old.query[first], items[first], clicks[first],
         np.minimum(old.length[first], K), np.asarray(fold @ old.count), old.item_ids, old.offsets,
     )  # fmt: skip
-    logged = Logged(
+    return Logged(
         patterns,
         whole.part[first],
         np.rint(fold @ whole.alone.astype(np.float64)).astype(np.int64),
         sparse.csr_matrix(fold @ whole.clusters),
         whole.sessions,
         None if whole.propensities is None else whole.propensities[first, :K],
+        fold,
     )
-    return Cut(logged, fold)
 
 
 def parts_sql(parts: int | None, seed: int) -> str:
@@ -137,7 +125,7 @@ def read_logged(
         patterns.count.astype(np.int64) - within.astype(np.int64),
         clusters,
         sessions,
-        _propensities(table, patterns) if propensities else None,
+        _propensities(table, patterns, str(source.path)) if propensities else None,
     )
 
 
@@ -184,9 +172,15 @@ def _incidence(ids: pa.ListArray, P: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((one, (row, column)), shape=(P, T))  # adds up what is there twice
 
 
-def _propensities(table: pa.Table, patterns: Patterns) -> Floats:
+def _propensities(table: pa.Table, patterns: Patterns, where: str) -> Floats:
+    """As logged; nan beyond the end of a list, and an error where one is missing."""
     values = np.full(patterns.items.shape, np.nan)
     for p, row in enumerate(table["propensities"].to_pylist()):
         if row is not None:
             values[p, : len(row)] = [np.nan if x is None else x for x in row]
+    if np.isnan(values[patterns.items >= 0]).any():
+        raise LogevalError(
+            f"{where}: some results have no logged propensity; ingest a log with the column "
+            "`propensities`, or use propensities=estimated"
+        )
     return values

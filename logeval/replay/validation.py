@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.evaluation.statistics import t_quantile
-from logeval.replay.estimation import Estimation, Settings, fit_models
+from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators.estimator import Estimator
+from logeval.replay.fitting import fit_models
 from logeval.replay.logged import Logged, cut, parts_sql, read_logged
-from logeval.replay.read_target import mean_clicks
-from logeval.replay.support import support_of
-from logeval.replay.targets import ListTarget
+from logeval.replay.targets.read import mean_clicks
+from logeval.replay.targets.target import ListTarget
+from logeval.replay.values.values import Values
 from logeval.running import seeds
 from logeval.running.arrays import Floats, sum_by
 from logeval.running.progress import Progress
@@ -30,7 +30,6 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.validate import ReplayValidate
 
@@ -48,22 +47,14 @@ class Validation(Stored):
     verdict: list[str]
     manifest: tables.Manifest = field(default_factory=dict)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """RMSE against K with the clip chosen on other parts, and the floor."""
-        from logeval.reports.replay_figures import plot_validation
-
-        return plot_validation(self.table, ax)
-
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     """Every part as the target of the others, at every K and clip."""
-    log, chosen, positions, clips = asked.opened, asked.chosen, asked.numbers, asked.weights
-    whole = read_logged(
-        log,
-        queries=asked.wanted,
-        top_queries=asked.top_queries,
-        part=parts_sql(asked.parts, asked.seed),
-    )
+    import pandas as pd
+
+    log, chosen, positions = asked.opened, asked.chosen, asked.numbers
+    part = parts_sql(asked.parts, asked.seed)
+    whole = read_logged(log, queries=asked.wanted, top_queries=asked.top_queries, part=part)
     numbers = np.unique(whole.part)
     if len(numbers) < 2:
         raise LogevalError(
@@ -74,71 +65,56 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
             f"positions={max(positions)}: the lists of the log have at most {whole.patterns.K} "
             "items"
         )
-    settings = Settings(smoothing=asked.smoothing, scope=asked.scope)
-    errors = {
-        K: _Errors(len(chosen), len(clips), len(numbers), whole.patterns.Q) for K in positions
-    }
+    errors = [Errors(chosen, asked.weights, K, len(numbers), whole.patterns.Q) for K in positions]
     with Progress("validate", len(numbers) * len(positions), "estimates", asked.quiet) as progress:
-        short = {K: cut(whole, K).logged for K in positions}
+        short = [cut(whole, K) for K in positions]
         for i, number in enumerate(numbers):
             rest = whole.patterns.count * (whole.part != number)
-            models = fit_models(chosen, whole, rest, settings)
-            for K in positions:
-                _leave_out(errors[K], i, number, short[K], K, chosen, clips, settings, models)
+            models = fit_models(chosen, whole, rest, asked.scope)
+            for of_K, logged in zip(errors, short, strict=True):
+                of_K.leave_out(i, number, logged, asked.smoothing, models)
                 progress.advance(1)
-    import pandas as pd
-
-    table = pd.DataFrame(
-        [row for K in positions for row in errors[K].rows(chosen, clips, K, asked.seed)]
-    )
-    verdict = [line for K in positions for line in _verdict(table, errors[K], chosen, K)]
+    table = pd.DataFrame([row for of_K in errors for row in of_K.rows(asked.seed)])
     manifest["log_folder"] = str(log.path)
-    return Validation(table, verdict, manifest)
+    return Validation(table, [of_K.verdict(table) for of_K in errors], manifest)
 
 
-def _leave_out(
-    errors: _Errors, i: int, number: int, logged: Logged, K: int, chosen: list[Estimator],
-    clips: Sequence[float], settings: Settings, models: Any,
-) -> None:  # fmt: skip
-    """Part ``number`` as target and truth, the rest as the log."""
-    patterns = logged.patterns
-    mine = logged.part == number
-    own = patterns.take(mine)
-    serps = sum_by(own.query, own.count, patterns.Q)
-    truth, variance = mean_clicks(own.query, own.clicks.sum(axis=1), own.count, patterns.Q)
-    target = ListTarget(
-        f"part {number}", patterns.Q, K, patterns.item_query, patterns.item_ids, own.query,
-        own.items, own.count / serps[own.query],
-    )  # fmt: skip
-    rest = patterns.count * ~mine
-    log = replace(logged, patterns=replace(patterns, count=rest))
-    estimation = Estimation(log, target, chosen, settings)
-    fits = estimation.fits(models)
-    n = log.patterns.serps
-    usable = (serps > 0) & (n > 0)
-    errors.serps[i] = np.where(usable, serps, 0.0)
-    errors.noise[i] = np.where(usable, np.nan_to_num(variance), 0.0)
-    share = errors.serps[i] / max(errors.serps[i].sum(), 1.0)
-    for j, clip in enumerate(clips):
-        estimation.settings = replace(settings, clip=clip)
-        for e, value in estimation.values(rest[:, None], fits).items():
-            errors.error[chosen.index(e), j, i] = np.where(usable, value[:, 0] - truth, 0.0)
-    estimation.settings = replace(settings, clip=math.inf)
-    for e in chosen:
-        figures = estimation.figures(e, fits)
-        if figures is not None:
-            errors.support[chosen.index(e), i] = support_of(figures, n, share, 0.0).overall[
-                "support"
-            ]
-
-
-class _Errors:
+class Errors:
     """Errors at one K: of every estimator, clip, part and query."""
 
-    def __init__(self, E: int, M: int, F: int, Q: int) -> None:
-        self.error = np.zeros((E, M, F, Q))
+    def __init__(
+        self, estimators: list[Estimator], clips: Sequence[float], K: int, F: int, Q: int
+    ) -> None:
+        self.estimators, self.clips, self.K = estimators, clips, K
+        self.error = np.zeros((len(estimators), len(clips), F, Q))
         self.serps, self.noise = np.zeros((F, Q)), np.zeros((F, Q))
-        self.support = np.full((E, F), np.nan)
+        self.support = np.full((len(estimators), F), np.nan)
+
+    def leave_out(self, i: int, number: int, logged: Logged, smoothing: float, models: Any) -> None:
+        """Part ``number`` as target and truth, the rest as the log."""
+        patterns, mine = logged.patterns, logged.part == number
+        own, Q = patterns.take(mine), patterns.Q
+        serps = sum_by(own.query, own.count, Q)
+        truth, variance = mean_clicks(own.query, own.clicks.sum(axis=1), own.count, Q)
+        target = ListTarget(
+            f"part {number}", Q, self.K, patterns.item_query, patterns.item_ids, own.query,
+            own.items, own.count / serps[own.query],
+        )  # fmt: skip
+        rest = patterns.count * ~mine
+        log = replace(logged, patterns=replace(patterns, count=rest))
+        found = Values(log, target, self.estimators, smoothing=smoothing)
+        predictions, n = found.predictions(models), log.patterns.serps
+        usable = (serps > 0) & (n > 0)
+        self.serps[i] = np.where(usable, serps, 0.0)
+        self.noise[i] = np.where(usable, np.nan_to_num(variance), 0.0)
+        share = self.serps[i] / max(self.serps[i].sum(), 1.0)
+        for e, estimator in enumerate(self.estimators):
+            if (support := found.support(estimator, predictions)) is not None:  # without a clip
+                self.support[e, i] = support.columns(n, share, 0.0)["support"][0]
+        for j, clip in enumerate(self.clips):
+            found.clip = clip
+            for e, value in enumerate(found.values(rest[:, None], predictions).values()):
+                self.error[e, j, i] = np.where(usable, value[:, 0] - truth, 0.0)
 
     def squares(self) -> Floats:
         """(E, M, F) sums over the queries of squared errors, by SERPs."""
@@ -152,27 +128,25 @@ class _Errors:
         best = others.argmin(axis=1)  # (E, F)
         return np.take_along_axis(s, best[:, None, :], axis=1)[:, 0]
 
-    def rows(
-        self, estimators: list[Estimator], clips: Sequence[float], K: int, seed: int
-    ) -> list[dict[str, Any]]:
+    def rows(self, seed: int) -> list[dict[str, Any]]:
         """The rows of the table."""
         weight = self.serps.sum(axis=1)  # (F,)
         floor = (self.noise * self.serps).sum() / weight.sum()
         squares, chosen = self.squares(), self.chosen()
-        rctr = next(i for i, e in enumerate(estimators) if e.NAME == "RCTR")
+        rctr = next(i for i, e in enumerate(self.estimators) if e.NAME == "RCTR")
         room = squares[rctr, 0].sum() / weight.sum() - floor
         bias = (self.error * self.serps).sum(axis=(2, 3)) / weight.sum()
         rows = []
-        for i, e in enumerate(estimators):
-            for j in range(-1, len(clips)):
+        for i, e in enumerate(self.estimators):
+            for j in range(-1, len(self.clips)):
                 s = chosen[i] if j < 0 else squares[i, j]
                 mse = s.sum() / weight.sum()
                 low, high = np.sqrt(_interval(s, weight, seed))
                 rows.append(
                     {
                         "estimator": str(e),
-                        "positions": K,
-                        "clip": np.nan if j < 0 else float(clips[j]),
+                        "positions": self.K,
+                        "clip": np.nan if j < 0 else float(self.clips[j]),
                         "parts": len(weight),
                         "serps": int(weight.sum()),
                         "rmse": math.sqrt(mse),
@@ -185,6 +159,37 @@ class _Errors:
                     }
                 )
         return rows
+
+    def verdict(self, table: pd.DataFrame) -> str:
+        """The recommendation at K, in words.
+
+        Not told from the best are those that its test does not call worse, and those whose RMSE is
+        the same as far as it is printed.
+        """
+        rows = table[(table["positions"] == self.K) & table["clip"].isna()].reset_index(drop=True)
+        chosen, weight = self.chosen(), self.serps.sum(axis=1)
+        best = int(rows["rmse"].argmin())
+        b = rows.iloc[best]
+        ties, worse = [], []
+        for i, e in enumerate(self.estimators):
+            mine = rows.iloc[i]
+            if i == best:
+                continue
+            alike = _shown(mine["rmse"]) == _shown(b["rmse"])
+            if alike or not is_larger(chosen[i] - chosen[best], weight):
+                ties.append(str(e))
+            if mine["skill"] < -1e-9 and e.NAME != "RCTR":
+                support = mine["support"]  # the models alone have none
+                worse.append(f"{e} (support {support:.0%})" if support == support else str(e))
+        floor, skill = b["floor"], b["skill"]
+        text = f"K = {self.K}: use {b['estimator']}: RMSE {_shown(b['rmse'])} clicks per SERP, "
+        text += f"noise {_shown(floor)}"
+        text += f", skill {skill:.2f}." if skill == skill else "."
+        if ties:
+            text += f" Not told from it on these parts: {', '.join(ties)}."
+        if worse:
+            text += f" Worse than the logger's own value: {', '.join(worse)}."
+        return text
 
 
 def _interval(sums: Floats, weight: Floats, seed: int) -> Floats:
@@ -210,37 +215,3 @@ def is_larger(difference: Floats, weight: Floats) -> bool:
 def _shown(x: float) -> str:
     """As the table prints it."""
     return f"{x:.4g}"
-
-
-def _verdict(
-    table: pd.DataFrame, errors: _Errors, estimators: list[Estimator], K: int
-) -> list[str]:
-    """The recommendation at K, in words.
-
-    Not told from the best are those that its test does not call worse, and those whose RMSE is the
-    same as far as it is printed.
-    """
-    rows = table[(table["positions"] == K) & table["clip"].isna()].reset_index(drop=True)
-    chosen, weight = errors.chosen(), errors.serps.sum(axis=1)
-    best = int(rows["rmse"].argmin())
-    b = rows.iloc[best]
-    ties, worse = [], []
-    for i, e in enumerate(estimators):
-        mine = rows.iloc[i]
-        if i == best:
-            continue
-        alike = _shown(mine["rmse"]) == _shown(b["rmse"])
-        if alike or not is_larger(chosen[i] - chosen[best], weight):
-            ties.append(str(e))
-        if mine["skill"] < -1e-9 and e.NAME != "RCTR":
-            support = mine["support"]  # the models alone have none
-            worse.append(f"{e} (support {support:.0%})" if support == support else str(e))
-    floor, skill = b["floor"], b["skill"]
-    text = f"K = {K}: use {b['estimator']}: RMSE {_shown(b['rmse'])} clicks per SERP, "
-    text += f"noise {_shown(floor)}"
-    text += f", skill {skill:.2f}." if skill == skill else "."
-    if ties:
-        text += f" Not told from it on these parts: {', '.join(ties)}."
-    if worse:
-        text += f" Worse than the logger's own value: {', '.join(worse)}."
-    return [text]

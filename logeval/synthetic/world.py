@@ -54,17 +54,8 @@ class World:
     first_item: Ints  # (Q + 1,)
     parameters: dict[str, Floats]
     regions: int  # query q is query_id q // regions + 1 in region q % regions; 0: no regions
+    has_tests: bool  # whether the log has test records
     tastes: Tastes | None = None
-
-    @property
-    def n_items(self) -> Ints:
-        """L of each query."""
-        return np.diff(self.first_item)
-
-    @property
-    def has_tests(self) -> bool:
-        """Whether the log has test records: only the one without regions does."""
-        return self.regions == 0
 
     def query_keys(self) -> tuple[Ints, Ints]:
         """query_id and region_id of each query."""
@@ -108,7 +99,7 @@ def model_name(model: str) -> str:
     return names[model.lower()]
 
 
-def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
+def make_world(model: str, queries: int, seed: int, regions: int = 0, tests: bool = True) -> World:
     """A world with ``queries`` queries, whose clicks come from ``model``."""
     name = model_name(model)
     rng = seeds.generator(seed, "world")
@@ -124,7 +115,7 @@ def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
     parameters = {"w": expit(logit(mean) + noise)}
     parameters |= _other_parameters(name, effects, len(rank), rng)
     popularity = np.cumsum(weights / weights.sum())
-    return World(name, popularity, first_item, parameters, regions)
+    return World(name, popularity, first_item, parameters, regions, tests)
 
 
 def _other_parameters(

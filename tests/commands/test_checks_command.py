@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from logeval import generate, ingest
+from logeval.cli import app
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality.checks.features import CHECKS
-from logeval.commands import checks as commands
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +28,6 @@ def folders(tmp_path_factory):
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.callback()(lambda: None)  # so that the only command keeps its name
-    commands.register(app)
-
     def invoke(*arguments):
         result = CliRunner().invoke(app, ["check-models", *(str(a) for a in arguments)])
         if result.exception and not isinstance(result.exception, SystemExit):

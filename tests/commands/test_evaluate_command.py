@@ -1,12 +1,8 @@
-import pytest
-import typer
 from typer.testing import CliRunner
 
 import logeval
-from logeval.cli import app as whole_app
+from logeval.cli import app
 from logeval.commands import evaluate as commands
-from logeval.commands.plot import plot_app
-from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
 from tests.stand_in import models
@@ -14,21 +10,13 @@ from tests.stand_in import models
 PROBLEM = "B_LB(L=8,K=3,p=0.4,gap=0.3,gamma=0.5)"
 
 
-@pytest.fixture(scope="module")
-def app():
-    app = typer.Typer()
-    commands.register(app)
-    app.add_typer(plot_app, name="plot")
-    return app
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
-def run(app, *arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=True)
-
-
-def test_evaluate_prints_a_table_and_draws(app, tmp_path):
+def test_evaluate_prints_a_table_and_draws(tmp_path):
     out = tmp_path / "runs"
-    result = run(app, "evaluate", "--problem", PROBLEM, "--policy", "dcmkl-ucb", "--policy",
+    result = run("evaluate", "--problem", PROBLEM, "--policy", "dcmkl-ucb", "--policy",
                  "RankedExp3(gamma=0.05)", "--horizon", 200, "--runs", 3, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -40,37 +28,37 @@ def test_evaluate_prints_a_table_and_draws(app, tmp_path):
     assert (out / "regret.pdf").stat().st_size > 1000
     for options in ([], ["--log-x"], ["--per-query"]):
         figure = tmp_path / "figure.svg"
-        assert run(app, "plot", "regret", out, "--out", figure, *options).exit_code == 0
+        assert run("plot", "regret", out, "--out", figure, *options).exit_code == 0
         assert "<svg" in figure.read_text()
 
 
-def test_steps_of_the_curves_and_draws_of_the_parameters(app, tmp_path):
+def test_steps_of_the_curves_and_draws_of_the_parameters(tmp_path):
     logeval.generate(tmp_path / "log.tsv", sessions=300, queries=2, quiet=True)
     log = logeval.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
     folder, out = tmp_path / "models", tmp_path / "runs"
     logeval.fit_models(log, "dcm", out=folder, quiet=True)
-    result = run(app, "evaluate", folder, "--policy", "Random", "--horizon", 50, "--runs", 2,
+    result = run("evaluate", folder, "--policy", "Random", "--horizon", 50, "--runs", 2,
                  "--checkpoints", "10,50", "--draws", 3, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
     assert str(out / "variance.pdf") in result.stdout
     rows = Runs.load(out).rows
     assert sorted(set(rows["t"].to_pylist())) == [10, 50]
     assert sorted(set(rows["draw"].to_pylist())) == [1, 2, 3]
-    wrong = run(app, "evaluate", folder, "--policy", "Random", "--checkpoints", "x")
-    assert "--checkpoints x: write a number, or steps like 10,100" in str(wrong.exception)
+    wrong = run("evaluate", folder, "--policy", "Random", "--checkpoints", "x")
+    assert "checkpoints=x: write a number, or steps like 10,100" in wrong.stderr
 
 
-def test_unknown_policies_are_an_error(app):
-    result = run(app, "evaluate", "--problem", PROBLEM, "--policy", "dcm", "--policy", "Orcale")
-    assert isinstance(result.exception, LogevalError)
-    assert "dcm" in str(result.exception)
-    assert "Oracle" in str(result.exception)
+def test_unknown_policies_are_an_error():
+    result = run("evaluate", "--problem", PROBLEM, "--policy", "dcm", "--policy", "Orcale")
+    assert result.exit_code == 2
+    assert "dcm" in result.stderr
+    assert "Oracle" in result.stderr
 
 
-def test_several_simulators_get_a_panel_each(app, tmp_path):
+def test_several_simulators_get_a_panel_each(tmp_path):
     out = tmp_path / "runs"
     other = PROBLEM.replace("L=8", "L=9")
-    result = run(app, "evaluate", "--problem", PROBLEM, "--problem", other, "--policy", "Random",
+    result = run("evaluate", "--problem", PROBLEM, "--problem", other, "--policy", "Random",
                  "--horizon", 50, "--runs", 2, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
     first, second, verdict = result.stdout.split("\n\n", 2)
@@ -78,16 +66,16 @@ def test_several_simulators_get_a_panel_each(app, tmp_path):
     assert "\nOnly Random was run on B_LB(L=8," in verdict
 
 
-def test_tracks_share_an_axis(app, tmp_path):
+def test_tracks_share_an_axis(tmp_path):
     out = tmp_path / "runs"
     problem = "rank1:K=4,L=3,p=0.25,gap=0.5"
-    result = run(app, "evaluate", "--problem", problem, "--policy", "Rank1ElimKL", "--policy", "TS",
+    result = run("evaluate", "--problem", problem, "--policy", "Rank1ElimKL", "--policy", "TS",
                  "--horizon", 60, "--runs", 2, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "one axis" not in result.stdout
     for kind in ("relative", "remaining"):
         figure = tmp_path / f"{kind}.svg"
-        assert run(app, "plot", kind, out, "--out", figure, "--log-x").exit_code == 0
+        assert run("plot", kind, out, "--out", figure, "--log-x").exit_code == 0
         assert "<svg" in figure.read_text()
 
 
@@ -108,4 +96,4 @@ def test_help_shows_an_example():
         ["plot", "relative"],
         ["plot", "remaining"],
     ):
-        assert "Example: logeval" in run(whole_app, *command, "--help").stdout
+        assert "Example: logeval" in run(*command, "--help").stdout

@@ -11,8 +11,9 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.features.contexts import CONTEXTS, item_contexts, user_contexts
 from logeval.features.factors import normalised, truncated_svd
+from logeval.features.make import make_features
 from logeval.features.matrix import click_matrix
-from logeval.features.table import make_features, read_features
+from logeval.features.table import read_features
 from logeval.log.ingest import ingest
 from logeval.synthetic.generate import generate
 

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from logeval.papers import cascading, dcm, rank1
-from logeval.papers.experiment import Synthetic
+from logeval.papers.experiment import Cell
 from logeval.papers.measures import LastHalf, Ratio
-from logeval.papers.outcome import Cell
 from logeval.papers.registry import named
-from logeval.papers.runner import How, reproduce
+from logeval.papers.reproduce import reproduce
 
 FEW = 4
 
@@ -27,11 +26,12 @@ def small(name, horizon, runs, problems=None, policies=None):
     part = experiment.parts[0]
     part = replace(
         part,
-        users=Synthetic(tuple(problems)) if problems else part.users,
+        users=tuple(problems) if problems else part.users,
         policies=tuple(policies or part.policies),
     )
-    how = How(horizon=horizon, runs=runs, quiet=True)
-    return reproduce(replace(experiment, parts=(part,)), how=how)
+    small_one = replace(experiment, parts=(part,))
+    (outcome,) = reproduce(small_one, horizon=horizon, runs=runs, quiet=True)
+    return outcome
 
 
 def test_cascading_tables():

@@ -12,13 +12,15 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
 from logeval.papers import dcm_log, gl_cdcm, rank1_log
-from logeval.papers.experiment import OnLog
+from logeval.papers.experiment import Cell, OnLog
 from logeval.papers.measures import Ratio
-from logeval.papers.outcome import Cell, Outcome
-from logeval.papers.page import tell, write_markdown, write_page
+from logeval.papers.outcome import Outcome
+from logeval.papers.page import write_markdown, write_page
 from logeval.papers.registry import EXPERIMENTS, named
-from logeval.papers.runner import How, _record, finished, records, reproduce, reproduce_all
-from logeval.papers.verdicts import VARIANT, judged
+from logeval.papers.reproduce import Reproduce
+from logeval.papers.reproduce import reproduce as reproduce_one
+from logeval.papers.runner import _record, finished, records, run_all
+from logeval.papers.verdicts import VARIANT
 from logeval.policies.registry import parse_policies
 from logeval.synthetic.generate import generate
 from logeval.tracks.registry import synthetic_problem
@@ -40,6 +42,11 @@ def log_with_users(tmp_path_factory):
     return ingest([str(folder / "log.tsv")], folder / "log", quiet=True).path
 
 
+def reproduce(experiment, log=None, **more):
+    (outcome,) = reproduce_one(experiment, log=log, quiet=True, **more)
+    return outcome
+
+
 def test_every_figure_of_the_issue_is_there():
     wanted = (
         "cascading-tables cascading-1 dcm-2a dcm-2b dcm-2c dcm-3a dcm-3b dcm-3c rank1-1 rank1-2 "
@@ -55,9 +62,7 @@ def test_problems_and_policies_of_every_experiment_can_be_made(experiment):
         assert len(parse_policies(part.policies, track=track)) == len(part.policies)
         if not isinstance(part.users, OnLog):
             # names print as they parse, so that cells find their rows
-            assert [synthetic_problem(p).simulator for p in part.users.problems] == list(
-                part.users.problems
-            )
+            assert [synthetic_problem(p).simulator for p in part.users] == list(part.users)
     assert experiment.claims
     assert all(claim.text and claim.place for claim in experiment.claims)
 
@@ -75,28 +80,28 @@ def test_a_smaller_size_has_fewer_runs_and_then_fewer_steps():
     assert experiment.scaled(0.5) == (100_000, 10)
     assert experiment.scaled(0.01) == (10_000, 2)
     with pytest.raises(LogevalError, match="scale=0"):
-        reproduce(experiment, how=How(scale=0.0))
+        reproduce(experiment, scale=0.0)
 
 
 def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
-    how = How(tmp_path, horizon=30, runs=2, quiet=True)
-    first = reproduce(named("dcm-3a"), how=how)
-    again = reproduce(named("dcm-3a"), how=how)
+    how = {"out": tmp_path, "horizon": 30, "runs": 2}
+    first = reproduce(named("dcm-3a"), **how)
+    again = reproduce(named("dcm-3a"), **how)
     assert again.cpu_seconds == first.cpu_seconds  # only the work is counted
-    other = reproduce(named("dcm-3b"), how=how)
+    other = reproduce(named("dcm-3b"), **how)
     assert (tmp_path / "runs" / "dcm-3").is_dir()
     assert set(other.part().table()["policy"]) == {"dcmKL-UCB", "RankedKL-UCB"}
     shared = Cell("dcmKL-UCB")
     assert other.regret(shared).tolist() == first.regret(shared).tolist()
     assert records(tmp_path)["dcm-3a"]["finished"]
-    assert [o.regret(shared).tolist() for o in finished(tmp_path, quiet=True)] == [
-        first.regret(shared).tolist()
-    ] * 2
+    assert [
+        o.regret(shared).tolist() for o in finished(Reproduce("page", out=tmp_path, quiet=True))
+    ] == [first.regret(shared).tolist()] * 2
 
 
 def test_a_damaged_file_of_records_is_an_error_before_anything_runs(tmp_path):
-    how = How(tmp_path, horizon=30, runs=2, quiet=True)
-    reproduce(named("dcm-3a"), how=how)
+    how = {"out": tmp_path, "horizon": 30, "runs": 2}
+    reproduce(named("dcm-3a"), **how)
     file = tmp_path / "experiments.json"
     known, whole = records(tmp_path), file.read_bytes()
     file.write_text(json.dumps(known))  # as earlier versions wrote it
@@ -117,15 +122,15 @@ def test_a_damaged_file_of_records_is_an_error_before_anything_runs(tmp_path):
         except LogevalError as error:
             assert "experiments.json: is damaged; delete it" in str(error)  # noqa: PT017
     with pytest.raises(LogevalError, match="is damaged"):
-        reproduce(named("dcm-3b"), how=how)
+        reproduce(named("dcm-3b"), **how)
     assert set((tmp_path / "runs").iterdir()) == {tmp_path / "runs" / "dcm-3"}
     file.unlink()
-    reproduce(named("dcm-3b"), how=how)
+    reproduce(named("dcm-3b"), **how)
 
 
 def test_more_runs_cost_more_and_the_same_cost_nothing(tmp_path):
     costs = [
-        reproduce(named("dcm-3a"), how=How(tmp_path, horizon=30, runs=runs, quiet=True)).cpu_seconds
+        reproduce(named("dcm-3a"), out=tmp_path, horizon=30, runs=runs).cpu_seconds
         for runs in (1, 2, 2)
     ]
     assert costs[0] < costs[1] == costs[2]
@@ -137,8 +142,9 @@ def test_experiments_that_end_at_the_same_time_are_all_recorded(tmp_path):
     """Each reads and writes the one file of records."""
     names = [f"dcm-{i}" for i in range(12)]
     ended = [Outcome(replace(named("dcm-3a"), name=name), 30, 1) for name in names]
+    asked = Reproduce("page", out=tmp_path)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda one: _record(one, None, How(tmp_path), True, ""), ended))
+        list(pool.map(lambda one: _record(one, None, asked, True, ""), ended))
     assert set(records(tmp_path)) == set(names)
 
 
@@ -148,14 +154,16 @@ def test_experiments_of_a_log_need_one():
 
 
 def test_figure_3c_has_its_variants(log, tmp_path):
-    outcome = reproduce(named("dcm-3c"), log, How(horizon=40, runs=2, quiet=True))
+    outcome = reproduce(named("dcm-3c"), log, horizon=40, runs=2)
     assert len(outcome.models["dcm-3c"]) == 20
     for f in outcome.models[dcm_log.SORTED]:
         assert (np.diff(f.model.v) <= 0).all()
     assert (outcome.regret(Cell(dcm_log.CONSTANT, None, "dcm-3c")) > 0).all()
-    (told,) = tell([outcome])
-    assert told.facts[0].startswith("By counting: the best list in the assumed order")
-    page, text = write_page([told], tmp_path / "page"), write_markdown([told], tmp_path / "x.md")
+    assert outcome.facts[0].startswith("By counting: the best list in the assumed order")
+    page, text = (
+        write_page([outcome], tmp_path / "page"),
+        write_markdown([outcome], tmp_path / "x.md"),
+    )
     assert "best list in the assumed order" in page.read_text()
     assert "dcm-3c@log" not in text.read_text()
     assert (tmp_path / "x" / "dcm-3c-on-log.png").stat().st_size > 1000
@@ -163,10 +171,10 @@ def test_figure_3c_has_its_variants(log, tmp_path):
 
 def test_figure_3c_is_judged_by_the_fit_of_the_paper(log):
     """One claim, one verdict: a DCM per query by counting; the other nine ways have none."""
-    outcome = reproduce(named("dcm-3c"), log, How(horizon=20, runs=2, quiet=True))
+    outcome = reproduce(named("dcm-3c"), log, horizon=20, runs=2)
     assert outcome.fits[dcm_log.PAPERS].method == "guo"
     assert outcome.fits[dcm_log.PAPERS].scope == "per-query"
-    found = judged(outcome)
+    found = outcome.judged
     half = [one for one in found if one.claim.text.startswith("at most half")]
     assert [one.verdict for one in half].count(VARIANT) == len(half) - 1 == 9
     ours = Ratio(Cell(dcm_log.DCM_KL, None, dcm_log.PAPERS), dcm_log._best_ranked(dcm_log.PAPERS))
@@ -199,7 +207,7 @@ def test_the_constant_is_that_of_the_assumed_order(log):
     """Sorted terminations leave nothing of it."""
     part = named("dcm-3c").parts[1]
     assert part.users.change is dcm_log.sorted_terminations
-    models = [f.model for f in reproduce(named("dcm-2c"), log, How(quiet=True)).models["dcm-2c"]]
+    models = [f.model for f in reproduce(named("dcm-2c"), log).models["dcm-2c"]]
     from logeval.evaluation.evaluate import evaluate
 
     done = evaluate(
@@ -213,9 +221,11 @@ def test_the_constant_is_that_of_the_assumed_order(log):
 def test_every_claim_can_be_measured(experiment, log, log_with_users):
     """Cells, parts and queries that claims, facts and variants ask for are there."""
     on = log_with_users if experiment.name == "gl-cdcm-2b" else log
-    (told,) = tell([reproduce(experiment, on, How(horizon=12, runs=2, quiet=True))])
-    assert len({one.claim.text + one.claim.place for one in told.found}) == len(experiment.claims)
-    assert all(isinstance(fact, str) for fact in told.facts)
+    outcome = reproduce(experiment, on, horizon=12, runs=2)
+    assert len({one.claim.text + one.claim.place for one in outcome.judged}) == len(
+        experiment.claims
+    )
+    assert all(isinstance(fact, str) for fact in outcome.facts)
 
 
 def curve(steps):
@@ -237,14 +247,13 @@ def test_gl_cdcm_figure_2_needs_its_bonus(log):
     """GL-CDCM is LR and a bonus; fixed contexts are not explored without one."""
     experiment = named("gl-cdcm-2a")
     part = replace(experiment.parts[0], policies=("GL-CDCM", "LR"))
-    how = How(horizon=1000, runs=5, quiet=True)
-    outcome = reproduce(replace(experiment, parts=(part,)), log, how)
+    outcome = reproduce(replace(experiment, parts=(part,)), log, horizon=1000, runs=5)
     found = Ratio(Cell("GL-CDCM"), Cell("LR"))(outcome)
     assert found.value + 3 * found.stderr < 1.0
 
 
 def test_the_two_queries_are_chosen_by_hardness_alone(log):
-    outcome = reproduce(named("dcm-2c"), log, How(quiet=True))
+    outcome = reproduce(named("dcm-2c"), log)
     from logeval.clicks.models.pbm import PBM
 
     def model(w, e):
@@ -268,7 +277,8 @@ def test_the_two_queries_are_chosen_by_hardness_alone(log):
 def test_what_a_log_cannot_give_stops_nothing(log, tmp_path):
     """The log has no users, which Figure 2b of gl-cdcm needs."""
     experiments = [named("gl-cdcm-2b"), named("dcm-2c")]
-    found = list(reproduce_all(experiments, [log, log], How(tmp_path / "all", quiet=True)))
+    asked = Reproduce("all", log=[log, log], out=tmp_path / "all", quiet=True)
+    found = list(run_all(experiments, asked))
     assert [o.experiment.name for o in found] == ["dcm-2c"] * 2 + ["gl-cdcm-2b"] * 2
     assert "no users" in found[2].refused
-    assert "no users" in write_markdown(tell(found), tmp_path / "x.md").read_text()
+    assert "no users" in write_markdown(found, tmp_path / "x.md").read_text()

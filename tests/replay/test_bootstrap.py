@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import poisson
 
 from logeval.replay.bootstrap import SMALL, draw, resampled
-from logeval.replay.estimation import Estimation, Fits, Settings
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.logged import parts_sql, read_logged
+from logeval.replay.values.values import Values
 from logeval.running import seeds
 from tests.replay.worlds import logged_of, target_of
 from tests.serps import Serp, write_serps
@@ -34,7 +34,7 @@ def serp_rows(serps):
 def test_the_log_is_folded_as_a_loop_does_it(tmp_path, serps):
     found = read_logged(write_serps(tmp_path / "log", serp_rows(serps), parts=3))
     expected = logged_of(*serps)
-    assert found.serps == 300
+    assert found.patterns.count.sum() == 300
     for name in ("query", "items", "clicks", "count"):
         a, b = getattr(found.patterns, name), getattr(expected.patterns, name)
         order = [np.lexsort((*x.clicks.T, *x.items.T)) for x in (found.patterns, expected.patterns)]
@@ -114,9 +114,9 @@ def test_propensities_are_recomputed_in_each_round(serps):
     logged = logged_of(lists, clicks, session, np.zeros(300, dtype=int))
     (estimator,) = parse_estimators(["IP"])
     target = target_of(logged, np.array([[0, 1, 2]]), [1.0])
-    estimation = Estimation(logged, target, [estimator], Settings())
+    valued = Values(logged, target, [estimator])
     W = next(resampled(logged, 5, 0))
-    together = estimation.values(W, Fits([{}], []))[estimator][0]
+    together = valued.values(W, [{}])[estimator][0]
     for b in range(5):
         patterns = logged.patterns
         ids, weight = patterns.item_ids[patterns.items], W[:, b]

@@ -6,12 +6,13 @@ import pytest
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.errors import LogevalError
-from logeval.replay.estimation import Estimation, Fits, Settings, fit_models
 from logeval.replay.estimators.estimator import View
 from logeval.replay.estimators.registry import ESTIMATORS, parse_estimators
+from logeval.replay.fitting import fit_models
 from logeval.replay.logged import cut
-from logeval.replay.predictions import Prediction
-from logeval.replay.targets import ListTarget
+from logeval.replay.targets.target import ListTarget
+from logeval.replay.values.predictions import Prediction
+from logeval.replay.values.values import Values
 from logeval.running import seeds
 from tests.replay import loops
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
@@ -55,9 +56,10 @@ def target(world):
     return bound, plain
 
 
-def fits(logged, folds=1):
+def predictions(logged, folds=1):
     order = [q.query_id for q in logged.patterns.queries]
-    return Fits([{}] * folds, [np.array([E[q] for q in order])] * folds)
+    pbm = Prediction(np.empty(0), np.empty(0), np.array([E[q] for q in order]))
+    return [{"pbm": pbm}] * folds
 
 
 def by_id(logged, values):
@@ -83,8 +85,8 @@ def test_each_estimator_is_the_loop_over_serps(world, target, name, clip, normal
         else (name.rstrip(")") + ("," if "(" in name else "(") + "normalised)")
     )
     (estimator,) = parse_estimators([text])
-    estimation = Estimation(logged, target[0], [estimator], Settings(clip=clip))
-    found = estimation.values(logged.patterns.count[:, None], fits(logged))[estimator][:, 0]
+    valued = Values(logged, target[0], [estimator], clip=clip)
+    found = valued.values(logged.patterns.count[:, None], predictions(logged))[estimator][:, 0]
     base, more = options(name)
     expected = loops.value(base, serps, target[1], K, clip=clip, normalised=normalised, **more)
     assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
@@ -94,8 +96,8 @@ def test_each_estimator_is_the_loop_over_serps(world, target, name, clip, normal
 def test_cross_fitted_propensities_are_the_loop_over_serps(world, target, name):
     logged, serps = world
     (estimator,) = parse_estimators([name])
-    estimation = Estimation(logged, target[0], [estimator], Settings(folds=2))
-    found = estimation.values(logged.patterns.count[:, None], fits(logged, 2))[estimator][:, 0]
+    valued = Values(logged, target[0], [estimator], folds=2)
+    found = valued.values(logged.patterns.count[:, None], predictions(logged, 2))[estimator][:, 0]
     base, more = options(name)
     expected = loops.value(base, serps, target[1], K, folds=2, **more)
     assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
@@ -112,8 +114,8 @@ def test_smoothed_propensities_are_the_loop_over_serps(world, target):
     plain = {
         q: [(a, s) for (o, a), s in zip(lists, share, strict=True) if o == q] for q in range(Q)
     }
-    estimation = Estimation(logged, bound, [estimator], Settings(smoothing=2.0))
-    found = estimation.values(logged.patterns.count[:, None], fits(logged))[estimator][:, 0]
+    valued = Values(logged, bound, [estimator], smoothing=2.0)
+    found = valued.values(logged.patterns.count[:, None], predictions(logged))[estimator][:, 0]
     expected = loops.value("Prefix", serps, plain, K, smoothing=2.0)
     assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
 
@@ -132,9 +134,9 @@ def test_doubly_robust_is_the_loop_with_residuals(world, target, name, level):
     query, items, p = target[0].lists()
     values = p * truth.click_probs(target[0].item_ids[items]).sum(axis=1)
     value = np.bincount(query, values)
-    estimation = Estimation(logged, target[0], [estimator], Settings())
-    prepared = Fits([{"dcm": Prediction(clicks, value)}], [])
-    found = estimation.values(patterns.count[:, None], prepared)[estimator][:, 0]
+    valued = Values(logged, target[0], [estimator])
+    prepared = [{"dcm": Prediction(clicks, value)}]
+    found = valued.values(patterns.count[:, None], prepared)[estimator][:, 0]
     expected = loops.value(level, serps, target[1], K, model=model)
     assert by_id(logged, found) == pytest.approx(expected, abs=1e-6)
 
@@ -156,24 +158,24 @@ def logger_of(logged, K):
 def test_the_logger_as_target_has_the_logged_mean(world, name):
     logged, _ = world
     (estimator,) = parse_estimators([name])
-    estimation = Estimation(logged, logger_of(logged, K), [estimator], Settings())
+    valued = Values(logged, logger_of(logged, K), [estimator])
     patterns = logged.patterns
-    models = fit_models([estimator], logged, patterns.count, Settings())
-    found = estimation.values(patterns.count[:, None], estimation.fits(models))[estimator][:, 0]
+    models = fit_models([estimator], logged, patterns.count, "per-query")
+    found = valued.values(patterns.count[:, None], valued.predictions(models))[estimator][:, 0]
     clicks = np.bincount(patterns.query, patterns.count * patterns.clicks.sum(axis=1))
     assert found == pytest.approx(clicks / patterns.serps, abs=1e-6)
 
 
 def test_with_one_position_list_prefix_ip_and_item_are_equal(world, target):
-    logged = cut(world[0], 1).logged
+    logged = cut(world[0], 1)
     bound = target[0]
     short = ListTarget(
         "one", bound.Q, 1, bound.item_query, bound.item_ids, bound.query, bound.items[:, :1],
         bound.probability,
     )  # fmt: skip
     chosen = parse_estimators(["List", "Prefix", "IP", "Item"])
-    estimation = Estimation(logged, short, chosen, Settings())
-    values = list(estimation.values(logged.patterns.count[:, None], Fits([{}], [])).values())
+    valued = Values(logged, short, chosen)
+    values = list(valued.values(logged.patterns.count[:, None], [{}]).values())
     for value in values[1:]:
         assert value == pytest.approx(values[0], abs=1e-12)
 
@@ -181,10 +183,8 @@ def test_with_one_position_list_prefix_ip_and_item_are_equal(world, target):
 def test_ip_without_clip_is_the_sum_of_h_times_ctr(world, target):
     logged, serps = world
     (estimator,) = parse_estimators(["IP"])
-    estimation = Estimation(logged, target[0], [estimator], Settings())
-    found = by_id(
-        logged, estimation.values(logged.patterns.count[:, None], Fits([{}], []))[estimator][:, 0]
-    )
+    valued = Values(logged, target[0], [estimator])
+    found = by_id(logged, valued.values(logged.patterns.count[:, None], [{}])[estimator][:, 0])
     for query, lists in target[1].items():
         expected = 0.0
         for items, p in lists:
@@ -197,8 +197,10 @@ def test_ip_without_clip_is_the_sum_of_h_times_ctr(world, target):
 def test_interpol_is_ip_and_pbm_at_its_ends(world, target):
     logged, _ = world
     chosen = parse_estimators(["IP", "INTERPOL(window=0)", "PBM", f"INTERPOL(window={K - 1})"])
-    estimation = Estimation(logged, target[0], chosen, Settings())
-    ip, first, pbm, last = estimation.values(logged.patterns.count[:, None], fits(logged)).values()
+    valued = Values(logged, target[0], chosen)
+    ip, first, pbm, last = valued.values(
+        logged.patterns.count[:, None], predictions(logged)
+    ).values()
     assert first == pytest.approx(ip, abs=1e-12)
     assert last == pytest.approx(pbm, abs=1e-12)
 
@@ -215,14 +217,12 @@ def test_a_perfect_model_leaves_no_residual():
     logged = logged_of(A, C)
     target = target_of(logged, lists[:2], [0.3, 0.7])
     chosen = parse_estimators(["DR", "Cascade-DR"])
-    estimation = Estimation(logged, target, chosen, Settings())
+    valued = Values(logged, target, chosen)
     patterns = logged.patterns
     _, items, share = target.lists()
     value = np.array([share @ truth.click_probs(target.item_ids[items]).sum(axis=1)])
     clicks = truth.click_probs(patterns.item_ids[patterns.items])
-    found = estimation.values(
-        patterns.count[:, None], Fits([{"pbm": Prediction(clicks, value)}], [])
-    )
+    found = valued.values(patterns.count[:, None], [{"pbm": Prediction(clicks, value)}])
     for estimate in found.values():
         assert estimate[0, 0] == pytest.approx(value[0], abs=1e-9)
 
@@ -235,20 +235,20 @@ def test_logged_propensities_replace_frequencies(world):
     logged = logged_of(A, C, propensities=p)
     target = target_of(logged, np.array([[0, 1]]), [1.0])
     (estimator,) = parse_estimators(["IP"])
-    estimation = Estimation(logged, target, [estimator], Settings(clip=3.0))
-    found = estimation.values(logged.patterns.count[:, None], Fits([{}], []))[estimator]
+    valued = Values(logged, target, [estimator], clip=3.0)
+    found = valued.values(logged.patterns.count[:, None], [{}])[estimator]
     assert found[0, 0] == pytest.approx((2 + 0 + 0 + 2 + 0 + 3 + 0 + 2) / 4)
-    figures = estimation.figures(estimator, Fits([{}], []))
-    assert figures.supported.tolist() == [[1.0, 1.0]]
-    assert figures.clipped.tolist() == [[1.0, 1.0]]
-    assert figures.largest.tolist() == [[4.0, 4.0]]
+    support = valued.support(estimator, [{}])
+    assert support.supported.tolist() == [[1.0, 1.0]]
+    assert support.clipped.tolist() == [[1.0, 1.0]]
+    assert support.largest.tolist() == [[4.0, 4.0]]
 
 
 def test_cutting_a_log_does_not_change_values(world, target):
     logged, _ = world
     short = cut(logged, 2)
-    assert short.fold @ logged.patterns.count == pytest.approx(short.logged.patterns.count)
-    assert len(short.logged.patterns.count) < len(logged.patterns.count)
+    assert short.fold @ logged.patterns.count == pytest.approx(short.patterns.count)
+    assert len(short.patterns.count) < len(logged.patterns.count)
     bound = target[0]
     two = ListTarget(
         "two", bound.Q, 2, bound.item_query, bound.item_ids, bound.query, bound.items[:, :2],
@@ -256,8 +256,7 @@ def test_cutting_a_log_does_not_change_values(world, target):
     )  # fmt: skip
     chosen = parse_estimators(["List", "Prefix", "IP"])
     whole, part = (
-        Estimation(x, two, chosen, Settings()).values(x.patterns.count[:, None], Fits([{}], []))
-        for x in (logged, short.logged)
+        Values(x, two, chosen).values(x.patterns.count[:, None], [{}]) for x in (logged, short)
     )
     for e in chosen:
         assert whole[e] == pytest.approx(part[e], abs=1e-12)

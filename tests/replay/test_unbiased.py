@@ -8,8 +8,9 @@ from benchmarks.replay_coverage import draw
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimates import point_and_interval
-from logeval.replay.estimation import Estimation, Fits, Settings
 from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.values.predictions import Prediction
+from logeval.replay.values.values import Values
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
 
@@ -56,10 +57,9 @@ def test_bias_is_what_the_assumption_says(kind):
         A = LISTS[rng.choice(len(LISTS), SERPS, p=LOGGER)]
         logged = logged_of(A, users.sample(A, rng.random(A.shape)))
         target = target_of(logged, LISTS, WANTED)
-        fits = Fits([{}], [np.array([[1.0, 0.4]])])
-        found = Estimation(logged, target, chosen, Settings()).values(
-            logged.patterns.count[:, None], fits
-        )
+        pbm = Prediction(np.empty(0), np.empty(0), np.array([[1.0, 0.4]]))
+        values_of = Values(logged, target, chosen)
+        found = values_of.values(logged.patterns.count[:, None], [{"pbm": pbm}])
         values[i] = [v[0, 0] for v in found.values()]
     error = values.std(axis=0, ddof=1) / np.sqrt(DRAWS)
     expected, true = limits(users)
@@ -77,6 +77,6 @@ def test_the_interval_holds_the_truth_as_often_as_it_says():
     inside = np.zeros(2)
     for r in range(60):
         logged, target, truth = draw(BENCHMARK["PBM"], r)
-        found = point_and_interval(logged, target, chosen, Settings(), 100, seed=r)
+        found = point_and_interval(logged, target, chosen, 100, seed=r)
         inside += [abs(v - truth) <= half for v, half in found.values()]
     assert (inside >= 51).all()  # P(fewer than 51 of 60 | .95) < 0.001

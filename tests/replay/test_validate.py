@@ -13,7 +13,7 @@ from logeval import LogevalError
 from logeval.cli import app
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.validate import replay_validate
-from logeval.replay.validation import _Errors, _verdict, is_larger
+from logeval.replay.validation import Errors, is_larger
 from tests.replay import loops
 from tests.replay.test_estimate import drawn
 from tests.serps import Serp, write_serps
@@ -56,7 +56,7 @@ def test_rmse_is_that_of_a_loop_over_days(found):
 
 
 def test_the_clip_of_a_part_is_chosen_on_the_others():
-    errors = _Errors(1, 2, 3, 1)
+    errors = Errors(parse_estimators(["IP"]), [10.0, 100.0], 1, 3, 1)
     errors.serps[:] = 1.0
     errors.error[0, :, :, 0] = [[1, 2, 3], [2, 2, 2]]
     # sums of squares on the other parts: clip 0: 13, 10, 5; clip 1: 8, 8, 8
@@ -85,11 +85,9 @@ def test_a_model_without_weights_has_no_support_to_speak_of(log):
 
 def verdict(first, second):
     """Of two estimators whose errors on five parts of 100 SERPs are given."""
-    errors = _Errors(2, 1, 5, 1)
+    errors = Errors(parse_estimators(["IP", "RCTR"]), [10.0], 1, 5, 1)
     errors.serps[:], errors.error[:, 0, :, 0] = 100.0, [first, second]
-    estimators = parse_estimators(["IP", "RCTR"])
-    rows = errors.rows(estimators, [10.0], 1, 0)
-    return _verdict(pd.DataFrame(rows), errors, estimators, 1)[0]
+    return errors.verdict(pd.DataFrame(errors.rows(0)))
 
 
 def test_what_prints_alike_is_not_told_apart():
@@ -130,8 +128,8 @@ def test_bad_arguments(log, tmp_path):
         ({"positions": [1], "smoothing": float("nan")}, "smoothing=nan"),
         ({"positions": [1], "smoothing": float("inf")}, "smoothing=inf"),
         ({"positions": [1], "scope": "each"}, "unknown scope"),
-        ({"positions": [1], "parts": 1}, "at least 2 and at most 1,000"),
-        ({"positions": [1], "parts": 10**9}, "at least 2 and at most 1,000"),
+        ({"positions": [1], "parts": 1}, "parts=.*: must be at"),
+        ({"positions": [1], "parts": 10**9}, "parts=.*: must be at"),
     ):
         with pytest.raises(LogevalError, match=message):
             replay_validate(log, quiet=True, **changes)
@@ -215,25 +213,24 @@ def test_there_is_a_row_for_every_clip_and_one_for_the_chosen(tmp_path):
 # -- errors by hand ---------------------------------------------------------------------------
 
 
-def errors_of(error, serps, noise=0.0, support=1.0):
+NAMES = ("IP", "RCTR")
+
+
+def errors_of(error, serps, noise=0.0, support=1.0, clips=(10.0,), K=1):
     """Of errors (estimators, clips, parts, queries) and SERPs (parts, queries)."""
-    E, M, F, Q = np.shape(error)
-    errors = _Errors(E, M, F, Q)
+    _, _, F, Q = np.shape(error)
+    errors = Errors(parse_estimators(NAMES), clips, K, F, Q)
     errors.error[:], errors.serps[:], errors.noise[:] = error, serps, noise
     errors.support[:] = support
     return errors
 
 
-NAMES = ("IP", "RCTR")
+def table_of(errors):
+    return pd.DataFrame(errors.rows(0))
 
 
-def table_of(errors, clips=(10.0,), K=1):
-    rows = errors.rows(parse_estimators(NAMES), list(clips), K, 0)
-    return pd.DataFrame(rows)
-
-
-def line_of(errors, K=1):
-    return _verdict(table_of(errors, K=K), errors, parse_estimators(NAMES), K)[0]
+def line_of(errors):
+    return errors.verdict(table_of(errors))
 
 
 def test_errors_count_by_the_serps_of_their_part_and_query():
@@ -266,7 +263,7 @@ def test_the_interval_of_many_parts_is_that_of_their_mean():
 
 def test_the_bias_of_the_chosen_clip_is_that_of_the_best():
     error = [[[[0.5], [0.5]], [[-0.2], [-0.2]], [[0.9], [0.9]]], [[[1.0], [1.0]]] * 3]
-    table = table_of(errors_of(error, [[1.0], [1.0]]), clips=(1.0, 10.0, 100.0))
+    table = table_of(errors_of(error, [[1.0], [1.0]], clips=(1.0, 10.0, 100.0)))
     ip = table[table["estimator"] == "IP"]
     assert ip["bias"].to_list() == pytest.approx([-0.2, 0.5, -0.2, 0.9])
     assert ip["rmse"].to_list() == pytest.approx([0.2, 0.5, 0.2, 0.9])
@@ -284,23 +281,22 @@ def test_where_the_logger_is_at_the_floor_there_is_no_skill():
 
 def test_estimators_worse_than_the_logger_are_named_with_their_support():
     error = [[[[0.4], [0.5], [0.45]]], [[[0.2], [0.21], [0.19]]]]
-    line = line_of(errors_of(error, [[1.0]] * 3, support=[[0.7, 0.8, 0.9], [1.0, 1.0, 1.0]]), K=3)
+    support = [[0.7, 0.8, 0.9], [1.0, 1.0, 1.0]]
+    line = line_of(errors_of(error, [[1.0]] * 3, support=support, K=3))
     assert line == (
         "K = 3: use RCTR: RMSE 0.2002 clicks per SERP, noise 0, skill 0.00. Worse than the "
         "logger's own value: IP (support 80%)."
     )
-    model = line_of(errors_of(error, [[1.0]] * 3, support=np.nan), K=3)
+    model = line_of(errors_of(error, [[1.0]] * 3, support=np.nan, K=3))
     assert model.endswith("Worse than the logger's own value: IP.")
 
 
 def test_the_verdict_is_about_the_chosen_clip_and_its_own_K():
     """At the clip 1 alone RCTR would be best."""
     error = [[[[0.9], [0.9]], [[0.1], [0.1]]], [[[0.5], [0.5]]] * 2]
-    errors = errors_of(error, [[1.0], [1.0]])
-    estimators = parse_estimators(NAMES)
-    tables = [pd.DataFrame(errors.rows(estimators, [1.0, 10.0], K, 0)) for K in (1, 2)]
-    tables[0]["rmse"] *= 0.01
-    line = _verdict(pd.concat(tables), errors, estimators, 2)[0]
+    first, second = (errors_of(error, [[1.0]] * 2, clips=(1.0, 10.0), K=K) for K in (1, 2))
+    better = table_of(first).assign(rmse=lambda rows: 0.01 * rows["rmse"])
+    line = second.verdict(pd.concat([better, table_of(second)]))
     assert line.startswith("K = 2: use IP: RMSE 0.1 clicks per SERP")
 
 

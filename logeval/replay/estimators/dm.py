@@ -12,13 +12,12 @@ DEFAULT = "pbm"  # clicks that depend on item and position, as the weights of DR
 
 @dataclass(frozen=True)
 class DM(Estimator):
-    """sum over lists of h(A) sum_k P(c_k = 1 | A)."""
+    """sum over lists of h(A) sum_k P(c_k = 1 | A); unbiased if the click model is right."""
 
     click_model: str = DEFAULT
 
     NAME = "DM"
     LEVEL: ClassVar[str | None] = None
-    HOLDS = "the click model is right"
     PARAMETERS: ClassVar[dict[str, type]] = {"click_model": str}
 
     @property

@@ -16,27 +16,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from logeval.replay.estimators.dm import DM
-from logeval.replay.estimators.estimator import View, ratio
-from logeval.running.arrays import Floats
 
 
 @dataclass(frozen=True)
 class DR(DM):
-    """Residuals with the weights of IP."""
+    """Residuals with the weights of IP.
+
+    Unbiased if the click model is right; or IP's assumption, with a model of item and position.
+    """
 
     NAME = "DR"
     LEVEL = "item-position"
-    HOLDS = "the click model is right; or IP's assumption, with a model of item and position"
-
-    def weights(self, view: View) -> Floats:
-        """h(a, k) / p(a, k)."""
-        return ratio(view.h[:, None], view.p)
 
 
 @dataclass(frozen=True)
 class CascadeDR(DR):
-    """Residuals with the weights of Prefix."""
+    """Residuals with the weights of Prefix.
+
+    Unbiased if the click model is right, or Prefix's assumption holds.
+    """
 
     NAME = "Cascade-DR"
     LEVEL = "prefix"
-    HOLDS = "the click model is right, or Prefix's assumption holds"

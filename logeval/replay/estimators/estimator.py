@@ -34,13 +34,12 @@ class Estimator:
 
     NAME: ClassVar[str]
     LEVEL: ClassVar[str | None]  # of its cells; None: it does not weight the log
-    HOLDS: ClassVar[str]  # when it is unbiased
     EXAMINATION: ClassVar[bool] = False  # whether it needs e of a fitted PBM
     PARAMETERS: ClassVar[dict[str, type]] = {}
 
     def weights(self, view: View) -> Floats:
-        """rho of each cell, (c, B); 0 without support. One without a level weights nothing."""
-        return np.zeros(view.p.shape)
+        """rho of each cell, (c, B): h / p, and 0 without support."""
+        return ratio(view.h[:, None], view.p)
 
     def supported(self, view: View) -> Bools:
         """Whether the estimator can see what the target shows in each cell, (c, B)."""
@@ -50,6 +49,11 @@ class Estimator:
     def model(self) -> str | None:
         """The click model that it adds residuals to, if any."""
         return None
+
+    @property
+    def needs(self) -> str | None:
+        """The click model that is fitted for it, if any."""
+        return "pbm" if self.EXAMINATION else self.model
 
     def _arguments(self) -> list[str]:
         return ["normalised"] if self.normalised else []
@@ -62,3 +66,22 @@ class Estimator:
 def ratio(h: Floats, p: Floats) -> Floats:
     """h / p, 0 where p is 0."""
     return np.divide(h, p, out=np.zeros(np.broadcast_shapes(h.shape, p.shape)), where=p > 0)
+
+
+class OfItems(Estimator):
+    """Weights that are the same at all positions of an item, from sums over them."""
+
+    def weights(self, view: View) -> Floats:
+        """What the target shows of an item (examined), over what the logger shows."""
+        wanted = self._summed(view, view.h[:, None])
+        return np.repeat(ratio(wanted, self._summed(view, view.p)), view.K, axis=0)
+
+    def supported(self, view: View) -> Bools:
+        """Items that were shown (examined) anywhere."""
+        return np.repeat(self._summed(view, view.p) > 0, view.K, axis=0)
+
+    def _summed(self, view: View, x: Floats) -> Floats:
+        """Cell values (c, B) over the positions of each item, by their examination."""
+        e = view.e[:, None] if view.e is not None and self.EXAMINATION else 1.0
+        total: Floats = (e * x).reshape(-1, view.K, x.shape[1]).sum(axis=1)
+        return total

@@ -24,13 +24,15 @@ from logeval.running.arrays import Bools, Floats
 
 @dataclass(frozen=True)
 class Interpol(Estimator):
-    """PBM weights from positions near the target's."""
+    """PBM weights from positions near the target's.
+
+    Unbiased if a click has probability e(k) w(a) among positions at most `window` apart.
+    """
 
     window: int = 1
 
     NAME = "INTERPOL"
     LEVEL = "item-position"
-    HOLDS = "a click has probability e(k) w(a) among positions at most `window` apart"
     EXAMINATION = True
     PARAMETERS: ClassVar[dict[str, type]] = {"window": int}
 

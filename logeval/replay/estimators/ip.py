@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from logeval.replay.estimators.estimator import Estimator, View, ratio
-from logeval.running.arrays import Floats
+from logeval.replay.estimators.estimator import Estimator
 
 
 @dataclass(frozen=True)
 class IP(Estimator):
-    """Inverse propensity scoring of items at positions."""
+    """Inverse propensity scoring of items at positions.
+
+    Unbiased if a click depends on the item and its position.
+    """
 
     NAME = "IP"
     LEVEL = "item-position"
-    HOLDS = "a click depends on the item and its position"
-
-    def weights(self, view: View) -> Floats:
-        """h(a, k) / p(a, k)."""
-        return ratio(view.h[:, None], view.p)

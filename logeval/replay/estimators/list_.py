@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from logeval.replay.estimators.estimator import Estimator, View, ratio
-from logeval.running.arrays import Floats
+from logeval.replay.estimators.estimator import Estimator
 
 
 @dataclass(frozen=True)
 class List(Estimator):
-    """Standard inverse propensity scoring of lists."""
+    """Standard inverse propensity scoring of lists.
+
+    Unbiased always, where the logger shows every list of the target.
+    """
 
     NAME = "List"
     LEVEL = "list"
-    HOLDS = "always, where the logger shows every list of the target"
-
-    def weights(self, view: View) -> Floats:
-        """h(A) / p(A)."""
-        return ratio(view.h[:, None], view.p)

@@ -8,33 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from logeval.replay.estimators.estimator import Estimator, View, ratio
-from logeval.running.arrays import Bools, Floats
+from logeval.replay.estimators.estimator import OfItems
 
 
 @dataclass(frozen=True)
-class PBM(Estimator):
-    """Inverse propensity scoring of examinations."""
+class PBM(OfItems):
+    """Inverse propensity scoring of examinations; unbiased if a click has probability e(k) w(a)."""
 
     NAME = "PBM"
     LEVEL = "item-position"
-    HOLDS = "a click has probability e(k) w(a)"
     EXAMINATION = True
-
-    def weights(self, view: View) -> Floats:
-        """The same at all positions of an item."""
-        assert view.e is not None
-        wanted = (view.e * view.h).reshape(-1, view.K).sum(axis=1)
-        return np.repeat(ratio(wanted[:, None], _examined(view)), view.K, axis=0)
-
-    def supported(self, view: View) -> Bools:
-        """Items that were examined anywhere."""
-        return np.repeat(_examined(view) > 0, view.K, axis=0)
-
-
-def _examined(view: View) -> Floats:
-    assert view.e is not None
-    examined: Floats = (view.e[:, None] * view.p).reshape(-1, view.K, view.p.shape[1]).sum(axis=1)
-    return examined

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from logeval.replay.estimators.estimator import Estimator, View, ratio
-from logeval.running.arrays import Floats
+from logeval.replay.estimators.estimator import Estimator
 
 
 @dataclass(frozen=True)
 class Prefix(Estimator):
-    """Inverse propensity scoring of prefixes."""
+    """Inverse propensity scoring of prefixes.
+
+    Unbiased if a click depends on the items down to it.
+    """
 
     NAME = "Prefix"
     LEVEL = "prefix"
-    HOLDS = "a click depends on the items down to it"
-
-    def weights(self, view: View) -> Floats:
-        """h(a_1..a_k) / p(a_1..a_k)."""
-        return ratio(view.h[:, None], view.p)

@@ -12,11 +12,13 @@ from logeval.running.arrays import Bools, Floats
 
 @dataclass(frozen=True)
 class RCTR(Estimator):
-    """The mean of the log; a click depends on the position alone."""
+    """The mean of the log; a click depends on the position alone.
+
+    Unbiased if the ranking does not matter.
+    """
 
     NAME = "RCTR"
     LEVEL = "position"
-    HOLDS = "the ranking does not matter"
 
     def weights(self, view: View) -> Floats:
         """1."""

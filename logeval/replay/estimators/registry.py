@@ -11,18 +11,11 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.replay.estimators import dm, dr, interpol, ip, item, list_, pbm, prefix, rctr
 from logeval.replay.estimators.estimator import Estimator
 
-ESTIMATORS: dict[str, type[Estimator]] = {
-    "List": list_.List,
-    "Prefix": prefix.Prefix,
-    "IP": ip.IP,
-    "PBM": pbm.PBM,
-    "INTERPOL": interpol.Interpol,
-    "Item": item.Item,
-    "RCTR": rctr.RCTR,
-    "DM": dm.DM,
-    "DR": dr.DR,
-    "Cascade-DR": dr.CascadeDR,
-}
+_KINDS: tuple[type[Estimator], ...] = (
+    list_.List, prefix.Prefix, ip.IP, pbm.PBM, interpol.Interpol, item.Item, rctr.RCTR, dm.DM,
+    dr.DR, dr.CascadeDR,
+)  # fmt: skip
+ESTIMATORS = {kind.NAME: kind for kind in _KINDS}
 ALIASES = {"SIPS": "List", "RIPS": "Prefix", "IIPS": "IP"}  # of the literature on slates
 
 

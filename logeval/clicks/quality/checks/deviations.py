@@ -8,9 +8,9 @@ one as large. Corrected together, a check's p-value is the share of rows whose l
 checks of the family is as large (Westfall and Young, 1993: single-step max-T). There are two
 families, the checks over all queries and those by query; each p-value is doubled for that.
 
-A check is faulted at a corrected p-value of ``LEVEL``. The rule is exact as far as the parameters'
-uncertainty is; that is an approximation, so ``LEVEL`` is half of the 5% of false alarms per model
-that are promised. docs/checking.md has the measured rates.
+A check is faulted at a corrected p-value of ``FALSE_ALARMS``. The rule is exact as far as the
+parameters' uncertainty is; that is an approximation, so ``FALSE_ALARMS`` is half of the 5% of false
+alarms per model that are promised. docs/checking.md has the measured rates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from logeval.clicks.quality.checks.features import CHECKS, Components
 from logeval.running.arrays import Bools, Floats
 
-LEVEL = 0.025
+FALSE_ALARMS = 0.025
 FAMILIES = 2
 MIN_COUNT = 10.0  # expected events, and expected non-events, below which no ratio is judged
 
@@ -124,7 +124,7 @@ class Family:
     @property
     def critical(self) -> float:
         """The |z| above which a component is faulted."""
-        return float(np.quantile(self.largest, 1 - LEVEL / FAMILIES, method="higher"))
+        return float(np.quantile(self.largest, 1 - FALSE_ALARMS / FAMILIES, method="higher"))
 
     def p_values(self, member: Deviations, check: str) -> tuple[float, float]:
         """The p-value of a check alone, and corrected for all others; 1 where not judged."""

@@ -19,10 +19,10 @@ import numpy as np
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.checks.against_log import Checked, against_log
-from logeval.clicks.quality.checks.deviations import FAMILIES, LEVEL, Family
+from logeval.clicks.quality.checks.deviations import FALSE_ALARMS, FAMILIES, Family
 from logeval.clicks.quality.checks.features import CHECKS
 from logeval.clicks.quality.checks.sample import Sample, held_out_sample
-from logeval.clicks.quality.checks.verdict import Verdict, verdict_of
+from logeval.clicks.quality.checks.verdict import ModelVerdict, verdict_of
 from logeval.clicks.quality.ranker_change import RankerChange
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
@@ -33,9 +33,8 @@ from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
-FEWEST = int(FAMILIES / LEVEL)  # simulations, below which no p-value is small enough
+FEWEST = int(FAMILIES / FALSE_ALARMS)  # simulations, below which no p-value is small enough
 MOST = 1_000_000
 QUICK_SIMULATIONS, QUICK_SERPS = 80, 2_000  # behind the one-line verdict of a fit
 
@@ -51,7 +50,7 @@ class Checks(Stored):
 
     table: pd.DataFrame
     curves: pd.DataFrame
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, ModelVerdict]
     notes: list[str] = field(default_factory=list)
     change: RankerChange | None = None
     truth: pd.DataFrame | None = None
@@ -75,12 +74,6 @@ class Checks(Stored):
             "truth": None if self.truth is None else records(self.truth),
             "notes": self.notes,
         }
-
-    def plot(self, check: str, models: Iterable[str] | None = None) -> Figure:
-        """The figure of a check, one panel per model."""
-        from logeval.reports.check_figures import plot_check
-
-        return plot_check(self.curves, check, None if models is None else list(models))
 
 
 def quick_checks(
@@ -149,7 +142,7 @@ def _rows(model: str, query: Query | None, found: Checked, family: Family) -> li
             "error": off.error(check),
             "p_value": p,
             "corrected": corrected,
-            "faulted": corrected <= LEVEL,
+            "faulted": corrected <= FALSE_ALARMS,
             **dict.fromkeys(("worst", "observed", "expected", "low", "high")),
         }
         if judged.any():

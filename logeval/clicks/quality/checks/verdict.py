@@ -26,7 +26,7 @@ RIGHT = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ModelVerdict:
     """What is wrong, what is right, and one line that says both."""
 
     model: str
@@ -60,7 +60,7 @@ class Verdict:
 
 def verdict_of(
     model: str, rows: list[dict[str, Any]], overall: Deviations, critical: float
-) -> Verdict:
+) -> ModelVerdict:
     """The verdict on a model from the rows of its checks."""
     over_all = {row["check"]: row for row in rows if row["query"] is None}
     faulted = [check for check, row in over_all.items() if row["faulted"]]
@@ -70,7 +70,7 @@ def verdict_of(
         if row["query"] is not None:
             by_query[row["query"]] = by_query.get(row["query"], False) or row["faulted"]
     judged = [check for check, row in over_all.items() if row["components"]]
-    return Verdict(
+    return ModelVerdict(
         model,
         [words(check, overall, critical) for check in faulted],
         faulted,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from logeval.clicks.quality.checks.deviations import FAMILIES, LEVEL, Family, deviations
+from logeval.clicks.quality.checks.deviations import FALSE_ALARMS, FAMILIES, Family, deviations
 from logeval.clicks.quality.checks.features import CLICKED, SERPS, Layout
 from logeval.clicks.quality.checks.verdict import words
 
@@ -59,7 +59,7 @@ def test_a_log_that_is_off_is_faulted_and_named():
     found = judged(layout, rows)
     family = Family.of([found], N + 1)
     assert family.p_values(found, "ctr-by-rank") == (1 / (N + 1), FAMILIES / (N + 1))
-    assert FAMILIES / (N + 1) <= LEVEL
+    assert FAMILIES / (N + 1) <= FALSE_ALARMS
     text = words("ctr-by-rank", found, family.critical)
     assert text.startswith("CTR too low at ranks 2 to 3 (rank 3: .")
     assert found.error("ctr-by-rank") == pytest.approx(
@@ -73,7 +73,7 @@ def test_what_a_model_rules_out_is_judged():
     rows[0, rank + 2] = 50
     found = judged(layout, rows)
     family = Family.of([found], N + 1)
-    assert family.p_values(found, "ctr-by-rank")[1] <= LEVEL
+    assert family.p_values(found, "ctr-by-rank")[1] <= FALSE_ALARMS
     assert found.high[list(found.parts.num).index(rank + 2)] == 0
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from logeval.clicks.quality.checks.deviations import Deviations
 from logeval.clicks.quality.checks.features import CHECKS, Components, Layout
-from logeval.clicks.quality.checks.verdict import Verdict, verdict_of, words
+from logeval.clicks.quality.checks.verdict import ModelVerdict, verdict_of, words
 
 CRITICAL = 4.0
 
@@ -214,6 +214,6 @@ def test_queries_are_faulted_by_any_of_their_checks():
 
 
 def test_a_model_that_is_right_in_nothing_is_not_said_to_be():
-    found = Verdict("CM", ["wrong"], ["ctr-by-rank"], [], [], 0, 0, 10)
+    found = ModelVerdict("CM", ["wrong"], ["ctr-by-rank"], [], [], 0, 0, 10)
     assert found.line == "CM: wrong (10 SERPs)"
     assert not found.cleared

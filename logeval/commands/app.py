@@ -1,0 +1,70 @@
+"""The ``logeval`` command and its groups, to which the files beside this one add theirs."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from logeval.errors import LogevalError, visible
+from logeval.running import stopping
+
+
+class Stages(TyperGroup):
+    """A wrong input is one line and exit code 2; Ctrl-C is exit code 130."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except LogevalError as error:
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            lines = map(visible, str(error).split("\n"))
+            print("logeval:", "\n".join(lines), file=sys.stderr)
+            sys.exit(2)
+        except MemoryError as error:
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            what = str(error).partition("\n")[0]
+            print(
+                f"logeval: out of memory{f' ({what})' if what else ''}; use fewer --workers, fewer "
+                "queries, or a machine with more",
+                file=sys.stderr,
+            )
+            sys.exit(2)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):  # the reader of stdout went away, as `| head`
+                sys.stderr.close()
+                sys.exit(141)
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            said = visible(str(error))
+            print(f"logeval: {said}; check the path and the space on it", file=sys.stderr)
+            sys.exit(2)
+        except UnicodeEncodeError as error:
+            print(f"logeval: {visible(error.object)}: is not UTF-8; rename it", file=sys.stderr)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            print("\nlogeval: stopped; nothing is left half-written", file=sys.stderr)
+            sys.exit(stopping.exit_code())
+
+
+app = typer.Typer(
+    cls=Stages,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Offline evaluation of ranking bandits over search logs. The stages, in their order:",
+)
+models_app = typer.Typer(help="Fitted models as JSON, and back.", no_args_is_help=True)
+replay_app = typer.Typer(
+    help="What rankers and policies would have earned, from the log itself.", no_args_is_help=True
+)
+plot_app = typer.Typer(help="Figures from tables.", no_args_is_help=True)
+app.add_typer(models_app, name="models")
+app.add_typer(replay_app, name="replay")
+app.add_typer(plot_app, name="plot")

@@ -1,0 +1,48 @@
+"""Click models fitted to the log, or to a resampled one.
+
+They are fitted to whole lists, also when only the first K positions count: what was clicked
+further down says something about items that the target moves up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.fitting import fit_one
+from logeval.clicks.models.registry import MODELS, model_names
+from logeval.replay.estimators.estimator import Estimator
+from logeval.replay.logged import Logged
+from logeval.running.arrays import Floats
+
+
+def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedModel:
+    """A click model fitted to the patterns with these numbers of SERPs."""
+    (name,) = model_names([name])
+    data = replace(patterns, count=weight.astype(np.float64)).take(weight > 0)
+    # by EM where it has it: exact, and counting is biased (DCM, SDBN)
+    return fit_one(name, data, Options(MODELS[name].method("em"), scope))
+
+
+def fit_models(
+    estimators: Sequence[Estimator], whole: Logged, weight: Floats, scope: str, folds: int = 1
+) -> list[dict[str, FittedModel]]:
+    """The click models that the estimators need, by fold and name.
+
+    They are fitted to ``weight`` (P,) SERPs of each pattern, of the other folds if there are any.
+    """
+    names = sorted({e.needs for e in estimators if e.needs is not None})
+    return [
+        {
+            name: fit(
+                name, whole.patterns, weight if folds == 1 else weight * (whole.part != fold), scope
+            )
+            for name in names
+        }
+        for fold in range(folds)
+    ]

@@ -1,0 +1,1 @@
+"""Rankers whose value is asked for: what they are, and how they are read."""

@@ -1,0 +1,223 @@
+"""A target from its name: a table, ``log:FOLDER``, ``day:27``, or a built-in ranker.
+
+A target is read in two steps. The first needs no log: it says which queries it has and which
+SERPs may not be used to estimate it (the day that is the target). The second numbers its items
+as the log does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import fold, held_out_rows
+from logeval.clicks.models.registry import model_names
+from logeval.errors import LogevalError
+from logeval.log.log import Log, load
+from logeval.log.queries import Query
+from logeval.replay.fitting import fit
+from logeval.replay.logged import Logged
+from logeval.replay.targets.table import read_target_table
+from logeval.replay.targets.target import ListTarget, MarginalTarget, RandomTarget, Target
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints, sum_by
+
+BUILT_IN = ("logged", "random", "by-ctr")
+RANDOM_LISTS = 256  # drawn per query, for the value of random under a click model
+
+
+@dataclass(frozen=True)
+class TargetSource:
+    """A target before it meets the log: a table, SERPs, or a built-in ranker."""
+
+    name: str
+    table: pd.DataFrame | None = None
+    patterns: Patterns | None = None
+    excluded: str = "false"  # SQL: SERPs that are the target itself
+
+
+def check_target(text: str) -> tuple[str, str]:
+    """The kind of a target and the rest of its name; an error if there is none of that name."""
+    kind, _, rest = text.partition(":")
+    if kind == "log" and rest:
+        load(rest)
+    elif kind == "day" and rest:
+        if not re.fullmatch(r"[0-9]{1,9}", rest):
+            raise LogevalError(f"target {text}: write a day of the log, as day:27")
+    elif kind == "best" and rest:
+        model_names([rest])
+    elif text in BUILT_IN:
+        return text, ""
+    elif Path(text).is_file():
+        return "table", text
+    else:
+        raise LogevalError(
+            f"target {text}: there is no such file; a target is a table (Parquet or CSV), "
+            f"log:FOLDER, day:NUMBER, {', '.join(BUILT_IN)}, best:MODEL"
+        )
+    return kind, rest
+
+
+def read_source(text: str, log: Log) -> TargetSource:
+    """The target of that name."""
+    kind, rest = check_target(text)
+    if kind == "table":
+        return TargetSource(text, read_target_table(Path(rest)))
+    if kind not in ("log", "day"):
+        return TargetSource(f"best:{rest.lower()}" if kind == "best" else text)
+    where, excluded = load(rest) if kind == "log" else log, "false"
+    rows = fold(where, holdout=None if kind == "log" else f"days:{rest}")
+    if kind == "day":
+        rows, excluded = held_out_rows(rows), f"day = {rest}"
+    if not rows.num_rows:
+        raise LogevalError(f"{text}: there are no SERPs to replay; check the log and the day")
+    return TargetSource(text, patterns=patterns_of(rows), excluded=excluded)
+
+
+def bind(source: TargetSource, logged: Logged, K: int, scope: str, seed: int) -> Target:
+    """The target on the items of a log, cut to K positions."""
+    patterns, name = logged.patterns, source.name
+    if source.table is not None:
+        return _of_table(name, source.table, patterns, K)
+    if source.patterns is not None:
+        return _of_log(name, source.patterns, patterns, K)
+    ours = (name, patterns.Q, K, patterns.item_query, patterns.item_ids)
+    if name == "logged":
+        share = patterns.count / patterns.serps[patterns.query]
+        return ListTarget(*ours, patterns.query, patterns.items[:, :K], share)
+    L = np.diff(patterns.offsets)
+    if (L < K).any():
+        q = int(np.argmax(L < K))
+        raise LogevalError(
+            f"target {name}: query {patterns.queries[q]} has {L[q]} items in the log, and lists "
+            f"of {K} are asked for; ask for fewer positions, or leave that query out"
+        )
+    if name == "random":
+        rng = seeds.generator(seed, "replay", "random target")
+        drawn = [
+            patterns.offsets[q] + np.argsort(rng.random((RANDOM_LISTS, L[q])), axis=1)[:, :K]
+            for q in range(patterns.Q)
+        ]
+        query = np.repeat(np.arange(patterns.Q), RANDOM_LISTS)
+        return RandomTarget(*ours, query, np.concatenate(drawn))
+    # the best list of a model fitted to the log; by-ctr is that of the CTR per item
+    model = "dctr" if name == "by-ctr" else name.removeprefix("best:")
+    fitted = fit(model, patterns, patterns.count, scope)
+    best = np.empty((patterns.Q, K), dtype=np.int64)
+    for q, of in enumerate(patterns.queries):
+        ids = patterns.item_ids[patterns.offsets[q] : patterns.offsets[q + 1]]
+        order = np.argsort(ids)
+        wanted = fitted.of(of, K=max(K, int(patterns.positions[q]))).best_list(K)
+        best[q] = patterns.offsets[q] + order[np.searchsorted(ids[order], wanted)]
+    return ListTarget(*ours, np.arange(patterns.Q), best, np.ones(patterns.Q))
+
+
+def _of_table(name: str, table: pd.DataFrame, patterns: Patterns, K: int) -> Target:
+    index = _index(patterns)
+    strange = [q for q in dict.fromkeys(table["query"]) if q not in index]
+    if strange:
+        names = ", ".join(str(Query(*q)) for q in strange[:5])
+        raise LogevalError(
+            f"{name}: {len(strange)} of its queries are not in the log ({names}); `describe` lists "
+            "the log's, leave the others out of the target"
+        )
+    table = table[table["rank"] <= K]
+    q = np.array([index[query] for query in table["query"]], dtype=np.int64)
+    pair, item_query, item_ids = _numbered(patterns, q, table["item"].to_numpy())
+    if (pair >= patterns.I).all():
+        raise LogevalError(
+            f"{name}: none of its items was ever shown for its query; is it of another log?"
+        )
+    k = table["rank"].to_numpy() - 1
+    p = table["probability"].to_numpy(dtype=np.float64)
+    if table.attrs.get("marginals"):
+        h = np.zeros((len(item_ids), K))
+        h[pair, k] = p
+        return MarginalTarget(name, patterns.Q, K, item_query, item_ids, h)
+    _, number = np.unique(
+        np.stack([q, pd.factorize(table["list"])[0]]), axis=1, return_inverse=True
+    )
+    number = number.ravel()
+    n = int(number.max()) + 1
+    items = np.full((n, K), -1, dtype=np.int64)
+    items[number, k] = pair
+    query, probability = np.empty(n, dtype=np.int64), np.empty(n)
+    query[number], probability[number] = q, p
+    return ListTarget(name, patterns.Q, K, item_query, item_ids, query, items, probability)
+
+
+def _of_log(name: str, own: Patterns, patterns: Patterns, K: int) -> Target:
+    """The lists and clicks of SERPs; queries that the log does not have are left out."""
+    index = _index(patterns)
+    number = np.array([index.get(query, -1) for query in own.queries], dtype=np.int64)
+    own = own.take(number[own.query] >= 0)
+    if not len(own.count):
+        raise LogevalError(f"target {name}: none of its queries is in the log")
+    query = number[own.query]
+    n, k = np.nonzero(own.items[:, :K] >= 0)
+    pair, item_query, item_ids = _numbered(patterns, query[n], own.item_ids[own.items[n, k]])
+    if (pair >= patterns.I).all():
+        raise LogevalError(f"target {name}: none of its items was ever shown in the log")
+    if own.K < K:
+        raise LogevalError(f"target {name}: its lists have {own.K} items, fewer than positions={K}")
+    items = np.full((len(own.count), K), -1, dtype=np.int64)
+    items[n, k] = pair
+    serps = sum_by(query, own.count, patterns.Q)
+    clicks, _ = mean_clicks(query, own.clicks[:, :K].sum(axis=1), own.count, patterns.Q)
+    return ListTarget(
+        name, patterns.Q, K, item_query, item_ids, query, items, own.count / serps[query],
+        serps=serps, clicks=clicks,
+    )  # fmt: skip
+
+
+def _index(patterns: Patterns) -> dict[Query, int]:
+    return {query: q for q, query in enumerate(patterns.queries)}
+
+
+def mean_clicks(query: Ints, clicks: Ints, count: Floats, Q: int) -> tuple[Floats, Floats]:
+    """Clicks per SERP of each query, and the variance of that mean; nan without enough SERPs."""
+    n = sum_by(query, count, Q)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = sum_by(query, count * clicks, Q) / n
+        square = sum_by(query, count * (clicks - mean[query]) ** 2, Q)
+        return mean, np.where(n > 1, square / (n - 1) / n, np.nan)
+
+
+def _numbered(patterns: Patterns, query: Ints, ids: Ints) -> tuple[Ints, Ints, Ints]:
+    """Numbers of (query, item) pairs: the log's, then new ones; and all pairs."""
+    every = np.concatenate([patterns.item_ids, ids])
+    _, code = np.unique(every, return_inverse=True)
+    size = int(code.max()) + 1
+    known = patterns.item_query * size + code[: patterns.I]
+    wanted = query * size + code[patterns.I :]
+    order = np.argsort(known)
+    at = order[np.minimum(np.searchsorted(known[order], wanted), len(order) - 1)]
+    found = known[at] == wanted
+    _, first, number = np.unique(wanted[~found], return_index=True, return_inverse=True)
+    pair = at.copy()
+    pair[~found] = patterns.I + number
+    return (
+        pair,
+        np.concatenate([patterns.item_query, query[~found][first]]),
+        np.concatenate([patterns.item_ids, ids[~found][first]]),
+    )
+
+
+def lists_target(
+    name: str, patterns: Patterns, queries: Iterable[Query], lists: Iterable[Ints], K: int
+) -> ListTarget:
+    """Lists of item ids, equally likely within their query."""
+    index = _index(patterns)
+    query = np.array([index[q] for q in queries], dtype=np.int64)
+    ids = np.stack([A[:K] for A in lists])
+    pair, item_query, item_ids = _numbered(patterns, np.repeat(query, K), ids.ravel())
+    share = 1.0 / np.bincount(query, minlength=patterns.Q)[query]
+    return ListTarget(
+        name, patterns.Q, K, item_query, item_ids, query, pair.reshape(ids.shape), share
+    )

@@ -1,0 +1,1 @@
+"""The value of a target: cells with weights, click models, support, intervals."""
