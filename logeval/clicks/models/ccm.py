@@ -4,7 +4,7 @@ After a skip the user goes on with probability tau1; after a click on an item of
 with probability tau2 (1 - w) + tau3 w. Guo et al.: Click chain model in web search (WWW 2009),
 with the point estimate of relevance of Chuklin et al. (2015), section 3.8.
 
-EM over examination (chain_em) and, at each click after which going on is observable, over
+EM over examination (estimation.chain) and, at each click after which going on is observable, over
 whether the clicked item was relevant to this user, a second draw with probability w.
 """
 

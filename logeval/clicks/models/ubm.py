@@ -2,7 +2,7 @@
 
 P(c_k = 1 | previous click at r) = e(k, r) w(a_k), r = 0 without one. Dupret and Piwowarski
 (SIGIR 2008). A list earns its expected clicks; its best list is found by branch and bound
-(ubm_optimum). Estimated by EM as in browsing_em, with a cell for every (k, r).
+(ubm_optimum). Estimated by EM as in estimation.browsing, with a cell for every (k, r).
 """
 
 from __future__ import annotations
