@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import logeval
 from logeval.clicks.fit import Fit
-from logeval.commands.command import command
+from logeval.commands.command import command_of
 from logeval.errors import LogevalError
 from logeval.pipeline import STAGES
 from logeval.stage import Arg, Stage, arguments_of, fits, function, in_words, recipe_keys, stage
@@ -51,10 +51,10 @@ def test_the_function_has_the_arguments_of_the_record_and_their_help():
 def test_the_command_has_the_options_of_the_record_and_prints_by_hand():
     app = typer.Typer(rich_markup_mode=None)
 
-    @command(app, Count)
     def show(found, asked, *, loud: "Annotated[bool, typer.Option('--loud')]" = False):
         print(f"{found} of {asked.text}{'!' if loud else ''}")
 
+    app.command()(command_of(Count, show))
     run = CliRunner().invoke
     asked = ["t", "-w", "one", "--word", "two", "-w", "a", "--loud"]
     assert run(app, asked).output == "2 of t!\n"

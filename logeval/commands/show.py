@@ -90,7 +90,8 @@ def print_for_programs(
 ) -> bool:
     """Print a table as JSON, with what else there is, or as CSV; False if neither is wanted."""
     if as_json:
-        print(json.dumps({**more, "rows": json.loads(frame.to_json(orient="records"))}))
+        rows = frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
+        print(json.dumps({**more, "rows": rows}, default=str))
     elif as_csv:
         print(csv_of(frame), end="", file=unguarded(sys.stdout))
     return as_json or as_csv
