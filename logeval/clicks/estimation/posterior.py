@@ -138,7 +138,8 @@ def posterior(
 
     ``complete`` draws what was not observed and gives the counts of every parameter. Values that
     are ``fixed`` stay. A sweep has that many ``steps``, each of which looks at ``size`` results,
-    and one of them moves the beliefs; more of them make sweeps less alike.
+    and one of them moves the beliefs (all of them at first, when these come from far away); more
+    of them make sweeps less alike.
     """
     rng = seeds.generator(options.seed, "posterior", name)
     steps = max(min(steps, WORK // max(size * (BURN + SWEEPS), 1)), 1)
@@ -154,7 +155,7 @@ def posterior(
         sweep, rest = divmod(step, steps)
         drawn, last_step = {}, sweep >= burn and rest == steps - 1
         for field, (successes, trials) in complete(now, rng).items():
-            if rest == 0:
+            if rest == 0 or sweep < burn:
                 believed[field].move(successes, trials, rng, sweep < burn)
                 pairs[field] = believed[field].pair
             a = successes + pairs[field][0]
