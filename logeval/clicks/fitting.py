@@ -50,7 +50,8 @@ def fit_one(
         "dropped_items": int((~keep).sum()),
         "serps": int(data.serps.sum()),
         "patterns": data.P,
-        **_progress(fit),
+        "iterations": fit.iterations if fit.groups else None,
+        "converged": f"{fit.converged} of {fit.groups}" if fit.groups else None,
         "seconds": round(time.perf_counter() - start, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "notes": [*fit.notes, *(f"{name}: {note}" for note in _notes(data, keep))],
@@ -88,12 +89,6 @@ def _notes(data: FoldedClicks, keep: Bools) -> list[str]:
         names = ", ".join(map(str, without[:5]))
         notes.append(f"{len(without)} queries have no item that was shown often enough ({names})")
     return notes
-
-
-def _progress(fit: ModelEstimate) -> dict[str, Any]:
-    if not fit.groups:
-        return {"iterations": None, "converged": None}
-    return {"iterations": fit.iterations, "converged": f"{fit.converged} of {fit.groups}"}
 
 
 def _prior(fit: ModelEstimate, field: str, data: FoldedClicks) -> dict[str, Any]:

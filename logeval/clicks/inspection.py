@@ -52,9 +52,9 @@ def inspect(
     items.insert(1, "best", _places(own, best))
     lists = pd.DataFrame(columns=["shown", "share", "reward", "in_best", "list"])
     if data is not None:
-        counts = _counts(data)
-        for at, name in ((1, "shown"), (2, "clicked")):
-            items.insert(at, name, [counts[name].get(int(i), 0) for i in own.items])
+        for at, name, n in ((1, "shown", data.impressions), (2, "clicked", data.item_clicks)):
+            count = dict(zip(data.item_ids.tolist(), n.astype(int).tolist(), strict=True))
+            items.insert(at, name, [count.get(int(i), 0) for i in own.items])
         lists = _lists(own, best, data)
     return Inspection(
         fitted.model,
@@ -103,16 +103,6 @@ def _places(own: ClickModel, best: Optimum) -> pd.Series:
     places = pd.Series(pd.NA, index=range(own.L), dtype="Int64")
     places.iloc[best.A] = np.arange(1, len(best.A) + 1)
     return places
-
-
-def _counts(data: Patterns) -> dict[str, dict[int, int]]:
-    shown = data.shown
-    clicked = data.sum_items(shown.count * shown.clicked)
-    ids = data.item_ids.tolist()
-    return {
-        "shown": dict(zip(ids, data.impressions.astype(int).tolist(), strict=True)),
-        "clicked": dict(zip(ids, clicked.astype(int).tolist(), strict=True)),
-    }
 
 
 def _lists(own: ClickModel, best: Optimum, data: Patterns) -> pd.DataFrame:

@@ -60,9 +60,9 @@ class DCM(ChainModel):
     @classmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Exact EM from Guo's counting, or that alone."""
-        ends = _Ends.of(data, options)
+        last_clicks = _LastClicks.of(data, options)
         if options.method == "em":
-            plain = {"v": (ends.stops, ends.clicked)}
+            plain = {"v": (last_clicks.stops, last_clicks.clicked)}
             start = ratios(data, options, {"w": up_to_last_click(data)}, plain).values
             start = {  # counting's 1 would never change
                 "w": np.clip(start["w"], 0.0, 1.0 - em.CAP),
@@ -71,8 +71,8 @@ class DCM(ChainModel):
             fit = fit_chain(DCM_EM, data, options, start)
         else:
             items = {"w": up_to_last_click(data)}
-            fit = fit_counts("DCM", data, options, items, {"v": ends.counts})
-        return ends.settle(fit)
+            fit = fit_counts("DCM", data, options, items, {"v": last_clicks.counts})
+        return last_clicks.settle(fit)
 
 
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:
@@ -84,7 +84,7 @@ DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, Slopes(lambda x: {"v": -1
 
 
 @dataclass(frozen=True)
-class _Ends:
+class _LastClicks:
     """What clicks tell of v by group and position, (G, K), and where they tell nothing."""
 
     stops: Floats  # last clicks
@@ -94,7 +94,7 @@ class _Ends:
     options: Options
 
     @classmethod
-    def of(cls, data: FoldedClicks, options: Options) -> _Ends:
+    def of(cls, data: FoldedClicks, options: Options) -> _LastClicks:
         """Count them."""
         G, group = options.groups(data)
 
