@@ -13,7 +13,7 @@ import numpy as np
 
 from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves
-from logeval.papers.measures import Between, LastHalf, Quotient, Ratio, Regret
+from logeval.papers.measures import Measure, between, last_half, over, quotient, regret
 from logeval.tracks.ranking_theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
 
 HORIZON, RUNS = 100_000, 20
@@ -81,7 +81,7 @@ def _numbers() -> list[Claim]:
     return [
         Claim(
             f"{policy.partition('(')[0]}, {_named(setting)}",
-            Regret(_cell(policy, setting)),
+            regret(_cell(policy, setting)),
             *value,
             place=place,
             reason=REASONS.get((place, setting, policy), ""),
@@ -102,7 +102,7 @@ def attractions(L: int, K: int, gap: float) -> np.ndarray:
     return np.where(np.arange(L) < K, P, P - gap)
 
 
-def _bounded() -> Between:
+def _bounded() -> Measure:
     """Every cell of Table 1 between Theorem 4 and Theorem 2 (CascadeKL-UCB: 3)."""
     cells = []
     for L, K, gap in TABLE_1:
@@ -117,22 +117,22 @@ def _bounded() -> Between:
                     lambda n, w=w, K=K, upper=upper: float(upper(w, K, n)),
                 )
             )
-    return Between(tuple(cells))
+    return between(*cells)
 
 
-def _pairs(pairs: list[tuple[Setting, Setting]]) -> dict[str, Ratio]:
+def _pairs(pairs: list[tuple[Setting, Setting]]) -> dict[str, Measure]:
     """The regret on one setting over that on another, both policies of Table 1."""
     return {
-        f"{policy}, {_named(a)} over {_named(b)}": Ratio(_cell(policy, a), _cell(policy, b))
+        f"{policy}, {_named(a)} over {_named(b)}": over(_cell(policy, a), _cell(policy, b))
         for policy in POLICIES["Table 1"]
         for a, b in pairs
     }
 
 
-def _ascending(policy: str, setting: Setting) -> Ratio:
+def _ascending(policy: str, setting: Setting) -> Measure:
     """The smallest bound first over the largest first."""
     first, last = (_cell(name, setting) for name in (f"{policy}(order=ascending)", policy))
-    return Ratio(first, last)
+    return over(first, last)
 
 
 # 18 cells of CascadeUCB1, 20 runs each; for CascadeKL-UCB ten cells with L = 16, 6 runs
@@ -167,7 +167,7 @@ CLAIMS = (
     ),
     Claim(
         "CascadeKL-UCB is below CascadeUCB1",
-        {_named(s): Ratio(_cell("CascadeKL-UCB", s), _cell("CascadeUCB1", s)) for s in TABLE_1},
+        {_named(s): over(_cell("CascadeKL-UCB", s), _cell("CascadeUCB1", s)) for s in TABLE_1},
         high=1.0,
     ),
     Claim(
@@ -184,7 +184,7 @@ CLAIMS = (
     Claim(
         "most at large K (what is left of the regret, K over K / 2)",
         {
-            f"{policy}, {_named(a)}": Quotient(_ascending(policy, a), _ascending(policy, b))
+            f"{policy}, {_named(a)}": quotient(_ascending(policy, a), _ascending(policy, b))
             for policy in POLICIES["Table 1"]
             for a, b in SHORTER_LISTS
         },
@@ -259,14 +259,14 @@ FIGURE_1 = _figure(
     (
         Claim(
             "RankedKL-UCB has about three times the regret",
-            {where: Ratio(Cell(RANKED, name), Cell(LAST, name)) for name, where in _NAMES.items()},
+            {where: over(Cell(RANKED, name), Cell(LAST, name)) for name, where in _NAMES.items()},
             3.0,
             low=2.5,
             high=3.5,
         ),
         Claim(
             "the regret of CascadeKL-UCB flattens (share of the last half)",
-            {where: LastHalf(Cell(LAST, name)) for name, where in _NAMES.items()},
+            {where: last_half(Cell(LAST, name)) for name, where in _NAMES.items()},
             place="section 5.3",
             high=0.25,
         ),

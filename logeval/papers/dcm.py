@@ -9,14 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from logeval.papers.cascading import P, attractions, b_lb
 from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves, lines
-from logeval.papers.measures import Between, Measured, Quotient, Ratio, Regret, jackknife
+from logeval.papers.measures import (
+    Measure,
+    Measured,
+    between,
+    jackknife,
+    measure,
+    over,
+    quotient,
+    regret,
+)
 from logeval.papers.outcome import Outcome
 from logeval.running.arrays import Floats
 from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
@@ -25,9 +33,9 @@ HORIZON, RUNS = 100_000, 20
 DCM_KL, RANKED = "dcmKL-UCB", "RankedKL-UCB"
 
 
-def _ratios(pairs: list[tuple[str, str]]) -> dict[str, Ratio]:
+def _ratios(pairs: list[tuple[str, str]]) -> dict[str, Measure]:
     """Of dcmKL-UCB on two problems."""
-    return {f"{a} over {b}": Ratio(Cell(DCM_KL, a), Cell(DCM_KL, b)) for a, b in pairs}
+    return {f"{a} over {b}": over(Cell(DCM_KL, a), Cell(DCM_KL, b)) for a, b in pairs}
 
 
 def _theorem_1(L: int, K: int, gap: float, gamma: float) -> Callable[[int], float]:
@@ -84,8 +92,8 @@ FIGURE_2A = _figure(
         ),
         Claim(
             "measured regret lies between the lower and the upper bound (share of 12 settings)",
-            Between(
-                tuple(
+            between(
+                *(
                     (
                         Cell(DCM_KL, b_lb(L, K, gap, 0.8)),
                         _theorem_3(L, K, gap, 0.8),
@@ -116,24 +124,22 @@ FIGURE_2A = _figure(
 GAMMAS = tuple(g / 10 for g in range(1, 11))
 
 
-def linearity(K: int) -> Any:
+@measure
+def linearity(outcome: Outcome, K: int) -> Measured:
     """R^2 of a straight line through the regrets by gamma."""
 
     def r_squared(y: Floats) -> float:
         fit = np.polyval(np.polyfit(GAMMAS, y, 1), GAMMAS)
         return float(1.0 - ((y - fit) ** 2).sum() / ((y - y.mean()) ** 2).sum())
 
-    def measure(outcome: Outcome) -> Measured:
-        by_gamma = [outcome.regret(Cell(DCM_KL, b_lb(16, K, 0.15, g))) for g in GAMMAS]
-        return jackknife(r_squared, np.column_stack(by_gamma))
-
-    return measure
+    by_gamma = [outcome.regret(Cell(DCM_KL, b_lb(16, K, 0.15, g))) for g in GAMMAS]
+    return jackknife(r_squared, np.column_stack(by_gamma))
 
 
-def growth(K: int) -> Ratio:
+def growth(K: int) -> Measure:
     """The regret at gamma = 1 over that at gamma = 0.5: 2 where it is proportional to gamma."""
     problems = (b_lb(16, K, 0.15, gamma) for gamma in (1.0, 0.5))
-    return Ratio(*(Cell(DCM_KL, problem) for problem in problems))
+    return over(*(Cell(DCM_KL, problem) for problem in problems))
 
 
 FIGURE_2B = _figure(
@@ -156,7 +162,7 @@ FIGURE_2B = _figure(
         ),
         Claim(
             "the trend is less prominent for p > 1/K (growth from gamma = 0.5 to 1, K=8 over less)",
-            {f"K=8 over K={K}": Quotient(growth(8), growth(K)) for K in (2, 4)},
+            {f"K=8 over K={K}": quotient(growth(8), growth(K)) for K in (2, 4)},
             high=1.0,
             variants={"regret at gamma = 1 over gamma = 0.5, K=8": growth(8)},
         ),
@@ -183,7 +189,7 @@ def _independent(*policies: str) -> list[Claim]:
     return [
         Claim(
             policy,
-            Regret(Cell(policy)),
+            regret(Cell(policy)),
             INDEPENDENT[policy],
             ASSUMED * INDEPENDENT[policy],
             source=ERROR_ASSUMED,
@@ -200,13 +206,13 @@ FIGURE_3A = _figure(
     (
         Claim(
             "dcmKL-UCB has less regret than both heuristics",
-            {other: Ratio(Cell(DCM_KL), Cell(other)) for other in ("First-Click", "Last-Click")},
+            {other: over(Cell(DCM_KL), Cell(other)) for other in ("First-Click", "Last-Click")},
             high=1.0,
         ),
         *_independent(DCM_KL, "First-Click", "Last-Click"),
         Claim(
             "dcmKL-UCB lies between the lower and the upper bound",
-            Between(((Cell(DCM_KL), LOWER_3, UPPER_3),)),
+            between((Cell(DCM_KL), LOWER_3, UPPER_3)),
             place="Theorems 1 and 3",
             low=1.0,
             high=1.0,
@@ -225,7 +231,7 @@ FIGURE_3B = _figure(
     (
         Claim(
             "the regret of RankedKL-UCB is three times that of dcmKL-UCB",
-            Ratio(Cell(RANKED), Cell(DCM_KL)),
+            over(Cell(RANKED), Cell(DCM_KL)),
             3.0,
             low=2.5,
             high=3.5,

@@ -20,7 +20,7 @@ from logeval.clicks.models.dcm import DCM
 from logeval.papers.dcm import DCM_KL, RANKED
 from logeval.papers.experiment import Cell, Claim, Experiment, OnLog, Part
 from logeval.papers.figures import curves
-from logeval.papers.measures import Measure, Measured, Ratio
+from logeval.papers.measures import Measure, Measured, measure, over
 from logeval.papers.outcome import Outcome
 from logeval.reports.figures.canvas import legend_below, new_axes
 from logeval.running.arrays import Floats
@@ -46,14 +46,11 @@ OTHER_FITS: dict[str, tuple[str, dict[str, str]]] = {  # how each is called, how
 }
 
 
-def first_is_largest(part: str) -> Measure:
+@measure
+def first_is_largest(outcome: Outcome, part: str) -> Measured:
     """The share of queries whose first position terminates most."""
-
-    def measure(outcome: Outcome) -> Measured:
-        models = outcome.models[part].values()
-        return Measured(float(np.mean([int(np.argmax(model.v)) == 0 for model in models])))
-
-    return measure
+    models = outcome.models[part].values()
+    return Measured(float(np.mean([int(np.argmax(model.v)) == 0 for model in models])))
 
 
 def rises(v: Floats, clicks: Floats) -> bool:
@@ -122,21 +119,21 @@ def _variants() -> dict[str, Measure]:
     """dcmKL-UCB over the best ranked bandit: without the constant, and in other fits."""
     ours, ranked = Cell(DCM_KL, None, PAPERS), _best_ranked(PAPERS)
     found: dict[str, Measure] = {
-        "dcmKL-UCB told the fitted order": Ratio(Cell(KNOWN, None, PAPERS), ranked),
-        "terminations sorted": Ratio(Cell(DCM_KL, None, SORTED), _best_ranked(SORTED)),
-        "net of the constant": Ratio(ours, ranked, net=Cell(CONSTANT, None, PAPERS)),
+        "dcmKL-UCB told the fitted order": over(Cell(KNOWN, None, PAPERS), ranked),
+        "terminations sorted": over(Cell(DCM_KL, None, SORTED), _best_ranked(SORTED)),
+        "net of the constant": over(ours, ranked, net=Cell(CONSTANT, None, PAPERS)),
     }
     for part, (fit, _) in OTHER_FITS.items():
         ours, ranked, net = Cell(DCM_KL, None, part), _best_ranked(part), Cell(CONSTANT, None, part)
-        found[fit] = Ratio(ours, ranked)
-        found[f"{fit}, net of the constant"] = Ratio(ours, ranked, net=net)
+        found[fit] = over(ours, ranked)
+        found[f"{fit}, net of the constant"] = over(ours, ranked, net=net)
     return found
 
 
 def _facts_3c(outcome: Outcome) -> list[str]:
     found = []
     for part, (name, _) in {PAPERS: ("by counting", GUO), **OTHER_FITS}.items():
-        constant = Ratio(Cell(CONSTANT, None, part), Cell(DCM_KL, None, part))(outcome)
+        constant = over(Cell(CONSTANT, None, part), Cell(DCM_KL, None, part))(outcome)
         found.append(
             f"{name[0].upper()}{name[1:]}: the best list in the assumed order ({CONSTANT}) has "
             f"{constant.value:.0%} of the regret of dcmKL-UCB: no policy that assumes this order "
@@ -182,12 +179,12 @@ FIGURE_3C = _figure(
     (
         Claim(
             "dcmKL-UCB has less regret than both ranked bandits",
-            {c.policy: Ratio(Cell(DCM_KL, None, PAPERS), c) for c in _best_ranked(PAPERS)},
+            {c.policy: over(Cell(DCM_KL, None, PAPERS), c) for c in _best_ranked(PAPERS)},
             high=1.0,
         ),
         Claim(
             "at most half of that of the best ranked bandit",
-            Ratio(Cell(DCM_KL, None, PAPERS), _best_ranked(PAPERS)),
+            over(Cell(DCM_KL, None, PAPERS), _best_ranked(PAPERS)),
             0.5,
             high=0.5,
             reason="where the first position does not terminate most, every policy that assumes it "

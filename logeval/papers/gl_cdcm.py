@@ -19,7 +19,7 @@ from logeval.features.contexts import ITEM, USER_AND_ITEM, USER_TIMES_ITEM
 from logeval.features.table import HALF
 from logeval.papers.experiment import Cell, Claim, Experiment, OnLog, Part
 from logeval.papers.figures import cosine, curves
-from logeval.papers.measures import Measure, Measured, Ratio, Regret, ratio
+from logeval.papers.measures import Measure, Measured, measure, over, ratio, regret
 from logeval.papers.outcome import Outcome
 
 PROBLEM = "contextual(L=100,K=5,d=20,norm=1,contexts=fresh)"
@@ -48,9 +48,9 @@ FRESH = (
 OTHER_LOG = "another log and other features; docs/contextual.md has the details"
 
 
-def _below(*pairs: tuple[str, str]) -> dict[str, Ratio]:
+def _below(*pairs: tuple[str, str]) -> dict[str, Measure]:
     """The regret of the first over that of the second, by name."""
-    return {f"{a} over {b}": Ratio(Cell(a), Cell(b)) for a, b in pairs}
+    return {f"{a} over {b}": over(Cell(a), Cell(b)) for a, b in pairs}
 
 
 def upper(n: float, d: int = 20, K: int = 5) -> float:
@@ -59,15 +59,12 @@ def upper(n: float, d: int = 20, K: int = 5) -> float:
     return math.sqrt(n * K * rows * math.log(1.0 + n / d))
 
 
-def growth(policy: str) -> Measure:
+@measure
+def growth(outcome: Outcome, policy: str) -> Measured:
     """How much faster than Theorem 1's bound the regret grows from n / 2 to n."""
-
-    def measure(outcome: Outcome) -> Measured:
-        whole, half = outcome.regret(Cell(policy)), outcome.regret(Cell(policy), 0.5)
-        n = outcome.horizon
-        return ratio(whole / upper(n), half / upper(n / 2))
-
-    return measure
+    whole, half = outcome.regret(Cell(policy)), outcome.regret(Cell(policy), 0.5)
+    n = outcome.horizon
+    return ratio(whole / upper(n), half / upper(n / 2))
 
 
 RUNS, LOG_RUNS = 50, 8  # the paper does not say how many
@@ -118,13 +115,10 @@ def _distance(policy: str, outcome: Outcome) -> np.ndarray:
     return rows.groupby("run")["cosine_distance"].mean().to_numpy(dtype=float)
 
 
-def converges(a: str, b: str) -> Measure:
+@measure
+def converges(outcome: Outcome, a: str, b: str) -> Measured:
     """The mean distance of a over that of b."""
-
-    def measure(outcome: Outcome) -> Measured:
-        return ratio(_distance(a, outcome), _distance(b, outcome))
-
-    return measure
+    return ratio(_distance(a, outcome), _distance(b, outcome))
 
 
 FIGURE_1B = _on_contexts(
@@ -148,23 +142,20 @@ FIGURE_1B = _on_contexts(
 HALF_BLOCK = 250  # the ground set changes every 500 rounds
 
 
-def stairs(policy: str) -> Measure:
+@measure
+def stairs(outcome: Outcome, policy: str) -> Measured:
     """The regret of the half block after a change over that of the half block before it.
 
     A curve that only flattens has less than 1; above 1 it rises anew with every ground set.
     """
-
-    def measure(outcome: Outcome) -> Measured:
-        ends = np.arange(HALF_BLOCK, outcome.horizon + 1, HALF_BLOCK)
-        rows = outcome.rows(Cell(policy))
-        at = rows[rows["t"].isin(ends)].pivot(index="run", columns="t", values="regret")
-        if len(ends) < 3 or list(at.columns) != list(ends):
-            return Measured(math.nan)  # another horizon has other checkpoints
-        halves = np.diff(at.to_numpy(dtype=float), axis=1, prepend=0.0)
-        after, before = halves[:, 2::2], halves[:, 1:-1:2]
-        return ratio(after.sum(axis=1), before.sum(axis=1))
-
-    return measure
+    ends = np.arange(HALF_BLOCK, outcome.horizon + 1, HALF_BLOCK)
+    rows = outcome.rows(Cell(policy))
+    at = rows[rows["t"].isin(ends)].pivot(index="run", columns="t", values="regret")
+    if len(ends) < 3 or list(at.columns) != list(ends):
+        return Measured(math.nan)  # another horizon has other checkpoints
+    halves = np.diff(at.to_numpy(dtype=float), axis=1, prepend=0.0)
+    after, before = halves[:, 2::2], halves[:, 1:-1:2]
+    return ratio(after.sum(axis=1), before.sum(axis=1))
 
 
 def _part(figure: str, context: str, policies: tuple[str, ...]) -> Part:
@@ -176,7 +167,7 @@ def _numbers(figure: str) -> list[Claim]:
     return [
         Claim(
             f"{policy}, regret",
-            Regret(Cell(policy)),
+            regret(Cell(policy)),
             value,
             reason=OTHER_LOG,
             judged=False,
@@ -252,7 +243,7 @@ FIGURE_2B = _on_log(
             "features of users lower the regret of GL-CDCM and LR (the paper: 32.28 to 28.51 and "
             "59.08 to 46.00)",
             {
-                policy: Ratio(Cell(policy), Cell(policy, part=f"gl-cdcm-{ITEMS}"))
+                policy: over(Cell(policy), Cell(policy, part=f"gl-cdcm-{ITEMS}"))
                 for policy in PUBLISHED[USERS]
             },
             high=1.0,
@@ -261,7 +252,7 @@ FIGURE_2B = _on_log(
         ),
         Claim(
             "the outer product is worse (GL-CDCM, both side by side over their product)",
-            Ratio(Cell("GL-CDCM"), Cell("GL-CDCM", part=f"gl-cdcm-{PRODUCTS}")),
+            over(Cell("GL-CDCM"), Cell("GL-CDCM", part=f"gl-cdcm-{PRODUCTS}")),
             high=1.0,
             reason=OTHER_LOG,
         ),

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -30,6 +29,8 @@ class Measured(NamedTuple):
 
 
 Measure = Callable[["Outcome"], Measured]
+P = ParamSpec("P")
+Bound = Callable[[int], float]
 Cases = Measure | Mapping[str, Measure]  # one, or several by name
 
 
@@ -47,63 +48,57 @@ def ratio(a: Floats, b: Floats) -> Measured:
     return Measured(float(r), mean((a - r * b) / b.mean()).stderr, len(a))
 
 
-@dataclass(frozen=True)
-class Regret:
-    """The regret of a cell."""
+def measure(function: Callable[Concatenate[Outcome, P], Measured]) -> Callable[P, Measure]:
+    """Of a function of an outcome and more one of the rest, which gives the measure."""
 
-    cell: Cell
+    def of(*args: P.args, **kwargs: P.kwargs) -> Measure:
+        return lambda outcome: function(outcome, *args, **kwargs)
 
-    def __call__(self, outcome: Outcome) -> Measured:
-        """At the horizon."""
-        return mean(outcome.regret(self.cell))
+    return of
 
 
-@dataclass(frozen=True)
-class Ratio:
+@measure
+def regret(outcome: Outcome, cell: Cell) -> Measured:
+    """The regret of a cell at the horizon."""
+    return mean(outcome.regret(cell))
+
+
+@measure
+def over(outcome: Outcome, a: Cell, b: Cell | Sequence[Cell], net: Cell | None = None) -> Measured:
     """Regret of a over that of b, or of the best of several; ``net`` is subtracted from both."""
-
-    a: Cell
-    b: Cell | Sequence[Cell]
-    net: Cell | None = None
-
-    def __call__(self, outcome: Outcome) -> Measured:
-        """At the horizon."""
-        cells = [self.b] if isinstance(self.b, Cell) else self.b
-        a = outcome.regret(self.a)
-        b = min((outcome.regret(cell) for cell in cells), key=lambda x: float(x.mean()))
-        net = outcome.regret(self.net) if self.net is not None else np.zeros(len(a))
-        n = min(len(a), len(b), len(net))
-        return ratio(a[:n] - net[:n], b[:n] - net[:n])
+    cells = [b] if isinstance(b, Cell) else b
+    x = outcome.regret(a)
+    y = min((outcome.regret(cell) for cell in cells), key=lambda regret: float(regret.mean()))
+    less = outcome.regret(net) if net is not None else np.zeros(len(x))
+    n = min(len(x), len(y), len(less))
+    return ratio(x[:n] - less[:n], y[:n] - less[:n])
 
 
-@dataclass(frozen=True)
-class LastHalf:
+@measure
+def last_half(outcome: Outcome, cell: Cell) -> Measured:
     """The share of the regret in the last half of the steps: 0.5 if nothing is learned."""
-
-    cell: Cell
-
-    def __call__(self, outcome: Outcome) -> Measured:
-        """(R(n) - R(n/2)) / R(n)."""
-        whole = outcome.regret(self.cell)
-        return ratio(whole - outcome.regret(self.cell, 0.5), whole)
+    whole = outcome.regret(cell)
+    return ratio(whole - outcome.regret(cell, 0.5), whole)
 
 
-@dataclass(frozen=True)
-class Quotient:
-    """One ratio over another, of problems whose users have nothing in common."""
+@measure
+def quotient(outcome: Outcome, a: Measure, b: Measure) -> Measured:
+    """One measure over another, of problems whose users have nothing in common.
 
-    a: Ratio
-    b: Ratio
+    Their relative errors add up in squares.
+    """
+    x, y = a(outcome), b(outcome)
+    value = x.value / y.value
+    error = abs(value) * math.hypot(x.stderr / x.value, y.stderr / y.value)
+    return Measured(value, error, min(x.runs, y.runs))
 
-    def __call__(self, outcome: Outcome) -> Measured:
-        """Their relative errors add up in squares."""
-        a, b = self.a(outcome), self.b(outcome)
-        value = a.value / b.value
-        return Measured(
-            value,
-            abs(value) * math.hypot(a.stderr / a.value, b.stderr / b.value),
-            min(a.runs, b.runs),
-        )
+
+@measure
+def between(outcome: Outcome, *cells: tuple[Cell, Bound, Bound]) -> Measured:
+    """The share of cells whose regret lies between two bounds, functions of the horizon."""
+    n = outcome.horizon
+    inside = [low(n) <= outcome.regret(cell).mean() <= high(n) for cell, low, high in cells]
+    return Measured(float(np.mean(inside)))
 
 
 def jackknife(statistic: Callable[[Floats], float], by_run: Floats) -> Measured:
@@ -114,18 +109,3 @@ def jackknife(statistic: Callable[[Floats], float], by_run: Floats) -> Measured:
     left = np.array([statistic(np.delete(by_run, i, axis=0).mean(axis=0)) for i in range(n)])
     stderr = float(np.sqrt((n - 1) * left.var()))
     return Measured(statistic(by_run.mean(axis=0)), stderr, n)
-
-
-@dataclass(frozen=True)
-class Between:
-    """The share of cells whose regret lies between two bounds."""
-
-    cells: tuple[tuple[Cell, Callable[[int], float], Callable[[int], float]], ...]
-
-    def __call__(self, outcome: Outcome) -> Measured:
-        """The bounds are functions of the horizon."""
-        n = outcome.horizon
-        inside = [
-            low(n) <= outcome.regret(cell).mean() <= high(n) for cell, low, high in self.cells
-        ]
-        return Measured(float(np.mean(inside)))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves
-from logeval.papers.measures import Regret
+from logeval.papers.measures import regret
 
 HORIZON, RUNS = 100_000, 50
 _W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"
@@ -133,7 +133,7 @@ def _experiment(name: str, setting: Published) -> Experiment:
         tuple(
             Claim(
                 policy,
-                Regret(Cell(policy)),
+                regret(Cell(policy)),
                 mean,
                 stderr,
                 source="independent prototype",

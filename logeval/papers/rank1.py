@@ -10,12 +10,15 @@ differs (``policies.rank1elim``), is a variant.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from logeval.papers.dcm import ASSUMED, ERROR_ASSUMED
 from logeval.papers.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.figures import curves
-from logeval.papers.measures import Cases, LastHalf, Ratio, Regret
+from logeval.papers.measures import Cases, Measure, last_half, over, regret
 from logeval.papers.outcome import Outcome
 from logeval.tracks.rank1_theory import rank1_upper
 
@@ -38,8 +41,8 @@ def problem_name(size: int) -> str:
     return f"rank1(K={size},L={size},p=0.25,gap=0.5)"
 
 
-def _growth(policy: str, size: int) -> Ratio:
-    return Ratio(Cell(policy, problem_name(size)), Cell(policy, problem_name(size // 2)))
+def _growth(policy: str, size: int) -> Measure:
+    return over(Cell(policy, problem_name(size)), Cell(policy, problem_name(size // 2)))
 
 
 def _named(policy: str) -> str:
@@ -64,26 +67,27 @@ def _facts_1(outcome: Outcome) -> list[str]:
     return found
 
 
-def _over(a: str, b: str, sizes: tuple[int, ...]) -> dict[str, Ratio]:
+def _over(a: str, b: str, sizes: tuple[int, ...]) -> dict[str, Measure]:
     """The regret of one policy over that of another, by size."""
     problems = {f"K = L = {size}": problem_name(size) for size in sizes}
     return {
-        f"{_named(a)} over {_named(b)}, {where}": Ratio(Cell(a, name), Cell(b, name))
+        f"{_named(a)} over {_named(b)}, {where}": over(Cell(a, name), Cell(b, name))
         for where, name in problems.items()
     }
 
 
-def _growths(policy: str) -> dict[str, Ratio]:
+def _growths(policy: str) -> dict[str, Measure]:
     return {f"{_named(policy)}, {size // 2} to {size}": _growth(policy, size) for size in SIZES[1:]}
 
 
-def _flattens(policy: str) -> dict[str, LastHalf]:
-    return {f"K = L = {size}": LastHalf(Cell(policy, problem_name(size))) for size in SIZES}
+def _flattens(policy: str) -> dict[str, Measure]:
+    return {f"K = L = {size}": last_half(Cell(policy, problem_name(size))) for size in SIZES}
 
 
-def authors(cases: Cases) -> dict[str, Cases]:
-    """The variant that every claim about Rank1ElimKL has."""
-    return {"as in the authors' program": cases}
+def claim(text: str, cases: Callable[[str, str], Cases], **more: Any) -> Claim:
+    """A claim about Rank1ElimKL and Rank1Elim as they are printed; the variant is the program's."""
+    program = cases(KL_AUTHORS, ELIM_AUTHORS)
+    return Claim(text, cases(KL, ELIM), variants={"as in the authors' program": program}, **more)
 
 
 FIGURE_1 = Experiment(
@@ -92,21 +96,19 @@ FIGURE_1 = Experiment(
     "the needle in a haystack, K = L = 32, 64, 128",
     (Part("rank1-1", tuple(problem_name(size) for size in SIZES), POLICIES),),
     (
-        Claim(
+        claim(
             "the regret of Rank1ElimKL flattens in all three (share of the last half)",
-            _flattens(KL),
+            lambda kl, elim: _flattens(kl),
             high=0.25,
             reason=PRINTED,
-            variants=authors(_flattens(KL_AUTHORS)),
         ),
-        Claim(
+        claim(
             "the regret of Rank1ElimKL doubles as K and L double",
-            _growths(KL),
-            2.0,
+            lambda kl, elim: _growths(kl),
+            published=2.0,
             low=1.6,
             high=2.4,
             reason=PRINTED,
-            variants=authors(_growths(KL_AUTHORS)),
         ),
         Claim(
             "the regrets of UCB1, UCB1Elim, KL-UCB and TS quadruple as K and L double",
@@ -116,38 +118,34 @@ FIGURE_1 = Experiment(
             high=4.7,
             reason="perhaps the horizon ends before UCB1Elim has learned, and caps its regret",
         ),
-        Claim(
+        claim(
             "KL-UCB and TS are below Rank1ElimKL when K and L are small",
-            _over("KL-UCB", KL, (32,)) | _over("TS", KL, (32,)),
+            lambda kl, elim: _over("KL-UCB", kl, (32,)) | _over("TS", kl, (32,)),
             high=1.0,
-            variants=authors(_over("KL-UCB", KL_AUTHORS, (32,)) | _over("TS", KL_AUTHORS, (32,))),
         ),
-        Claim(
+        claim(
             "Rank1ElimKL is below KL-UCB and TS when they are large",
-            _over(KL, "KL-UCB", (128,)) | _over(KL, "TS", (128,)),
+            lambda kl, elim: _over(kl, "KL-UCB", (128,)) | _over(kl, "TS", (128,)),
             high=1.0,
             reason=PRINTED,
-            variants=authors(_over(KL_AUTHORS, "KL-UCB", (128,)) | _over(KL_AUTHORS, "TS", (128,))),
         ),
-        Claim(
+        claim(
             "Rank1ElimKL is below Rank1Elim in all three",
-            _over(KL, ELIM, SIZES),
+            lambda kl, elim: _over(kl, elim, SIZES),
             high=1.0,
-            variants=authors(_over(KL_AUTHORS, ELIM_AUTHORS, SIZES)),
         ),
-        Claim(
+        claim(
             "Rank1ElimKL is four times better than Rank1Elim in Figure 1a",
-            _over(ELIM, KL, (32,)),
-            4.0,
+            lambda kl, elim: _over(elim, kl, (32,)),
+            published=4.0,
             low=3.0,
             high=5.0,
             reason=PRINTED,
-            variants=authors(_over(ELIM_AUTHORS, KL_AUTHORS, (32,))),
         ),
         *(
             Claim(
                 f"Rank1ElimKL, K = L = {size}",
-                Regret(Cell(KL, problem_name(size))),
+                regret(Cell(KL, problem_name(size))),
                 value,
                 ASSUMED * value,
                 source=ERROR_ASSUMED,
@@ -180,7 +178,7 @@ def _power(policy: str, power: int, text: str) -> Claim:
     small, large = EMPTY[policy]
     return Claim(
         f"{text} with K^{power} ({policy}, {small} to {large})",
-        Ratio(*(Cell(policy, empty(size), f"rank1-0-{policy}") for size in (large, small))),
+        over(*(Cell(policy, empty(size), f"rank1-0-{policy}") for size in (large, small))),
         (large / small) ** power,
         low=(large / small) ** (power - 0.5),
         high=(large / small) ** (power + 0.5),
@@ -201,7 +199,7 @@ SECTION_1 = Experiment(
         _power("UCB1", 2, "that of a bandit on pairs"),
         Claim(
             "Rank1Elim cannot keep up with a bandit on pairs (over UCB1, K = L = 8)",
-            Ratio(*(Cell(policy, empty(8), f"rank1-0-{policy}") for policy in (ELIM, "UCB1"))),
+            over(*(Cell(policy, empty(8), f"rank1-0-{policy}") for policy in (ELIM, "UCB1"))),
             low=1.0,
         ),
     ),

@@ -12,20 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from logeval.papers.experiment import Cell, Claim, Experiment, OnLog, Part
+from logeval.papers.experiment import Cell, Experiment, OnLog, Part
 from logeval.papers.figures import curves
-from logeval.papers.measures import Measure, Measured, Ratio
+from logeval.papers.measures import Measure, Measured, measure, over
 from logeval.papers.outcome import Outcome
-from logeval.papers.rank1 import (
-    ELIM,
-    ELIM_AUTHORS,
-    HORIZON,
-    KL,
-    KL_AUTHORS,
-    POLICIES,
-    PRINTED,
-    authors,
-)
+from logeval.papers.rank1 import HORIZON, POLICIES, PRINTED, claim
 from logeval.reports.figures.canvas import legend_below, new_panels
 from logeval.reports.figures.regret import draw_curves
 from logeval.tracks.rank1_theory import Hardness, rank1_hardness, rank1_upper
@@ -55,14 +46,11 @@ def two_queries(outcome: Outcome) -> tuple[str, str]:
     return order[0], order[-1]
 
 
-def _over(a: str, b: str, which: tuple[int, int]) -> Measure:
+@measure
+def _over(outcome: Outcome, a: str, b: str, which: tuple[int, int]) -> Measured:
     """The regret of a over that of b, each on Query 1 or 2."""
-
-    def measure(outcome: Outcome) -> Measured:
-        queries = [two_queries(outcome)[i - 1] for i in which]
-        return Ratio(*map(_cell, (a, b), queries))(outcome)
-
-    return measure
+    queries = [two_queries(outcome)[i - 1] for i in which]
+    return over(*map(_cell, (a, b), queries))(outcome)
 
 
 def _cell(policy: str, query: str | None = None) -> Cell:
@@ -131,39 +119,34 @@ FIGURE_2 = _figure(
     "PBMs of two queries that differ in mu and p_max, and the regret on them",
     MODELS,
     (
-        Claim(
+        claim(
             "KL-UCB and TS are below Rank1ElimKL on both queries",
-            _below(("KL-UCB", "TS"), (KL,)),
+            lambda kl, elim: _below(("KL-UCB", "TS"), (kl,)),
             high=1.0,
-            variants=authors(_below(("KL-UCB", "TS"), (KL_AUTHORS,))),
         ),
-        Claim(
+        claim(
             "Query 1: Rank1ElimKL is below Rank1Elim and UCB1Elim",
-            _below((KL,), (ELIM, "UCB1Elim"), (1,)),
+            lambda kl, elim: _below((kl,), (elim, "UCB1Elim"), (1,)),
             high=1.0,
             reason=PRINTED,
-            variants=authors(_below((KL_AUTHORS,), (ELIM_AUTHORS, "UCB1Elim"), (1,))),
         ),
-        Claim(
+        claim(
             "Query 1: Rank1ElimKL is no worse than UCB1 (5% are allowed)",
-            _over(KL, "UCB1", (1, 1)),
+            lambda kl, elim: _over(kl, "UCB1", (1, 1)),
             high=1.05,
             reason=PRINTED,
-            variants=authors(_over(KL_AUTHORS, "UCB1", (1, 1))),
         ),
-        Claim(
+        claim(
             "Query 2: Rank1ElimKL is below Rank1Elim, UCB1Elim and UCB1",
-            _below((KL,), (ELIM, "UCB1Elim", "UCB1"), (2,)),
+            lambda kl, elim: _below((kl,), (elim, "UCB1Elim", "UCB1"), (2,)),
             high=1.0,
             reason=PRINTED,
-            variants=authors(_below((KL_AUTHORS,), (ELIM_AUTHORS, "UCB1Elim", "UCB1"), (2,))),
         ),
-        Claim(
+        claim(
             "Rank1ElimKL has less regret on Query 2 than on Query 1, of larger 1 / (mu gamma)",
-            _over(KL, KL, (2, 1)),
+            lambda kl, elim: _over(kl, kl, (2, 1)),
             high=1.0,
             reason="another log: the bound also has gaps in it, and says nothing at this horizon",
-            variants=authors(_over(KL_AUTHORS, KL_AUTHORS, (2, 1))),
         ),
     ),
     seconds=1000,
@@ -172,23 +155,20 @@ FIGURE_2 = _figure(
 )
 
 
-def _on_log(a: str, b: str) -> Ratio:
-    return Ratio(_cell(a), _cell(b))
+def _on_log(a: str, b: str) -> Measure:
+    return over(_cell(a), _cell(b))
 
 
-def follows_the_bound(policy: str) -> Measure:
+@measure
+def follows_the_bound(outcome: Outcome, policy: str) -> Measured:
     """Spearman's correlation of regret and 1 / (mu gamma) over the queries, as in Theorem 1.
 
     Its standard error is that of unrelated ranks, 1 / sqrt(queries - 1).
     """
-
-    def measure(outcome: Outcome) -> Measured:
-        hard = hardnesses(outcome, "rank1-3-raw")
-        regrets = [outcome.regret(_cell(policy, query)).mean() for query in hard]
-        found = spearmanr(regrets, [1.0 / (h.mu * h.gamma) for h in hard.values()])
-        return Measured(float(found.statistic), 1.0 / np.sqrt(len(hard) - 1))
-
-    return measure
+    hard = hardnesses(outcome, "rank1-3-raw")
+    regrets = [outcome.regret(_cell(policy, query)).mean() for query in hard]
+    found = spearmanr(regrets, [1.0 / (h.mu * h.gamma) for h in hard.values()])
+    return Measured(float(found.statistic), 1.0 / np.sqrt(len(hard) - 1))
 
 
 def _facts_3(outcome: Outcome) -> list[str]:
@@ -208,44 +188,37 @@ FIGURE_3 = _figure(
     "average regret on the PBMs of 20 queries",
     MODELS,
     (
-        Claim(
+        claim(
             "Rank1ElimKL has the least regret but for KL-UCB and TS",
-            {other: _on_log(KL, other) for other in (ELIM, "UCB1Elim", "UCB1")},
+            lambda kl, elim: {other: _on_log(kl, other) for other in (elim, "UCB1Elim", "UCB1")},
             high=1.0,
             reason=PRINTED,
-            variants=authors(
-                {o: _on_log(KL_AUTHORS, o) for o in (ELIM_AUTHORS, "UCB1Elim", "UCB1")}
-            ),
         ),
-        Claim(
+        claim(
             "it is 10.9% below UCB1",
-            _on_log(KL, "UCB1"),
-            0.891,
+            lambda kl, elim: _on_log(kl, "UCB1"),
+            published=0.891,
             low=0.8,
             high=1.0,
             reason=PRINTED,
-            variants=authors(_on_log(KL_AUTHORS, "UCB1")),
         ),
-        Claim(
+        claim(
             "it is 79% below Rank1Elim",
-            _on_log(KL, ELIM),
-            0.21,
+            lambda kl, elim: _on_log(kl, elim),
+            published=0.21,
             high=0.3,
             reason="another log; perhaps how often nothing is eliminated decides it",
-            variants=authors(_on_log(KL_AUTHORS, ELIM_AUTHORS)),
         ),
-        Claim(
+        claim(
             "KL-UCB and TS are below Rank1ElimKL",
-            {policy: _on_log(policy, KL) for policy in ("KL-UCB", "TS")},
+            lambda kl, elim: {policy: _on_log(policy, kl) for policy in ("KL-UCB", "TS")},
             high=1.0,
-            variants=authors({policy: _on_log(policy, KL_AUTHORS) for policy in ("KL-UCB", "TS")}),
         ),
-        Claim(
+        claim(
             "the regret of Rank1ElimKL grows with 1 / (mu gamma) (rank correlation over queries)",
-            follows_the_bound(KL),
+            lambda kl, elim: follows_the_bound(kl),
             low=0.0,
             reason="another log: the gaps, of which the bound also has the inverse, differ too",
-            variants=authors(follows_the_bound(KL_AUTHORS)),
         ),
     ),
     seconds=1000,

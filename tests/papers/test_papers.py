@@ -13,7 +13,7 @@ import pytest
 
 from logeval.papers import cascading, dcm, rank1
 from logeval.papers.experiment import Cell
-from logeval.papers.measures import LastHalf, Ratio
+from logeval.papers.measures import last_half, over
 from logeval.papers.registry import named
 from logeval.papers.reproduce import reproduce
 
@@ -61,8 +61,8 @@ def test_dcm_figure_3_has_the_independent_values(figure_3):
 
 def test_dcm_figure_3_has_the_order_and_factor_of_the_paper(figure_3):
     for other in ("First-Click", "Last-Click"):
-        assert Ratio(Cell("dcmKL-UCB"), Cell(other))(figure_3).value < 1.0
-    assert 2.5 < Ratio(Cell("RankedKL-UCB"), Cell("dcmKL-UCB"))(figure_3).value < 3.7
+        assert over(Cell("dcmKL-UCB"), Cell(other))(figure_3).value < 1.0
+    assert 2.5 < over(Cell("RankedKL-UCB"), Cell("dcmKL-UCB"))(figure_3).value < 3.7
 
 
 def test_dcm_figure_3_lies_between_the_bounds(figure_3):
@@ -74,7 +74,7 @@ def test_the_first_lists_are_not_the_best_ones():
     """What stands first in the problem is best, and must not be shown first for that."""
     outcome = small("dcm-3a", 3, 150, policies=("dcmKL-UCB", "RankedKL-UCB", "Random"))
     for policy in ("dcmKL-UCB", "RankedKL-UCB"):
-        assert Ratio(Cell(policy), Cell("Random"))(outcome).value > 0.55
+        assert over(Cell(policy), Cell("Random"))(outcome).value > 0.55
 
 
 def test_with_one_click_at_most_all_readings_of_clicks_are_the_same():
@@ -109,8 +109,8 @@ def test_dcm_figure_2b_grows_with_gamma():
 def test_cascading_figure_1_flattens_and_has_a_third_of_the_ranked_regret():
     problem = cascading.dbn(0.7, 0.7)
     outcome = small("cascading-1", cascading.HORIZON, FEW, [problem])
-    assert LastHalf(Cell("Last-Click"))(outcome).value < 0.25
-    assert 2.0 < Ratio(Cell("RankedKL-UCB"), Cell("Last-Click"))(outcome).value < 4.5
+    assert last_half(Cell("Last-Click"))(outcome).value < 0.25
+    assert 2.0 < over(Cell("RankedKL-UCB"), Cell("Last-Click"))(outcome).value < 4.5
 
 
 def test_rank1_figure_1_on_small_needles():
@@ -133,5 +133,5 @@ def test_gl_cdcm_figure_1_learns_from_contexts():
     policies = ("GL-CDCM(ridge=0.001)", "LR(ridge=0.001)", "dcmKL-UCB")
     outcome = small("gl-cdcm-1a", 600, 4, policies=policies)
     for policy in policies[:2]:
-        found = Ratio(Cell(policy), Cell("dcmKL-UCB"))(outcome)
+        found = over(Cell(policy), Cell("dcmKL-UCB"))(outcome)
         assert found.value + 3 * found.stderr < 1.0

@@ -13,7 +13,7 @@ from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
 from logeval.papers import dcm_log, gl_cdcm, rank1_log
 from logeval.papers.experiment import Cell, OnLog
-from logeval.papers.measures import Ratio
+from logeval.papers.measures import over
 from logeval.papers.outcome import Outcome
 from logeval.papers.page import write_markdown, write_page
 from logeval.papers.registry import EXPERIMENTS, named
@@ -177,7 +177,7 @@ def test_figure_3c_is_judged_by_the_fit_of_the_paper(log):
     found = outcome.judged
     half = [one for one in found if one.claim.text.startswith("at most half")]
     assert [one.verdict for one in half].count(VARIANT) == len(half) - 1 == 9
-    ours = Ratio(Cell(dcm_log.DCM_KL, None, dcm_log.PAPERS), dcm_log._best_ranked(dcm_log.PAPERS))
+    ours = over(Cell(dcm_log.DCM_KL, None, dcm_log.PAPERS), dcm_log._best_ranked(dcm_log.PAPERS))
     assert half[0].ours == ours(outcome)
 
 
@@ -248,7 +248,7 @@ def test_gl_cdcm_figure_2_needs_its_bonus(log):
     experiment = named("gl-cdcm-2a")
     part = replace(experiment.parts[0], policies=("GL-CDCM", "LR"))
     outcome = reproduce(replace(experiment, parts=(part,)), log, horizon=1000, runs=5)
-    found = Ratio(Cell("GL-CDCM"), Cell("LR"))(outcome)
+    found = over(Cell("GL-CDCM"), Cell("LR"))(outcome)
     assert found.value + 3 * found.stderr < 1.0
 
 
