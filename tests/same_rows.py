@@ -131,7 +131,7 @@ def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataF
 
 
 def _experiment(file: Path) -> pd.DataFrame:
-    return pd.DataFrame(json.loads(file.read_text())["rows"])
+    return pd.DataFrame(json.loads(file.read_text())["rows"]).round(9)
 
 
 def _rows(path: Path) -> pd.DataFrame:

@@ -4,8 +4,11 @@ Imports inside of functions count too; those for type checking only do not.
 """
 
 import ast
+import importlib
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 PACKAGE = Path(__file__).parent.parent / "logeval"
 
@@ -48,3 +51,10 @@ def test_packages_form_no_cycle():
 def test_only_commands_pipeline_and_papers_import_reports():
     importing = {part for part, other in edges() if other == "reports"}
     assert importing <= {"__init__", "commands", "papers", "pipeline"}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(p.stem for p in (PACKAGE.parent / "benchmarks").glob("*.py"))
+)
+def test_every_benchmark_can_be_imported(name):
+    importlib.import_module(f"benchmarks.{name}")
