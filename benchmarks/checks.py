@@ -17,15 +17,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from logeval.clicks.estimation.click_statistics import held_out_rows, training_rows
+from logeval.clicks.estimation.defaults import DRAWS
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import held_out_rows, training_rows
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS, model_names
-from logeval.clicks.quality.checks import check_patterns
+from logeval.clicks.quality.checks.predictive import check_patterns
+from logeval.clicks.quality.checks.sample import sample_of
 from logeval.clicks.quality.ranker_change import changed_rankers
-from logeval.clicks.quality.sample import sample_of
 from logeval.running.progress import Progress
 from logeval.storage import tables
 from logeval.synthetic.sessions import draw_sessions
@@ -54,10 +55,10 @@ def drawn_statistics(
     return pa.Table.from_pandas(rows, schema=tables.CLICK_STATISTICS, preserve_index=False)
 
 
-def fitted(name: str, train: Patterns, scope: str = "partial") -> FittedModel:
+def fitted(name: str, train: Patterns, scope: str = "partial", draws: int = DRAWS) -> FittedModel:
     """A model fitted by EM where it has one."""
     method = "em" if "em" in MODELS[name].methods else MODELS[name].methods[0]
-    return fit_one(name, train, Options(method, scope))
+    return fit_one(name, train, Options(method, scope, draws=draws))
 
 
 def _beside(losses: dict[str, list[float]], name: str, truth: str) -> dict[str, float]:
@@ -82,6 +83,8 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=3000)
     parser.add_argument("--simulations", type=int, default=200)
     parser.add_argument("--scope", default="partial")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="Of the posterior, that are kept.")
+    parser.add_argument("--held-out", type=float, default=0.2, help="Share of the sessions.")
     parser.add_argument("--seed", type=int, default=1000, help="Of the first log.")
     parser.add_argument("--ranker-change", action="store_true")
     given = parser.parse_args()
@@ -96,7 +99,7 @@ def main() -> None:
     with Progress(truth, given.logs, "logs") as progress:
         for log in range(given.logs):
             seed = given.seed + log
-            clicks = drawn_statistics(truth, given.queries, given.sessions, seed)
+            clicks = drawn_statistics(truth, given.queries, given.sessions, seed, given.held_out)
             if given.ranker_change:
                 result = changed_rankers(
                     names, patterns_of(clicks), partial(fitted, scope=given.scope), seed=seed
@@ -109,8 +112,8 @@ def main() -> None:
             else:
                 train = patterns_of(training_rows(clicks))
                 test = patterns_of(held_out_rows(clicks))
-                models = [fitted(name, train, given.scope) for name in names]
-                sample = sample_of(models[0].queries, test, train, 10**9, seed)
+                models = [fitted(name, train, given.scope, given.draws) for name in names]
+                sample = sample_of(models[0].queries, test, 10**9, seed)
                 checks = check_patterns(models, sample, given.simulations, seed, quiet=True)
                 for name, verdict in checks.verdicts.items():
                     faulted[name] += not verdict.cleared

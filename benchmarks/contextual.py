@@ -17,7 +17,7 @@ from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
 from logeval.running import seeds
 from logeval.tracks.contextual import ContextualEnvironment
-from logeval.tracks.contextual_problems import synthetic_problem
+from logeval.tracks.contextual_problems import contextual
 
 L, K, REPLICAS = 100, 10, 20
 DIMENSIONS = (200, 400)
@@ -47,7 +47,7 @@ def row(name: str, d: int) -> dict:
 
 
 def made(name: str, d: int, replicas: int, reference: bool) -> tuple[ContextualEnvironment, Policy]:
-    problem = synthetic_problem(L, K, d, 1.0, "fixed")
+    problem = contextual(L, K, d, 1.0, "fixed")
     users = ContextualEnvironment([problem], [(0, r) for r in range(replicas)], 0)
     generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
     spec = parse_policies([name], reference, "contextual")[0]

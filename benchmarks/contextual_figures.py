@@ -20,7 +20,8 @@ from logeval import generate, ingest
 from logeval.clicks.fit import fit_models
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
-from logeval.features.table import HALF, make_features
+from logeval.features.make import make_features
+from logeval.features.table import HALF
 
 PROBLEM = "contextual(L=100,K=5,d=20,norm=5,contexts=fixed)"
 SEED, SESSIONS = 31_002, 10_000

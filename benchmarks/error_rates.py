@@ -25,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import numpy as np
 from scipy import stats
 
-from logeval.evaluation import comparisons, statistics, summary
+from logeval.evaluation.statistics import comparisons, summary
+from logeval.evaluation.statistics import intervals as ours
 from logeval.running.seeds import generator
 
 INTERACTION, NOISE, COMMON = 0.4, 0.5, 0.3
@@ -83,13 +84,13 @@ def percentile(x, rng):
 
 
 def student(x, rng):
-    u = statistics.units(x).values
-    half = statistics.t_quantile(len(u)) * u.std(axis=0, ddof=1) / np.sqrt(len(u))
+    u = ours.units(x).values
+    half = ours.t_quantile(len(u)) * u.std(axis=0, ddof=1) / np.sqrt(len(u))
     return u.mean(axis=0) - half, u.mean(axis=0) + half
 
 
 def bootstrap_t(x, rng):
-    u = statistics.units(x).values
+    u = ours.units(x).values
     n, ends = len(u), []
     for r in range(x.shape[-1]):
         v = u[:, r]
@@ -105,7 +106,7 @@ METHODS = {
     "before": percentile,
     "Student": student,
     "bootstrap-t": bootstrap_t,
-    "logeval": lambda x, rng: statistics.interval(x),
+    "logeval": lambda x, rng: ours.interval(x),
 }
 
 
@@ -147,7 +148,7 @@ def holm(p):
 
 def before(x, rng):
     """As it was: smallest p against the best, and whether some bootstrap interval is off 0."""
-    u = statistics.units(x).values
+    u = ours.units(x).values
     best = int(u.mean(axis=0).argmin())
     others = [i for i in range(u.shape[1]) if i != best]
     means = bootstrap_means(x, rng)
@@ -184,7 +185,7 @@ def others(R, seed):
         optimal = lognormal(rng, 0.5, Q, 1, R) * np.ones((1, N, 1))
         x = regrets(rng, Q, N, log_sd, R) * optimal
         truth = 1.0 if Q > 1 else optimal[:, 0].mean(axis=0) / optimal[0, 0]
-        _, low, high = statistics.ratio(x, optimal)
+        _, low, high = ours.ratio(x, optimal)
         row = {"queries": Q, "runs": N, "log-sd": log_sd}
         row["ratio of means"] = f"{((low <= truth) & (truth <= high)).mean():.3f}"
         for factor in (1.0, 1.5, 4.0):
@@ -255,16 +256,16 @@ def ratios(R, seed):
 
 def tuning(R, seed):
     """Coverage by the SKEWNESS that is assumed; other seeds than those of the tables."""
-    used = statistics.SKEWNESS
+    used = ours.SKEWNESS
     for draw, (Q, N), log_sd in itertools.product([lognormal, gamma], CELLS, LOG_SDS):
         rng = generator(seed, "tuning", draw.__name__, Q, N, str(log_sd))
         x = regrets(rng, Q, N, log_sd, R, draw)
         row = {"regrets": draw.__name__, "queries": Q, "runs": N, "log-sd": log_sd}
         for skewness in (0.0, 2.0, 3.0, 4.0, 5.0, 6.0):
-            statistics.SKEWNESS = skewness
-            low, high = statistics.interval(x)
+            ours.SKEWNESS = skewness
+            low, high = ours.interval(x)
             row[f"{skewness:.0f}"] = f"{((low <= 1) & (1 <= high)).mean():.3f}"
-        statistics.SKEWNESS = used
+        ours.SKEWNESS = used
         yield row
 
 
@@ -280,14 +281,14 @@ def domain(R, seed):
     for world, Q in itertools.product([*worlds, "a tenth 20 times worse"], (5, 10, 20, 60)):
         rng = generator(seed, "domain", str(world), Q)
         one = lognormal(rng, world, Q, 1, R) if world in worlds else rarely_bad(rng, Q, 1, R)
-        u = statistics.units(one)
+        u = ours.units(one)
         m, error = u.values.mean(axis=0), u.error()
         row = {"log-sd": world, "queries": Q}
-        fixed = statistics.skewed_interval(m, error, Q)
-        for name, (low, high) in {"g = 5": fixed, "now": statistics.interval(one)}.items():
+        fixed = ours.skewed_interval(m, error, Q)
+        for name, (low, high) in {"g = 5": fixed, "now": ours.interval(one)}.items():
             row[name] = f"{((low <= 1) & (1 <= high)).mean():.3f}"
             row[f"width, {name}"] = f"{np.median(high - low):.1f}"
-        said = statistics.log_spread(u.values) > summary.MEASURED_SPREAD
+        said = ours.log_spread(u.values) > summary.MEASURED_SPREAD
         yield {**row, "said so": f"{said.mean():.0%}"}
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import logeval
 from benchmarks.plain_parser import parse
-from logeval.log.blocks import session_blocks
-from logeval.log.scan import PERSONALIZED, S_ITEMS, Scanner
-from logeval.log.source import Source
+from logeval.log.formats import yandex_personalized
+from logeval.log.lines.blocks import session_blocks
+from logeval.log.lines.line_format import Scanner
+from logeval.log.reading.source import Source
 from logeval.synthetic.generate import generate
 
 SESSIONS = 1_000_000  # about 330 MB
@@ -72,12 +73,13 @@ def _plain(log):
 
 def _kernel(log):
     """CPU seconds of the parsing alone: reading and cutting blocks is not counted."""
-    n, seconds, scanner = 0, 0.0, Scanner(PERSONALIZED)
-    for block in session_blocks(Source(log), PERSONALIZED):
+    format = yandex_personalized.FORMAT
+    n, seconds, scanner = 0, 0.0, Scanner(format)
+    for block in session_blocks(Source(log), format.kernels.ends):
         start = time.thread_time()
-        scanned = scanner.scan(block)
+        scanner.scan(block)
         seconds += time.thread_time() - start
-        n += int(scanned.serps[S_ITEMS, -1])
+        n += len(scanner.table()["items"].combine_chunks().values)
     return n, seconds
 
 

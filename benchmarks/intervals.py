@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import logit
 
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
@@ -78,7 +78,7 @@ def clicks_of(
 
 
 def held(
-    fit: EstimationResult, data: Patterns, models: Sequence[ClickModel]
+    fit: ModelEstimate, data: Patterns, models: Sequence[ClickModel]
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Whether true values are inside their intervals, by parameter, and by exposure or position."""
     for p in models[0].PARAMETERS:

@@ -20,8 +20,8 @@ from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
 from logeval.running.uniforms import Uniforms
-from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.registry import synthetic_problem
 
 SIZES = ((10, 5), (100, 10), (871, 10))
 HORIZON, REPLICAS, SECONDS = 10_000, 20, 2.0
@@ -76,7 +76,9 @@ def steps(
     e = "/".join(f"{p:.6g}" for p in np.linspace(1.0, 0.2, K))
     base = ">".join(str(i) for i in range(1, K + 1))
     users = RankingEnvironment(
-        [parse_pbm(f"PBM(w={w},e={e},base={base})")], [(0, r) for r in range(replicas)], seed=0
+        [synthetic_problem(f"PBM(w={w},e={e},base={base})")],
+        [(0, r) for r in range(replicas)],
+        seed=0,
     )
     (spec,) = parse_policies([name], reference)
     generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from logeval.evaluation.loop import run
+from logeval.evaluation.running.loop import run
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
 from logeval.running import seeds

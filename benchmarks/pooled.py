@@ -15,8 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from logeval.clicks.fit import FitPlan
-from logeval.log.log import load
+from logeval.clicks.fit import Fit
 
 
 def peak() -> float:
@@ -28,7 +27,7 @@ def peak() -> float:
 
 def main(log: str, models: str) -> None:
     """Fold the log, and fit one model after the other."""
-    plan = FitPlan.of(models.split(","), queries=None, scope="pooled")
+    asked = Fit(log, models.split(","), scope="pooled")
     start, cpu = time.perf_counter(), time.process_time()
 
     def report(step: str, rest: str = "") -> None:
@@ -38,11 +37,11 @@ def main(log: str, models: str) -> None:
         start, cpu = time.perf_counter(), time.process_time()
 
     report("import")
-    data, _ = plan.patterns(load(log))
+    data, _ = asked.patterns()
     size = f"; {data.serps.sum():,.0f} SERPs, {data.P:,} patterns, {data.Q:,} queries"
     report("fold", f"{size}, {data.I:,} items")
-    for name in plan.models:
-        fitted = plan.fit(name, data)
+    for name in asked.models:
+        fitted = asked.fit(name, data)
         report(name, f"; {fitted.report['iterations']} steps, {fitted.report['converged']}")
 
 

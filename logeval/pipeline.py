@@ -29,8 +29,8 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS, option_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
-from logeval.evaluation.matching import Users, in_tracks
 from logeval.evaluation.results import Runs
+from logeval.evaluation.running.matching import in_tracks
 from logeval.features.make import MakeFeatures
 from logeval.log.ingest import Ingest
 from logeval.log.log import Log
@@ -41,9 +41,8 @@ from logeval.reports.report import Report
 from logeval.stage import Stage, fits, recipe_keys
 from logeval.storage import files, tables
 from logeval.synthetic.generate import Generate
-from logeval.tracks.contextual import CONTEXTUAL
 from logeval.tracks.fitted import fitted_queries
-from logeval.tracks.registry import TRACKS
+from logeval.tracks.registry import TRACKS, home_track
 
 # section -> record; in the order in which they run
 STAGES: dict[str, type[Stage[Any]]] = {
@@ -164,8 +163,7 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
     fit, evaluate = stages["fit-models"], stages["evaluate"]
     assert isinstance(fit, Fit)
     assert isinstance(evaluate, Evaluate)
-    contextual = "features" in stages
-    home = CONTEXTUAL.name if contextual else next(iter(TRACKS))
+    home = home_track("features" in stages)
     specs = in_tracks(evaluate.specs(home, load), evaluate.track, home)
     if evaluate.draws > fit.draws:
         raise LogevalError(
@@ -175,9 +173,8 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
     try:
         examples = [(name, "1", _example(name)) for name in fit.models]
         fitted = fitted_queries(examples, reward=evaluate.reward)
-        users = Users(fitted=tuple(fitted), reward=evaluate.reward)
-        for track in {str(spec.track) for spec in specs if not contextual}:
-            users.problems(track)
+        for track in {str(spec.track) for spec in specs}:
+            TRACKS[track].usable(fitted)
     except LogevalError as error:
         raise LogevalError(f"[evaluate] {error}") from None
     known = fit.wanted or []

@@ -6,14 +6,15 @@ Run it with the old version, change the code, run it again and compare::
     python tests/same_rows.py write after
     python tests/same_rows.py compare before after
 
-It runs the demo recipe, one synthetic problem per track and every policy of the registry on fitted
-models, and compares serps, models and runs row by row, whatever their files are called and however
-they are cut. It is a script and not a test: rows may change for a reason, which then belongs into
-the commit message.
+It runs the demo recipe, one synthetic problem per track, the headline policies on fitted models,
+features with contextual policies, everything of replay and some published experiments, and compares
+all tables row by row, whatever their files are called and however they are cut. It is a script and
+not a test: rows may change for a reason, which then belongs into the commit message.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,9 @@ LISTS += ["RankedKL-UCB(collision=random)", "RankedKL-UCB(init=rounds)", "Ranked
 LISTS += ["RankedExp3(collision=random)"]
 PAIRS = ["Rank1ElimKL", "Rank1Elim", "UCB1Elim", "UCB1", "KL-UCB", "TS"]
 ENDS = ["Random", "Oracle"]
+CONTEXTUAL = ["GL-CDCM", "LR", "CascadeLinUCB", "CascadeLinTS", "LogisticTS", "dcmKL-UCB"]
+EXPERIMENTS = ["dcm-3b", "dcm-3c", "rank1-2", "cascading-1"]
+REPLAYED = ["estimates", "validation", "replays", "cross_check", "features"]
 ITEMS_AND_POSITIONS = ["positions", "items"]  # rows of an older models table, not parameters
 
 
@@ -45,6 +49,37 @@ def write(folder: Path) -> None:
     _evaluate(folder / "runs-ranking", problem, LISTS + ENDS, 5000)
     problem = ["--problem", "rank1(K=6,L=4,p=0.25,gap=0.5)"]
     _evaluate(folder / "runs-rank1", problem, PAIRS + ENDS, 20000)
+    problem = ["--problem", "contextual(L=20,K=3,d=5,norm=1,contexts=fixed)"]
+    _evaluate(folder / "runs-contextual", problem, CONTEXTUAL + ENDS, 300)
+    _features(folder)
+    _replay(folder)
+    for name in EXPERIMENTS:
+        small = ["--horizon", 300, "--runs", 3, "--json", "--quiet"]
+        rows = _logeval("reproduce", name, "--log", folder / "demo" / "log", *small)
+        (folder / f"{name}.json").write_text(rows)
+
+
+def _features(folder: Path) -> None:
+    log, out = folder / "demo" / "log", folder / "features"
+    _logeval("features", log, "--top-queries", 2, "--items", 20, "--dim", 5, "--out", out)
+    models = folder / "models-half"
+    half = ["--model", "dcm", "--top-queries", 2, "--holdout", 0.5]
+    _logeval("fit-models", log, *half, "--out", models)
+    problem = [models, "--features", out, "--block", 50]
+    _evaluate(folder / "runs-features", problem, CONTEXTUAL + ENDS, 300)
+
+
+def _replay(folder: Path) -> None:
+    log, few = folder / "demo" / "log", ["--top-queries", 3]
+    targets = ["--target", "by-ctr", "--target", "random", "--target", "best:dcm", "--force"]
+    _logeval("replay", "estimate", log, *targets, *few, "--rounds", 50, "--refits", 2,
+             "--positions", 3, "--out", folder / "estimates")  # fmt: skip
+    _logeval("replay", "validate", log, *few, "--positions", "1,3", "--parts", 4,
+             "--out", folder / "validation")  # fmt: skip
+    policies = ["--policy", "dcmKL-UCB", "--policy", "Random", "--items", 4]
+    _logeval("replay", "policy", log, *few, *policies, "--out", folder / "replays")
+    one = ["--top-queries", 1, "--positions", 1]
+    _logeval("replay", "cross-check", log, *one, *policies, "--out", folder / "cross-check")
 
 
 def _evaluate(out: Path, problem: list[object], policies: list[str], horizon: int) -> None:
@@ -53,9 +88,9 @@ def _evaluate(out: Path, problem: list[object], policies: list[str], horizon: in
     _logeval("evaluate", *problem, *named, *size, "--out", out)
 
 
-def _logeval(*arguments: object) -> None:
+def _logeval(*arguments: object) -> str:
     command = [sys.executable, "-m", "logeval.cli", *map(str, arguments)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def compare(before: Path, after: Path) -> int:
@@ -86,7 +121,17 @@ def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataF
         for old, new in zip(*folders, strict=True):
             name = f"{old.relative_to(before)}"
             found.append((name, _rows(old / "runs.parquet"), _rows(new / "runs.parquet")))
+    for table in REPLAYED:
+        for old in sorted(before.glob(f"**/{table}.parquet")):
+            name = old.relative_to(before)
+            found.append((str(name), _rows(old), _rows(after / name)))
+    for old in sorted(before.glob("*.json")):
+        found.append((old.name, *(_experiment(d / old.name) for d in (before, after))))
     return found
+
+
+def _experiment(file: Path) -> pd.DataFrame:
+    return pd.DataFrame(json.loads(file.read_text())["rows"]).round(9)
 
 
 def _rows(path: Path) -> pd.DataFrame:

@@ -72,4 +72,4 @@ def large_dcm(L: int, K: int, seed: int = 0) -> RankingProblem:
     rng = np.random.default_rng([seed, L])
     w, v = rng.beta(1, 8, L), np.sort(rng.random(K))[::-1]
     users = Chain(w, np.ones(L), 1 - v, 1.0, np.ones(L), v)
-    return RankingProblem("DCM", f"L{L}", users, np.argsort(-w)[:K], "satisfaction")
+    return RankingProblem("DCM", f"L{L}", users, np.argsort(-w)[:K])

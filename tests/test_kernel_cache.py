@@ -98,6 +98,34 @@ def test_an_edit_in_a_kernel_or_constant_of_another_file_is_noticed(folder):
     assert [result(), result()] == [(5022, 0), (5022, 1)]
 
 
+def test_kernels_of_one_making_are_kept_apart_and_found_again(folder):
+    text = """
+from few_kernels import added, njit, other
+
+def made(step):
+    @njit(cache=True)
+    def twice(x):
+        return 2 * step(x)
+    return twice
+
+by_added, by_other = made(added), made(other)
+"""
+    (folder / "making.py").write_text(text)
+
+    def result(names):
+        importlib.invalidate_caches()
+        calls()
+        module = importlib.reload(importlib.import_module("making"))
+        kernels = [getattr(module, name) for name in names]
+        return [(kernel(1), sum(kernel.stats.cache_hits.values())) for kernel in kernels]
+
+    assert result(["by_added"]) == [(4, 0)]
+    assert result(["by_other"]) == [(6, 0)]
+    assert result(["by_other", "by_added"]) == [(6, 1), (4, 1)]
+    (folder / "few_kernels.py").write_text(MODULE.replace("x + 1", "x + 10"))
+    assert result(["by_added", "by_other"]) == [(22, 0), (6, 1)]
+
+
 def test_a_full_disk_stops_nothing(folder, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")

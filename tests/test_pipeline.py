@@ -184,7 +184,7 @@ def test_a_wrong_recipe_is_an_error_that_names_the_place(recipe, old, new, messa
         ("evaluate.track=rank2", r"\[evaluate\] unknown track: 'rank2'"),
         ("evaluate.reward=money", r"\[evaluate\] unknown reward"),
         ("fit-models.models=dcm", r"\[evaluate\] DCM: the rank-1 track needs a PBM"),
-        ("report.style=cubist", r"\[report\] style='cubist': must be paper or slides"),
+        ("report.style=cubist", r"\[report\] unknown style: 'cubist'"),
     ],
 )
 def test_wrong_values_are_found_before_the_first_stage(recipe, tmp_path, override, message):

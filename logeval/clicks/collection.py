@@ -23,14 +23,14 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
-from logeval.log.queries import GivenQueries, GivenQuery, Query, among, given_queries
+from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
 from logeval.storage import tables
+from logeval.storage.results import Drawn
 from logeval.storage.schemas import MODELS, QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 SUMMARY = (
     "model",
@@ -51,7 +51,7 @@ SUMMARY = (
 
 
 @dataclass(frozen=True)
-class FittedModels:
+class FittedModels(Drawn):
     """Fitted models by name; iterating gives (name, query, model of that query)."""
 
     fitted: dict[str, FittedModel]
@@ -94,10 +94,11 @@ class FittedModels:
         follow, the most shown first.
         """
         fitted = self.fitted[name]
-        base = [] if fitted.base is None else fitted.base[fitted.index[query]].tolist()
+        q = fitted.index[query]
+        base = [] if fitted.base is None else fitted.base[q].tolist()
         if not base:
             return None
-        items = fitted.of(query).items
+        items = fitted.item_ids[fitted.span(q)]
         place = {item: k for k, item in reversed(list(enumerate(base)))}
         return np.argsort([place.get(item, len(base)) for item in items.tolist()], kind="stable")
 
@@ -130,24 +131,6 @@ class FittedModels:
         # in one order, whether just fitted or read from a manifest
         first = [key for key in SUMMARY if key in given]
         return pd.DataFrame(rows, columns=[*first, *sorted(set(given) - set(first))])
-
-    def plot(
-        self,
-        what: str,
-        model: str | None = None,
-        queries: GivenQueries = None,
-        ax: Axes | None = None,
-    ) -> Axes:
-        """The termination, attraction or examination of a model, with intervals.
-
-        By default of the first model and its most frequent queries.
-        """
-        from logeval.reports.model_figures import plot_parameters
-
-        fitted = self.named(model)
-        given = given_queries(queries)
-        chosen = None if given is None else [the_query(fitted, q) for q in given]
-        return plot_parameters(fitted, what, chosen, ax)
 
     def __repr__(self) -> str:
         parts = [

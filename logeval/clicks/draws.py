@@ -16,12 +16,11 @@ from logeval.errors import LogevalError
 
 def check_draws(fitted: FittedModel, draws: int) -> None:
     """Raise unless the model has as many."""
-    kept = [fitted.estimates[p.field].draws for p in fitted.kind.PARAMETERS]
-    if any(x is None for x in kept):
+    have = fitted.n_draws
+    if not have:
         raise LogevalError(
             f"{fitted.model} has no draws; fit it to a log with fit-models, or evaluate without"
         )
-    have = min(len(x) for x in kept if x is not None)
     if have < draws:
         raise LogevalError(
             f"draws={draws}: {fitted.model} was fitted with {have}; ask for fewer, or fit it with "
@@ -31,9 +30,13 @@ def check_draws(fitted: FittedModel, draws: int) -> None:
 
 def drawn(fitted: FittedModel, draw: int) -> FittedModel:
     """Draw number ``draw``, from 1, in place of the fitted values."""
-    estimates = dict(fitted.estimates)
-    for p in fitted.kind.PARAMETERS:
-        whole = estimates[p.field]
+    estimates = {}
+    for name, whole in fitted.estimates.items():
         assert whole.draws is not None
-        estimates[p.field] = replace(whole, value=whole.draws[draw - 1])
+        estimates[name] = replace(whole, value=whole.draws[draw - 1])
     return replace(fitted, estimates=estimates)
+
+
+def some_draws(fitted: FittedModel, most: int) -> list[FittedModel]:
+    """Its draws, at most so many; the model itself where it has none."""
+    return [drawn(fitted, d + 1) for d in range(min(fitted.n_draws, most))] or [fitted]

@@ -103,8 +103,8 @@ class Fitting(Stage[R]):
 
     def check(self) -> None:
         """Names of models, methods and options, and what goes together."""
-        from logeval.clicks.estimation.click_statistics import Holdout
         from logeval.clicks.estimation.priors import check
+        from logeval.clicks.estimation.statistics.fold import Holdout
         from logeval.clicks.models.registry import MODELS, check_options, model_names
 
         every = [name.lower() for name in self.models] == ["all"]
@@ -134,7 +134,7 @@ class Fitting(Stage[R]):
 
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
-        from logeval.clicks.estimation.click_statistics import fold_patterns
+        from logeval.clicks.estimation.statistics.fold import fold_patterns
 
         where = self.opened.path
         data, held_out = fold_patterns(

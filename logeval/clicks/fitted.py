@@ -58,6 +58,15 @@ class FittedModel:
         """The query of each (query, item) pair, (I,)."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
+    @property
+    def n_draws(self) -> int:
+        """How many draws of its parameters were kept with the fit."""
+        return min(0 if x.draws is None else len(x.draws) for x in self.estimates.values())
+
+    def span(self, q: int) -> slice:
+        """The (query, item) pairs of query q."""
+        return slice(self.offsets[q], self.offsets[q + 1])
+
     def group(self, q: int) -> int:
         """The set of shared parameters that query q uses."""
         return 0 if self.scope == "pooled" else q
@@ -72,7 +81,7 @@ class FittedModel:
         q = self.index.get(query)
         if q is None:
             return self._unseen_query(K)
-        span = slice(self.offsets[q], self.offsets[q + 1])
+        span = self.span(q)
         own, g = int(self.positions[q]), self.group(q)
         values: dict[str, Any] = {}
         for p in self.kind.PARAMETERS:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.fitted import FittedModel, averaged
 from logeval.clicks.models.registry import MODELS
@@ -50,7 +50,8 @@ def fit_one(
         "dropped_items": int((~keep).sum()),
         "serps": int(data.serps.sum()),
         "patterns": data.P,
-        **_progress(fit),
+        "iterations": fit.iterations if fit.groups else None,
+        "converged": f"{fit.converged} of {fit.groups}" if fit.groups else None,
         "seconds": round(time.perf_counter() - start, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "notes": [*fit.notes, *(f"{name}: {note}" for note in _notes(data, keep))],
@@ -90,13 +91,7 @@ def _notes(data: FoldedClicks, keep: Bools) -> list[str]:
     return notes
 
 
-def _progress(fit: EstimationResult) -> dict[str, Any]:
-    if not fit.groups:
-        return {"iterations": None, "converged": None}
-    return {"iterations": fit.iterations, "converged": f"{fit.converged} of {fit.groups}"}
-
-
-def _prior(fit: EstimationResult, field: str, data: FoldedClicks) -> dict[str, Any]:
+def _prior(fit: ModelEstimate, field: str, data: FoldedClicks) -> dict[str, Any]:
     """Pseudo-counts [a, b] of an item never shown, of the first thousand queries; slopes."""
     prior = fit.priors[field]
     a, b = prior.strength * prior.mean, prior.strength * (1.0 - prior.mean)

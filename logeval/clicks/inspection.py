@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from logeval.clicks.collection import FittedModels, the_query
-from logeval.clicks.estimation.click_statistics import fold
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.optimum import Optimum
@@ -52,9 +52,9 @@ def inspect(
     items.insert(1, "best", _places(own, best))
     lists = pd.DataFrame(columns=["shown", "share", "reward", "in_best", "list"])
     if data is not None:
-        counts = _counts(data)
-        for at, name in ((1, "shown"), (2, "clicked")):
-            items.insert(at, name, [counts[name].get(int(i), 0) for i in own.items])
+        for at, name, n in ((1, "shown", data.impressions), (2, "clicked", data.item_clicks)):
+            count = dict(zip(data.item_ids.tolist(), n.astype(int).tolist(), strict=True))
+            items.insert(at, name, [count.get(int(i), 0) for i in own.items])
         lists = _lists(own, best, data)
     return Inspection(
         fitted.model,
@@ -84,7 +84,7 @@ def _parameters(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The parameters by item, and those by position; three columns each."""
     q = fitted.index[query]
-    span, g = slice(fitted.offsets[q], fitted.offsets[q + 1]), fitted.group(q)
+    span, g = fitted.span(q), fitted.group(q)
     items: dict[str, Any] = {"item": own.items}
     positions: dict[str, Any] = {"position": np.arange(1, own.K + 1)}
     for p in fitted.kind.PARAMETERS:
@@ -103,16 +103,6 @@ def _places(own: ClickModel, best: Optimum) -> pd.Series:
     places = pd.Series(pd.NA, index=range(own.L), dtype="Int64")
     places.iloc[best.A] = np.arange(1, len(best.A) + 1)
     return places
-
-
-def _counts(data: Patterns) -> dict[str, dict[int, int]]:
-    shown = data.shown
-    clicked = data.sum_items(shown.count * shown.clicked)
-    ids = data.item_ids.tolist()
-    return {
-        "shown": dict(zip(ids, data.impressions.astype(int).tolist(), strict=True)),
-        "clicked": dict(zip(ids, clicked.astype(int).tolist(), strict=True)),
-    }
 
 
 def _lists(own: ClickModel, best: Optimum, data: Patterns) -> pd.DataFrame:

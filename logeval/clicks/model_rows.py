@@ -13,13 +13,42 @@ from logeval.clicks.models.model import Parameter
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.storage.schemas import MODELS, QUERIES
 
+NUMBERS = ("value", "low", "high", "observations", "raw")  # of a ParameterEstimate
+
+
+def places(p: Parameter, longest: Ints, K: int) -> Bools:
+    """Which values of a shared parameter there are, in groups with lists of up to ``longest``.
+
+    In the shape of its arrays, (G,), (G, K) or (G, K, K + 1).
+    """
+    inside = np.arange(K) < longest[:, None]
+    if p.kind == "scalar":
+        return np.ones(len(longest), dtype=np.bool_)
+    if p.kind == "position":
+        return inside
+    return inside[..., None] & (np.arange(K + 1) <= np.arange(K)[:, None])
+
 
 def parameter_rows(fitted: FittedModel) -> pa.Table:
-    """The rows of the models table."""
+    """The rows of the models table.
+
+    Those without an item, or without a query, are for what was never seen.
+    """
+    every, known = np.arange(len(fitted.queries)), ParameterEstimate.known
     parts = []
     for p in fitted.kind.PARAMETERS:
-        parts.append(_item_rows(fitted, p) if p.kind == "item" else _shared_rows(fitted, p))
-        parts.append(_unseen_rows(fitted, p))
+        x = fitted.estimates[p.field]
+        unseen = known(np.asarray(fitted.unseen_query[p.field], dtype=np.float64)[None])
+        if p.kind == "item":
+            parts.append(_rows(fitted, p, x, q=fitted.item_query, item_id=fitted.item_ids))
+            parts.append(_rows(fitted, p, known(fitted.unseen_items[p.field]), q=every))
+            parts.append(_rows(fitted, p, unseen))
+        elif fitted.scope == "pooled":
+            parts.append(_shared_rows(fitted, p, x, fitted.positions.max(initial=1, keepdims=True)))
+        else:
+            parts.append(_shared_rows(fitted, p, x, fitted.positions, of_queries=True))
+            longest = np.array(unseen.value.shape[1:2] or [1])
+            parts.append(_shared_rows(fitted, p, unseen, longest))
     return pa.concat_tables(parts)
 
 
@@ -57,83 +86,53 @@ def _keys(fitted: FittedModel, q: Ints) -> list[pa.Array]:
     return [ids.take(chosen), regions.take(chosen)]
 
 
-def _rows(fitted: FittedModel, parameter: str, q: Ints | None, n: int, **columns: Any) -> pa.Table:
-    full: dict[str, Any] = {
+def _shared_rows(
+    fitted: FittedModel,
+    p: Parameter,
+    x: ParameterEstimate,
+    longest: Ints,
+    of_queries: bool = False,
+) -> pa.Table:
+    at = np.nonzero(places(p, longest, x.value.shape[1] if x.value.ndim > 1 else 1))
+    keys = dict(zip(("position", "previous"), at[1:], strict=False))
+    if keys:
+        keys["position"] = keys["position"] + 1
+    return _rows(fitted, p, x, at, at[0] if of_queries else None, **keys)
+
+
+def _rows(
+    fitted: FittedModel,
+    p: Parameter,
+    x: ParameterEstimate,
+    at: tuple[Any, ...] = (slice(None),),
+    q: Ints | None = None,
+    **keys: Ints,
+) -> pa.Table:
+    """The values at some places, with what they are of; the query is given by its number."""
+    n = len(x.value[at])
+    columns: dict[str, Any] = {
         "model": pa.repeat(fitted.model, n),
         "method": pa.repeat(fitted.method, n),
         "scope": pa.repeat(fitted.scope, n),
-        "parameter": pa.repeat(parameter, n),
+        "parameter": pa.repeat(p.name, n),
+        **keys,
     }
     if q is not None:
-        full["query_id"], full["region_id"] = _keys(fitted, q)
-    full |= columns
-    arrays = []
-    for f in MODELS:
-        given = full.get(f.name)
-        if given is None:
-            arrays.append(pa.nulls(n, f.type))
-        elif f.name == "draws":  # (D, n)
-            ends = np.arange(n + 1, dtype=np.int32) * np.int32(len(given))
-            flat = np.ascontiguousarray(given.T, dtype=np.float32).ravel()
-            arrays.append(pa.ListArray.from_arrays(pa.array(ends), pa.array(flat)))
-        elif isinstance(given, np.ndarray) and given.dtype.kind == "f":
-            arrays.append(pa.array(given, f.type, mask=np.isnan(given)))
-        else:
-            arrays.append(pa.array(given, f.type))
+        columns["query_id"], columns["region_id"] = _keys(fitted, q)
+    for name in NUMBERS:
+        if (numbers := getattr(x, name)) is not None:
+            columns[name] = pa.array(numbers[at], mask=np.isnan(numbers[at]))
+    if x.draws is not None and len(x.draws):
+        columns["draws"] = _draws(x.draws[(slice(None), *at)])
+    arrays = [
+        pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(n, f.type)
+        for f in MODELS
+    ]
     return pa.table(arrays, schema=MODELS)
 
 
-def _item_rows(fitted: FittedModel, p: Parameter) -> pa.Table:
-    q = fitted.item_query
-    columns = _columns(fitted.estimates[p.field], np.arange(len(q)))
-    return _rows(fitted, p.name, q, len(q), item_id=fitted.item_ids, **columns)
-
-
-def _shared_rows(fitted: FittedModel, p: Parameter) -> pa.Table:
-    value = fitted.estimates[p.field].value
-    G = len(value)
-    pooled = fitted.scope == "pooled"
-    longest = np.full(G, fitted.positions.max(initial=1)) if pooled else fitted.positions
-    if p.kind == "scalar":
-        at: tuple[Ints, ...] = (np.arange(G),)
-        columns: dict[str, Any] = {}
-    elif p.kind == "position":
-        at = np.nonzero(np.arange(value.shape[1]) < longest[:, None])
-        columns = {"position": at[1] + 1}
-    else:
-        k, r = np.arange(value.shape[1])[:, None], np.arange(value.shape[2])
-        at = np.nonzero((r <= k) & (k < longest[:, None, None]))
-        columns = {"position": at[1] + 1, "previous": at[2]}
-    columns |= _columns(fitted.estimates[p.field], at)
-    return _rows(fitted, p.name, None if pooled else at[0], len(at[0]), **columns)
-
-
-def _unseen_rows(fitted: FittedModel, p: Parameter) -> pa.Table:
-    """Rows without an item, or without a query, for what was never seen."""
-    value = np.asarray(fitted.unseen_query[p.field], dtype=np.float64)
-    if p.kind == "item":
-        known, Q = fitted.unseen_items[p.field], len(fitted.queries)
-        rows = _rows(fitted, p.name, np.arange(Q), Q, value=known)
-        rest = _rows(fitted, p.name, None, 1, value=value.reshape(1))
-        return pa.concat_tables([rows, rest])
-    if fitted.scope == "pooled":
-        return MODELS.empty_table()
-    if p.kind == "scalar":
-        return _rows(fitted, p.name, None, 1, value=value.reshape(1))
-    if p.kind == "position":
-        K = np.arange(1, len(value) + 1)
-        return _rows(fitted, p.name, None, len(value), value=value, position=K)
-    k, r = np.tril_indices(len(value))
-    return _rows(fitted, p.name, None, len(k), value=value[k, r], position=k + 1, previous=r)
-
-
-def _columns(estimate: ParameterEstimate, at: Any) -> dict[str, Floats]:
-    columns = {
-        name: np.asarray(getattr(estimate, name))[at]
-        for name in ("value", "low", "high", "observations")
-    }
-    if estimate.raw is not None:
-        columns["raw"] = estimate.raw[at]
-    if estimate.draws is not None and len(estimate.draws):
-        columns["draws"] = estimate.draws[(slice(None), *(at if isinstance(at, tuple) else (at,)))]
-    return columns
+def _draws(draws: Floats) -> pa.ListArray:
+    """Those of each row, of (D, rows)."""
+    D, n = draws.shape
+    flat = np.ascontiguousarray(draws.T, dtype=np.float32).ravel()
+    return pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32) * D), pa.array(flat))

@@ -105,7 +105,7 @@ def from_pyclick(model: Any, name: str | None = None) -> FittedModels:
             value = _examination(container, K)
         if p.kind != "item":
             unseen_query[p.field] = averaged(value, np.ones(1))
-        estimates[p.field] = _bare(value)
+        estimates[p.field] = ParameterEstimate.known(value)
     return FittedModels(
         {
             name: FittedModel(
@@ -137,8 +137,3 @@ def _examination(container: Any, K: int) -> Floats:
         for r in range(k):
             e[0, k, r + 1] = container.get(k, r).value()
     return e
-
-
-def _bare(value: Floats) -> ParameterEstimate:
-    nothing = np.full(value.shape, np.nan)
-    return ParameterEstimate(value, nothing, nothing, nothing)

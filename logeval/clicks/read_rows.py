@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.patterns import NO_REGION
 from logeval.clicks.fitted import SCOPES, FittedModel, averaged
-from logeval.clicks.models.model import Parameter
+from logeval.clicks.model_rows import NUMBERS, places
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
@@ -28,7 +28,6 @@ KEYS = ["query_id", "region_id"]
 OPTIONAL = {"query_id": 0, "region_id": NO_REGION, "item_id": 0, "position": 0, "previous": -1}
 IDENTITY = ["model", "parameter", "has_query_id", *KEYS, "has_item_id", "item_id", "position"]
 IDENTITY += ["previous"]
-NUMBERS = ["value", "low", "high", "observations", "raw"]
 FORMER = ("positions", "items")  # "parameters" in which older versions kept the queries
 
 
@@ -42,10 +41,57 @@ class Listing(NamedTuple):
     item_ids: Ints  # (I,)
     base: list[Ints] | None
 
-    @property
-    def Q(self) -> int:
-        """The number of queries."""
-        return len(self.place)
+    @classmethod
+    def given(cls, rows: pd.DataFrame) -> Listing:
+        """The queries as their table has them."""
+        length = rows["items"].map(len).to_numpy(dtype=np.int64)
+        items = np.concatenate([np.empty(0, np.int64), *rows["items"]]).astype(np.int64)
+        base = None
+        if rows["base"].notna().any():
+            base = [np.array([] if x is None else x, dtype=np.int64) for x in rows["base"]]
+        return cls(
+            pd.MultiIndex.from_frame(rows[KEYS]),
+            rows["positions"].to_numpy(dtype=np.int64),
+            rows["serps"].to_numpy(),
+            np.repeat(np.arange(len(rows)), length),
+            items,
+            base,
+        )
+
+    @classmethod
+    def derived(cls, rows: pd.DataFrame) -> Listing:
+        """The queries, items and positions that parameters speak of."""
+        own = rows[rows["has_query_id"]]
+        place = pd.MultiIndex.from_frame(own[KEYS].drop_duplicates())
+        pairs = own.loc[own["has_item_id"], [*KEYS, "item_id"]].drop_duplicates()
+        pair_query = place.get_indexer(pd.MultiIndex.from_frame(pairs[KEYS]))
+        order = np.argsort(pair_query, kind="stable")
+        top = int(rows["position"].max())
+        positions = np.full(len(place), top if top else DEFAULT_K, dtype=np.int64)
+        largest = own[own["has_position"]].groupby(KEYS)["position"].max()
+        positions[place.get_indexer(largest.index)] = largest.to_numpy(dtype=np.int64)
+        items = pairs["item_id"].to_numpy(dtype=np.int64)[order]
+        serps = np.full(len(place), np.nan)
+        return cls(place, positions, serps, pair_query[order], items, None)
+
+    def query_of(self, rows: pd.DataFrame, label: str) -> Ints:
+        """The number of the query of each row."""
+        q = self.place.get_indexer(pd.MultiIndex.from_frame(rows[KEYS]))
+        if (q < 0).any():
+            query = _query(rows[q < 0].iloc[0])
+            raise LogevalError(f"{label} has parameters of query {query}, not listed")
+        return q
+
+    def pair_of(self, q: Ints, item: Ints, label: str) -> Ints:
+        """The number of each (query, item) pair."""
+        ids = np.unique(self.item_ids)
+        pairs = self.item_query * len(ids) + np.searchsorted(ids, self.item_ids)
+        code = np.minimum(np.searchsorted(ids, item), max(len(ids) - 1, 0))
+        at = pd.Index(pairs).get_indexer(pd.Index(q * len(ids) + code))
+        wrong = (at < 0) | (self.item_ids[at] != item) if len(ids) else np.ones(len(q), np.bool_)
+        if wrong.any():
+            raise LogevalError(f"{label}: item {item[wrong][0]} is not in the list of its query")
+        return at
 
 
 def fitted_of_rows(rows: pa.Table, queries: pa.Table | None, source: str) -> dict[str, FittedModel]:
@@ -144,6 +190,7 @@ def _check(frame: pd.DataFrame, source: str) -> None:
 def _refuse(rows: pd.DataFrame, wrong: pd.Series, why: str, source: str) -> None:
     if wrong.any():
         row = rows[wrong].iloc[0]
+        why = why.format(position=row["position"])
         raise LogevalError(f"{source}: {row['parameter']} of {row['model']}: {why}")
 
 
@@ -171,64 +218,45 @@ def _query(row: Any) -> Query:
 def _fitted(
     name: str, rows: pd.DataFrame, listed: pd.DataFrame | None, draws: Draws, source: str
 ) -> FittedModel:
-    kind = MODELS[name]
     by_parameter = _by_parameter(name, rows, source)
-    scope, pooled = str(rows["scope"].iloc[0]), rows["scope"].iloc[0] == "pooled"
+    scope = str(rows["scope"].iloc[0])
     if rows["scope"].nunique() > 1:
         raise LogevalError(f"{source}: {name} has rows of scope per-query and of scope pooled")
-    own = rows[rows["has_query_id"]]
-    if not len(own) and listed is None:
+    if listed is None and not rows["has_query_id"].any():
         raise LogevalError(f"{source}: {name} has no query; give its rows a query_id")
-    found = _derived(rows, own) if listed is None else _listed(listed)
+    found = Listing.derived(rows) if listed is None else Listing.given(listed)
     K = int(found.positions.max(initial=1))
-
-    def query_of(mine: pd.DataFrame) -> Ints:
-        q = found.place.get_indexer(pd.MultiIndex.from_frame(mine[KEYS]))
-        if (q < 0).any():
-            query = _query(mine[q < 0].iloc[0])
-            raise LogevalError(f"{source}: {name} has parameters of query {query}, not listed")
-        return q
-
-    def check_positions(mine: pd.DataFrame, limit: Ints | int) -> None:
-        beyond = mine[mine["position"].to_numpy() > limit]
-        if len(beyond):
-            row = beyond.iloc[0]
-            raise LogevalError(
-                f"{source}: {row['parameter']} of {name} has a row at position {row['position']}, "
-                "beyond the positions of its query"
-            )
-
+    pooled, all_K = scope == "pooled", np.array([K])
     estimates: dict[str, ParameterEstimate] = {}
     unseen_items: dict[str, Floats] = {}
     unseen_query: dict[str, Any] = {}
-    for p in kind.PARAMETERS:
-        mine = by_parameter[p.name]
-        label = f"{source}: {name} {p.name}"
+    for p in MODELS[name].PARAMETERS:
+        mine, label = by_parameter[p.name], f"{source}: {name} {p.name}"
         seen, rest = mine[mine["has_query_id"]], mine[~mine["has_query_id"]]
-        q = query_of(seen)
-        check_positions(seen, K if pooled else found.positions[q])
-        check_positions(rest, K)
+        q = found.query_of(seen, f"{source}: {name}")
+        for some, longest in ((seen, K if pooled else found.positions[q]), (rest, K)):
+            why = "there is a row at position {position}, beyond the positions of its query"
+            _refuse(some, some["position"] > longest, why, source)
         if p.kind == "item":
             has_item = seen["has_item_id"].to_numpy()
-            at = seen[has_item]
-            i = _pair(found, q[has_item], at["item_id"].to_numpy(), label)
-            estimates[p.field] = _placed(at, (len(found.item_ids),), (i,), label, draws)
-            value = estimates[p.field].value
+            of_items, others = seen[has_item], seen[~has_item]
+            i = found.pair_of(q[has_item], of_items["item_id"].to_numpy(), label)
+            used = np.ones(len(found.item_ids), dtype=np.bool_)
+            value = (x := _placed(of_items, used, (i,), label, draws)).value
             mean = float(value.mean()) if len(value) else 0.5
-            unseen_items[p.field] = np.full(found.Q, mean)
-            unseen_items[p.field][q[~has_item]] = seen["value"].to_numpy()[~has_item]
+            unseen_items[p.field] = np.full(len(found.place), mean)
+            unseen_items[p.field][q[~has_item]] = others["value"].to_numpy()
             unseen_query[p.field] = float(rest["value"].iloc[0]) if len(rest) else mean
-            continue
-        all_K = np.array([K])
-        longest = all_K if pooled else found.positions
-        chosen, g = (rest, np.zeros(len(rest), dtype=np.int64)) if pooled else (seen, q)
-        estimates[p.field] = _shared(p, chosen, g, longest, K, label, draws)
-        if len(rest):
-            zero = np.zeros(len(rest), dtype=np.int64)
-            unseen_query[p.field] = _shared(p, rest, zero, all_K, K, label, draws).value[0]
         else:
-            value = estimates[p.field].value
-            unseen_query[p.field] = averaged(value, np.ones(len(value)), longest)
+            longest = all_K if pooled else found.positions
+            of_all = _at(rest, np.zeros(len(rest), dtype=np.int64))
+            which, at = (rest, of_all) if pooled else (seen, _at(seen, q))
+            x = _placed(which, places(p, longest, K), at, label, draws)
+            unseen_query[p.field] = averaged(x.value, np.ones(len(x.value)), longest)
+            if len(rest):
+                one = _placed(rest, places(p, all_K, K), of_all, label, draws)
+                unseen_query[p.field] = one.value[0]
+        estimates[p.field] = x
     return FittedModel(
         name,
         str(rows["method"].iloc[0]),
@@ -237,7 +265,7 @@ def _fitted(
         found.positions,
         found.serps,
         found.item_ids,
-        np.searchsorted(found.item_query, np.arange(found.Q + 1)),
+        np.searchsorted(found.item_query, np.arange(len(found.place) + 1)),
         estimates,
         unseen_items,
         unseen_query,
@@ -270,88 +298,25 @@ def _by_parameter(name: str, rows: pd.DataFrame, source: str) -> dict[str, pd.Da
     return found
 
 
-def _listed(rows: pd.DataFrame) -> Listing:
-    """The queries as their table has them."""
-    length = rows["items"].map(len).to_numpy(dtype=np.int64)
-    items = np.concatenate([np.empty(0, np.int64), *rows["items"]]).astype(np.int64)
-    base = None
-    if rows["base"].notna().any():
-        base = [np.array([] if x is None else x, dtype=np.int64) for x in rows["base"]]
-    return Listing(
-        pd.MultiIndex.from_frame(rows[KEYS]),
-        rows["positions"].to_numpy(dtype=np.int64),
-        rows["serps"].to_numpy(),
-        np.repeat(np.arange(len(rows)), length),
-        items,
-        base,
-    )
-
-
-def _derived(rows: pd.DataFrame, own: pd.DataFrame) -> Listing:
-    """The queries, items and positions that parameters speak of."""
-    place = pd.MultiIndex.from_frame(own[KEYS].drop_duplicates())
-    pairs = own.loc[own["has_item_id"], [*KEYS, "item_id"]].drop_duplicates()
-    pair_query = place.get_indexer(pd.MultiIndex.from_frame(pairs[KEYS]))
-    order = np.argsort(pair_query, kind="stable")
-    top = int(rows["position"].max())
-    positions = np.full(len(place), top if top else DEFAULT_K, dtype=np.int64)
-    largest = own[own["has_position"]].groupby(KEYS)["position"].max()
-    positions[place.get_indexer(largest.index)] = largest.to_numpy(dtype=np.int64)
-    items = pairs["item_id"].to_numpy(dtype=np.int64)[order]
-    serps = np.full(len(place), np.nan)
-    return Listing(place, positions, serps, pair_query[order], items, None)
-
-
-def _pair(found: Listing, q: Ints, item: Ints, label: str) -> Ints:
-    """The number of each (query, item) pair."""
-    ids = np.unique(found.item_ids)
-    pairs = found.item_query * len(ids) + np.searchsorted(ids, found.item_ids)
-    code = np.minimum(np.searchsorted(ids, item), max(len(ids) - 1, 0))
-    at = pd.Index(pairs).get_indexer(pd.Index(q * len(ids) + code))
-    wrong = (at < 0) | (found.item_ids[at] != item) if len(ids) else np.ones(len(q), np.bool_)
-    if wrong.any():
-        raise LogevalError(f"{label}: item {item[wrong][0]} is not in the list of its query")
-    return at
-
-
-def _shared(
-    p: Parameter, rows: pd.DataFrame, g: Ints, longest: Ints, K: int, label: str, draws: Draws
-) -> ParameterEstimate:
-    """A scalar, position or transition parameter of each group, with ``longest`` positions."""
-    G = len(longest)
-    if p.kind == "scalar":
-        return _placed(rows, (G,), (g,), label, draws)
-    k = rows["position"].to_numpy() - 1
-    beyond = np.arange(K) >= longest[:, None]
-    if p.kind == "position":
-        return _placed(rows, (G, K), (g, k), label, draws, beyond)
-    r = rows["previous"].to_numpy()
-    unused = (np.arange(K + 1) > np.arange(K)[:, None]) | beyond[..., None]
-    return _placed(rows, (G, K, K + 1), (g, k, r), label, draws, unused)
+def _at(rows: pd.DataFrame, group: Ints) -> tuple[Ints, ...]:
+    """Where the values of a shared parameter are; of a scalar only the first counts."""
+    return group, rows["position"].to_numpy() - 1, rows["previous"].to_numpy()
 
 
 def _placed(
-    rows: pd.DataFrame,
-    shape: tuple[int, ...],
-    at: tuple[Ints, ...],
-    label: str,
-    draws: Draws,
-    unused: Bools | None = None,
+    rows: pd.DataFrame, used: Bools, at: tuple[Ints, ...], label: str, draws: Draws
 ) -> ParameterEstimate:
     """The numbers of the rows in their places; every used place must have its row."""
-    arrays = []
-    for name in NUMBERS:
-        array = np.full(shape, np.nan)
+    at = at[: used.ndim]
+    numbers = {name: np.full(used.shape, np.nan) for name in NUMBERS}
+    for name, array in numbers.items():
         array[at] = rows[name].to_numpy()
-        arrays.append(array)
-    value = arrays[0]
-    if unused is not None:
-        value[np.broadcast_to(unused, shape) & np.isnan(value)] = 0.0
+    value = numbers["value"]
+    value[~used & np.isnan(value)] = 0.0
     if np.isnan(value).any():
         where = tuple(int(x) for x in np.argwhere(np.isnan(value))[0])
         raise LogevalError(
             f"{label} is incomplete: {int(np.isnan(value).sum())} rows are missing, "
             f"the first at index {where}"
         )
-    value, low, high, observations, raw = arrays
-    return ParameterEstimate(value, low, high, observations, raw, draws.of(rows, shape, at))
+    return ParameterEstimate(**numbers, draws=draws.of(rows, used.shape, at))

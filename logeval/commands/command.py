@@ -35,13 +35,16 @@ def command(
     def register(show: Show) -> Show:
         *group, name = record.NAME.split()
         to = replay_app if group else app
-        to.command(name, **more)(_command(record, show, figures))
+        to.command(name, **more)(command_of(record, show, figures))
         return show
 
     return register
 
 
-def _command(record: type[Stage[Any]], show: Show, figures: Sequence[str]) -> Callable[..., None]:
+def command_of(
+    record: type[Stage[Any]], show: Show, figures: Sequence[str] = ()
+) -> Callable[..., None]:
+    """A function as typer wants it: the options of the record, and those of ``show``."""
     own = [
         p.replace(annotation=eval(p.annotation, show.__globals__))
         for p in inspect.signature(show).parameters.values()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from logeval.commands.app import app, plot_app
 from logeval.commands.command import Csv, Json, command
 from logeval.commands.show import (
-    interval,
-    p_value,
     print_for_programs,
     print_table,
     table_text,
@@ -21,7 +20,7 @@ from logeval.commands.show import (
 )
 from logeval.errors import unknown_names
 from logeval.evaluation.evaluate import Evaluate, track_names
-from logeval.storage.manifests import figure_in
+from logeval.running.words import p_cell, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,10 +61,10 @@ def policies(
 @command(Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])
 def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = False) -> None:
     """Regret, the verdict, and figures beside the table."""
-    from logeval.reports.figures import figure_beside
-    from logeval.reports.regret_figures import save_regret
-    from logeval.reports.track_figures import save_relative
-    from logeval.reports.variance_figures import plot_variance
+    from logeval.reports.figures.canvas import figure_beside
+    from logeval.reports.figures.regret import regret_figure
+    from logeval.reports.figures.robustness import plot_variance
+    from logeval.reports.figures.tracks import figure_of
     from logeval.reports.verdict import verdict
 
     judged = verdict(runs)
@@ -85,13 +84,14 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
         )
         return
     out = Path(asked.out)
-    with figure_in(out, "regret.pdf") as figure:
-        print(f"table {out / 'runs.parquet'}, figure {save_regret(runs, figure)}")
+    figure = figure_beside(regret_figure(runs), out, "regret.pdf")
+    print(f"table {out / 'runs.parquet'}, figure {figure}")
     if asked.draws:
-        print(f"figure of the variance {figure_beside(plot_variance(runs), out, 'variance.pdf')}")
+        figure = figure_beside(plot_variance(runs).figure, out, "variance.pdf")
+        print(f"figure of the variance {figure}")
     if tracks:
-        with figure_in(out, "relative.pdf") as figure:
-            print(f"figure across tracks {save_relative(runs, figure)}")
+        figure = figure_beside(figure_of(runs, "relative"), out, "relative.pdf")
+        print(f"figure across tracks {figure}")
     print(f"more: logeval report {out} --out report", file=sys.stderr)
 
 
@@ -107,7 +107,9 @@ def plot_regret(
 
     Example: logeval plot regret runs/dcm --out regret.pdf
     """
-    _draw("regret", runs, out, style, log_x=log_x, per_query=per_query)
+    from logeval.reports.figures.regret import regret_figure
+
+    _draw(lambda found: regret_figure(found, log_x=log_x, per_query=per_query), runs, out, style)
 
 
 def _plot_over_time(name: str, about: str, example: str) -> None:
@@ -119,19 +121,21 @@ def _plot_over_time(name: str, about: str, example: str) -> None:
         log_x: LogX = False,
         style: Style = "paper",
     ) -> None:
-        _draw(name, runs, out, style, log_x=log_x)
+        from logeval.reports.figures.tracks import figure_of
+
+        _draw(lambda found: figure_of(found, name, log_x=log_x), runs, out, style)
 
     plot_app.command(name, help=f"{about}\n\nExample: logeval plot {name} {example}")(plot)
 
 
-def _draw(name: str, runs: Path, out: Path, style: str, **more: bool) -> None:
+def _draw(draw: Callable[[Runs], Any], folder: Path, out: Path, style: str) -> None:
     from logeval.evaluation.results import Runs
-    from logeval.reports import regret_figures, track_figures
-    from logeval.reports.style import styled
+    from logeval.reports.figures.canvas import check_kind, save_figure
+    from logeval.reports.figures.style import styled
 
-    save = getattr(regret_figures if name == "regret" else track_figures, f"save_{name}")
+    check_kind(out)
     with styled(style):
-        print(save(Runs.load(runs), out, **more))
+        print(save_figure(draw(Runs.load(folder)), out))
 
 
 _plot_over_time(
@@ -153,22 +157,22 @@ _plot_over_time(
 
 def summary_text(runs: Runs) -> str:
     """The summary as tables for people, one per simulator and track."""
+    from logeval.reports.verdict import of_panel
+
     summary: pd.DataFrame = runs.summary()
     texts = []
     for panel in runs.panels():
-        part = summary[
-            (summary["simulator"] == panel.simulator) & (summary["track"] == panel.track)
-        ]
+        part = of_panel(summary, panel)
         title = f"{runs.title(panel)}, regret after {runs.horizon:,} steps [95% intervals]"
         columns = ["policy", "regret", "to the best", "p", "optimum"]
         rows = [
             (
                 row["policy"],
-                interval(row["regret"], row["low"], row["high"]),
-                interval(row["difference"], row["difference_low"], row["difference_high"], "+")
+                with_interval(row["regret"], row["low"], row["high"]),
+                with_interval(row["difference"], row["difference_low"], row["difference_high"], "+")
                 if abs(row["difference"]) > 1e-9
                 else "",
-                p_value(row["p"]),
+                p_cell(row["p"]),
                 f"{row['share_of_optimum']:.2%}",
             )
             for _, row in part.iterrows()
@@ -179,7 +183,7 @@ def summary_text(runs: Runs) -> str:
 
 def robustness_text(runs: Runs) -> str:
     """Who is best on how many simulators, and where the variance of regret comes from."""
-    from logeval.evaluation.robustness import best_text
+    from logeval.evaluation.statistics.robustness import best_text
 
     lines = ["\nWould another click model, or other parameters, change the verdict?"]
     for track, part in runs.best().groupby("track"):

@@ -71,9 +71,8 @@ def describe(
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
     if figure:
-        from logeval.reports.figures import save_figure
-        from logeval.reports.log_figures import plot_log
+        from logeval.reports.figures.canvas import save_figure
 
-        save_figure(plot_log(found)[0].figure, figure)
+        save_figure(found.plot()[0].figure, figure)
         if not as_json:
             print(f"figure   {figure}")

@@ -12,13 +12,12 @@ from logeval.clicks.fit import model_names
 from logeval.commands.app import app, models_app
 from logeval.commands.command import Csv, Json
 from logeval.commands.show import (
-    interval,
-    p_value,
     print_for_programs,
     print_frame,
     print_table,
     wrapped,
 )
+from logeval.running.words import p_cell, with_interval
 
 
 @app.command()
@@ -82,12 +81,12 @@ def _with_intervals(frame: Any) -> tuple[list[str], list[list[object]]]:
     names = [n for n in frame.columns if not n.endswith(("_low", "_high"))]
     rows = [
         [
-            interval(*frame.loc[i, [n, f"{n}_low", f"{n}_high"]])
-            if f"{n}_low" in frame
-            else ("" if row[n] is None or row[n] != row[n] else row[n])
+            with_interval(row[n], row[f"{n}_low"], row[f"{n}_high"])
+            if f"{n}_low" in row
+            else row[n]
             for n in names
         ]
-        for i, row in frame.astype(object).where(frame.notna(), None).to_dict("index").items()
+        for row in frame.astype(object).to_dict("records")
     ]
     return names, rows
 
@@ -103,8 +102,8 @@ def compare(
 
     Example: logeval compare runs/before runs/after
     """
-    from logeval.evaluation.between import between, settings
     from logeval.evaluation.results import Runs
+    from logeval.evaluation.statistics.between import between, settings
 
     first, second = Runs.load(runs), Runs.load(others)
     table = between(first, second)
@@ -118,8 +117,8 @@ def compare(
             row["policy"],
             f"{row['first']:,.1f}",
             f"{row['second']:,.1f}",
-            interval(row["difference"], row["low"], row["high"], "+"),
-            p_value(row["p"]),
+            with_interval(row["difference"], row["low"], row["high"], "+"),
+            p_cell(row["p"]),
         )
         for _, row in table.iterrows()
     ]

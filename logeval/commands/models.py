@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from logeval.clicks.collection import FittedModels
-    from logeval.clicks.quality.checks import Checks
+    from logeval.clicks.quality.checks.predictive import Checks
     from logeval.clicks.quality.comparison import Comparison
 
 Folder = Annotated[Path, typer.Argument(help="Folder of fitted models.")]
@@ -51,7 +51,7 @@ def show_fit(
     plain = summary.drop(columns=["notes", "priors"])
     verdicts: dict[str, str] = {}
     if verdict and asked.holdout is not None:
-        from logeval.clicks.quality.checks import quick_verdicts
+        from logeval.clicks.quality.checks.predictive import quick_verdicts
 
         verdicts = quick_verdicts(models, asked.opened, asked.seed, asked.quiet)
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
@@ -83,10 +83,9 @@ def show_comparison(comparison: Comparison, asked: CompareModels, *, as_json: Js
     """The qualities, and their figure in the folder."""
     show_score(comparison, asked, as_json=as_json)
     if asked.out is not None:
-        from logeval.reports.figures import figure_beside
-        from logeval.reports.model_figures import plot_perplexity
+        from logeval.reports.figures.canvas import figure_beside
 
-        figure_beside(plot_perplexity(comparison.table), asked.out, "perplexity.png")
+        figure_beside(comparison.plot().figure, asked.out, "perplexity.png")
         print(f"{asked.out}: quality.parquet, perplexity.png", file=sys.stderr)
 
 
@@ -155,8 +154,8 @@ def plot_models(
     Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
     """
     from logeval.clicks.collection import read_models
-    from logeval.reports.figures import save_figure
-    from logeval.reports.style import styled
+    from logeval.reports.figures.canvas import save_figure
+    from logeval.reports.figures.style import styled
 
     if queries is not None:
         refuse_empty("--queries", [queries])
@@ -216,10 +215,9 @@ def show_checks(
     else:
         _print_checks(checks)
     if figures is not None:
-        from logeval.reports.check_figures import save_check_figures
+        from logeval.reports.figures.checks import save_check_figures
 
-        change = None if checks.change is None else checks.change.table
-        paths = save_check_figures(checks.table, checks.curves, figures, change)
+        paths = save_check_figures(checks, figures)
         print(f"{figures}: {', '.join(path.name for path in paths)}", file=sys.stderr)
 
 

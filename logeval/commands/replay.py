@@ -51,21 +51,20 @@ def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = Fa
 @command(ReplayValidate, figures=["validation.png", "clips.png"])
 def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json = False) -> None:
     """The error of each estimator, and which to use."""
-    from logeval.reports.replay_figures import plot_clips
+    from logeval.reports.figures.replay import plot_clips
 
     shown = found.table[found.table["clip"].isna()].drop(columns=["clip"])
     title = "RMSE, the clip chosen on the other parts"
-    _show(found.table if as_json else shown, title, as_json, found.verdict)
+    _show(found.table if as_json else shown, title, as_json, verdict=found.verdict)
     _save(found.plot, asked, "validation.png")
-    K = int(found.table["positions"].max())
-    _save(lambda: plot_clips(found.table, K), asked, "clips.png")
+    _save(lambda: plot_clips(found), asked, "clips.png")
 
 
 @command(ReplayCrossCheck, figures=["cross_check.png"])
 def show_cross_check(found: CrossCheck, asked: ReplayCrossCheck, *, as_json: Json = False) -> None:
     """The policies by all methods, and whether these agree."""
     _print_notes(found.notes)
-    _show(found.table, "Clicks per SERP by method", as_json, found.verdict)
+    _show(found.table, "Clicks per SERP by method", as_json, verdict=found.verdict)
     _save(found.plot, asked, "cross_check.png")
 
 
@@ -101,15 +100,16 @@ def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
     return ["" if a != a else f"{a:.4f} .. {b:.4f}" for a, b in pairs]
 
 
-def _show(frame: pd.DataFrame, title: str, as_json: bool, verdict: list[str] | None = None) -> None:
-    more: dict[str, Any] = {} if verdict is None else {"verdict": verdict}
-    if not print_for_programs(frame, as_json, **more):
-        print_frame(title, frame)
-        print("\n".join(verdict or []), end="\n" if verdict else "")
+def _show(frame: pd.DataFrame, title: str, as_json: bool, **verdict: list[str]) -> None:
+    if print_for_programs(frame, as_json, False, **verdict):
+        return
+    print_frame(title, frame)
+    for line in verdict.get("verdict", []):
+        print(line)
 
 
 def _save(plot: Callable[[], Any], asked: Stage[Any], name: str) -> None:
     if asked.out is not None:
-        from logeval.reports.figures import figure_beside
+        from logeval.reports.figures.canvas import figure_beside
 
-        print(f"figure {figure_beside(plot(), asked.out, name)}", file=sys.stderr)
+        print(f"figure {figure_beside(plot().figure, asked.out, name)}", file=sys.stderr)

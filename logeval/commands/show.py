@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from logeval.errors import visible
 from logeval.running.terminal import unguarded
+from logeval.running.words import cell
 from logeval.storage.spreadsheets import csv_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def table_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
     Where that is not enough, it is continued below, with the first column again.
     """
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[visible(cell(value)) for value in row] for row in rows]  # before they are measured
     widths = [
         max(map(len, [*name.split("\n"), *(row[i] for row in cells)])) + 2
         for i, name in enumerate(columns)
@@ -84,50 +85,13 @@ def print_frame(title: str, frame: pd.DataFrame) -> None:
     print_table(title, [str(c) for c in frame.columns], frame.astype(object).to_numpy().tolist())
 
 
-def _cell(value: object) -> str:
-    if value is None or type(value).__name__ == "NAType":
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return number(value)
-    return visible(str(value))  # before widths are counted
-
-
-def number(value: float) -> str:
-    """A number with digits by its size: 4 of them, and all before the point.
-
-    >>> [number(x) for x in (123456.7, 1234.5, 3.14159, 0.0012345, -0.5, 7.0)]
-    ['123,457', '1,234', '3.142', '0.001234', '-0.5', '7']
-    """
-    if value != value:
-        return ""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def interval(value: float, low: float, high: float, sign: str = "") -> str:
-    """``171.2 [165.1, 177.3]``, all with as many places as the value needs by its size."""
-    if value != value:
-        return ""
-    size = max(abs(value), abs(high - low) if high == high else 0.0)
-    places = 0 if size >= 1000 else 1 if size >= 10 or not size else 2 if size >= 1 else 4
-    shown = f"{value:{sign},.{places}f}"
-    return shown if low != low else f"{shown} [{low:,.{places}f}, {high:,.{places}f}]"
-
-
-def p_value(p: float) -> str:
-    """Four places; smaller ones are not told apart."""
-    return "" if p != p else "<0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
 def print_for_programs(
     frame: pd.DataFrame, as_json: bool, as_csv: bool = False, **more: Any
 ) -> bool:
     """Print a table as JSON, with what else there is, or as CSV; False if neither is wanted."""
     if as_json:
-        print(json.dumps({**more, "rows": json.loads(frame.to_json(orient="records"))}))
+        rows = frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
+        print(json.dumps({**more, "rows": rows}, default=str))
     elif as_csv:
         print(csv_of(frame), end="", file=unguarded(sys.stdout))
     return as_json or as_csv

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from logeval.features.table import Features
     from logeval.policies.registry import PolicySpec
 
-CONTEXTUAL = "contextual"  # the track of problems with features
-
 
 def policy_names(incomplete: str) -> list[str]:
     """The policies whose names start so, for the shell."""
@@ -142,13 +140,15 @@ class Evaluate(Stage["Runs"]):
 
     def check(self) -> None:
         """Names, numbers, and what goes together; code of the user's is not imported."""
-        from logeval.evaluation.experiment import check_runs, checkpoints_of
-        from logeval.evaluation.matching import in_tracks
+        from logeval.evaluation.running.matching import in_tracks
+        from logeval.evaluation.running.plan import check_runs, checkpoints_of
+        from logeval.tracks.registry import TRACKS, home_track
 
         if not self.policies:
             raise LogevalError("there is no policy to evaluate; name at least one")
         if self.problem is None:
-            home = CONTEXTUAL if self.features is not None else "ranking"
+            home = home_track(self.features is not None)
+            TRACKS[home].check_reward(self.reward)
             in_tracks(self.specs(home, load=False), self.track, home)
         checkpoints_of(self.horizon, self.checkpoints)
         check_runs(self.runs, 1)
@@ -165,8 +165,6 @@ class Evaluate(Stage["Runs"]):
                 raise LogevalError("a synthetic problem has its own K and no queries")
             if self.features is not None:
                 raise LogevalError("a synthetic problem has its own features")
-        if self.features is not None and self.reward not in (None, "satisfaction"):
-            raise LogevalError(f"reward={self.reward}: the contextual track counts satisfaction")
 
     def specs(self, track: str | None = None, load: bool = True) -> "list[PolicySpec]":
         """The policies; without ``load`` code of the user's is not run, and not looked at."""
@@ -176,13 +174,13 @@ class Evaluate(Stage["Runs"]):
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""
-        from logeval.evaluation.simulation import simulate
+        from logeval.evaluation.running.simulation import simulate
 
         return simulate(self)
 
     def why(self) -> str | None:
         """Which runs are missing in ``out``; None if none is."""
-        from logeval.evaluation.simulation import missing_runs
+        from logeval.evaluation.running.simulation import missing_runs
 
         assert self.out is not None
         return missing_runs(self, Path(self.out))

@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation import relative, robustness, statistics
-from logeval.evaluation.paired import by_step
-from logeval.evaluation.store import horizon_of, sorted_rows
-from logeval.evaluation.summary import cautions, pairs, summary
+from logeval.errors import LogevalError
+from logeval.evaluation.running.store import horizon_of, sorted_rows
+from logeval.evaluation.statistics import intervals, relative, robustness
+from logeval.evaluation.statistics.paired import by_step
+from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
+from logeval.storage.results import Drawn
 from logeval.storage.tables import HARDNESS, read_manifest, read_table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from logeval.tracks.keys import Panel
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
 
 
-class Panel(NamedTuple):
-    """A simulator in one of its tracks: regrets of two tracks do not compare."""
-
-    simulator: str
-    track: str
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class Runs:
+def _once(method: Method) -> Method:
+    """A method of a step t (default: the horizon) that computes once, and gives copies."""
+
+    @wraps(method)
+    def found(self: Runs, t: int | None = None) -> Any:
+        key = (method.__name__, self._step(t))
+        if key not in self._made:
+            self._made[key] = method(self, key[1])
+        return self._made[key].copy()
+
+    return cast(Method, found)
+
+
+class Runs(Drawn):
     """A runs table in memory.
 
     >>> runs = logeval.evaluate(problem="B_LB(L=16,K=4,p=0.2,gap=0.15)",
@@ -56,6 +64,7 @@ class Runs:
         self.notes = list(notes)  # what the user should know about them
         self._hardness = HARDNESS.empty_table() if hardness is None else hardness
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
+        self._made: dict[tuple[str, int], Any] = {}  # by method and step; see ``_once``
 
     @classmethod
     def load(cls, folder: Path | str) -> Runs:
@@ -92,6 +101,7 @@ class Runs:
         """Number of steps."""
         return horizon_of(self.rows)
 
+    @_once
     def summary(self, t: int | None = None) -> pd.DataFrame:
         """One row per simulator, track and policy, best first, at step t (default: the horizon).
 
@@ -108,6 +118,7 @@ class Runs:
         found.attrs["cautions"] = self.cautions(t)
         return found
 
+    @_once
     def pairs(self, t: int | None = None) -> pd.DataFrame:
         """All pairs of policies, the Oracle aside, per simulator and track at step t.
 
@@ -119,18 +130,20 @@ class Runs:
         """
         return pd.concat([pairs(rows) for _, rows in self._at(t)], ignore_index=True)
 
+    @_once
     def variance(self, t: int | None = None) -> pd.DataFrame:
         """Where the variance of mean regret comes from, per track and policy at step t.
 
         Rows for runs, queries, parameters (with draws) and the choice of model (with several):
-        ``component``, ``of_mean`` and ``share``; see ``evaluation.robustness.variance``.
+        ``component``, ``of_mean`` and ``share``; see ``statistics.robustness.variance``.
         """
         return self._by_track(robustness.variance, t)
 
+    @_once
     def best(self, t: int | None = None) -> pd.DataFrame:
         """On how many simulators, and how probably over queries and draws, each policy is best.
 
-        See ``evaluation.robustness.best``.
+        See ``statistics.robustness.best``.
         """
         return self._by_track(robustness.best, t)
 
@@ -142,6 +155,7 @@ class Runs:
         found = pd.concat(parts, names=["track", None])
         return found.reset_index(level="track").reset_index(drop=True)
 
+    @_once
     def cautions(self, t: int | None = None) -> list[str]:
         """What limits the conclusions: few or single queries, missing replicas."""
         found = []
@@ -151,21 +165,25 @@ class Runs:
             found += [where + caution for caution in cautions(rows)]
         return found
 
+    @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
-        """All tracks on one axis: see ``logeval.evaluation.relative`` (default: at the horizon)."""
+        """All tracks on one axis: see ``statistics.relative`` (default: at the horizon)."""
         return relative.relative(pd.concat([rows for _, rows in self._at(t)]))
 
-    def _at(self, t: int | None) -> list[tuple[Panel, pd.DataFrame]]:
-        """The rows of each panel at step t."""
+    def _step(self, t: int | None) -> int:
+        """Step t, which must have been recorded."""
         t = self.horizon if t is None else t
         if isinstance(t, bool) or not isinstance(t, int | np.integer):
             raise LogevalError(f"t={t!r}: is a step, a whole number")
-        rows = self._table[self._table["t"] == t]
-        if rows.empty:
-            known = np.unique(self._table["t"])
+        known = np.unique(self._table["t"])
+        if t not in known:
             near = known[np.abs(known - t).argmin()]
             raise LogevalError(f"step {t} was not recorded; the nearest that was is {near}")
-        parts = rows.groupby(["simulator", "track"])
+        return int(t)
+
+    def _at(self, t: int | None) -> list[tuple[Panel, pd.DataFrame]]:
+        """The rows of each panel at step t."""
+        parts = self._table[self._table["t"] == self._step(t)].groupby(["simulator", "track"])
         return [(Panel(*map(str, key)), part) for key, part in parts]
 
     def hardness(self) -> pd.DataFrame:
@@ -189,7 +207,7 @@ class Runs:
     def title(self, panel: Panel) -> str:
         """The simulator; with its track if there are several."""
         several = len({track for _, track in self.panels()}) > 1
-        return f"{panel.simulator} ({panel.track})" if several else panel.simulator
+        return str(panel) if several else panel.simulator
 
     def curves(
         self, simulator: str, query: str | None = None, track: str | None = None
@@ -199,13 +217,8 @@ class Runs:
         ``track`` is needed where the simulator was run in several. Computed once.
         """
         key = (simulator, query, track)
-        if key not in self._curves:
-            self._curves[key] = self._computed_curves(*key)
-        return self._curves[key]
-
-    def _computed_curves(
-        self, simulator: str, query: str | None, track: str | None
-    ) -> dict[str, pd.DataFrame]:
+        if key in self._curves:
+            return self._curves[key]
         rows = self._table
         rows = rows[rows["simulator"] == simulator]
         if query is not None:
@@ -217,61 +230,9 @@ class Runs:
             raise LogevalError(f"there are no runs of {simulator} {query or ''}; there are {known}")
         if len(tracks := sorted(set(rows["track"]))) > 1:
             raise LogevalError(f"{simulator} was run in the tracks {', '.join(tracks)}; name one")
-        return {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
-
-    def plot_regret(
-        self,
-        *,
-        ax: Axes | None = None,
-        simulator: str | None = None,
-        track: str | None = None,
-        log_x: bool = False,
-        per_query: bool = False,
-    ) -> Axes | np.ndarray:
-        """Cumulative regret over time, with bands of 95% intervals; ``per_query``: a panel each."""
-        from logeval.reports.regret_figures import plot_regret
-
-        return plot_regret(
-            self, ax=ax, simulator=simulator, track=track, log_x=log_x, per_query=per_query
-        )
-
-    def plot_relative(
-        self, simulator: str | None = None, *, ax: Axes | None = None, log_x: bool = False
-    ) -> Axes:
-        """Regret as a share of the optimal reward over time, all tracks on one axis."""
-        from logeval.reports.track_figures import plot_relative
-
-        known = sorted({panel.simulator for panel in self.panels()})
-        if simulator is None and len(known) > 1:
-            raise LogevalError(f"name the simulator: {', '.join(known)}")
-        if simulator is not None and simulator not in known:
-            raise unknown_names("simulator", [simulator], known)
-        return plot_relative(self, simulator or known[0], ax=ax, log_x=log_x)
-
-    def report(
-        self,
-        out: Path | str = "report",
-        *,
-        models: Path | str | None = None,
-        log: Path | str | None = None,
-        title: str = "logeval",
-        style: Literal["paper", "slides"] = "paper",
-        quiet: bool = False,
-    ) -> Path:
-        """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
-        from logeval.reports.report import report
-
-        return report(
-            self,
-            out,
-            models=models,
-            log=log,
-            policies=sorted(set(self._table["policy"])),
-            n_runs=int(self._table["run"].max()) + 1,
-            title=title,
-            style=style,
-            quiet=quiet,
-        )
+        found = {str(policy): _curve(part) for policy, part in rows.groupby("policy", sort=True)}
+        self._curves[key] = found
+        return found
 
     def saved_in(self) -> Path:
         """The folder of these runs."""
@@ -295,6 +256,6 @@ class Runs:
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:
     x = by_step(rows, "regret")
-    low, high = statistics.interval(x)
+    low, high = intervals.interval(x)
     steps = np.unique(rows["t"])
-    return pd.DataFrame({"t": steps, "regret": statistics.mean(x), "low": low, "high": high})
+    return pd.DataFrame({"t": steps, "regret": intervals.mean(x), "low": low, "high": high})

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from logeval.clicks.estimation.click_statistics import Holdout
+from logeval.clicks.estimation.statistics.fold import Holdout
 from logeval.errors import LogevalError
 from logeval.features.contexts import ITEM, dimension
 from logeval.features.factors import Vectors, truncated_svd
 from logeval.features.matrix import SESSION, click_matrix
 from logeval.log.log import Log
-from logeval.log.queries import query_key, query_name, sql_condition
+from logeval.log.queries import Query, sql_condition
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.progress import Progress
@@ -64,7 +64,7 @@ class Features:
 
     def of_query(self, query: str) -> tuple[Ints, Floats]:
         """The item ids of a query and their vectors (L, d)."""
-        q, region = query_key(query)
+        q, region = Query.of(query)
         ids = np.asarray(self.items["query_id"])
         regions = self.items["region_id"].to_pandas()
         mine = (ids == q) & (regions.isna() if region is None else regions == region).to_numpy()
@@ -134,7 +134,7 @@ def chosen_queries(log: Log, top: int, queries: list[str] | None) -> list[str]:
             "SELECT DISTINCT query_id, region_id FROM serps "
             f"WHERE NOT test AND ({sql_condition(queries)})"
         ).fetchall()
-    names = {query_name(q, r) for q, r in known}
+    names = {str(Query(q, r)) for q, r in known}
     if missing := [q for q in queries if q not in names]:
         raise LogevalError(f"{log.path}: there are no SERPs of query {missing[0]}")
     return list(queries)

@@ -14,6 +14,7 @@ import duckdb
 import pandas as pd
 
 from logeval.log.queries import sql_condition
+from logeval.storage.results import Drawn
 
 if TYPE_CHECKING:
     from logeval.log.log import Log
@@ -55,8 +56,8 @@ LISTS_OF = """
         FROM serps WHERE NOT test AND ({condition}) GROUP BY ALL),
     shown AS (SELECT DISTINCT query_id, region_id, unnest(items) AS item FROM lists),
     sizes AS (SELECT query_id, region_id, count(*) AS L FROM shown GROUP BY ALL)
-    SELECT l.query_id, l.region_id, sum(n)::BIGINT AS serps, any_value(L) AS items,
-           count(*) AS lists, sum(clicks) / sum(n) AS clicks_per_serp,
+    SELECT concat_ws('@', l.query_id, l.region_id) AS query, sum(n)::BIGINT AS serps,
+           any_value(L) AS items, count(*) AS lists, sum(clicks) / sum(n) AS clicks_per_serp,
            log2(sum(n)) - sum(n * log2(n) ORDER BY n) / sum(n) AS list_entropy
     FROM lists AS l JOIN sizes AS s
         ON l.query_id = s.query_id AND l.region_id IS NOT DISTINCT FROM s.region_id
@@ -64,7 +65,7 @@ LISTS_OF = """
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Drawn):
     """The description of a log."""
 
     totals: dict[str, int]
@@ -79,12 +80,6 @@ class Description:
             name: value.to_dict(orient="records") if isinstance(value, pd.DataFrame) else value
             for name, value in asdict(self).items()
         }
-
-    def plot(self) -> Any:
-        """CTR by rank, and how often the queries are asked."""
-        from logeval.reports.log_figures import plot_log
-
-        return plot_log(self)
 
 
 def describe(log: Log, top: int = 20) -> Description:
@@ -108,6 +103,4 @@ def _number(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
 def _lists_of(connection: duckdb.DuckDBPyConnection, queries: pd.DataFrame) -> pd.DataFrame:
     condition = sql_condition(queries["query"])
     frame = connection.execute(LISTS_OF.format(condition=condition)).df()
-    frame["region_id"] = frame["region_id"].astype("Int64")
-    frame = queries[["query", "query_id", "region_id"]].merge(frame, on=["query_id", "region_id"])
-    return frame.drop(columns=["query_id", "region_id"])
+    return queries[["query"]].merge(frame, on="query")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logeval.errors import LogevalError
-from logeval.log.source import STDIN
+from logeval.log.reading.source import STDIN
 from logeval.storage import manifests, tables
 
 
@@ -19,17 +19,14 @@ def check_readable(paths: Sequence[str | Path]) -> None:
     names = [str(p) for p in paths]
     if names.count(STDIN) > 1:
         raise LogevalError("standard input can be read only once; give - once")
-    missing = [name for name in names if name != STDIN and not Path(name).exists()]
-    if missing:
+    names = [name for name in names if name != STDIN]
+    if missing := [name for name in names if not Path(name).exists()]:
         raise LogevalError(f"{', '.join(missing)}: no such file; check the path")
-    folders = [name for name in names if name != STDIN and Path(name).is_dir()]
-    if folders:
+    if folders := [name for name in names if Path(name).is_dir()]:
         raise LogevalError(f"{', '.join(folders)}: is a folder; name the files in it")
     seen: dict[tuple[int, int], str] = {}
-    for name in names:
-        if name == STDIN or not Path(name).is_file():
-            continue
-        stat = Path(name).stat()
+    for name in filter(os.path.isfile, names):
+        stat = os.stat(name)
         if first := seen.get((stat.st_dev, stat.st_ino)):
             raise LogevalError(
                 f"{name}: is the same file as {first}, and its sessions would count twice; "
@@ -101,10 +98,3 @@ def _state(path: str | Path, descriptor: int | None) -> tuple[int, ...] | None:
 def is_stream(path: str | Path) -> bool:
     """Standard input or a pipe: it can be read only once."""
     return str(path) == STDIN or not Path(path).is_file()
-
-
-def total_bytes(paths: Sequence[str | Path]) -> int | None:
-    """The size of all files; None with a stream among them."""
-    if any(map(is_stream, paths)):
-        return None
-    return sum(Path(p).stat().st_size for p in paths)

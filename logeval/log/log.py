@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.errors import LogevalError, one_line, unknown_names
-from logeval.log.queries import QueryKey, query_name, sql_condition, sql_limit
+from logeval.log.queries import GivenQueries, sql_condition, sql_limit
 from logeval.storage import files, tables
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class Log:
     def files(self) -> list[Path]:
         """The Parquet files of the SERPs, in the order of the log; checked when first asked for.
 
-        Their names hold their checksums (``log.parts``): a file of another log, put here after the
-        check, has another name.
+        Their names hold their checksums (``reading.parts``): a file of another log, put here after
+        the check, has another name.
         """
         names = sorted(name for name in self.manifest["files"] if name.startswith("serps/"))
         with self._as_it_was():
@@ -146,7 +146,7 @@ class Log:
     def serps(
         self,
         columns: str | Iterable[str] | None = None,
-        queries: str | int | QueryKey | Iterable[str | int | QueryKey] | None = None,
+        queries: GivenQueries = None,
     ) -> pa.Table:
         """SERPs as an Arrow table (``.to_pandas()`` for pandas), in the order of the log."""
         columns = [columns] if isinstance(columns, str) else columns
@@ -155,8 +155,7 @@ class Log:
             raise LogevalError(
                 f"no column was asked for; there are {', '.join(tables.SERPS.names)}"
             )
-        unknown = [name for name in names if name not in tables.SERPS.names]
-        if unknown:
+        if unknown := [name for name in names if name not in tables.SERPS.names]:
             raise unknown_names("column", unknown, tables.SERPS.names)
         where = "" if queries is None else f"WHERE {sql_condition(queries)}"
         with self.connect() as connection:
@@ -175,24 +174,18 @@ class Log:
         """The ``n`` most frequent queries (test SERPs not counted), most frequent first."""
         with self.connect() as connection:
             frame = connection.execute(
-                "SELECT query_id, region_id, count(*) AS serps FROM serps WHERE NOT test "
+                "SELECT concat_ws('@', query_id, region_id) AS query, query_id, region_id, "
+                "count(*) AS serps FROM serps WHERE NOT test "
                 f"GROUP BY ALL ORDER BY serps DESC, query_id, region_id {sql_limit(n)}"
             ).df()
         frame["region_id"] = frame["region_id"].astype("Int64")
-        regions = [None if pd.isna(r) else int(r) for r in frame["region_id"]]
-        names = [query_name(int(q), r) for q, r in zip(frame["query_id"], regions, strict=True)]
-        frame.insert(0, "query", pd.Series(names, dtype=object))
         return frame
 
 
 def _quoted(path: Path) -> str:
     """A path in SQL; as the files are listed, no character of it has a meaning."""
-    escaped = str(path).replace("'", "''")
-    return f"'{_glob_escaped(escaped)}'"
-
-
-def _glob_escaped(text: str) -> str:
-    return "".join(f"[{c}]" if c in "[*?" else c for c in text)
+    escaped = str.maketrans({"'": "''", "[": "[[]", "*": "[*]", "?": "[?]"})
+    return f"'{str(path).translate(escaped)}'"
 
 
 def load(path: str | Path | Log) -> Log:

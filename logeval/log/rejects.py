@@ -1,16 +1,21 @@
-"""Lines that are not records: where they are and why, in ``rejects.tsv``."""
+"""Lines that are not records: where and why, in ``rejects.tsv``, and whether they are too many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
-from logeval.log.fields import REASONS, TOO_LONG
+from logeval.errors import LogevalError, visible
+from logeval.log.lines.fields import REASONS, TOO_LONG
 from logeval.running.arrays import Bytes, Ints
 
 FILE = "rejects.tsv"
 HEADER = "file\tline\treason\ttext\n"
 EXCERPT = 200  # bytes of a rejected line that are kept
+CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
+EXAMPLES = 3  # rejects that an error names
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,9 @@ def rejects_of(rejects: Ints, buf: Bytes) -> Iterator[Reject]:
     for i in range(rejects.shape[1]):
         line, start, end, code = rejects[:, i].tolist()
         text = buf[start:end].tobytes()
-        yield Reject(line, _reason(text, code), _printable(text[:EXCERPT]))
+        yield Reject(
+            line, _reason(text, code), visible(text[:EXCERPT].decode(errors="backslashreplace"))
+        )
 
 
 def _reason(text: bytes, code: int) -> str:
@@ -45,7 +52,36 @@ def _reason(text: bytes, code: int) -> str:
     return REASONS[code]
 
 
-def _printable(text: bytes) -> str:
-    """One line without TABs: what is not printable is escaped."""
-    readable = text.decode(errors="backslashreplace")
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in readable)
+class Tally:
+    """What was counted in a file so far; over ``max_bad`` of its lines rejected is an error."""
+
+    def __init__(self, name: str, max_bad: float) -> None:
+        self.name, self.max_bad = name, max_bad
+        self.counts: Counter[str] = Counter()
+        self._examples: list[str] = []
+
+    def add(self, counts: Counter[str], rejects: Iterable[Reject]) -> int:
+        """Count the next block; returns the number of lines before it."""
+        before = self.counts["lines"]
+        self.counts.update(counts)
+        for reject in islice(rejects, EXAMPLES - len(self._examples)):
+            self._examples.append(f"line {before + reject.line + 1}: {reject.reason}")
+        if self.counts["lines"] > CHECK_BAD_AFTER:
+            self.check()
+            if self.counts["rejected"] == self.counts["lines"]:
+                raise LogevalError(
+                    f"{self.name}: none of the first {self.counts['lines']:,} lines is a record "
+                    f"({'; '.join(self._examples)}); check the format; no table was written"
+                )
+        return before
+
+    def check(self) -> Counter[str]:
+        """The counts; raises if too many lines are not records."""
+        bad, lines = self.counts["rejected"], self.counts["lines"]
+        if bad > self.max_bad * lines:
+            raise LogevalError(
+                f"{self.name}: {bad:,} of {lines:,} lines ({bad / lines:.1%}) are not records, "
+                f"over max_bad = {self.max_bad:g} ({'; '.join(self._examples)}); check the format, "
+                "or allow more with max_bad; no table was written"
+            )
+        return self.counts

@@ -22,13 +22,13 @@ from logeval.papers.shared.experiment import Cell, Claim, Experiment, OnLog, Par
 from logeval.papers.shared.figures import curves
 from logeval.papers.shared.measures import Measure, Measured, measure, over
 from logeval.papers.shared.outcome import Outcome
-from logeval.reports.figures import legend_below, new_axes
+from logeval.reports.figures.canvas import legend_below, new_axes
 from logeval.running.arrays import Floats
 from logeval.tracks.ranking_theory import dcm_upper
 
 EXP3 = "RankedExp3"
 KNOWN, CONSTANT = "dcmKL-UCB(order=known)", "Oracle(order=assumed)"
-LEVEL = 0.01  # of the test whether terminations rise
+SIGNIFICANCE = 0.01  # of the test whether terminations rise
 
 
 def sorted_terminations(model: DCM) -> DCM:
@@ -56,14 +56,14 @@ def first_is_largest(outcome: Outcome, part: str) -> Measured:
 def rises(v: Floats, clicks: Floats) -> bool:
     """Whether some position terminates more than one above it, by more than chance.
 
-    v are shares of the clicks. All pairs are tested, each at ``LEVEL`` by the number of pairs.
+    v are shares of the clicks. All pairs are tested, at ``SIGNIFICANCE`` by the number of pairs.
     """
     above, below = np.triu_indices(len(v), 1)
     a, b = clicks[above], clicks[below]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (a * v[above] + b * v[below]) / (a + b)
         z = (v[below] - v[above]) / np.sqrt(share * (1.0 - share) * (1.0 / a + 1.0 / b))
-    return bool((z > -ndtri(LEVEL / max(1, len(above)))).any())
+    return bool((z > -ndtri(SIGNIFICANCE / max(1, len(above)))).any())
 
 
 def rising(outcome: Outcome) -> Measured:

@@ -23,7 +23,7 @@ _W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"
 _BIG = "0.99/0.95/0.9/0.85/0.8/0.75/0.75/0.75/0.75/0.75"
 
 
-class Setting(NamedTuple):
+class Published(NamedTuple):
     """A problem, its horizon, and the independent regret of each policy with its standard error."""
 
     problem: str
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    "A": Setting(
+    "A": Published(
         f"PBM(w={_W},e=1/0.8/0.6/0.4/0.2)",
         HORIZON,
         {
@@ -52,7 +52,7 @@ SETTINGS = {
             "PB-MHB": (171, 9),
         },
     ),
-    "B": Setting(
+    "B": Published(
         f"CM(w={_W},K=5)",
         HORIZON,
         {
@@ -67,7 +67,7 @@ SETTINGS = {
             "CascadeKL-UCB": (183, 7),
         },
     ),
-    "C": Setting(
+    "C": Published(
         f"DCM(w={_W},v=0.8/0.7/0.6/0.5/0.4)",
         HORIZON,
         {
@@ -81,7 +81,7 @@ SETTINGS = {
             "CTS(feedback=last)": (161, 5),
         },
     ),
-    "D": Setting(
+    "D": Published(
         f"PBM(w={_BIG},e=1/0.75/0.6/0.3/0.1)",
         HORIZON,
         {
@@ -96,12 +96,12 @@ SETTINGS = {
             "PB-MHB": (460, 33),
         },
     ),
-    "square": Setting(
+    "square": Published(
         f"PBM(w={_W},e=1/0.9/0.8/0.7/0.6/0.5/0.4/0.3/0.2/0.1,base=2>1>4>3>6>5>8>7>10>9)",
         HORIZON,
         {"BubbleRank": (2053, 5), "TopRank": (455, 9)},
     ),
-    "cascade": Setting(
+    "cascade": Published(
         "B_LB(L=16,K=2,p=0.2,gap=0.15,gamma=1)",
         HORIZON,
         {
@@ -111,7 +111,7 @@ SETTINGS = {
             "TopRank": (527, 19),
         },
     ),
-    "lagree": Setting(
+    "lagree": Published(
         "PBM(w=0.45/0.35/0.25/0.15/0.05,e=0.9/0.6/0.3)",
         10_000,
         {
@@ -124,7 +124,7 @@ SETTINGS = {
 }
 
 
-def _experiment(name: str, setting: Setting) -> Experiment:
+def _experiment(name: str, setting: Published) -> Experiment:
     return Experiment(
         f"modern-{name}",
         f"setting {name}",

@@ -17,8 +17,8 @@ from logeval.papers.shared.experiment import Cell, Experiment, OnLog, Part
 from logeval.papers.shared.figures import curves
 from logeval.papers.shared.measures import Measure, Measured, measure, over
 from logeval.papers.shared.outcome import Outcome
-from logeval.reports.figures import legend_below, new_panels
-from logeval.reports.regret_figures import draw_curves
+from logeval.reports.figures.canvas import legend_below, new_panels
+from logeval.reports.figures.regret import draw_curves
 from logeval.tracks.rank1_theory import Hardness, rank1_hardness, rank1_upper
 
 RUNS = 5

@@ -69,10 +69,10 @@ class Reproduce(Stage[list["Outcome"]]):
         if self.experiment == "all":
             if self.out is None:
                 raise LogevalError(
-                    "reproduce all takes long: give --out, so that it can go on later"
+                    "reproduce all takes long: give out, a folder, so that it can go on later"
                 )
             if not self.logs:
-                raise LogevalError(f"reproduce all needs {NEEDS_LOG.format(': give --log')}")
+                raise LogevalError(f"reproduce all needs {NEEDS_LOG.format(': give one')}")
         elif len(self.logs) > 1:
             raise LogevalError("one experiment runs on one log; give several with all")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from logeval.policies.registry import POLICIES, class_in, defaults_of
+from logeval.policies.registry import POLICIES, class_in, defaults_of, track_of
 
 
 def catalogue(track: str | None = None) -> list[dict[str, Any]]:
@@ -12,7 +12,7 @@ def catalogue(track: str | None = None) -> list[dict[str, Any]]:
     rows = []
     for name, cls in POLICIES.items():
         own = class_in(cls, track)
-        home, mine = (getattr(c, "TRACK", "ranking") for c in (cls, own))
+        home, mine = (track_of(c) for c in (cls, own))
         if track is not None and mine not in (track, None):
             continue
         said = {

@@ -170,11 +170,11 @@ def parse_policies(
             _check_methods(name, policy)
             if name.lower() in by_lower:
                 raise LogevalError(f"{name} is a built-in policy; give your class another name")
-            specs.append(PolicySpec(name, policy, {}, False, _track(policy)))
+            specs.append(PolicySpec(name, policy, {}, False, track_of(policy)))
         elif ":" in name:
             values = {key: _literal(value) for key, value in given.items()}
             cls = _imported(name) if load else NotLoaded
-            specs.append(PolicySpec(format_call(name, values), cls, values, False, _track(cls)))
+            specs.append(PolicySpec(format_call(name, values), cls, values, False, track_of(cls)))
         else:
             asked = {"reference": "yes"} if reference else {}
             specs.append(_registered(by_lower[name.lower()], given | asked, track))
@@ -195,7 +195,8 @@ def _class_name(cls: type) -> str:
     return name if cls.__module__ == "__main__" else f"{cls.__module__}:{name}"
 
 
-def _track(cls: type) -> str | None:
+def track_of(cls: type) -> str | None:
+    """The track of a policy; None: it runs in any."""
     track: str | None = getattr(cls, "TRACK", "ranking")
     return track
 
@@ -214,7 +215,7 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
     values = {key: _value(name, key, given[key], known[key]) for key in known if key in given}
     values = {key: value for key, value in values.items() if value != defaults.get(key)}
     called = format_call(name, values)
-    spec = PolicySpec(called, cls, values, is_built_in(cls), track=_track(cls))
+    spec = PolicySpec(called, cls, values, is_built_in(cls), track=track_of(cls))
     if not as_reference:
         return spec
     reference = vars(cls).get("REFERENCE")

@@ -62,7 +62,7 @@ CAPABILITIES = {
         "leave this policy out",
     ),
     "contexts": Capability(
-        "the features of the items of each round (policies.contextual.rounds.Contexts)",
+        "the features of the items of each round (policies.setting.Contexts)",
         'give features, or the problem "contextual(L=100,K=5,d=20,norm=1,contexts=fixed)"',
     ),
 }
@@ -84,6 +84,36 @@ class Eliminating(Protocol):
 
     def remaining(self) -> Ints:
         """(R, 2) the rows and columns that are not eliminated."""
+
+
+class Round(NamedTuple):
+    """The ground set of a round, for all replicas.
+
+    The context of item a of replica r is ``X[table[r], row[r, a]]``. Where contexts repeat, a row
+    of X is always the same item of the same query; else X is written anew for every round.
+    """
+
+    X: Floats  # (tables, M, d)
+    table: Ints  # (R,)
+    row: Ints  # (R, L)
+    arm: Ints  # (R, L) the item, numbered through over all queries, for who ignores contexts
+    order: Ints  # (R, K) positions from the most to the least terminating
+    query: int  # number of the query that is asked
+    block: int  # number of the block: each block of rounds asks one query
+
+
+class Contexts(Protocol):
+    """The capability ``contexts``: what the environment tells in addition to the clicks."""
+
+    d: int  # length of a context
+    M: int  # rows of X
+    arms: int  # items of all queries
+    queries: int
+    widest: int  # items of the largest ground set
+    repeat: bool  # whether a row of X stays the same item
+
+    def at(self, t: int) -> Round:
+        """The round t."""
 
 
 class Actions(Protocol):

@@ -31,7 +31,6 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.cross_check import ReplayCrossCheck
 
@@ -50,12 +49,6 @@ class CrossCheck(Stored):
     verdict: list[str]
     notes: list[str] = field(default_factory=list)
     manifest: tables.Manifest = field(default_factory=dict)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """All methods side by side."""
-        from logeval.reports.replay_figures import plot_cross_check
-
-        return plot_cross_check(self.table, ax)
 
 
 def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossCheck:

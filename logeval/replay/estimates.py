@@ -21,7 +21,6 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.estimate import ReplayEstimate
 
@@ -42,12 +41,6 @@ class Estimates(Stored):
     def overall(self) -> pd.DataFrame:
         """The rows over all queries."""
         return self.table[self.table["query"].isna()].drop(columns="query")
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The overall values with their intervals, the logged value and the truth."""
-        from logeval.reports.replay_figures import plot_estimates
-
-        return plot_estimates(self.table, ax)
 
 
 def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:

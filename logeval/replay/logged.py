@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from logeval.clicks.estimation.click_statistics import choose, click_bits
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import choose, click_bits
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query

@@ -43,12 +43,13 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     def check(self) -> None:
         """Policies that show lists, of enough candidates."""
         from logeval.clicks.read_rows import LONGEST_LIST
+        from logeval.tracks.ranking import RANKING
 
         if self.positions > LONGEST_LIST:
             raise LogevalError(f"positions={self.positions}: must be at most {LONGEST_LIST:,}")
         if not self.policies:
             raise LogevalError("there is no policy to replay; name one, as dcmKL-UCB")
-        if wrong := [s for s in self.specs if s.track not in ("ranking", None)]:
+        if wrong := [s for s in self.specs if s.track not in (RANKING.name, None)]:
             raise LogevalError(
                 f"policy {wrong[0].name}: only policies that show lists can be replayed"
             )

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from logeval.errors import LogevalError
-from logeval.evaluation.experiment import checkpoints_of
-from logeval.evaluation.loop import CheckedPolicy, run
+from logeval.evaluation.running.loop import columns_of
+from logeval.evaluation.running.plan import checkpoints_of
 from logeval.policies.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec
-from logeval.policies.setting import Setting
 from logeval.replay.logged import cut, read_logged
 from logeval.replay.stream import Accepted, QueryStream, ReplayEnvironment, streams_of
 from logeval.running import seeds
@@ -21,11 +20,9 @@ from logeval.running.arrays import Ints
 from logeval.running.progress import Progress
 from logeval.storage import tables
 from logeval.storage.results import Stored
-from logeval.tracks.meters import Meters
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.policy import ReplayPolicy
 
@@ -79,12 +76,6 @@ class PolicyReplay(Stored):
         counts = there.groupby("t")["run"].size()
         whole = counts[counts == replicas]
         return int(whole.index.max()) if len(whole) else 0
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Clicks per step over accepted steps, with intervals."""
-        from logeval.reports.replay_figures import plot_replays
-
-        return plot_replays(self.table, ax)
 
 
 def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
@@ -169,28 +160,22 @@ def replayed(
         seeds.generator(seed, "policy", "replay", streams[q].query, run, spec.name)
         for q, run in replicas
     ]
-    setting = Setting.of(environment, marks[-1], generators)
-    policy = spec.make(setting)
-    meters = Meters((Accepted,), environment, policy, marks)
-    if not spec.built_in:
-        policy = CheckedPolicy(policy, spec.name, setting)
-    run(environment, policy, meters, marks)
+    places = [f"query {streams[q].query} shuffle {run}" for q, run in replicas]
+    measured = columns_of(spec, environment, (Accepted,), marks, generators, places)
     n = len(marks)
     columns: dict[str, Any] = {
         "policy": [spec.name] * (len(replicas) * n),
         "query": np.repeat([streams[q].query for q, _ in replicas], n),
         "run": np.repeat([run for _, run in replicas], n),
-        "t": np.tile(marks, len(replicas)),
-        **{name: values.ravel() for name, values in meters.columns().items()},
+        **measured,
         "steps": np.repeat(environment.steps, n),
         "passed": np.repeat(environment.clock, n),
         "serps": np.repeat([streams[q].serps for q, _ in replicas], n),
         "exhausted": np.repeat(~environment.alive, n),
     }
-    last = {(streams[q].query, run): environment.last[r] for r, (q, run) in enumerate(replicas)}
     lists = {
-        (spec.name, query, run): streams[replicas[r][0]].item_ids[A]
-        for r, ((query, run), A) in enumerate(last.items())
+        (spec.name, streams[q].query, run): streams[q].item_ids[environment.last[r]]
+        for r, (q, run) in enumerate(replicas)
         if environment.steps[r]
     }
     return pd.DataFrame(columns), lists

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.evaluation.statistics import t_quantile
+from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.fitting import fit_models
 from logeval.replay.logged import Logged, cut, parts_sql, read_logged
@@ -30,7 +30,6 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from logeval.replay.validate import ReplayValidate
 
@@ -47,12 +46,6 @@ class Validation(Stored):
     table: pd.DataFrame
     verdict: list[str]
     manifest: tables.Manifest = field(default_factory=dict)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """RMSE against K with the clip chosen on other parts, and the floor."""
-        from logeval.reports.replay_figures import plot_validation
-
-        return plot_validation(self.table, ax)
 
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
@@ -12,6 +12,9 @@ from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
 from logeval.replay.estimates import Estimates
 from logeval.storage import tables
+
+if TYPE_CHECKING:
+    from logeval.reports.report import Report
 
 
 @dataclass(frozen=True)
@@ -34,25 +37,19 @@ class Content:
         return "" if len(self.runs) == 1 else f": {self.runs[i].folder}"
 
 
-def content_of(
-    folders: Sequence[Path],
-    runs: list[Runs],
-    models: Path | str | None,
-    log: Path | str | None,
-    recipe: Path | str | None,
-    replay: Path | str | None = None,
-) -> Content:
+def content_of(asked: Report) -> Content:
     """The runs with their models and logs: those given, or those that the manifests name.
 
     A folder that the manifests name and that is gone is left out, with a note. Models that are
     not those of the runs are refused.
     """
+    models, log = asked.models, asked.log
     found = Content(
-        runs,
-        recipe=Path(recipe) if recipe else None,
-        replay=None if replay is None else Estimates.read(replay),
+        [Runs.load(folder).only(asked.policies, asked.n_runs) for folder in asked.folders],
+        recipe=Path(asked.recipe) if asked.recipe else None,
+        replay=None if asked.replay is None else Estimates.read(asked.replay),
     )
-    for folder in folders:
+    for folder in asked.folders:
         manifest = tables.read_manifest(folder)
         named = models if models is not None else manifest.get("models_folder")
         if named is None:

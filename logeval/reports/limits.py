@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.summary import ORACLE, is_oracle
+from logeval.evaluation.statistics.summary import ORACLE, is_oracle
 from logeval.policies.names import parse_call
 from logeval.policies.registry import POLICIES
 

@@ -1,6 +1,6 @@
 """A self-contained page: sections of text, figures and tables, and all of them as files beside it.
 
-Charts are inline SVG; tables are shown rounded, with at most ``WIDEST`` columns, and the rest in a
+Figures are inline SVG; tables are shown rounded, with at most ``WIDEST`` columns, and the rest in a
 fold-out. Every figure and table can be saved from the page itself (as a data: URI), so one file is
 complete; the same files are beside it. Text is escaped by the template, wherever it comes from.
 """
@@ -15,9 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from logeval.reports.charts import side_by_side
-from logeval.reports.figures import laid_out, save_figure
-from logeval.reports.inline import inline_svg
+from logeval.reports.figures.canvas import drawn, laid_out
+from logeval.reports.figures.inline import inline
+from logeval.running.words import cell
 from logeval.storage.spreadsheets import csv_of
 
 WIDEST = 7  # columns that fit a page of 1280 pixels
@@ -70,41 +70,24 @@ class Page:
         """Names with their values."""
         self._add(kind="facts", facts={k: cell(v) for k, v in facts.items()})
 
-    def figure(self, name: str, figure: Any, how_to_read: str) -> None:
-        """A figure of matplotlib, with two sentences on how to read it."""
-        files = [self.folder / "figures" / f"{name}{kind}" for kind in (".svg", ".pdf")]
-        with laid_out(figure):
-            for file in files:
-                save_figure(figure, file)
-            svg = inline_svg(figure, name)
-        panels = [{"svg": svg, "query": ""}]
-        self._add(kind="figure", name=name, panels=panels, text=how_to_read, files=_links(files))
-
-    def charts(
-        self,
-        name: str,
-        charts: Sequence[str] | Mapping[str, str],
-        how_to_read: str,
-        *,
-        pdf: Any = None,
-        legend: str = "",
+    def figure(
+        self, name: str, figure: Any, how_to_read: str, *, queries: Sequence[str] = ()
     ) -> None:
-        """Charts of ``reports.charts`` beside each other; by query, the reader can choose one.
+        """A figure of matplotlib, with two sentences on how to read it.
 
-        ``pdf`` is the same drawn by matplotlib, for papers.
+        ``queries`` are those of its panels: the reader can choose one.
         """
-        by_query = isinstance(charts, Mapping)
-        queries = list(charts) if isinstance(charts, Mapping) else [""] * len(charts)
-        drawn = list(charts.values()) if isinstance(charts, Mapping) else list(charts)
-        panels = [{"svg": svg, "query": q} for q, svg in zip(queries, drawn, strict=True)]
-        files = [self.folder / "figures" / f"{name}.svg"]
-        columns = 1 if len(panels) == 1 else 2 if not by_query else 4
-        files[0].write_text(side_by_side(drawn, columns, legend), encoding="utf-8")
-        if pdf is not None:
-            files.append(save_figure(pdf, self.folder / "figures" / f"{name}.pdf"))
+        kinds = ("svg",) if queries else ("svg", "pdf")  # nobody prints sixty queries
+        files = {kind: self.folder / "figures" / f"{name}.{kind}" for kind in kinds}
+        with laid_out(figure):
+            for kind, file in files.items():
+                file.write_bytes(drawn(figure, kind))
+            legend, panels = inline(figure, files["svg"].read_text(encoding="utf-8"), name)
+        shown = zip(panels, queries or [""] * len(panels), strict=True)
         self._add(
-            kind="figure", name=name, panels=panels, legend=legend, text=how_to_read,
-            files=_links(files), queries=queries if by_query else [],
+            kind="figure", name=name, text=how_to_read, legend=legend, queries=queries,
+            panels=[{"svg": svg, "query": query} for svg, query in shown],
+            files=_links(list(files.values())),
         )  # fmt: skip
 
     def table(
@@ -129,7 +112,9 @@ class Page:
         file = self.folder / "tables" / f"{name}.csv"
         file.write_text(csv_of(frame), encoding="utf-8")
         frame = frame if rows is None else frame.head(rows)
-        columns = {str(c).replace("_", " "): _cells(frame[c], formats) for c in frame}
+        formats = {str(c): "d" for c in frame if str(c).endswith("_id")} | formats
+        shown_as = {str(c): cells(frame[c], formats.get(str(c), "")) for c in frame}
+        columns = {name.replace("_", " "): column for name, column in shown_as.items()}
         first = dict(shown) if shown is not None else dict(list(columns.items())[:WIDEST])
         fold = []
         if shown is not None or len(columns) > WIDEST:
@@ -172,12 +157,11 @@ def _links(files: Sequence[Path]) -> list[dict[str, str]]:
     ]
 
 
-def _cells(column: pd.Series, formats: Mapping[str, str]) -> list[tuple[str, Any]]:
-    name = str(column.name)
-    spec = formats.get(name, "d" if name.endswith("_id") else "")
+def cells(column: pd.Series, spec: str = "") -> list[tuple[str, Any]]:
+    """The texts of a column, and the values by which they are sorted."""
+    values = [(cell(value, spec), value) for value in column.astype(object).tolist()]
     numeric = pd.api.types.is_numeric_dtype(column.dtype)
-    values = column.astype(object).tolist()
-    return [(cell(v, spec), v if numeric and cell(v) else None) for v in values]
+    return [(text, value if numeric and text else None) for text, value in values]
 
 
 def _grid(
@@ -193,20 +177,3 @@ def _grid(
             {"cells": row, "query": queries[i] if queries else ""} for i, row in enumerate(rows)
         ],
     }
-
-
-def cell(value: object, spec: str = "") -> str:
-    """A value as it is shown; nothing for what is missing."""
-    if value is None or value is pd.NA or value != value:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(cell(v) for v in value)
-    if spec:
-        return format(value, spec)
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return str(value)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from logeval.errors import LogevalError
 from logeval.stage import Arg, Manifest, Quiet, Stage, function, stage
@@ -95,3 +95,10 @@ class Report(Stage[Path]):
 
 
 report = function(Report)
+
+
+def report_of(runs: "Runs", out: Path | str = "report", **settings: Any) -> Path:
+    """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
+    rows = runs.table()
+    policies, n_runs = sorted(set(rows["policy"])), int(rows["run"].max()) + 1
+    return report(runs, out, policies=policies, n_runs=n_runs, **settings)

@@ -14,15 +14,16 @@ from typing import Any
 import pandas as pd
 
 from logeval.clicks.fitting import NO_CLICK
-from logeval.evaluation.results import Panel, Runs
-from logeval.evaluation.summary import is_oracle
-from logeval.evaluation.top_pairs import compare_top_pairs
+from logeval.evaluation.results import Runs
+from logeval.evaluation.statistics.summary import is_oracle
+from logeval.evaluation.statistics.top_pairs import compare_top_pairs
 from logeval.reports.limits import BASELINES, limits_of
-from logeval.reports.words import interval, joined, number, p_value
+from logeval.running.words import interval, joined, number, p_value
+from logeval.tracks.keys import Panel
 
 # the algorithms that logeval was made to compare: named in every verdict that has them
 MISSION = ("dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL")
-LEVEL = 0.05
+SIGNIFICANCE = 0.05
 SWAPS = 3  # pairs of policies that change places, named at most
 
 
@@ -57,9 +58,9 @@ def verdict(runs: Runs) -> Verdict:
     """The verdict on the runs of one folder, at their last step."""
     summary, pairs = runs.summary(), runs.pairs()
     parts = {
-        panel: (_of(summary, panel), _of(pairs, panel))
+        panel: (of_panel(summary, panel), of_panel(pairs, panel))
         for panel in runs.panels()
-        if (~_of(summary, panel)["policy"].map(is_oracle)).any()
+        if (~of_panel(summary, panel)["policy"].map(is_oracle)).any()
     }
     if not parts:
         return Verdict("Only the Oracle was run: there is nothing to compare.", [], [])
@@ -88,11 +89,13 @@ def verdict(runs: Runs) -> Verdict:
     return Verdict(" ".join(answers), findings, limits_of(runs))
 
 
-def _of(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+def of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    """The rows of one simulator and track."""
     return table[(table["simulator"] == panel.simulator) & (table["track"] == panel.track)]
 
 
-def _competing(summary: pd.DataFrame) -> pd.DataFrame:
+def competing(summary: pd.DataFrame) -> pd.DataFrame:
+    """The policies that do not know the answer."""
     return summary[~summary["policy"].map(is_oracle)]
 
 
@@ -103,7 +106,7 @@ def _rivals(summary: pd.DataFrame) -> int:
 
 def _answer(title: str, summary: pd.DataFrame, horizon: int) -> str:
     """Who lost least on one simulator in one track."""
-    part = _competing(summary)
+    part = competing(summary)
     best: Any = next(part.itertuples())
     steps = f"{horizon:,} steps"
     lost = f"{number(best.regret)} in {steps}"
@@ -137,7 +140,7 @@ def _answer(title: str, summary: pd.DataFrame, horizon: int) -> str:
 
 def _comparisons(summary: pd.DataFrame, pairs: pd.DataFrame) -> str:
     """The best against the next and against the mission's others, and on how many queries."""
-    part = _competing(summary)
+    part = competing(summary)
     best: Any = next(part.itertuples())
     rows = pairs[pairs["better"] == best.policy]
     chosen, named = [], {best.policy.partition("(")[0]}
@@ -164,7 +167,7 @@ def _against(row: Any, which: str) -> str:
         text += f" ({interval(row.low, row.high)}, {p_value(row.p)})"
     if row.ratio == row.ratio:
         text += f", {number(row.ratio)} times as much on a typical query"
-        if row.p > LEVEL >= row.ratio_p:
+        if row.p > SIGNIFICANCE >= row.ratio_p:
             ends = interval(row.ratio_low, row.ratio_high)
             text += f", which is clear ({ends}, {p_value(row.ratio_p)}) where the mean is not"
     return text
@@ -174,7 +177,7 @@ def _across_simulators(parts: dict[Panel, tuple[pd.DataFrame, pd.DataFrame]]) ->
     """Whether the simulators of one track agree on the best policy."""
     names = [panel.simulator for panel in parts]
     every = joined(names)
-    tables = [_competing(summary) for summary, _ in parts.values()]
+    tables = [competing(summary) for summary, _ in parts.values()]
     common = set.intersection(*(set(table["policy"]) for table in tables))
     if not common:
         return f"{every} have no policy in common, so they cannot agree or contradict each other."
@@ -221,7 +224,7 @@ def _swaps(pairs: dict[str, pd.DataFrame]) -> list[str]:
     for simulator, table in pairs.items():
         row: Any
         for row in table.itertuples():
-            if row.p <= LEVEL:
+            if row.p <= SIGNIFICANCE:
                 clear.setdefault((str(row.better), str(row.worse)), (simulator, row))
     found = []
     for (a, b), (here, row) in clear.items():
@@ -247,7 +250,7 @@ def _across_tracks(runs: Runs) -> list[str]:
         if compared is None:
             continue
         summary, pairs = compared
-        best: Any = next(_competing(summary).itertuples())
+        best: Any = next(competing(summary).itertuples())
         home = dict(zip(part["policy"], part["track"], strict=True))
         rivals = pairs[pairs["better"] == best.policy]
         rivals = rivals[[home[w] != home[best.policy] for w in rivals["worse"]]]

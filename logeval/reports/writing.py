@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from logeval import __version__
 from logeval.evaluation.results import Runs
 from logeval.reports.content import content_of
+from logeval.reports.figures.style import styled
 from logeval.reports.page import Page
 from logeval.reports.sections import SECTIONS
-from logeval.reports.style import styled
 from logeval.running.progress import Progress
 from logeval.storage import tables
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 def write_report(asked: Report, manifest: tables.Manifest) -> None:
     """Write the page, with every figure and table beside it."""
-    runs = [Runs.load(folder).only(asked.policies, asked.n_runs) for folder in asked.folders]
-    content = content_of(asked.folders, runs, asked.models, asked.log, asked.recipe, asked.replay)
+    content = content_of(asked)
     with (
         tables.staged(asked.out) as folder,
         styled(asked.style),
@@ -38,7 +37,7 @@ def write_report(asked: Report, manifest: tables.Manifest) -> None:
         for section in SECTIONS:
             section(page, content)
             progress.advance(1)
-        page.write(asked.title, _subtitle(runs), _footer(asked.folders, asked.out))
+        page.write(asked.title, _subtitle(content.runs), _footer(asked.folders, asked.out))
         tables.write_manifest(folder, manifest)
 
 

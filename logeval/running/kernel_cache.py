@@ -44,7 +44,7 @@ class KernelFiles(IndexDataCacheFile):
         digest = hashlib.sha256()
         for text in _sources(self.function, set()):
             digest.update(text.encode())
-        return f"{self.function.__qualname__}-{digest.hexdigest()[:16]}"
+        return f"{self.function.__name__}-{digest.hexdigest()[:16]}"
 
     def _path(self, key: Any) -> str:
         kinds = hashlib.sha256(repr((self._made_by, key)).encode()).hexdigest()[:16]
@@ -76,7 +76,8 @@ def _sources(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
     seen.add(id(function))
     yield inspect.getsource(function)
     names = sorted(_names(function.__code__))
-    found = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
+    known = function.__globals__ | closed_over(function)
+    found = [(name, known[name]) for name in names if name in known]
     for name, value in found:
         if isinstance(value, ModuleType):  # of ours: bounds.kl_ucb
             mine = [(n, getattr(value, n)) for n in names if hasattr(value, n)]
@@ -92,7 +93,13 @@ def _sources(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
 
 def _names(code: CodeType) -> set[str]:
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
+    return set(code.co_names + code.co_freevars).union(*map(_names, inner))
+
+
+def closed_over(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a kernel that was made by a function has from there, by its names."""
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    return dict(zip(function.__code__.co_freevars, values, strict=True))
 
 
 class KernelCache(FunctionCache):
@@ -102,6 +109,13 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         folder = os.environ.get("NUMBA_CACHE_DIR") or self._impl.locator.get_cache_path()
         self._cache_file = KernelFiles(folder, function)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """As numba's, but for the checksums of the code: the source is in the name of the file.
+
+        What a kernel closes over has another checksum in every process.
+        """
+        return sig, codegen.magic_tuple()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel, or None if it has to be compiled."""

@@ -19,13 +19,20 @@ from typing import Any
 import numba
 import numpy as np
 
-from logeval.running.kernel_cache import keep_compiled
+from logeval.running.kernel_cache import closed_over, keep_compiled
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Any], Any]:
     """numba's decorator; with ``cache`` the compiled kernel is kept, and checked when loaded."""
-    compiled = numba.njit(**options)
-    return lambda function: keep_compiled(compiled(function)) if cache else compiled(function)
+
+    def decorated(function: Any) -> Any:
+        # machine code is found by its name: two kernels of one function's making need two names
+        for part in closed_over(function).values():
+            function.__qualname__ += f"[{part.__module__}.{part.__qualname__}]"
+        kernel = numba.njit(**options)(function)
+        return keep_compiled(kernel) if cache else kernel
+
+    return decorated
 
 
 COMMON: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}

@@ -1,8 +1,13 @@
-"""Results on disk: frames are tables of a folder, what else belongs to them is in its manifest."""
+"""What results share: methods that draw them come from the reports, and they can be on disk.
+
+On disk, frames are tables of a folder; what else belongs to them is in its manifest.
+"""
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
@@ -13,7 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Stored:
+DRAWING = "logeval.reports.drawing"  # by name: imports point the other way
+
+
+class Drawn:
+    """A result whose methods that draw it are defined in the reports (see ``DRAWING``).
+
+    They are found when they are called, so that neither figures nor pages are imported before.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("plot", "report")):
+            function = importlib.import_module(DRAWING).method_of(type(self), name)
+            if function is not None:
+                return MethodType(function, self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *importlib.import_module(DRAWING).names_of(type(self))]
+
+
+class Stored(Drawn):
     """A dataclass that can be written to a folder and read back.
 
     ``TABLES`` names the table of each field that is a frame, ``KEPT`` the fields that the manifest

@@ -14,9 +14,9 @@ SESSIONS_PER_USER = 6  # as in the real log
 
 def formats() -> list[str]:
     """The formats in which a log can be written."""
-    from logeval.log.scan import FORMATS
+    from logeval.log.formats.registry import GENERATED
 
-    return list(FORMATS)
+    return list(GENERATED)
 
 
 @stage(

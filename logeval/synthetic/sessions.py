@@ -6,8 +6,7 @@ how much of it is in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +33,7 @@ LATE = 0.03  # share of clicks made after the next query
 ORPHANS = 0.01  # clicks on a URL that is not shown, per SERP
 
 
-@dataclass(frozen=True)
-class Sessions:
+class Sessions(NamedTuple):
     """A batch: sessions own runs of SERPs, session s has SERPs first[s] .. first[s + 1] - 1."""
 
     first: Ints
@@ -67,7 +65,7 @@ def draw_sessions(
     day = rng.integers(1, DAYS + 1, sessions)
     version = (VERSIONS * rng.random(S) ** VERSION_POWER).astype(np.int64)
     version += DRIFT * np.repeat(day // 7, n_serps)
-    ranks = _lists(query, version, world.n_items[query])
+    ranks = _lists(query, version, np.diff(world.first_item)[query])
     if explore:
         shuffled = seeds.generator(seed, "explore", batch)
         rows = np.flatnonzero(shuffled.random(S) < explore)

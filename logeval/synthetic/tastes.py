@@ -38,13 +38,11 @@ class Tastes:
     def write(self, folder: Path) -> None:
         """Write the factors beside the true models."""
         n_users, n_items = len(self.users), len(self.items)
-        F = self.users.shape[1]
         values = np.concatenate([self.users, self.items])
-        offsets = np.arange(len(values) + 1, dtype=np.int32) * F
-        ids = np.concatenate([np.arange(n_users), np.arange(1, n_items + 1)])
+        offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
         columns: dict[str, Any] = {
             "kind": np.repeat(["user", "item"], [n_users, n_items]),
-            "id": ids,
+            "id": np.concatenate([np.arange(n_users), np.arange(1, n_items + 1)]),
             "factors": pa.ListArray.from_arrays(offsets, values.ravel()),
         }
         tables.write_parquet(pa.table(columns).cast(tables.FACTORS), folder / FILE)
@@ -63,12 +61,8 @@ def read_tastes(truth: Path | str) -> tuple[float, dict[int, Floats], dict[int, 
     """The taste, and the factors by user_id and by item_id, of a truth folder that has some."""
     if not (Path(truth) / FILE).exists():
         return None
-    table = tables.read_table(Path(truth), "factors")
     taste = float(tables.read_manifest(truth)["arguments"]["taste"])
-    factors = [np.array(f) for f in table["factors"].to_pylist()]
     by_kind: dict[str, dict[int, Floats]] = {"user": {}, "item": {}}
-    for kind, id_, f in zip(
-        table["kind"].to_pylist(), table["id"].to_pylist(), factors, strict=True
-    ):
-        by_kind[kind][id_] = f
+    for row in tables.read_table(Path(truth), "factors").to_pylist():
+        by_kind[row["kind"]][row["id"]] = np.array(row["factors"])
     return taste, by_kind["user"], by_kind["item"]

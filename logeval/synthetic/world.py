@@ -54,17 +54,8 @@ class World:
     first_item: Ints  # (Q + 1,)
     parameters: dict[str, Floats]
     regions: int  # query q is query_id q // regions + 1 in region q % regions; 0: no regions
+    has_tests: bool  # whether the log has test records
     tastes: Tastes | None = None
-
-    @property
-    def n_items(self) -> Ints:
-        """L of each query."""
-        return np.diff(self.first_item)
-
-    @property
-    def has_tests(self) -> bool:
-        """Whether the log has test records: only the one without regions does."""
-        return self.regions == 0
 
     def query_keys(self) -> tuple[Ints, Ints]:
         """query_id and region_id of each query."""
@@ -76,7 +67,6 @@ class World:
         Q = len(self.popularity)
         query_id, region_id = self.query_keys()
         regions = region_id.tolist() if self.regions else [None] * Q
-        unknown = {name: np.full(x.shape, np.nan) for name, x in self.parameters.items()}
         fitted = FittedModel(
             model=self.model,
             method="truth",
@@ -86,10 +76,7 @@ class World:
             serps=np.full(Q, np.nan),
             item_ids=np.arange(1, self.first_item[-1] + 1),
             offsets=self.first_item,
-            estimates={
-                name: ParameterEstimate(x, unknown[name], unknown[name], unknown[name])
-                for name, x in self.parameters.items()
-            },
+            estimates={n: ParameterEstimate.known(x) for n, x in self.parameters.items()},
             unseen_items={
                 p.field: np.full(Q, self.parameters[p.field].mean())
                 for p in MODELS[self.model].PARAMETERS
@@ -112,7 +99,7 @@ def model_name(model: str) -> str:
     return names[model.lower()]
 
 
-def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
+def make_world(model: str, queries: int, seed: int, regions: int = 0, tests: bool = True) -> World:
     """A world with ``queries`` queries, whose clicks come from ``model``."""
     name = model_name(model)
     rng = seeds.generator(seed, "world")
@@ -128,7 +115,7 @@ def make_world(model: str, queries: int, seed: int, regions: int = 0) -> World:
     parameters = {"w": expit(logit(mean) + noise)}
     parameters |= _other_parameters(name, effects, len(rank), rng)
     popularity = np.cumsum(weights / weights.sum())
-    return World(name, popularity, first_item, parameters, regions)
+    return World(name, popularity, first_item, parameters, regions, tests)
 
 
 def _other_parameters(

@@ -7,24 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+import zstandard
 from isal import igzip
 
 from logeval.errors import LogevalError
-from logeval.log.scan import FORMATS, PERSONALIZED
+from logeval.log.formats.registry import FORMATS, GENERATED
 from logeval.running.progress import Progress
 from logeval.storage import files, manifests, tables
+from logeval.synthetic.generate import Generate
 from logeval.synthetic.sessions import BATCH, draw_sessions
 from logeval.synthetic.tastes import make_tastes
-from logeval.synthetic.text import sessions_text
 from logeval.synthetic.world import make_world
-from logeval.synthetic.zstd import ZstdWriter
 
-if TYPE_CHECKING:
-    from logeval.synthetic.generate import Generate
-
-REGIONS = 4  # of the users in yandex-relpred
+REGIONS = 4  # of the users, where the format has regions
 GZ_LEVEL = 2  # of ISA-L's 0 to 3: smaller than zlib's level 1, and three times as quick
 
 
@@ -32,12 +29,13 @@ def write_log(asked: Generate, manifest: tables.Manifest) -> None:
     """Write the log, and its true models beside it."""
     out, truth = asked.path, asked.truth
     replaced = _replaceable(out, truth)
-    fmt = FORMATS.index(asked.format)
-    regions = 0 if fmt == PERSONALIZED else REGIONS
-    world = make_world(asked.model, asked.queries, asked.seed, regions=regions)
+    kind, write = FORMATS[asked.format], GENERATED[asked.format]
+    regions = REGIONS if kind.regions else 0
+    world = make_world(asked.model, asked.queries, asked.seed, regions, kind.tests)
     n_items = int(world.first_item[-1])
     tastes = make_tastes(asked.taste, asked.factors, asked.n_users, n_items, asked.seed)
     world = replace(world, tastes=tastes)
+    query_id, region_id = world.query_keys()
     out.parent.mkdir(parents=True, exist_ok=True)
     # the truth first: whenever the log is there, a manifest says that logeval wrote it
     with (
@@ -54,7 +52,8 @@ def write_log(asked: Generate, manifest: tables.Manifest) -> None:
             for batch, number in enumerate(range(0, asked.sessions, BATCH)):
                 size = min(BATCH, asked.sessions - number)
                 drawn = draw_sessions(world, size, asked.n_users, asked.seed, batch, asked.explore)
-                file.write(sessions_text(world, drawn, fmt, number))
+                q = drawn.query
+                file.write(write(drawn, query_id[q], region_id[q], number))
                 progress.advance(size)
         written = {
             "log": manifests.record(partial),
@@ -85,10 +84,11 @@ def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:
 def _compressed(path: Path, suffix: str) -> Iterator[IO[bytes] | Any]:
     """A file to write to, compressed as the suffix of the log says."""
     with open(path, "wb") as raw:
+        file: Any = contextlib.nullcontext(raw)
         if suffix == ".gz":
-            with igzip.IGzipFile("", "wb", GZ_LEVEL, raw, mtime=0) as file:
-                yield file
+            file = igzip.IGzipFile("", "wb", GZ_LEVEL, raw, mtime=0)
         elif suffix == ".zst":
-            yield ZstdWriter(raw)
-        else:
-            yield raw
+            compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
+            file = compressor.stream_writer(raw, closefd=False)
+        with file as opened:
+            yield opened

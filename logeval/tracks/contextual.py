@@ -7,24 +7,25 @@ k-th most attractive item at the k-th most terminating position.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from logeval.clicks.models import chain
-from logeval.errors import LogevalError
-from logeval.policies.contextual.rounds import Round, best_first_one
-from logeval.policies.setting import Policy
+from logeval.policies.setting import Policy, Round
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
-from logeval.running.uniforms import Uniforms
-from logeval.tracks.contextual_problems import ContextualProblem, parse_contextual
-from logeval.tracks.contextual_worlds import Users
-from logeval.tracks.fitted import FittedQuery
+from logeval.running.vectors import best_first_rows
+from logeval.tracks.contextual_problems import (
+    ContextualProblem,
+    contextual_problems,
+    parse_contextual,
+    sorted_models,
+)
 from logeval.tracks.meters import Meter, Regret
-from logeval.tracks.track import Replicas, Reward, Track
+from logeval.tracks.track import Replicas, Reward, Simulation, Track
 
 
 @njit_views
@@ -46,117 +47,57 @@ def reward_rows(A, w, v, out):
         out[r] = 1.0 - none
 
 
-@njit_views
-def best_rows(w, order, top, A):
-    """The best lists."""
-    for r in range(A.shape[0]):
-        best_first_one(w[r], w[r], order[r], top, A[r])
-
-
-class ContextualEnvironment:
+class ContextualEnvironment(Simulation):
     """R runs of a problem; all policies meet the same contexts and users.
 
     What a round brings is made when a policy first asks for it, or when the lists are shown, and
-    stays until the next round.
+    stays until the next round. It is the capability ``contexts`` itself.
     """
 
-    distinct = True
-
     def __init__(
-        self,
-        problems: Sequence[ContextualProblem],
-        replicas: Replicas,
-        seed: int,
+        self, problems: Sequence[ContextualProblem], replicas: Replicas, seed: int
     ) -> None:
-        self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
-        (self.problem,) = self.problems
-        self.query = np.zeros(len(replicas), dtype=np.int64)
-        R, self.K = len(replicas), self.problem.K
+        (problem,) = problems
+        super().__init__(problems, replicas, seed, clicks=problem.K)
+        R, self.K = len(replicas), problem.K
         # all runs share the rows of X, so the random order of these depends on no run
-        rows = seeds.generator(seed, "labels", "contextual", self.problem.simulator)
-        self.world = self.problem.world([self._generator("contexts", r) for r in range(R)], rows)
-        self.limits = np.full((R, self.K), self.world.widest)
+        rows = seeds.generator(seed, "labels", "contextual", problem.simulator)
+        self.world = world = problem.world(self.generators("contexts"), rows)
+        self.d, self.M, self.arms = world.d, world.M, world.arms
+        self.queries, self.widest, self.repeat = world.queries, world.widest, world.repeat
+        self.limits = np.full((R, self.K), world.widest)
         self.best = np.zeros((R, self.K), dtype=np.int64)
         self.best_reward = np.zeros(R)
-        self._uniforms = Uniforms([self._generator("environment", r) for r in range(R)], self.K)
-        self._clicks = np.empty((R, self.K), dtype=np.int8)
-        self._reward = np.empty(R)
         self._top = np.empty(self.K, dtype=np.int64)
         self._w_k, self._stay_k = np.empty(self.K), np.empty(self.K)
-        self._t = self._shown = 0
+        self._round = 0
         self.now: Round
         self.w: Floats
         self.v: Floats
-        self.offers: Mapping[str, Any] = {
-            "contexts": self,
-            "best": self.best,
-            "common": self.common,
-        }
-
-    # the capability ``contexts``
-    @property
-    def d(self) -> int:
-        """Length of a context."""
-        return self.world.d
-
-    @property
-    def M(self) -> int:
-        """Rows of X."""
-        return self.world.M
-
-    @property
-    def arms(self) -> int:
-        """Items of all queries."""
-        return self.world.arms
-
-    @property
-    def queries(self) -> int:
-        """Number of queries."""
-        return self.world.queries
-
-    @property
-    def widest(self) -> int:
-        """Items of the largest ground set."""
-        return self.world.widest
-
-    @property
-    def repeat(self) -> bool:
-        """Whether contexts repeat."""
-        return self.world.repeat
+        self.offers = {"contexts": self, "best": self.best, "common": self.common}
 
     def at(self, t: int) -> Round:
         """Round t: the present one, or the next."""
-        if t == self._t:
+        if t == self._round:
             return self.now
         self.now, self.w, self.v, new = self.world.start(t)
-        self._t = t
+        self._round = t
         if new:
             self.limits[:] = self.w.shape[1]
-            best_rows(self.w, self.now.order, self._top, self.best)
+            best_first_rows(self.w, self.w, self.now.order, self._top, self.best)
             reward_rows(self.best, self.w, self.v, self.best_reward)
         return self.now
 
     def common(self) -> Floats:
         """The mean attraction over all users of the items of the present round, (R, L)."""
-        return self.world.common(self.now) if isinstance(self.world, Users) else self.w
+        return self.world.common(self.now, self.w)
 
-    def step(self, A: Ints) -> Ints:
-        """Show the lists A (R, K) to the next users; their clicks (R, K), reused by the next."""
-        self._shown += 1
-        self.at(self._shown)
-        u = self._uniforms.at(self._shown)
+    def _click(self, A: Ints, u: Floats) -> None:
+        self.at(self._t)
         step_rows(A, u, self.w, self.v, self._w_k, self._stay_k, self._clicks)
-        return self._clicks
 
-    def reward(self, A: Ints) -> Floats:
-        """Expected reward of the lists A in the present round, (R,), reused by the next call."""
+    def _earn(self, A: Ints) -> None:
         reward_rows(A, self.w, self.v, self._reward)
-        return self._reward
-
-    def _generator(self, purpose: str, r: int) -> np.random.Generator:
-        run = self.replicas[r][1]
-        problem = self.problem
-        return seeds.generator(self.seed, purpose, problem.simulator, problem.query, run)
 
 
 class RegretInTurn(Regret):
@@ -207,18 +148,14 @@ class CosineDistance(Meter):
         return {"cosine_distance": self._kept}
 
 
-def _needs_features(fitted: Sequence[FittedQuery], reward: str | None) -> list[ContextualProblem]:
-    raise LogevalError(
-        "the contextual track needs features of the items; make some with `logeval features` and "
-        "give their folder as features"
-    )
-
-
 CONTEXTUAL = Track(
     name="contextual",
     rewards=(Reward("list", "the list", "regret", "optimal_reward", "-"),),
     meters=(RegretInTurn, CosineDistance),
     environment=ContextualEnvironment,
-    problems=_needs_features,
+    usable=sorted_models,
+    problems=contextual_problems,
     synthetic={"contextual": parse_contextual},
+    features=True,
+    counts=("satisfaction",),
 )

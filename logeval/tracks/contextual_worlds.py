@@ -1,9 +1,9 @@
 """Where the contexts of the contextual track come from, for all replicas in step.
 
-- ``Items``: fitted queries take turns in blocks of rounds; the context of an item is its own, so
-  contexts repeat.
-- ``Users``: likewise, and every round a user is drawn; the context is that of user and item, or of
-  the item alone. In a world with tastes the attraction is the user's own.
+- ``ItemsInTurn``: fitted queries take turns in blocks of rounds; the context of an item is its own,
+  so contexts repeat.
+- ``UsersInTurn``: likewise, and every round a user is drawn; the context is that of user and item,
+  or of the item alone. In a world with tastes the attraction is the user's own.
 - ``Fixed``: contexts drawn once for each run, and attraction mu(theta . x) (gl-cdcm, section
   4.1).
 - ``Fresh``: the same with contexts and terminations drawn anew every round, as the paper has it.
@@ -14,37 +14,36 @@ of arms, are in a random order, and each replica sees the items of a query in it
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from scipy.special import expit, logit
 
 from logeval.features.contexts import ITEM, USER_TIMES_ITEM, dimension, item_contexts
 from logeval.features.factors import normalised
-from logeval.policies.contextual.rounds import Round, dot, sigmoid
+from logeval.policies.setting import Round
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
+from logeval.running.vectors import dot, sigmoid
 
 Rngs = Sequence[np.random.Generator]
 
 
 @dataclass(frozen=True)
-class Query:
-    """One fitted query: a DCM restricted to the items that have features."""
+class GroundSet:
+    """The items of a fitted query that have features, in a DCM."""
 
-    name: str
     w_bar: Floats  # (L,) attraction
     v_bar: Floats  # (K,) termination
     vectors: Floats  # (L, D) of the items
     tastes: Floats  # (L, F) factors of the items; F = 0 without tastes
 
-
-def relabelled(query: Query, items: Ints) -> Query:
-    """The same query with its items in another order."""
-    w_bar, vectors, tastes = query.w_bar[items], query.vectors[items], query.tastes[items]
-    return replace(query, w_bar=w_bar, vectors=vectors, tastes=tastes)
+    def relabelled(self, items: Ints) -> GroundSet:
+        """The same with its items in another order."""
+        w_bar, vectors, tastes = self.w_bar[items], self.vectors[items], self.tastes[items]
+        return replace(self, w_bar=w_bar, vectors=vectors, tastes=tastes)
 
 
 @dataclass(frozen=True)
@@ -58,31 +57,32 @@ class People:
     beta: float  # strength of the tastes
 
 
-class World(Protocol):
+class World(ABC):
     """The rounds of all replicas."""
 
-    d: int
-    M: int
-    arms: int
-    queries: int
-    widest: int
-    repeat: bool
+    d: int  # length of a context
+    M: int  # rows of X
+    arms: int  # items of all queries
+    widest: int  # items of the largest ground set
+    queries: int = 1
+    repeat: bool  # whether contexts repeat
+    theta: Floats | None = None  # (R, d) the truth, where attraction follows from it
 
-    @property
-    def theta(self) -> Floats | None:
-        """(R, d) the truth, where attraction follows from it."""
-
+    @abstractmethod
     def start(self, t: int) -> tuple[Round, Floats, Floats, bool]:
         """Round t, attractions (R, L), terminations (R, K); whether any of it is new."""
 
+    def common(self, now: Round, w: Floats) -> Floats:
+        """The mean attraction over all users of the items of a round, whose own is w, (R, L)."""
+        return w
 
-class Items:
+
+class ItemsInTurn(World):
     """Queries in turn; the context of an item is its own."""
 
     repeat = True
-    theta: Floats | None = None
 
-    def __init__(self, queries: Sequence[Query], block: int, rngs: Rngs) -> None:
+    def __init__(self, queries: Sequence[GroundSet], block: int, rngs: Rngs) -> None:
         self.R, self._block = len(rngs), block
         self.queries, self.widest = len(queries), max(len(q.w_bar) for q in queries)
         first = np.cumsum([0, *(len(q.w_bar) for q in queries)])
@@ -138,13 +138,13 @@ def fill_attractions(beta, user, arm, base, of_user, of_item, w):
             w[i, a] = sigmoid(base[e] + beta * dot(of_user[user[i]], of_item[e]))
 
 
-class Users:
+class UsersInTurn(World):
     """Queries in turn, and a user drawn every round."""
 
-    theta: Floats | None = None
-
-    def __init__(self, queries: Sequence[Query], people: People, block: int, rngs: Rngs) -> None:
-        self._items = Items(queries, block, rngs)
+    def __init__(
+        self, queries: Sequence[GroundSet], people: People, block: int, rngs: Rngs
+    ) -> None:
+        self._items = ItemsInTurn(queries, block, rngs)
         self._people, self._rngs = people, rngs
         self.R, self.queries, self.widest = len(rngs), len(queries), self._items.widest
         self.repeat = people.context == ITEM
@@ -178,8 +178,8 @@ class Users:
         row = self._row[:, : arm.shape[1]]
         return now._replace(X=self._X, table=self._table, row=row), w, v, True
 
-    def common(self, now: Round) -> Floats:
-        """The mean attraction over all users of the items of a round, (R, L)."""
+    def common(self, now: Round, w: Floats) -> Floats:
+        """The mean of mu(logit w + beta user . item) over all users."""
         people = self._people
         if self._common is None:
             z = self._base + people.beta * (people.tastes @ self._tastes.T)
@@ -193,45 +193,47 @@ def _directions(rng: np.random.Generator, L: int, d: int) -> Floats:
     return normalised(rng.standard_normal((L, d)))
 
 
-class Fixed:
-    """One synthetic query with contexts drawn once for each run."""
-
-    repeat = True
-    queries = 1
+class Synthetic(World):
+    """One query whose attraction is mu(theta . x), theta with the given norm."""
 
     def __init__(self, L: int, K: int, d: int, norm: float, rngs: Rngs) -> None:
-        self.d, self.M, self.arms, self.widest = d, L, L, L
-        self.theta = norm * np.concatenate([_directions(rng, 1, d) for rng in rngs])
-        X = np.stack([_directions(rng, L, d) for rng in rngs])
-        v = np.stack([np.sort(rng.random(K))[::-1] for rng in rngs])
-        row = np.tile(np.arange(L), (len(rngs), 1))
-        order = np.tile(np.arange(K), (len(rngs), 1))
-        w = expit(np.einsum("rld,rd->rl", X, self.theta))
-        self._now = Round(X, np.arange(len(rngs)), row, row, order, 0, 0), w, v
-
-    def start(self, t: int) -> tuple[Round, Floats, Floats, bool]:
-        """Round t: always the same."""
-        return (*self._now, t == 1)
-
-
-class Fresh:
-    """One synthetic query with contexts and terminations drawn anew every round."""
-
-    repeat = False
-    queries = 1
-
-    def __init__(self, L: int, K: int, d: int, norm: float, rngs: Rngs) -> None:
-        self.d, self.M, self.arms, self.widest, self._rngs = d, L, L, L, rngs
-        self.theta = norm * np.concatenate([_directions(rng, 1, d) for rng in rngs])
         R = len(rngs)
+        self.d, self.M, self.arms, self.widest, self._rngs = d, L, L, L, rngs
+        self.theta: Floats = norm * np.concatenate([_directions(rng, 1, d) for rng in rngs])
         row, order = np.tile(np.arange(L), (R, 1)), np.tile(np.arange(K), (R, 1))
         self._now = Round(np.empty((R, L, d)), np.arange(R), row, row, order, 0, 0)
         self._w, self._v = np.empty((R, L)), np.empty((R, K))
 
-    def start(self, t: int) -> tuple[Round, Floats, Floats, bool]:
-        """Round t."""
+    def _draw(self) -> None:
+        """New contexts, and new terminations."""
         for r, rng in enumerate(self._rngs):
             self._now.X[r] = _directions(rng, *self._now.X.shape[1:])
-            self._w[r] = expit(self._now.X[r] @ self.theta[r])
             self._v[r] = np.sort(rng.random(self._v.shape[1]))[::-1]
+
+
+class Fixed(Synthetic):
+    """Contexts drawn once for each run."""
+
+    repeat = True
+
+    def __init__(self, L: int, K: int, d: int, norm: float, rngs: Rngs) -> None:
+        super().__init__(L, K, d, norm, rngs)
+        self._draw()
+        self._w = expit(np.einsum("rld,rd->rl", self._now.X, self.theta))
+
+    def start(self, t: int) -> tuple[Round, Floats, Floats, bool]:
+        """Round t: always the same."""
+        return self._now, self._w, self._v, t == 1
+
+
+class Fresh(Synthetic):
+    """Contexts and terminations drawn anew every round."""
+
+    repeat = False
+
+    def start(self, t: int) -> tuple[Round, Floats, Floats, bool]:
+        """Round t."""
+        self._draw()
+        for r, theta in enumerate(self.theta):
+            self._w[r] = expit(self._now.X[r] @ theta)
         return self._now, self._w, self._v, True

@@ -13,16 +13,17 @@ need of one starts from.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.registry import MODELS
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.names import format_call
-from logeval.running.arrays import Floats, Ints
-from logeval.tracks.problems import REWARDS, RankingProblem, numbers
+from logeval.running.arrays import Ints
+from logeval.tracks.problems import RankingProblem, numbers, position_weights
 from logeval.tracks.track import SYNTHETIC
 
 
@@ -48,86 +49,55 @@ class Items(tuple[int, ...]):
         return ">".join(str(i) for i in self)
 
 
-def parse_pbm(text: str, reward: str | None = None) -> RankingProblem:
-    """``PBM(w=0.5/0.4/0.3,e=1/0.6)``."""
-    given = numbers(text, {"w": Probabilities, "e": Probabilities, "base": Items}, ("base",))
-    w, e = _array(text, given, "w"), _array(text, given, "e")
-    users = Browsing(w, np.repeat(e[:, None], len(e) + 1, axis=1))
-    return _problem("PBM", text, given, users, e, ("clicks", "any-click"), reward)
+PARAMETERS: dict[str, dict[str, type]] = {
+    "PBM": {"w": Probabilities, "e": Probabilities},
+    "CM": {"w": Probabilities, "K": int},
+    "DCM": {"w": Probabilities, "v": Probabilities},
+    "DBN": {"w": Probabilities, "s": float, "gamma": float, "K": int},
+}
 
 
-def parse_cm(text: str, reward: str | None = None) -> RankingProblem:
-    """``CM(w=0.5/0.4/0.3,K=2)``."""
-    given = numbers(text, {"w": Probabilities, "K": int, "base": Items}, ("base",))
-    if given["K"] < 1:
-        raise LogevalError(f"{text}: K must be at least 1")
-    w, v = _array(text, given, "w"), np.ones(given["K"])
-    return _problem("CM", text, given, _chain(w, v), v, REWARDS, reward)
+def parse_model(name: str, text: str, reward: str | None = None) -> RankingProblem:
+    """A problem whose users are those of a click model; w sorted is best for all of these.
 
-
-def parse_dcm(text: str, reward: str | None = None) -> RankingProblem:
-    """``DCM(w=0.5/0.4/0.3,v=0.8/0.4)``."""
-    given = numbers(text, {"w": Probabilities, "v": Probabilities, "base": Items}, ("base",))
-    w, v = _array(text, given, "w"), _array(text, given, "v")
-    return _problem("DCM", text, given, _chain(w, v), v, REWARDS, reward)
-
-
-def parse_dbn(text: str, reward: str | None = None) -> RankingProblem:
-    """``DBN(w=0.5/0.4/0.3,s=0.7,gamma=0.9,K=2)`` (cascading-bandits, section 5.3)."""
-    kinds = {"w": Probabilities, "s": float, "gamma": float, "K": int, "base": Items}
-    given = numbers(text, kinds, ("base",))
-    w, K = _array(text, given, "w"), given["K"]
-    s, gamma = (float(_array(text, given, key)) for key in ("s", "gamma"))
+    The k-th best item stands at the position that counts k-th most. Only satisfaction (chains),
+    clicks and any-click (PBM) are known to be so; other rewards are refused.
+    """
+    given = numbers(text, {**PARAMETERS[name], "base": Items}, ("base",))
+    model = _model(name, text, given)
+    K, L = model.K, model.L
     if K < 1:
         raise LogevalError(f"{text}: K must be at least 1")
-    L = len(w)
-    users = Chain(
-        w, np.full(L, 1.0 - s), np.full(K, gamma), gamma, np.full(L, s), sat_position=np.ones(K)
-    )
-    return _problem("DBN", text, given, users, np.ones(K), REWARDS, reward)
-
-
-EXPLICIT = {"PBM": parse_pbm, "CM": parse_cm, "DCM": parse_dcm, "DBN": parse_dbn}
-
-
-def _array(text: str, given: dict[str, Any], key: str) -> Floats:
-    values = np.array(given[key], dtype=float)
-    if not ((values >= 0.0) & (values <= 1.0)).all():
-        raise LogevalError(f"{text}: {key} must be probabilities, from 0 to 1")
-    return values
-
-
-def _chain(w: Floats, v: Floats) -> Chain:
-    L = len(w)
-    return Chain(w, np.ones(L), 1.0 - v, 1.0, np.ones(L), v)
-
-
-def _problem(
-    name: str,
-    text: str,
-    given: dict[str, Any],
-    users: Chain | Browsing,
-    weight: Floats,
-    rewards: tuple[str, ...],
-    reward: str | None,
-) -> RankingProblem:
-    """The k-th best item at the position of the k-th largest weight is best for all of these.
-
-    Only satisfaction (chains), clicks and any-click (PBM) are known to be so; other rewards are
-    refused.
-    """
-    K, L = len(weight), len(users.w)
     if K > L:
         raise LogevalError(f"{text}: there are {L} items for {K} positions")
-    own = rewards[:1] if isinstance(users, Chain) else rewards
+    own = model.rewards[:1] if model.rewards[0] == "satisfaction" else model.rewards
     if reward is not None and reward not in own:
         raise unknown_names(f"reward of {name}", [reward], own)
+    weights = position_weights(model.users, K)
+    assert weights is not None
     best = np.empty(K, dtype=np.int64)
-    best[np.argsort(-weight, kind="stable")] = np.argsort(-users.w, kind="stable")[:K]
+    best[np.argsort(-weights, kind="stable")] = np.argsort(-model.users.w, kind="stable")[:K]
     base = _base(text, given.get("base"), K, L)
-    return RankingProblem(
-        format_call(name, given), SYNTHETIC, users, best, reward or own[0], base=base
-    )
+    called = format_call(name, given)
+    return RankingProblem(called, SYNTHETIC, model.users, best, base, reward=reward or own[0])
+
+
+def _model(name: str, text: str, given: dict[str, Any]) -> ClickModel:
+    """The click model with the parameters that are given."""
+    values = {key: np.array(given[key]) for key in given if key not in ("K", "base")}
+    for key, value in values.items():
+        if not ((value >= 0.0) & (value <= 1.0)).all():
+            raise LogevalError(f"{text}: {key} must be probabilities, from 0 to 1")
+    L = len(values["w"])
+    K = given["K"] if "K" in given else len(values["e" if "e" in values else "v"])
+    if "s" in values:  # every click satisfies equally
+        values["s"] = np.full(L, values["s"])
+    kind: Any = MODELS[name]
+    model: ClickModel = kind(items=np.arange(L), K=K, **values)
+    return model
+
+
+EXPLICIT = {name: partial(parse_model, name) for name in PARAMETERS}
 
 
 def _base(text: str, items: Items | None, K: int, L: int) -> Ints | None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logeval.clicks.collection import FittedModels
 from logeval.errors import LogevalError, unknown_names
-from logeval.log.queries import GivenQuery, among
+from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
+from logeval.storage.tables import Manifest
+
+if TYPE_CHECKING:
+    from logeval.features.table import Features
 
 
 class FittedQuery(NamedTuple):
@@ -18,23 +24,25 @@ class FittedQuery(NamedTuple):
     model: Any  # a ClickModel
     K: int  # positions to use, at most those of the model
     base: Ints | None = None  # (L,) items in the order of the list that the log shows most often
+    draw: int = 0  # of the parameters; 0: the fitted values
 
 
-def drawn_name(query: str, draw: int) -> str:
-    """The name of a query in its problems: with the number of the draw, unless there are none."""
-    return f"{query}#{draw}" if draw else query
+@dataclass(frozen=True)
+class Fitted:
+    """The click models of an evaluation, and what was asked about them."""
 
-
-def query_and_draw(name: str) -> tuple[str, int]:
-    """The query and draw of such a name; draw 0 are the fitted values themselves."""
-    query, _, draw = name.partition("#")
-    return query, int(draw or 0)
+    queries: Sequence[FittedQuery] = ()
+    folder: str | None = None
+    manifest: Manifest = field(default_factory=dict)
+    reward: str | None = None  # what to count; None: the model's own
+    features: Features | Path | str | None = None  # of the items
+    block: int | None = None  # rounds before the next query's turn
+    same_log: bool = False  # whether features may share sessions with the models
 
 
 def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:
     """Draws 1 to ``draws`` of the parameters of every model, in its place."""
     from logeval.clicks.draws import check_draws, drawn
-    from logeval.log.queries import Query
 
     if not isinstance(models, FittedModels):
         raise LogevalError("draws need models with intervals, as `logeval fit-models` gives them")
@@ -43,7 +51,7 @@ def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> lis
         check_draws(models.named(name), draws)
         by_draw[name] = [drawn(models.named(name), d + 1) for d in range(draws)]
     return [
-        f._replace(query=drawn_name(f.query, d + 1), model=one.of(Query.of(f.query)))
+        f._replace(model=one.of(Query.of(f.query)), draw=d + 1)
         for f in fitted
         for d, one in enumerate(by_draw[f.model.name])
     ]
@@ -95,13 +103,14 @@ def fitted_queries(
     ]
 
 
-def refuse_short(fitted: Sequence[FittedQuery]) -> None:
-    """Raise where a query has fewer items than positions: no list can be made, pairs can."""
+def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
+    """The queries; an error if one has fewer items than positions: it has pairs, but no lists."""
     if short := [f.query for f in fitted if len(f.model.items) < f.K]:
         raise LogevalError(
             f"{len(short)} queries have fewer than {fitted[0].K} items ({', '.join(short[:5])}); "
             "lower positions or select others with queries"
         )
+    return list(fitted)
 
 
 def _base_orders(models: object) -> dict[tuple[str, str], Ints]:

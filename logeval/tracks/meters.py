@@ -119,10 +119,10 @@ class Regret(Meter):
         """Regret, reward, the optimal reward, the steps without regret, and clicks."""
         better = np.flatnonzero(self._totals[:, LOWEST] < -TOLERANCE)
         if len(better):
-            problem = self._environment.problems[self._environment.query[better[0]]]
+            query = self._environment.mine[better[0]].key.drawn_query
             raise LogevalError(
-                f"query {problem.query}: a policy showed a list with more expected reward than the "
-                "model's best_list; the optimum of this click model is wrong"
+                f"query {query}: a policy showed a list with more expected reward than the model's "
+                "best_list; the optimum of this click model is wrong"
             )
         return {
             "regret": self._kept[:, :, REGRET],

@@ -16,11 +16,12 @@ import numpy as np
 
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.dcm import DCM
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.names import format_call, parse_call
 from logeval.running.arrays import Floats, Ints
-from logeval.tracks.fitted import FittedQuery, refuse_short
-from logeval.tracks.track import SYNTHETIC
+from logeval.tracks.fitted import FittedQuery, with_lists
+from logeval.tracks.track import SYNTHETIC, Problem
 
 REWARDS = ("satisfaction", "clicks", "any-click")
 LARGEST = 1_000_000  # items, positions, ... of a synthetic problem
@@ -28,17 +29,14 @@ B_LB: dict[str, type] = {"L": int, "K": int, "p": float, "gap": float, "gamma": 
 
 
 @dataclass(frozen=True)
-class RankingProblem:
+class RankingProblem(Problem):
     """One query of a simulator: its users, and the list that is best for them."""
 
-    simulator: str  # click model, or the name of a synthetic problem
-    query: str  # "9982@0": query and region
+    track = "ranking"
+
     users: Chain | Browsing
     best: Ints  # (K,) the list with the highest expected reward
-    reward: str  # what is counted: satisfaction, clicks, or any-click
-    track: str = "ranking"
     base: Ints | None = None  # (K,) the list that the log shows most often
-    proven: bool = True  # whether it is proven that no list is better than ``best``
 
     @property
     def L(self) -> int:
@@ -63,12 +61,21 @@ class RankingProblem:
         return self.best[np.argsort(-value[self.best], kind="stable")]
 
     def checksum(self) -> str:
-        """Equal for equal problems; two runs of one experiment must agree on it."""
+        """Equal for equal problems."""
         digest = hashlib.sha256(f"{self.reward} {self.best.tolist()}".encode())
         for name, value in sorted(vars(self.users).items()):
             digest.update(name.encode())
             digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return self.L
+
+    def position_weights(self) -> Floats | None:
+        """By how much each position counts for the best list."""
+        return position_weights(self.users, self.K)
 
 
 def examination(users: Chain | Browsing, K: int) -> Floats | None:
@@ -79,7 +86,7 @@ def examination(users: Chain | Browsing, K: int) -> Floats | None:
 
 
 def position_weights(users: Chain | Browsing, K: int) -> Floats | None:
-    """By how much each position counts for the best list: e(k) of a PBM, v(k) of a chain."""
+    """e(k) of a PBM, v(k) of a chain; None for other users."""
     if isinstance(users, Chain):
         return np.asarray(users.sat_position[:K], dtype=float)
     return examination(users, K)
@@ -99,15 +106,9 @@ def b_lb(
         raise LogevalError(f"{name}: K must be between 1 and L")
     if not (0 <= p - gap <= p <= 1 and 0 <= gamma <= 1):
         raise LogevalError(f"{name}: 0 <= p - gap <= p <= 1 and 0 <= gamma <= 1 must hold")
-    users = Chain(
-        w=np.where(np.arange(L) < K, p, p - gap),
-        stay_item=np.ones(L),
-        stay_position=np.full(K, 1.0 - gamma),
-        skip=1.0,
-        sat_item=np.ones(L),
-        sat_position=np.full(K, gamma),
-    )
-    return RankingProblem(name, SYNTHETIC, users, np.arange(K), reward)
+    w = np.where(np.arange(L) < K, p, p - gap)
+    users = DCM(np.arange(L), K, w, np.full(K, gamma)).users
+    return RankingProblem(name, SYNTHETIC, users, np.arange(K), reward=reward)
 
 
 def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
@@ -120,16 +121,14 @@ def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
 
 def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
     """The problems of fitted click models; ``reward`` replaces the model's own."""
-    refuse_short(fitted)
     found = []
-    for query, model, K, base in fitted:
+    for query, model, K, base, draw in with_lists(fitted):
         chosen = reward or model.rewards[0]
         best, proven = _best(model, K, chosen)
         users = cast(Chain | Browsing, model.users)
         base = None if base is None else base[:K]
-        found.append(
-            RankingProblem(model.name, query, users, best, chosen, base=base, proven=proven)
-        )
+        about: Any = {"draw": draw, "reward": chosen, "proven": proven}
+        found.append(RankingProblem(model.name, query, users, best, base, **about))
     return found
 
 

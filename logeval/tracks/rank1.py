@@ -8,36 +8,33 @@ has one row and one column that stand out: rank1(K, L, p, gap), their equation 8
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from logeval.errors import LogevalError
 from logeval.policies.names import format_call
-from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit
-from logeval.running.uniforms import Uniforms
 from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Left, PairRegret
 from logeval.tracks.problems import examination, numbers
 from logeval.tracks.rank1_theory import rank1_hardness, rank1_upper
-from logeval.tracks.track import SYNTHETIC, Replicas, Reward, Track
+from logeval.tracks.track import SYNTHETIC, Problem, Replicas, Reward, Simulation, Track
 
 
 @dataclass(frozen=True)
-class Rank1Problem:
+class Rank1Problem(Problem):
     """One query: the click probability of row i and column j is u_bar[i] v_bar[j]."""
 
-    simulator: str
-    query: str
+    track = "rank1"
+
     u_bar: Floats  # (rows,) attraction of the items
     v_bar: Floats  # (columns,) examination of the positions
-    track: str = "rank1"
-    reward: str = "clicks"
+    reward: str = field(default="clicks", kw_only=True)
 
     @property
     def rows(self) -> int:
@@ -64,6 +61,18 @@ class Rank1Problem:
         values = np.concatenate([self.u_bar, [np.nan], self.v_bar]).astype("<f8")
         return hashlib.sha256(values.tobytes()).hexdigest()[:16]
 
+    def hardness(self, n: int) -> dict[str, Any]:
+        """mu, p_max, gamma and Theorem 1's bound at horizon n."""
+        return {
+            "simulator": self.simulator,
+            "query": self.key.drawn_query,
+            "rows": self.rows,
+            "columns": self.columns,
+            **rank1_hardness(self.u_bar, self.v_bar)._asdict(),
+            "n": n,
+            "bound": rank1_upper(self.u_bar, self.v_bar, n),
+        }
+
 
 def needle(K: int, L: int, p: float, gap: float) -> Rank1Problem:
     """The needle in a haystack: K rows, L columns, p everywhere but p + gap at the first."""
@@ -80,16 +89,9 @@ def parse_needle(text: str, reward: str | None = None) -> Rank1Problem:
     return needle(**numbers(text, {"K": int, "L": int, "p": float, "gap": float}))
 
 
-def rank1_problems(fitted: Sequence[FittedQuery], reward: str | None = None) -> list[Rank1Problem]:
-    """The rank-1 problems of fitted PBMs; the reward is the click.
-
-    Other click models have no pairs: beside a PBM they are left out, alone they are refused.
-    """
-    found = [
-        Rank1Problem(model.name, query, model.users.w.astype(float), v_bar)
-        for query, model, K, _ in fitted
-        if (v_bar := examination(model.users, K)) is not None
-    ]
+def with_pairs(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
+    """The PBMs; other click models have no pairs: beside a PBM they are left out."""
+    found = [f for f in fitted if examination(f.model.users, f.K) is not None]
     if not found:
         raise LogevalError(
             f"{fitted[0].model.name}: the rank-1 track needs a PBM, whose clicks depend on item "
@@ -98,17 +100,13 @@ def rank1_problems(fitted: Sequence[FittedQuery], reward: str | None = None) -> 
     return found
 
 
-def hardness_row(problem: Rank1Problem, n: int) -> dict[str, Any]:
-    """A row of the hardness table: mu, p_max, gamma and Theorem 1's bound at horizon n."""
-    return {
-        "simulator": problem.simulator,
-        "query": problem.query,
-        "rows": problem.rows,
-        "columns": problem.columns,
-        **rank1_hardness(problem.u_bar, problem.v_bar)._asdict(),
-        "n": n,
-        "bound": rank1_upper(problem.u_bar, problem.v_bar, n),
-    }
+def rank1_problems(fitted: Sequence[FittedQuery]) -> list[Rank1Problem]:
+    """The rank-1 problems of fitted PBMs; the reward is the click."""
+    return [
+        Rank1Problem(f.model.name, f.query, f.model.users.w.astype(float), v_bar, draw=f.draw)
+        for f in with_pairs(fitted)
+        if (v_bar := examination(f.model.users, f.K)) is not None
+    ]
 
 
 @njit(cache=True, nogil=True)
@@ -125,30 +123,28 @@ def reward_pairs(A, start, u_bar, v_bar, out):
         out[r] = u_bar[start[r] + A[r, 0]] * v_bar[r, A[r, 1]]
 
 
-class Rank1Environment:
+class Rank1Environment(Simulation):
     """R replicas of some queries; actions are pairs (R, 2), clicks (R, 1).
 
     Pairs hold the labels of rows and columns, each drawn at random (``tracks.labels``); u_bar and
     v_bar lie in the order of the labels of each replica.
     """
 
+    PATH = ("rank1",)
     distinct = False  # a row and a column may have the same number
 
     def __init__(self, problems: Sequence[Rank1Problem], replicas: Replicas, seed: int) -> None:
-        self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
-        self.query = np.array([q for q, _ in replicas], dtype=np.int64)
-        self.limits = np.array(
-            [(problems[q].rows, problems[q].columns) for q, _ in replicas], dtype=np.int64
-        )
-        generators = [self._generator("labels", r) for r in self.rows]
+        super().__init__(problems, replicas, seed, clicks=1)
+        mine = self.mine
+        self.limits = np.array([(p.rows, p.columns) for p in mine], dtype=np.int64)
+        generators = self.generators("labels")
         self.row_labels = Labels(generators, self.limits[:, 0])
         self.column_labels = Labels(generators, self.limits[:, 1])
-        mine = [problems[q] for q, _ in replicas]
         best = np.stack([p.best for p in mine])
         self.best = np.hstack(
             [self.row_labels.labels(best[:, :1]), self.column_labels.labels(best[:, 1:])]
         )
-        self.offers: Mapping[str, Any] = {"free_samples": self.free_samples, "best": self.best}
+        self.offers = {"free_samples": self.free_samples, "best": self.best}
         self._start = self.row_labels.start
         self._u_bar = np.concatenate(
             [p.u_bar[self.row_labels.items_of(r)] for r, p in enumerate(mine)]
@@ -156,47 +152,23 @@ class Rank1Environment:
         self._v_bar = np.stack(
             [p.v_bar[self.column_labels.items_of(r)] for r, p in enumerate(mine)]
         )
-        self._uniforms = Uniforms([self._generator("environment", r) for r in self.rows], 1)
-        self._clicks = np.empty((len(replicas), 1), dtype=np.int8)
-        self._reward = np.empty(len(replicas))
-        self._t = 0
         self.best_reward = self.reward(self.best).copy()
 
-    @property
-    def rows(self) -> range:
-        """The replicas, 0 to R - 1."""
-        return range(len(self.replicas))
-
-    def step(self, A: Ints) -> Ints:
-        """Show the pairs A (R, 2) to the next users; their clicks (R, 1)."""
-        self._t += 1
-        u = self._uniforms.at(self._t)
+    def _click(self, A: Ints, u: Floats) -> None:
         step_pairs(A, u, self._start, self._u_bar, self._v_bar, self._clicks)
-        return self._clicks
 
-    def reward(self, A: Ints) -> Floats:
-        """Expected reward of the pairs A, (R,), reused by the next call."""
+    def _earn(self, A: Ints) -> None:
         reward_pairs(A, self._start, self._u_bar, self._v_bar, self._reward)
-        return self._reward
-
-    def regret(self, A: Ints) -> Floats:
-        """Expected regret of the pairs A, (R,)."""
-        return self.best_reward - self.reward(A)
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, rows) clicks on every item, each shown at the most examined position."""
         u_bar = self._u_bar[self._start[r] : self._start[r + 1]]
-        u = self._generator("sample", r).random((m, len(u_bar)))
+        u = self.generator("sample", r).random((m, len(u_bar)))
         return (u < u_bar * self._v_bar[r].max()).astype(np.int8)
 
     def items(self, A: Ints) -> Ints:
         """The rows and columns (R, 2) of the problems that the labels A stand for."""
         return np.hstack([self.row_labels.items(A[:, :1]), self.column_labels.items(A[:, 1:])])
-
-    def _generator(self, purpose: str, r: int) -> np.random.Generator:
-        q, run = self.replicas[r]
-        problem = self.problems[q]
-        return seeds.generator(self.seed, purpose, "rank1", problem.simulator, problem.query, run)
 
 
 RANK1 = Track(
@@ -204,7 +176,7 @@ RANK1 = Track(
     rewards=(Reward("pair", "the pair of the rank-1 track", "regret", "optimal_reward", "-."),),
     meters=(PairRegret, Left),
     environment=Rank1Environment,
-    problems=rank1_problems,
+    usable=with_pairs,
+    problems=lambda fitted: rank1_problems(fitted.queries),
     synthetic={"rank1": parse_needle},
-    hardness=hardness_row,
 )

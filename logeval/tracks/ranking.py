@@ -11,7 +11,7 @@ same function, so that the best list has regret exactly 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,11 +21,10 @@ from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.policies.setting import Policy
-from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
-from logeval.running.uniforms import Uniforms
 from logeval.tracks.explicit import EXPLICIT
+from logeval.tracks.fitted import with_lists
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Meter, Regret
 from logeval.tracks.problems import (
@@ -33,15 +32,12 @@ from logeval.tracks.problems import (
     RankingProblem,
     examination,
     parse_b_lb,
-    position_weights,
     ranking_problems,
 )
 from logeval.tracks.ranking_theory import b_lb_lower_slope
-from logeval.tracks.track import Replicas, Reward, Track
+from logeval.tracks.track import Replicas, Reward, Simulation, Track
 
 SATISFACTION, CLICKS, ANY_CLICK = range(3)
-
-
 W, STAY, SAT = range(3)  # columns of a chain's parameters
 
 
@@ -108,33 +104,20 @@ def reward_browsing(A, start, w_item, e, kind, out, shown):
         out[r] = total
 
 
-class RankingEnvironment:
-    """R replicas of the users of some queries; every replica has its own stream of users.
-
-    ``replicas`` are pairs (index of the problem, run). Users depend on the seed, simulator,
-    query and run, and not on the policy: all policies meet the same ones, and the same labels.
-    """
-
-    distinct = True  # the places of a list hold different items
+class RankingEnvironment(Simulation):
+    """R replicas of the users of some queries; actions are lists (R, K), clicks (R, K)."""
 
     def __init__(self, problems: Sequence[RankingProblem], replicas: Replicas, seed: int) -> None:
-        self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
         self.K = problems[0].K
-        self.query = np.array([q for q, _ in replicas], dtype=np.int64)
-        self.L = np.array([problems[q].L for q, _ in replicas], dtype=np.int64)
+        super().__init__(problems, replicas, seed, clicks=self.K)
+        self.L = np.array([p.L for p in self.mine], dtype=np.int64)
         self.limits = np.repeat(self.L[:, None], self.K, axis=1)
-        self.labels = Labels([self._generator("labels", r) for r in self.rows], self.L)
-        self.best = self.labels.labels(np.stack([problems[q].best for q, _ in replicas]))
-        self.offers: Mapping[str, Any] = self._offers()
-        self.users = [
-            relabelled(problems[q].users, self.labels.items_of(r)) for r, q in enumerate(self.query)
-        ]
+        self.labels = Labels(self.generators("labels"), self.L)
+        self.best = self.labels.labels(np.stack([p.best for p in self.mine]))
+        self.offers = self._offers()
+        self.users = [relabelled(p.users, self.labels.items_of(r)) for r, p in enumerate(self.mine)]
         self._family = _family(self.users, self.K)
         self._kind = REWARDS.index(problems[0].reward)
-        self._uniforms = Uniforms([self._generator("environment", r) for r in self.rows], self.K)
-        self._clicks = np.empty((len(replicas), self.K), dtype=np.int8)
-        self._reward = np.empty(len(replicas))
-        self._t = 0
         self.best_reward = self.reward(self.best).copy()
 
     def _offers(self) -> dict[str, Any]:
@@ -142,11 +125,9 @@ class RankingEnvironment:
         offers: dict[str, Any] = {
             "free_samples": self.free_samples,
             "best": self.best,
-            "best_items": self.labels.labels(
-                np.stack([self.problems[q].best_items for q in self.query])
-            ),
+            "best_items": self.labels.labels(np.stack([p.best_items for p in self.mine])),
         }
-        weights = [position_weights(p.users, p.K) for p in self.problems]
+        weights = [p.position_weights() for p in self.problems]
         orders = [np.argsort(-w, kind="stable") for w in weights if w is not None]
         if len(orders) == len(weights):
             offers["position_order"] = np.array(orders)[self.query]
@@ -158,42 +139,22 @@ class RankingEnvironment:
             offers["base_list"] = self.labels.labels(np.array(base)[self.query])
         return offers
 
-    @property
-    def rows(self) -> range:
-        """The replicas, 0 to R - 1."""
-        return range(len(self.replicas))
-
-    def step(self, A: Ints) -> Ints:
-        """Show the lists A (R, K) to the next users; their clicks (R, K), reused by the next."""
-        self._t += 1
-        u = self._uniforms.at(self._t)
+    def _click(self, A: Ints, u: Floats) -> None:
         self._family.step(A, u, self.labels.start, self._clicks)
-        return self._clicks
 
-    def reward(self, A: Ints) -> Floats:
-        """Expected reward of the lists A, (R,), reused by the next call."""
+    def _earn(self, A: Ints) -> None:
         self._family.reward(A, self.labels.start, self._kind, self._reward)
-        return self._reward
-
-    def regret(self, A: Ints) -> Floats:
-        """Expected regret of the lists A, (R,)."""
-        return self.best_reward - self.reward(A)
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
         users = self.users[r]
         p = users.w * users.e[0, 0] if isinstance(users, Browsing) else users.w
-        u = self._generator("sample", r).random((m, len(p)))
+        u = self.generator("sample", r).random((m, len(p)))
         return (u < p).astype(np.int8)
 
     def items(self, A: Ints) -> Ints:
         """The items (R, K) of the problems that the labels A stand for."""
         return self.labels.items(A)
-
-    def _generator(self, purpose: str, r: int) -> np.random.Generator:
-        q, run = self.replicas[r]
-        problem = self.problems[q]
-        return seeds.generator(self.seed, purpose, problem.simulator, problem.query, run)
 
 
 class TopPair(Meter):
@@ -205,10 +166,10 @@ class TopPair(Meter):
     def __init__(
         self, environment: RankingEnvironment, policy: Policy, checkpoints: Sequence[int]
     ) -> None:
-        e = _examinations(environment)
+        e: Floats = environment.offers["examination"]  # (R, K)
         click = [u.w * e_r.max() for u, e_r in zip(environment.users, e, strict=True)]
         self._click, self._start = np.concatenate(click), environment.labels.start[:-1]
-        self._position = np.array([np.argmax(e_r) for e_r in e])
+        self._position = e.argmax(axis=1)
         self.best = np.array([c.max() for c in click])
         self._replica = np.arange(len(e))
         self._checkpoints = np.array(checkpoints, dtype=np.int64)
@@ -217,7 +178,7 @@ class TopPair(Meter):
     @classmethod
     def fits(cls, environment: RankingEnvironment, policy: Policy) -> bool:
         """Whether all users are those of a PBM."""
-        return len(_examinations(environment)) == len(environment.users)
+        return "examination" in environment.offers
 
     def reward(self, A: Ints) -> Floats:
         """P(click) at the most examined position of the lists A, (R,)."""
@@ -236,12 +197,6 @@ class TopPair(Meter):
         """The regret of the pair, and the reward of the best one."""
         optimal = np.outer(self.best, self._checkpoints)
         return {"pair_regret": self._kept, "pair_optimal_reward": optimal}
-
-
-def _examinations(environment: RankingEnvironment) -> list[Floats]:
-    """e(k) of the replicas whose users are those of a PBM."""
-    found = [examination(users, environment.K) for users in environment.users]
-    return [e for e in found if e is not None]
 
 
 class _Chains:
@@ -312,8 +267,8 @@ RANKING = Track(
     ),
     meters=(Regret, TopPair),
     environment=RankingEnvironment,
-    problems=ranking_problems,
+    usable=with_lists,
+    problems=lambda fitted: ranking_problems(fitted.queries, fitted.reward),
     synthetic={"B_LB": parse_b_lb, **EXPLICIT},
     lower_slopes={"B_LB": b_lb_lower_slope},
-    position_weights=lambda problem: position_weights(problem.users, problem.K),
 )

@@ -24,9 +24,16 @@ def synthetic_problem(text: str, reward: str | None = None) -> Problem:
     if "(" not in text:
         name, colon, parameters = text.partition(":")
         text = f"{name}({parameters})" if colon else text
-    parsers = {name: parse for track in TRACKS.values() for name, parse in track.synthetic.items()}
+    known = {name: track for track in TRACKS.values() for name in track.synthetic}
     name = parse_call(text)[0]
-    found = [parse for known, parse in parsers.items() if known.lower() == name.lower()]
+    found = [one for one in known if one.lower() == name.lower()]
     if not found:
-        raise unknown_names("problem", [name], parsers)
-    return found[0](text, reward)
+        raise unknown_names("problem", [name], known)
+    track = known[found[0]]
+    track.check_reward(reward)
+    return track.synthetic[found[0]](text, reward)
+
+
+def home_track(features: bool) -> str:
+    """The track of policies that are at home in any: the first that takes features, or none."""
+    return next(track.name for track in TRACKS.values() if track.features == features)

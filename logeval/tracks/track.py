@@ -7,43 +7,64 @@ measured. Adding one is a file with its problem, its environment and its ``Track
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
+
+from logeval.errors import LogevalError
+from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
-from logeval.tracks.fitted import FittedQuery
+from logeval.running.uniforms import Uniforms
+from logeval.tracks.fitted import Fitted, FittedQuery
+from logeval.tracks.keys import ProblemKey
 from logeval.tracks.meters import Meter
 
 SYNTHETIC = "synthetic"  # the query of a synthetic problem
 Replicas = Sequence[tuple[int, int]]  # (index of the problem, run)
 
 
-class Problem(Protocol):
+@dataclass(frozen=True)
+class Problem(ABC):
     """One query of a simulator, in one track."""
 
-    @property
-    def track(self) -> str:
-        """Name of the track."""
+    track: ClassVar[str]
+
+    simulator: str  # click model, or the name of a synthetic problem
+    query: str  # query and region, "9982@0"
+    draw: int = field(default=0, kw_only=True)  # of the parameters; 0: the fitted values
+    reward: str = field(default="satisfaction", kw_only=True)  # what is counted
+    proven: bool = field(default=True, kw_only=True)  # that no action is better than the best one
+    remarks: tuple[str, ...] = field(default=(), kw_only=True, repr=False)  # for the user
 
     @property
-    def simulator(self) -> str:
-        """Click model, or the name of a synthetic problem."""
+    def key(self) -> ProblemKey:
+        """What the problem is called."""
+        return ProblemKey(self.simulator, self.track, self.query, self.draw)
 
     @property
-    def query(self) -> str:
-        """Query and region, ``9982@0``."""
-
-    @property
-    def reward(self) -> str:
-        """What is counted."""
-
-    @property
+    @abstractmethod
     def positions(self) -> int:
         """Number of positions."""
 
+    @property
+    def size(self) -> int:
+        """Number of items, where the problems of a simulator differ in it."""
+        return 0
+
+    @abstractmethod
     def checksum(self) -> str:
         """Equal for equal problems; two runs of one experiment must agree on it."""
+
+    def position_weights(self) -> Floats | None:
+        """By how much each position counts for the best action; None: there is no order."""
+        return None
+
+    def hardness(self, n: int) -> dict[str, Any] | None:
+        """A row of the hardness table at horizon n, in tracks that have a measure."""
+        return None
 
 
 class Environment(Protocol):
@@ -57,15 +78,66 @@ class Environment(Protocol):
         """The clicks on A."""
 
 
-class Simulation(Environment, Protocol):
-    """An environment that knows the truth, and therefore the regret."""
+class Simulation(ABC):
+    """An environment that knows the truth, and therefore the regret.
 
-    problems: Sequence[Any]
-    query: Ints  # (R,) index of the problem of each replica
+    ``replicas`` are pairs (index of the problem, run). Users depend on the seed, simulator, query
+    and run, and not on the policy: all policies meet the same ones, and the same labels.
+    """
+
+    PATH: ClassVar[tuple[str, ...]] = ()  # of its own random numbers
+    distinct: bool = True
+    limits: Ints
+    offers: Mapping[str, Any]
     best_reward: Floats  # (R,)
 
+    def __init__(
+        self, problems: Sequence[Any], replicas: Replicas, seed: int, *, clicks: int
+    ) -> None:
+        self.problems, self.replicas, self.seed = list(problems), list(replicas), seed
+        self.query = np.array([q for q, _ in replicas], dtype=np.int64)  # (R,)
+        self.mine = [self.problems[q] for q, _ in replicas]  # of each replica
+        self._uniforms = Uniforms(self.generators("environment"), clicks)
+        self._clicks = np.empty((len(replicas), clicks), dtype=np.int8)
+        self._reward = np.empty(len(replicas))
+        self._t = 0  # steps so far
+
+    @property
+    def rows(self) -> range:
+        """The replicas, 0 to R - 1."""
+        return range(len(self.replicas))
+
+    def generators(self, purpose: str) -> list[np.random.Generator]:
+        """The random numbers of every replica."""
+        return [self.generator(purpose, r) for r in self.rows]
+
+    def generator(self, purpose: str, r: int) -> np.random.Generator:
+        """The random numbers of a replica."""
+        path = self.mine[r].key.path(self.replicas[r][1])
+        return seeds.generator(self.seed, purpose, *self.PATH, *path)
+
+    def step(self, A: Ints) -> Ints:
+        """Show the actions A to the next users; their clicks, reused by the next."""
+        self._t += 1
+        self._click(A, self._uniforms.at(self._t))
+        return self._clicks
+
     def reward(self, A: Ints) -> Floats:
-        """The expected reward (R,) of A."""
+        """Expected reward of the actions A, (R,), reused by the next call."""
+        self._earn(A)
+        return self._reward
+
+    def regret(self, A: Ints) -> Floats:
+        """Expected regret of the actions A, (R,)."""
+        return self.best_reward - self.reward(A)
+
+    @abstractmethod
+    def _click(self, A: Ints, u: Floats) -> None:
+        """Write the clicks on A of users with the uniforms u."""
+
+    @abstractmethod
+    def _earn(self, A: Ints) -> None:
+        """Write the expected reward of A."""
 
 
 class Reward(NamedTuple):
@@ -85,11 +157,18 @@ class Track:
     name: str
     rewards: tuple[Reward, ...]
     meters: tuple[type[Meter], ...]
-    environment: Callable[[Sequence[Any], Replicas, int], Environment]  # of a seed
-    problems: Callable[[Sequence[FittedQuery], str | None], Sequence[Problem]]  # and the reward
+    environment: Callable[[Sequence[Any], Replicas, int], Simulation]  # of a seed
+    usable: Callable[[Sequence[FittedQuery]], list[FittedQuery]]  # an error if there is none
+    problems: Callable[[Fitted], Sequence[Problem]]
     synthetic: Mapping[str, Callable[[str, str | None], Problem]]  # parsers of text and reward
     # by name of the synthetic problem, from its text: in the end regret is above slope * log t
     lower_slopes: Mapping[str, Callable[[str], float | None]] = field(default_factory=dict)
-    hardness: Callable[[Any, int], dict[str, Any]] | None = None  # of a problem at a horizon
-    # by how much each position counts for the best action of a problem; None: there is no order
-    position_weights: Callable[[Any], Floats | None] = lambda problem: None
+    features: bool = False  # whether its problems are made from features
+    counts: tuple[str, ...] = ()  # what may be counted; empty: what the models have
+
+    def check_reward(self, reward: str | None) -> None:
+        """Refuse a reward that the track does not count."""
+        if self.counts and reward not in (None, *self.counts):
+            raise LogevalError(
+                f"reward={reward}: the {self.name} track counts {', '.join(self.counts)}"
+            )

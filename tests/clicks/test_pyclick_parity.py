@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logeval.clicks.estimation.click_statistics import fold, held_out_rows
 from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.estimation.statistics.fold import fold, held_out_rows
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality import scores as quality
 from logeval.log.log import load

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from logeval import generate, ingest
 from logeval.cli import app
 from logeval.clicks.fit import fit_models
-from logeval.clicks.quality.features import CHECKS
+from logeval.clicks.quality.checks.features import CHECKS
 
 
 @pytest.fixture(scope="module")

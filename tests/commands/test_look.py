@@ -15,9 +15,10 @@ import logeval
 from logeval.cli import app
 from logeval.clicks.inspection import inspect
 from logeval.clicks.models.registry import MODELS
-from logeval.commands.show import number, table_text
-from logeval.evaluation.between import between
-from logeval.evaluation.comparisons import compare
+from logeval.commands.show import table_text
+from logeval.evaluation.statistics.between import between
+from logeval.evaluation.statistics.comparisons import compare
+from logeval.running.words import cell
 from tests.clicks.examples import three_queries
 
 
@@ -150,4 +151,4 @@ def test_a_table_too_wide_is_continued_below_and_no_number_is_broken():
     words = text.split()
     assert words.count("IP") == len(text.split("\n\n")) > 1
     for i in range(12):
-        assert number(1234.5 + i) in words
+        assert cell(1234.5 + i) in words

@@ -11,7 +11,7 @@ import logeval
 from logeval.clicks.collection import models_of_json, read_models
 from logeval.clicks.draws import drawn
 from logeval.errors import LogevalError
-from logeval.evaluation import statistics
+from logeval.evaluation.statistics import intervals
 from tests.clicks.examples import three_queries
 
 SETTING = {"policies": ["CascadeKL-UCB", "Random"], "horizon": 60, "runs": 2, "checkpoints": [60]}
@@ -82,11 +82,11 @@ def test_the_mean_over_queries_has_the_variance_of_one_draw():
         + rng.normal(0, 2.0, (Q, D, 1, 1))
         + np.zeros((1, 1, 2, 1))
     )
-    assert statistics.units(x).error()[0] == pytest.approx(np.sqrt(5.0 / Q), rel=0.1)
-    alone = statistics.units(x[:1])
+    assert intervals.units(x).error()[0] == pytest.approx(np.sqrt(5.0 / Q), rel=0.1)
+    alone = intervals.units(x[:1])
     assert alone.error()[0] == pytest.approx(x[0].std(), rel=0.1)
     assert alone.size == D
-    assert statistics.mean(x) == pytest.approx(x.mean())
+    assert intervals.mean(x) == pytest.approx(x.mean())
 
 
 def test_summary_variance_and_best_with_draws(models):

@@ -9,8 +9,8 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.evaluation.experiment import checkpoints_of
 from logeval.evaluation.results import Runs
+from logeval.evaluation.running.plan import checkpoints_of
 from logeval.storage.tables import RUNS
 from tests.evaluation.my_policy import Greedy
 from tests.faults.commands import Command
@@ -68,18 +68,18 @@ def test_a_dask_cluster_gives_the_same_bytes(finished, tmp_path):
 
 
 def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path, monkeypatch):
-    from logeval.evaluation import experiment
+    from logeval.evaluation.running import plan
 
     some = {**SMALL, "runs": 3, "policies": ["RankedExp3"]}
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **some)
     computed = []
-    original = experiment.run_unit
+    original = plan.run_unit
 
     def counting(unit, tick):
         computed.extend((unit.policy.name, run) for _, run in unit.replicas)
         return original(unit, tick)
 
-    monkeypatch.setattr("logeval.evaluation.simulation.run_unit", counting)
+    monkeypatch.setattr("logeval.evaluation.running.simulation.run_unit", counting)
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **SMALL)
     assert len(computed) == 40 - 3
     assert ("RankedExp3", 2) not in computed

@@ -1,14 +1,15 @@
 """Nobody gains from the order in which items are stored: the first labels are random items."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 
 from logeval.evaluation.evaluate import evaluate
 from logeval.tracks.contextual import ContextualEnvironment
-from logeval.tracks.contextual_problems import ContextualProblem, InTurn
-from logeval.tracks.contextual_worlds import Query
+from logeval.tracks.contextual_problems import ContextualProblem, in_turn
+from logeval.tracks.contextual_worlds import GroundSet
 from tests.stand_in import models
 
 RUNS, STEPS = 400, 30
@@ -70,8 +71,8 @@ def test_places_and_rows_of_the_contextual_track_say_nothing(by):
     The items of the query stand best first.
     """
     L, K, n = 8, 3, 300
-    query = Query("1", np.linspace(0.8, 0.1, L), np.full(K, 0.5), np.eye(L), np.zeros((L, 0)))
-    problem = ContextualProblem("DCM", "1", K, InTurn((query,), None, 10))
+    query = GroundSet(np.linspace(0.8, 0.1, L), np.full(K, 0.5), np.eye(L), np.zeros((L, 0)))
+    problem = ContextualProblem("DCM", "1", K, partial(in_turn, (query,), None, 10))
     first = []
     for seed in range(n):
         environment = ContextualEnvironment([problem], [(0, 0)], seed)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import logeval
-from logeval.evaluation.store import Store
+from logeval.evaluation.running.store import Store
 from logeval.storage import tables
 from tests.stand_in import models
 

@@ -17,11 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import logeval
-from logeval.clicks.estimation import click_statistics
+from logeval.clicks.estimation.statistics import fold as click_statistics
 from logeval.errors import LogevalError
-from logeval.evaluation.store import Store
-from logeval.log import cluster, ranges
-from logeval.log.ranges import range_blocks
+from logeval.evaluation.running.store import Store
+from logeval.log.formats.registry import line_format
+from logeval.log.lines import blocks as ranges
+from logeval.log.lines.blocks import range_blocks
+from logeval.log.reading import cluster
 from logeval.running import work
 from logeval.storage import tables
 from tests.faults.commands import content
@@ -79,7 +81,8 @@ def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path, mo
         logs.append(tmp_path / f"{i}.tsv")
         logs[-1].write_text("".join(text[a:b]) + f"broken {i}\n")
     assert len(logs) == 2
-    assert min(len(ranges.byte_ranges(log, 0, 20_000)) for log in logs) > 1
+    ends = line_format("yandex-personalized").kernels.ends
+    assert min(len(ranges.byte_ranges(log, ends, 20_000)) for log in logs) > 1
     logs.append(tmp_path / "2.tsv.gz")
     logs[-1].write_bytes(gzip.compress(logs[0].read_bytes()))
     here = logeval.ingest(logs, tmp_path / "here", block_size=20_000, quiet=True)
@@ -116,13 +119,13 @@ def test_a_worker_that_sees_another_file_under_the_path(
     for path, held in ((log, text), (other, text.replace(b"1", b"2"))):
         path.write_bytes(gzip.compress(held) if compressed else held)
     settings = {"scheduler": scheduler, "quiet": True}
-    monkeypatch.setattr(cluster, "range_blocks", lambda path, *rest: range_blocks(other, *rest))
+    monkeypatch.setattr(ranges, "range_blocks", lambda path, *rest: range_blocks(other, *rest))
     if not compressed:
         with pytest.raises(LogevalError, match=r"log.tsv: was written or replaced while it was"):
             logeval.ingest(log, tmp_path / "out", **settings)
         return
-    blocks = cluster.session_blocks
-    monkeypatch.setattr(cluster, "session_blocks", lambda s, *rest: blocks(reopened(s), *rest))
+    blocks = ranges.session_blocks
+    monkeypatch.setattr(ranges, "session_blocks", lambda s, *rest: blocks(reopened(s), *rest))
 
     def reopened(source):
         source.close()

@@ -10,6 +10,7 @@ import json
 import random
 import warnings
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -17,25 +18,25 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from logeval.recipe_checks import check_values
+import zstandard
 
 import logeval as le
 from logeval.clicks.collection import models_of_json, read_models
 from logeval.errors import LogevalError
 from logeval.features.table import read_features
-from logeval.log import blocks
-from logeval.log.scan import COUNTS, FORMATS, PERSONALIZED, Scanner
-from logeval.log.serps import serps_table
-from logeval.log.source import Source
-from logeval.pipeline import _arguments, read_recipe
+from logeval.log.formats.registry import FORMATS, line_format
+from logeval.log.lines.blocks import session_blocks
+from logeval.log.lines.line_format import LineFormat, Scanner
+from logeval.log.lines.scan import LINES
+from logeval.log.reading.source import Source
+from logeval.pipeline import check_together, read_recipe, records
 from logeval.replay.targets.table import read_target_table
-from logeval.storage.schemas import SERPS
-from logeval.synthetic.zstd import frame
 from tests.faults.stages import LONG
 from tests.log.helpers import batches
 from tests.log.slow_parser import parse
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+LINE_FORMATS = [name for name, format in FORMATS.items() if isinstance(format, LineFormat)]
 TOKENS = [
     b"\t", b"\n", b"\r\n", b",", b"0", b"-1", b"9" * 19, b"9" * 30, b"1e9", b"nan", b"inf", b"null",
     b"[]", b"{}", b'"', b"'", b"\\", b"\0", b"\xff", b"\xef\xbb\xbf", b"Q", b"C", b"T", b"M", b"$",
@@ -82,10 +83,11 @@ def excerpt(fmt, rng, lines=40):
     return b"\n".join(text[start : start + lines]) + b"\n"
 
 
-@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("fmt", LINE_FORMATS)
 def test_logs_are_read_as_the_slow_parser_reads_them(fmt, tmp_path):
     rng = random.Random(fmt)
-    scanner = Scanner(FORMATS.index(fmt))
+    format = line_format(fmt)
+    scanner = Scanner(format)
     file = tmp_path / "log"
     for case in range(cases(80, 300_000)):
         text = damaged(excerpt(fmt, rng, rng.choice([2, 5, 40])), rng)
@@ -94,26 +96,28 @@ def test_logs_are_read_as_the_slow_parser_reads_them(fmt, tmp_path):
         file.write_bytes(text)
         source = Source(file)
         serps, lines, size = [], 0, rng.choice([100, 1000, 10**6])
-        for block in blocks.session_blocks(source, FORMATS.index(fmt), size):
-            found = scanner.scan(block)
-            table = serps_table(found, has_domains=FORMATS.index(fmt) == PERSONALIZED)
-            serps += table.cast(SERPS).to_pylist()  # the scanner uses its memory again
-            lines += int(found.counts[COUNTS.index("lines")])
+        for block in session_blocks(source, format.kernels.ends, size):
+            lines += int(scanner.scan(block)[LINES])
+            serps += scanner.table().to_pylist()  # the scanner uses its memory again
         source.close()
         expected, expected_counts = parse(text.removeprefix(b"\xef\xbb\xbf"), fmt)
         assert serps == expected, f"case {case}: {text!r}"
         assert lines == expected_counts["lines"], f"case {case}: {text!r}"
 
 
+def zstd(text):
+    return zstandard.ZstdCompressor(write_checksum=True).compress(text)
+
+
 def packed(kind, text):
-    return gzip.compress(text, 1) if kind == "gz" else frame(text, pa.Codec("zstd", 1))
+    return gzip.compress(text, 1) if kind == "gz" else zstd(text)
 
 
 @pytest.mark.parametrize("kind", ["gz", "zst"])
 def test_compressed_files_are_read_whole_or_not_at_all(kind, tmp_path):
     rng = random.Random(kind)
     file = tmp_path / "log"
-    texts = [excerpt(FORMATS[0], rng) for _ in range(50)]
+    texts = [excerpt(LINE_FORMATS[0], rng) for _ in range(50)]
     whole = [(text, packed(kind, text)) for text in texts]
     for case in range(cases(250, 300_000)):
         text, content = rng.choice(whole)
@@ -128,14 +132,12 @@ def test_compressed_files_are_read_whole_or_not_at_all(kind, tmp_path):
 
 
 def _decompressed(file):
-    source = Source(file)
     buffer = np.empty(1 << 20, np.uint8)
     try:
-        return buffer[: source.readinto(buffer)].tobytes()
+        with closing(Source(file)) as source:
+            return buffer[: source.readinto(buffer)].tobytes()
     except LogevalError:
         return None
-    finally:
-        source.close()
 
 
 def _independently(kind, content):
@@ -204,8 +206,7 @@ TARGET = "query,rank,item,probability\n" + "".join(
 
 
 def read_and_check_recipe(file):
-    recipe = read_recipe(file)
-    check_values({stage: _arguments(recipe, stage) for stage in recipe.stages})
+    check_together(records(read_recipe(file)))
 
 
 READERS = {

@@ -12,15 +12,18 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from zstandard import ZstdCompressor
 
 import logeval as le
 from logeval import LogevalError
-from logeval.log import blocks, inputs, parts
+from logeval.log import inputs
+from logeval.log.ingest import Ingest
+from logeval.log.lines import blocks
+from logeval.log.lines.line_format import Scanner
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
 from logeval.storage import manifests
 from logeval.synthetic.generate import generate
-from logeval.synthetic.zstd import frame, xxh64
 from tests.faults.commands import logeval
 from tests.faults.stages import LONG
 
@@ -39,9 +42,7 @@ def log(tmp_path_factory):
     return ingested(tmp_path_factory.mktemp("log"), TEXT)
 
 
-@pytest.mark.parametrize(
-    "packed", [lambda x: x, gzip.compress, lambda x: frame(x, pa.Codec("zstd"))]
-)
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, ZstdCompressor().compress])
 def test_a_byte_order_mark_costs_no_record(tmp_path, log, packed):
     found = ingested(tmp_path, packed(MARK + TEXT))
     assert found.counts == log.counts
@@ -58,12 +59,6 @@ def test_a_gz_padded_with_zeros_is_read(tmp_path, log):
     """Tapes and some archives pad to whole blocks."""
     found = ingested(tmp_path, gzip.compress(TEXT) + bytes(4096))
     assert found.serps().equals(log.serps())
-
-
-def test_xxh64_is_that_of_its_specification():
-    known = {b"": 0xEF46DB3751D8E999, b"a": 0xD24EC4F1A98C6E5B, b"abc": 0x44BC2CF5AD770999}
-    for data, expected in known.items():
-        assert int(xxh64(np.frombuffer(data, np.uint8))) == expected
 
 
 def test_every_damage_to_a_generated_zst_is_noticed(tmp_path):
@@ -87,9 +82,9 @@ def test_every_damage_to_a_generated_zst_is_noticed(tmp_path):
 def test_only_numbers_reach_sql(log):
     evil = "1) OR true; --"
     for query in [(evil, None), (1, evil), (1.5, None), (1, 2, 3), ()]:
-        with pytest.raises(LogevalError, match="is not a query"):
+        with pytest.raises(LogevalError, match=r"is not a query|must be str or int"):
             log.serps(queries=[query])
-        with pytest.raises(LogevalError, match="is not a query"):
+        with pytest.raises(LogevalError, match=r"is not a query|must be str or int"):
             le.fit_models(log.path, ["DCM"], queries=[query], quiet=True)
     assert sql_condition([(np.int64(3), None), Query(4, 2)]) == (
         "(query_id = 3) OR (query_id = 4 AND region_id = 2)"
@@ -189,7 +184,7 @@ def test_a_link_to_itself_as_out_is_an_error(tmp_path, log, command):
 
 @pytest.mark.parametrize("name", [r"$\frac$", "$", "$x$", "a$b$c", r"\$", "$\\undefined{$"])
 def test_dollars_in_a_name_are_drawn_as_they_are(tmp_path, name):
-    from logeval.reports.figures import new_axes, save_figure
+    from logeval.reports.figures.canvas import new_axes, save_figure
 
     ax = new_axes()
     ax.plot([1, 10], [1, 10], label=name)
@@ -247,7 +242,7 @@ def test_out_of_memory_says_so(tmp_path, log, monkeypatch):
         raise pa.ArrowMemoryError("malloc of size 64 failed")
 
     def arrange():
-        parts.serps_table = too_much
+        Scanner.table = too_much
 
     command = ["ingest", GOLDEN / "tiny.personalized.tsv", "--out", tmp_path / "out"]
     end = logeval(*command, before=arrange)
@@ -264,34 +259,34 @@ def test_out_of_memory_says_so(tmp_path, log, monkeypatch):
 def test_the_checksum_of_an_unchanged_log_is_not_taken_again(tmp_path, monkeypatch):
     raw = tmp_path / "log.tsv"
     raw.write_bytes(TEXT)
-    settings = {"format": "auto", "max_bad": 0.01, "column_map": None}
+    asked = Ingest(raw, tmp_path / "out")
     le.ingest(raw, tmp_path / "out", quiet=True)
     taken = []
     identity = inputs.identity
     monkeypatch.setattr(inputs, "identity", lambda path: taken.append(path) or identity(path))
-    assert inputs.why([raw], tmp_path / "out", **settings) is None
+    assert asked.why() is None
     assert not taken
     os.utime(raw)  # touched, and the same
-    assert inputs.why([raw], tmp_path / "out", **settings) is None
+    assert asked.why() is None
     assert len(taken) == 1
     raw.write_bytes(TEXT[:-2] + b"9\n")
-    assert inputs.why([raw], tmp_path / "out", **settings) == "its input has changed"
+    assert asked.why() == "its input has changed"
     assert len(taken) == 2
 
 
 def test_the_checksum_of_an_unchanged_generated_log_is_not_taken_again(tmp_path, monkeypatch):
-    from logeval.synthetic.generate import wanted_manifest, why
+    from logeval.synthetic.generate import Generate
 
     settings = {"sessions": 20, "queries": 2, "seed": 0, "model": "DCM"}
     generate(tmp_path / "log.tsv", **settings, quiet=True)
-    wanted = wanted_manifest(tmp_path / "log.tsv", format="yandex-personalized", **settings)
+    asked = Generate(tmp_path / "log.tsv", **settings)
     with monkeypatch.context() as patch:
         patch.delattr(manifests, "record")
-        assert why(tmp_path / "log.tsv", wanted) is None
+        assert asked.why() is None
     os.utime(tmp_path / "log.tsv")
-    assert why(tmp_path / "log.tsv", wanted) is None
+    assert asked.why() is None
     (tmp_path / "log.tsv").write_text("mine")
-    assert why(tmp_path / "log.tsv", wanted).endswith("is not the log that was written")
+    assert asked.why().endswith("is not the log that was written")
 
 
 def test_a_recipe_may_begin_with_a_byte_order_mark(tmp_path):

@@ -162,7 +162,7 @@ def test_ingest_refuses_before_the_work(given, tmp_path, monkeypatch):
     """A killed process has the manifest; or what is in the way is somebody else's."""
     out = copied(given / "log", tmp_path / "out")
     killed_in_mid_replacement(given, out)
-    monkeypatch.setattr("logeval.log.ingest._ingest_file", None)
+    monkeypatch.setattr("logeval.log.ingestion.write_log", None)
     with pytest.raises(LogevalError, match="holds another table already"):
         ingest(given / "raw" / "log.tsv.gz", out, max_bad=0.5)
     (tmp_path / "mine").mkdir()

@@ -9,8 +9,7 @@ import pytest
 
 import logeval
 from logeval import LogevalError
-from logeval.evaluation import api
-from logeval.evaluation.store import Store, keys_of
+from logeval.evaluation.running.store import Store, keys_of
 from logeval.storage import locks, tables
 from tests.faults.commands import Command, content
 
@@ -105,7 +104,7 @@ def test_runs_that_go_missing_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(Store, "add", losing)
     settings = {"problem": PROBLEM, "policies": ["Random"], "horizon": 5, "quiet": True}
     with pytest.raises(LogevalError, match="1 of 33 runs are missing"):
-        api.evaluate(**settings, runs=33, out=tmp_path / "out")
+        logeval.evaluate(**settings, runs=33, out=tmp_path / "out")
 
 
 def test_the_summary_says_which_replicas_are_missing(tmp_path):

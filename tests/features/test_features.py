@@ -11,8 +11,9 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.features.contexts import CONTEXTS, item_contexts, user_contexts
 from logeval.features.factors import normalised, truncated_svd
+from logeval.features.make import make_features
 from logeval.features.matrix import click_matrix
-from logeval.features.table import make_features, read_features
+from logeval.features.table import read_features
 from logeval.log.ingest import ingest
 from logeval.synthetic.generate import generate
 
@@ -200,7 +201,7 @@ def test_an_item_never_clicked_has_the_vector_0(log):
 
 def test_features_and_models_share_no_session(folder, log, models):
     """Moving a session from one half to the other moves it from features to models."""
-    from logeval.clicks.estimation.click_statistics import Holdout
+    from logeval.clicks.estimation.statistics.fold import Holdout
 
     with log.connect() as db:
         half = Holdout(share=0.5).sql(0)

@@ -5,8 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 import logeval
-from logeval.log.source import Source
-from logeval.log.tabular import read_batches
+from logeval.log.formats import table
+from logeval.log.formats.format import Reading
+from logeval.log.reading.source import Source
 
 
 def ingest(data, fmt="auto", **options):
@@ -33,4 +34,4 @@ def adds_up(counts):
 def batches(path):
     """What is read from a table, in the SERP schema."""
     with closing(Source(path)) as source:
-        return list(read_batches(source, {}))
+        return [job()[0] for job in table.FORMAT.read(Reading([source], block_size=0))]

@@ -89,7 +89,7 @@ def test_wrong_arguments_are_named(tmp_path, arguments, message):
 
 
 def test_a_session_that_never_ends_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr("logeval.log.blocks.MAX_SESSION", 1000)
+    monkeypatch.setattr("logeval.log.lines.blocks.MAX_SESSION", 1000)
     source = tmp_path / "log.tsv"
     source.write_text("1\t0\tQ\t5\t0\t11\n" * 500)
     with pytest.raises(logeval.LogevalError, match="a session of over"):

@@ -5,11 +5,11 @@ import numpy as np
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
-from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.registry import synthetic_problem
 
 W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"
-SETTING_A = parse_pbm(f"PBM(w={W},e=1/0.8/0.6/0.4/0.2)")
+SETTING_A = synthetic_problem(f"PBM(w={W},e=1/0.8/0.6/0.4/0.2)")
 
 RANKING = [name for name in POLICIES if parse_policies([name])[0].track in ("ranking", None)]
 

@@ -12,7 +12,6 @@ from logeval.clicks.models.chain import Chain
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.policies.registry import POLICIES, parse_policies
-from logeval.tracks.explicit import parse_pbm
 from logeval.tracks.problems import RankingProblem
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from logeval.tracks.ranking import RankingEnvironment
@@ -59,7 +58,7 @@ def dcm(w, K=3):
     """Users of a DCM with these attractions, who leave after half of the clicks."""
     L = len(w)
     users = Chain(np.array(w), np.ones(L), np.full(K, 0.5), 1.0, np.ones(L), np.full(K, 0.5))
-    return RankingProblem("DCM", str(w), users, np.argsort(-np.array(w))[:K], "satisfaction")
+    return RankingProblem("DCM", str(w), users, np.argsort(-np.array(w))[:K])
 
 
 ODD_LISTS = {
@@ -196,7 +195,7 @@ ODD_PBM = {
 @pytest.mark.parametrize("odd", ODD_PBM)
 def test_lists_of_a_pbm(name, odd):
     texts, horizon = ODD_PBM[odd]
-    problems = [parse_pbm(text) for text in texts]
+    problems = [synthetic_problem(text) for text in texts]
     if name == "BubbleRank":  # it ranks all items
         problems = [p for p in problems if p.L == p.K]
     if name.startswith("PBM-TS"):  # its reference takes milliseconds a draw
@@ -206,7 +205,7 @@ def test_lists_of_a_pbm(name, odd):
 
 
 def test_items_change_places_for_good_until_the_base_list_is_in_order():
-    problem = parse_pbm("PBM(w=0.95/0.5/0.05,e=1/1/0.9,base=3>2>1)")
+    problem = synthetic_problem("PBM(w=0.95/0.5/0.05,e=1/1/0.9,base=3>2>1)")
     users = RankingEnvironment([problem], [(0, 0), (0, 1)], seed=5)
     policy = compare("BubbleRank", users, 4000)
     assert policy._bubbles.base.tolist() == [[2, 1, 0]] * 2

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from logeval.tracks.explicit import parse_pbm
+from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import SETTING_A, make, users_of
 
 
 def test_clicks_at_different_positions_are_independent():
     """One uniform for all positions would make both or neither be clicked."""
-    users = users_of(parse_pbm("PBM(w=0.5/0.5,e=1/1)"), runs=4000)
+    users = users_of(synthetic_problem("PBM(w=0.5/0.5,e=1/1)"), runs=4000)
     clicks = users.step(np.tile([0, 1], (4000, 1)))
     both = clicks.all(axis=1).mean()
     assert abs(both - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 4000)

@@ -12,7 +12,7 @@ from logeval.cli import app
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimate import replay_estimate
 from logeval.reports.page import Page
-from logeval.reports.replay_section import add_estimates, cautions
+from logeval.reports.sections.replay import add_estimates, cautions
 from logeval.running import seeds
 from tests.replay.worlds import all_lists
 from tests.serps import Serp, write_serps

@@ -11,11 +11,10 @@ import subprocess
 
 import pytest
 
-from logeval.reports.charts import line_chart
 from logeval.reports.content import Content
 from logeval.reports.page import Page
-from logeval.reports.query_sections import query_by_query
-from logeval.reports.regret_sections import curves, final_tables, the_verdict
+from logeval.reports.sections.queries import query_by_query
+from logeval.reports.sections.regret import curves, final_tables, the_verdict
 from tests.reports.tables import around, rows, runs_of
 
 CHROMIUM = next(
@@ -125,13 +124,3 @@ def test_sorting_hover_and_picker(page, tmp_path):
     assert seen["panels"] == [12, 1, 12]
     assert seen["chosen"] == ["query 10"]
     assert seen["wide"]
-
-
-def test_the_values_of_a_chart_are_those_of_its_curves():
-    runs = runs_of(rows({"A": [4.0, 6.0]}))
-    chart = line_chart(runs.curves("DCM"), "DCM <1>")
-    assert "DCM &lt;1&gt;" in chart
-    data = json.loads(re.search(r'data-chart="([^"]+)"', chart)[1].replace("&quot;", '"'))
-    assert data["t"] == [1, 50, 100]
-    assert data["lines"][0][2] == pytest.approx([2.5, 4.5, 5.0])
-    assert data["x"] == sorted(data["x"])

@@ -1,5 +1,8 @@
 """Figures leave matplotlib's global state alone, and are written whole or not at all."""
 
+import inspect
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +12,10 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from logeval.errors import LogevalError
-from logeval.reports.figures import new_panels, save_figure
+from logeval.reports.drawing import METHODS, method_of
+from logeval.reports.figures.canvas import drawn, new_panels, save_figure
+from logeval.reports.figures.inline import inline
+from tests.reports.tables import rows, runs_of
 
 USER = """
 import sys
@@ -19,14 +25,15 @@ from matplotlib import pyplot
 mine = pyplot.figure()
 settings = dict(matplotlib.rcParams)
 import logeval
-from logeval.reports.regret_figures import save_regret
-from logeval.reports.style import styled
+from logeval.reports.figures.canvas import save_figure
+from logeval.reports.figures.regret import regret_figure
+from logeval.reports.figures.style import styled
 runs = logeval.evaluate(
     problem="B_LB(L=4,K=2,p=0.2,gap=0.1)", policies=["Random"], horizon=5, runs=2, quiet=True
 )
 with styled("slides"):
-    save_regret(runs, sys.argv[1] + "/a.pdf")
-    save_regret(runs, sys.argv[1] + "/b.png", per_query=True)
+    save_figure(regret_figure(runs), sys.argv[1] + "/a.pdf")
+    save_figure(regret_figure(runs, per_query=True), sys.argv[1] + "/b.png")
 runs.plot_regret()
 assert matplotlib.get_backend() == "svg"
 assert pyplot.get_fignums() == [mine.number]
@@ -85,3 +92,46 @@ def test_a_figure_is_laid_out_and_drawn_once(tmp_path, monkeypatch):
 def test_an_unknown_kind_is_named(tmp_path):
     with pytest.raises(LogevalError, match=r"a.xyz: cannot write this kind of figure; use .pdf"):
         save_figure(new_panels(1)[0], tmp_path / "a.xyz")
+
+
+def test_the_values_of_a_panel_are_those_of_its_curves():
+    runs = runs_of(rows({"A": [4.0, 6.0]}))
+    ax = runs.plot_regret()
+    ax.set_title("DCM <1>")
+    (panel,) = inline(ax.figure, drawn(ax.figure, "svg").decode(), "x").panels
+    assert 'aria-label="DCM &lt;1&gt;"' in panel
+    data = json.loads(re.search(r'data-chart="([^"]+)"', panel)[1].replace("&quot;", '"'))
+    assert data["t"] == [1, 50, 100]
+    assert data["lines"][0][2] == pytest.approx([2.5, 4.5, 5.0])
+    assert data["x"] == sorted(data["x"])
+
+
+def test_every_axes_is_a_panel_with_what_it_refers_to():
+    figure, axes = new_panels(3)
+    for ax in axes:
+        ax.plot([1, 2], marker="o", label="A")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
+    found = inline(figure, drawn(figure, "svg").decode(), "name")
+    assert len(found.panels) == 3
+    assert "A</text>" in found.legend
+    for panel in found.panels:
+        clips = set(re.findall(r"url\(#([^)]+)\)", panel))
+        assert clips
+        assert clips <= set(re.findall(r'id="([^"]+)"', panel))
+
+
+def test_every_result_is_drawn_by_a_function_that_says_what_it_draws():
+    for kind, methods in METHODS.items():
+        for name in methods:
+            function = method_of(type(kind, (), {}), name)
+            assert callable(function)
+            assert inspect.getdoc(function)
+
+
+def test_methods_that_draw_are_found_and_others_are_not():
+    runs = runs_of(rows({"A": [4.0, 6.0]}))
+    assert {"plot_regret", "plot_relative", "report"} <= set(dir(runs))
+    assert inspect.getdoc(runs.plot_regret).startswith("Cumulative regret")
+    assert "runs" not in inspect.signature(runs.plot_regret).parameters  # it is bound
+    with pytest.raises(AttributeError, match=r"'Runs' object has no attribute 'plot_regrets'"):
+        runs.plot_regrets()

@@ -6,18 +6,20 @@ import html
 import math
 import re
 import shutil
+from collections import Counter
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 
 import logeval
-from logeval.evaluation.results import Panel
-from logeval.reports.page import Page, cell
-from logeval.reports.regret_sections import lower_bounds
+from logeval.evaluation import results
+from logeval.reports.figures.regret import lower_bounds
+from logeval.reports.page import Page
 from logeval.reports.verdict import verdict
-from logeval.reports.words import number, query_names
+from logeval.running.words import cell, number, query_names
 from logeval.storage import manifests
+from logeval.tracks.keys import Panel
 from tests.undrawn import draw_nothing
 
 PROBLEM = "B_LB(L=8,K=2,p=0.2,gap=0.15,gamma=0.5)"
@@ -206,3 +208,30 @@ def test_the_csv_has_all_digits(tmp_path):
     page.section("x")
     page.table("t", pd.DataFrame({"a": [1 / 3]}), "", a=".2f")
     assert (tmp_path / "tables" / "t.csv").read_text() == f"a\n{1 / 3!r}\n"
+
+
+def test_expensive_tables_are_computed_once(site, tmp_path, monkeypatch):
+    draw_nothing(monkeypatch)
+    calls, names = Counter(), ("summary", "pairs", "cautions")
+
+    def counted(name, compute):
+        def count(rows):
+            calls[name, rows["simulator"].iloc[0], rows["track"].iloc[0]] += 1
+            return compute(rows)
+
+        return count
+
+    for name in names:
+        monkeypatch.setattr(results, name, counted(name, getattr(results, name)))
+    logeval.report(site / "runs", tmp_path / "x", quiet=True)
+    panels = logeval.Runs.load(site / "runs").panels()
+    assert calls == Counter((name, *panel) for name in names for panel in panels)
+
+
+def test_a_table_of_runs_can_be_changed_without_changing_the_next(site):
+    runs = logeval.Runs.load(site / "runs")
+    changed = runs.summary()
+    changed["regret"] = 0.0
+    assert (runs.summary()["regret"] > 0.0).any()
+    with pytest.raises(logeval.LogevalError, match="is a step, a whole number"):
+        runs.summary(True)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from logeval.reports.verdict import Verdict, verdict
-from logeval.reports.words import interval, p_value
+from logeval.running.words import interval, p_value
 from tests.reports.tables import around, rows, runs_of
 
 BASE = around(10.0, 3.0)

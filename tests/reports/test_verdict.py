@@ -9,7 +9,7 @@ from logeval.policies.pairs.ucb1elim import UCB1Elim
 from logeval.policies.rank1elim.kernel import Rank1ElimKL
 from logeval.reports.limits import late_slope
 from logeval.reports.verdict import verdict
-from logeval.reports.words import interval, joined, number, p_value
+from logeval.running.words import interval, joined, number, p_value
 from tests.reports.tables import around, rows, runs_of
 
 BASE = around(10.0, 3.0)

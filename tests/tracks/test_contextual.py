@@ -7,7 +7,7 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.policies.contextual.rounds import best_first_one
+from logeval.running.vectors import best_first_one
 from logeval.tracks.contextual_problems import parse_contextual
 from logeval.tracks.registry import TRACKS
 from tests.policies.contextual.worlds import PROBLEMS, environment, in_turn, policy_in
@@ -127,7 +127,7 @@ def test_evaluate_stores_regret_and_cosine_distance(tmp_path):
         ("contextual(L=2,K=3,d=4)", "1 <= K <= L"),
         ("contextual(L=10,K=3,d=4,contexts=stale)", "fixed or fresh"),
         ("contextual(L=10,K=3,d=x)", "d=x is not a number"),
-        ("contextual(L=10,K=3,d=4,noise=1)", "unknown noise"),
+        ("contextual(L=10,K=3,d=4,noise=1)", "unknown parameter of contextual"),
     ],
 )
 def test_wrong_problems_are_named(text, message):

@@ -19,6 +19,7 @@ from logeval.running.arrays import Bools, Floats, Ints, sum_by
 from logeval.running.kernels import njit
 
 ACCEPTED = 0.4  # the share of moves to aim at
+START = 3.0, 30.0  # the largest level and strength to start at: walks from the ends are long
 
 
 @njit(cache=True, nogil=True)
@@ -74,9 +75,11 @@ class BetaWalk:
         self._bounds, self._free, self._X, self._sum = bounds, free, X, X.sum(axis=1)
         self._slopes = np.zeros(G, dtype=np.int64) if slopes is None else slopes
         self._group = np.repeat(np.arange(G), np.diff(bounds))
+        far = np.where(free, START[0], 0.99 * FAR)
+        most = np.where(free, START[1], 0.99 * STRENGTH[1])
         self._betas = Betas(
-            np.clip(betas.level, -0.99 * FAR, 0.99 * FAR),
-            np.clip(betas.strength, 1.01 * STRENGTH[0], 0.99 * STRENGTH[1]),
+            np.clip(betas.level, -far, far),
+            np.clip(betas.strength, 1.01 * STRENGTH[0], most),
             np.concatenate([betas.slope, np.zeros((G, 1))], axis=1),
         )
         S = int(self._slopes.max(initial=0)) + 1

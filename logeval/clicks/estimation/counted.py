@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from logeval.clicks.estimation.em import Params, ratio
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.estimation.posterior import beliefs, posterior
 from logeval.clicks.estimation.priors import Pair, Prior, item_prior
+from logeval.clicks.estimation.uncertain import with_uncertainty
 
 
 class Ratios(NamedTuple):
@@ -40,13 +40,11 @@ def fit_counts(
     options: Options,
     items: Mapping[str, Pair],
     shared: Mapping[str, Pair] | None = None,
-) -> EstimationResult:
+) -> ModelEstimate:
     """A model of such parameters."""
     counts = {**items, **(shared or {})}
     found = ratios(data, options, items, shared or {})
     trials = {field: den for field, (_, den) in counts.items()}
-    with_trials = {field: (pair, trials[field]) for field, pair in found.shared.items()}
-    believed = beliefs(data, options, found.items, with_trials)
-    estimates = posterior(name, options, found.values, lambda x, rng: counts, believed, trials)
-    strength = {field: a + b for field, (a, b) in found.shared.items()}
-    return EstimationResult(estimates, found.items, strength)
+    return with_uncertainty(
+        name, data, options, found.values, lambda x, rng: counts, found.items, found.shared, trials
+    )

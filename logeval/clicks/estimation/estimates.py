@@ -69,6 +69,12 @@ class ParameterEstimate:
     raw: Floats | None = None  # the plain estimate, where a convention replaced it
     draws: Floats | None = None  # (D, ...) from the joint posterior of all parameters
 
+    @classmethod
+    def known(cls, value: Floats) -> ParameterEstimate:
+        """Values that were not estimated: without intervals and observations."""
+        nothing = np.full(value.shape, np.nan)
+        return cls(value, nothing, nothing, nothing)
+
     def map(self, change: Callable[[Floats], Floats]) -> ParameterEstimate:
         """All arrays changed alike; draws one by one."""
         draws = self.draws
@@ -83,7 +89,7 @@ class ParameterEstimate:
 
 
 @dataclass(frozen=True)
-class EstimationResult:
+class ModelEstimate:
     """A fitted model: an estimate per parameter, by field, and how the fit went."""
 
     estimates: dict[str, ParameterEstimate]

@@ -5,15 +5,16 @@ are numbered consecutively, so that ``w[patterns.items]`` is the attraction at e
 and one pass over the arrays serves any number of queries.
 
 Estimators ask for ``FoldedClicks``, which come in blocks of whole queries: ``Patterns``, in memory,
-are one block; those of a log that is too large for that are read from disk (``stored_patterns``).
+are one block; those of a log that is too large for that are read from disk (``statistics.stored``).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints, distinct, sum_by
 
 NO_REGION = np.iinfo(np.int64).min
+BY_PATTERN = ("query", "items", "clicks", "length", "count")  # the arrays with a row per pattern
 
 
 class FoldedClicks(ABC):
@@ -53,14 +55,10 @@ class FoldedClicks(ABC):
         if not others:
             return first
         blocks = [first, *others]
-        return replace(
-            first,
-            query=np.concatenate([block.query for block in blocks]),
-            items=np.concatenate([block.items for block in blocks]),
-            clicks=np.concatenate([block.clicks for block in blocks]),
-            length=np.concatenate([block.length for block in blocks]),
-            count=np.concatenate([block.count for block in blocks]),
-        )
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(block, name) for block in blocks]) for name in BY_PATTERN
+        }
+        return replace(first, **joined)
 
     @property
     def Q(self) -> int:
@@ -189,14 +187,7 @@ class Patterns(FoldedClicks):
 
     def take(self, rows: Ints | Bools) -> Patterns:
         """Some of the patterns."""
-        return replace(
-            self,
-            query=self.query[rows],
-            items=self.items[rows],
-            clicks=self.clicks[rows],
-            length=self.length[rows],
-            count=self.count[rows],
-        )
+        return replace(self, **{name: getattr(self, name)[rows] for name in BY_PATTERN})
 
     def sum_items(self, weight: Floats) -> Floats:
         """Sums of a weight per shown (pattern, position), by (query, item) pair."""
@@ -213,10 +204,11 @@ class Shown:
     clicked: Bools
     count: Floats
     query: Ints
-    clicks: Floats = field(init=False)  # count where clicked, else 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "clicks", self.count * self.clicked)
+    @cached_property
+    def clicks(self) -> Floats:
+        """The count where it was clicked, else 0."""
+        return self.count * self.clicked
 
 
 def patterns_of(statistics: pa.Table, queries: list[Query] | None = None) -> Patterns:

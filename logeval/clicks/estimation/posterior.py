@@ -33,7 +33,7 @@ from logeval.running.arrays import Bools, Floats
 BURN, SWEEPS = 50, 200
 FEWEST = 80  # sweeps, where the log is large
 WORK = 1_000_000_000  # results of patterns looked at, beyond which there are fewer steps
-LEVEL = 0.95
+COVERAGE = 0.95
 LEAST = 1e-12  # a value drawn as 0 would stay there
 
 Complete = Callable[[Params, np.random.Generator], Mapping[str, Pair]]
@@ -138,7 +138,8 @@ def posterior(
 
     ``complete`` draws what was not observed and gives the counts of every parameter. Values that
     are ``fixed`` stay. A sweep has that many ``steps``, each of which looks at ``size`` results,
-    and one of them moves the beliefs; more of them make sweeps less alike.
+    and one of them moves the beliefs (all of them at first, when these come from far away); more
+    of them make sweeps less alike.
     """
     rng = seeds.generator(options.seed, "posterior", name)
     steps = max(min(steps, WORK // max(size * (BURN + SWEEPS), 1)), 1)
@@ -154,7 +155,7 @@ def posterior(
         sweep, rest = divmod(step, steps)
         drawn, last_step = {}, sweep >= burn and rest == steps - 1
         for field, (successes, trials) in complete(now, rng).items():
-            if rest == 0:
+            if rest == 0 or sweep < burn:
                 believed[field].move(successes, trials, rng, sweep < burn)
                 pairs[field] = believed[field].pair
             a = successes + pairs[field][0]
@@ -191,8 +192,8 @@ def interval(
     strength = np.divide(spread, variance, out=np.ones(mean.shape), where=~known) - 1.0
     a, b = (np.maximum(p * strength, 1e-6) for p in (mean, 1.0 - mean))
     inner_a, inner_b = (np.clip(x - 3.0, 0.0, 1.0) for x in (a, b))
-    below = (1 - LEVEL) / 2 * (1.0 + inner_a - inner_b)  # nothing where 0 cannot be ruled out
-    low, high = betaincinv(a, b, below), betaincinv(a, b, below + LEVEL)
+    below = (1 - COVERAGE) / 2 * (1.0 + inner_a - inner_b)  # nothing where 0 cannot be ruled out
+    low, high = betaincinv(a, b, below), betaincinv(a, b, below + COVERAGE)
     low, high = (np.where(known, value, end) for end in (low, high))
     return ParameterEstimate(
         value, np.minimum(low, value), np.maximum(high, value), observations, draws=draws

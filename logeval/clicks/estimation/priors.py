@@ -97,8 +97,7 @@ def item_prior(
     """
     if smoothing == "empirical-bayes":
         return _empirical_bayes(scope, data, np.minimum(num, den), den, start)
-    c = shared_prior(smoothing)
-    pseudo, strength = np.full(data.I, c), np.full(data.Q, 2 * c)
+    pseudo, strength = flat_prior(smoothing, (data.I,))[0], 2 * flat_prior(smoothing, (data.Q,))[0]
     if smoothing == "pyclick":
         return Prior(pseudo, pseudo, np.full(data.Q, 0.5), 0.5, strength)
     totals = [sum_by(data.item_query, x, data.Q) for x in (num, den)]
@@ -107,14 +106,9 @@ def item_prior(
     return Prior(pseudo, pseudo, mean, log_mean, strength)
 
 
-def shared_prior(smoothing: Smoothing) -> float:
-    """The pseudo-count, of both kinds, of a parameter that is not an item's."""
-    return 0.0 if smoothing == "none" else 1.0
-
-
 def flat_prior(smoothing: Smoothing, shape: tuple[int, ...]) -> Pair:
-    """The pseudo-counts of such parameters of one query, which know nothing of other queries."""
-    c = shared_prior(smoothing)
+    """The pseudo-counts of parameters that know nothing of others."""
+    c = 0.0 if smoothing == "none" else 1.0
     return np.full(shape, c), np.full(shape, c)
 
 

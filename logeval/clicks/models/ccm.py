@@ -4,7 +4,7 @@ After a skip the user goes on with probability tau1; after a click on an item of
 with probability tau2 (1 - w) + tau3 w. Guo et al.: Click chain model in web search (WWW 2009),
 with the point estimate of relevance of Chuklin et al. (2015), section 3.8.
 
-EM over examination (chain_em) and, at each click after which going on is observable, over
+EM over examination (estimation.chain) and, at each click after which going on is observable, over
 whether the clicked item was relevant to this user, a second draw with probability w.
 """
 
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from logeval.clicks.estimation.binomial import Split
-from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
-from logeval.clicks.estimation.chain_inference import Tally
-from logeval.clicks.estimation.chain_information import Slopes
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.estimation.chain.inference import Tally
+from logeval.clicks.estimation.chain.information import Slopes
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
@@ -50,7 +50,7 @@ class CCM(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Exact EM."""
         G, _ = options.groups(data)
         start = {"w": np.full(data.I, 0.5), "tau1": np.full(G, 0.9)}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import up_to_first_click
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.chain import Formulas
 from logeval.clicks.models.model import ChainModel, Parameter
@@ -31,6 +31,6 @@ class CM(ChainModel):
     formulas = Formulas(stay_position=lambda x: 0.0)  # a click ends the search and satisfies
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Count down to the first click."""
         return fit_counts("CM", data, options, {"w": up_to_first_click(data)})

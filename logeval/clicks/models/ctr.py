@@ -12,7 +12,7 @@ import numpy as np
 
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import by_position
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
@@ -42,7 +42,7 @@ class GCTR(ClickModel):
         return Browsing(np.full(self.L, float(self.ctr)), _everywhere(self.K))
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Clicks / impressions."""
         G, group = options.groups(data)
         clicks, shown = (x.sum(axis=1) for x in by_position(data, G, group))
@@ -66,7 +66,7 @@ class RCTR(ClickModel):
         return Browsing(np.ones(self.L), _everywhere(self.K) * self.ctr[:, None])
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Clicks / impressions at each rank."""
         G, group = options.groups(data)
         return fit_counts("RCTR", data, options, {}, {"ctr": by_position(data, G, group)})
@@ -89,6 +89,6 @@ class DCTR(ClickModel):
         return Browsing(self.ctr, _everywhere(self.K))
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Clicks / impressions of each item."""
         return fit_counts("DCTR", data, options, {"ctr": (data.item_clicks, data.impressions)})

@@ -19,12 +19,12 @@ import numpy as np
 
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.binomial import Split
-from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
-from logeval.clicks.estimation.chain_inference import Tally
-from logeval.clicks.estimation.chain_information import Slopes
+from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.estimation.chain.inference import Tally
+from logeval.clicks.estimation.chain.information import Slopes
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import last_clicks, up_to_last_click
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
@@ -53,7 +53,7 @@ class SDBN(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Exact EM, or counting."""
         if options.method == "em":
             return fit_chain(SDBN_EM, data, options, _start(data))
@@ -76,14 +76,14 @@ class DBN(SDBN):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Exact EM."""
         G, _ = options.groups(data)
         start = {**_start(data), "gamma": np.full(G, 0.9)}
         return _with_caveat(fit_chain(DBN_EM, data, options, start))
 
 
-def _with_caveat(fit: EstimationResult) -> EstimationResult:
+def _with_caveat(fit: ModelEstimate) -> ModelEstimate:
     """The fit of a DBN with a note where satisfaction rests on few clicks."""
     clicks = fit.estimates["s"].observations
     typical = float(np.median(clicks[clicks > 0])) if (clicks > 0).any() else 0.0
@@ -92,12 +92,12 @@ def _with_caveat(fit: EstimationResult) -> EstimationResult:
     note = (
         f"DBN: half of the clicked items have at most {typical:.0f} clicks that tell of "
         "satisfaction; with so few its values are too low, and 95% intervals too narrow (in "
-        "simulations they held the truth in 90 to 99%, those of continuation in 85 to 92%)"
+        "simulations they held the truth in 90 to 100%, those of continuation in 92 to 96%)"
     )
     return replace(fit, notes=[*fit.notes, note])
 
 
-def _count(data: FoldedClicks, options: Options) -> EstimationResult:
+def _count(data: FoldedClicks, options: Options) -> ModelEstimate:
     counts = {"w": up_to_last_click(data), "s": last_clicks(data)}
     return replace(fit_counts("SDBN", data, options, counts), notes=[FORCED])
 

@@ -26,12 +26,12 @@ import numpy as np
 
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.binomial import Split
-from logeval.clicks.estimation.chain_em import ChainEM, Count, Counts, examination, fit_chain
-from logeval.clicks.estimation.chain_inference import Tally
-from logeval.clicks.estimation.chain_information import Slopes
+from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
+from logeval.clicks.estimation.chain.inference import Tally
+from logeval.clicks.estimation.chain.information import Slopes
 from logeval.clicks.estimation.counted import fit_counts, ratios
 from logeval.clicks.estimation.counts import up_to_last_click
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import Pair
 from logeval.clicks.models.chain import Formulas, Parameters
@@ -58,11 +58,11 @@ class DCM(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Exact EM from Guo's counting, or that alone."""
-        ends = _Ends.of(data, options)
+        last_clicks = _LastClicks.of(data, options)
         if options.method == "em":
-            plain = {"v": (ends.stops, ends.clicked)}
+            plain = {"v": (last_clicks.stops, last_clicks.clicked)}
             start = ratios(data, options, {"w": up_to_last_click(data)}, plain).values
             start = {  # counting's 1 would never change
                 "w": np.clip(start["w"], 0.0, 1.0 - em.CAP),
@@ -71,8 +71,8 @@ class DCM(ChainModel):
             fit = fit_chain(DCM_EM, data, options, start)
         else:
             items = {"w": up_to_last_click(data)}
-            fit = fit_counts("DCM", data, options, items, {"v": ends.counts})
-        return ends.settle(fit)
+            fit = fit_counts("DCM", data, options, items, {"v": last_clicks.counts})
+        return last_clicks.settle(fit)
 
 
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:
@@ -84,7 +84,7 @@ DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, Slopes(lambda x: {"v": -1
 
 
 @dataclass(frozen=True)
-class _Ends:
+class _LastClicks:
     """What clicks tell of v by group and position, (G, K), and where they tell nothing."""
 
     stops: Floats  # last clicks
@@ -94,7 +94,7 @@ class _Ends:
     options: Options
 
     @classmethod
-    def of(cls, data: FoldedClicks, options: Options) -> _Ends:
+    def of(cls, data: FoldedClicks, options: Options) -> _LastClicks:
         """Count them."""
         G, group = options.groups(data)
 
@@ -125,7 +125,7 @@ class _Ends:
         left_out = np.where(self.plain, 0.0, self.forced)
         return self.stops - left_out, self.clicked - left_out
 
-    def settle(self, fit: EstimationResult) -> EstimationResult:
+    def settle(self, fit: ModelEstimate) -> ModelEstimate:
         """v of the last position with clicks above a list's end, for all below it."""
         if self.options.of_model(DCM)["last_termination"] == "raw":
             note = "DCM: v_K is not identified; the raw value is used"

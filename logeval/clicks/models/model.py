@@ -22,7 +22,7 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.running.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from logeval.clicks.estimation.estimates import EstimationResult, Options
+    from logeval.clicks.estimation.estimates import ModelEstimate, Options
     from logeval.clicks.estimation.patterns import FoldedClicks
 
 Kind = Literal["item", "position", "transition", "scalar"]
@@ -58,7 +58,7 @@ class ClickModel(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Estimate the parameters of all queries in ``data`` in one pass."""
 
     @classmethod

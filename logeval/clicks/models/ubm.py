@@ -2,7 +2,7 @@
 
 P(c_k = 1 | previous click at r) = e(k, r) w(a_k), r = 0 without one. Dupret and Piwowarski
 (SIGIR 2008). A list earns its expected clicks; its best list is found by branch and bound
-(ubm_optimum). Estimated by EM as in browsing_em, with a cell for every (k, r).
+(ubm_optimum). Estimated by EM as in estimation.browsing, with a cell for every (k, r).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logeval.clicks.estimation.browsing_em import fit_browsing, fold
-from logeval.clicks.estimation.estimates import EstimationResult, Options
+from logeval.clicks.estimation.browsing.cells import fold
+from logeval.clicks.estimation.browsing.em import fit_browsing
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
@@ -37,7 +38,7 @@ class UBM(ClickModel):
         return Browsing(self.w, self.e)
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> EstimationResult:
+    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """EM."""
         G, group = options.groups(data)
         K = data.K

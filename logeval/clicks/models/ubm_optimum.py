@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from logeval.clicks.models.browsing import click_probs_one
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit
 
@@ -26,26 +27,17 @@ def best_order(w: Floats, e: Floats, to_beat: float, exact: bool) -> tuple[Ints,
     if not exact:
         value = _improve(w, e, order)
         return order, value, False
-    value = _expected_clicks(w[order], e, np.empty(len(w) + 1))
+    value = _expected_clicks(w[order], e)
     bound = adaptive_bound(w, e)
     complete = branch_and_bound(w, e, bound, max(value, to_beat), order)
-    return order, _expected_clicks(w[order], e, np.empty(len(w) + 1)), complete
+    return order, _expected_clicks(w[order], e), complete
 
 
 @njit(cache=True, nogil=True)
-def _expected_clicks(w: Floats, e: Floats, last: Floats) -> float:
-    last[:] = 0.0
-    last[0] = 1.0
-    total = 0.0
-    for k in range(w.shape[0]):
-        p = 0.0
-        for r in range(k + 1):
-            clicked = last[r] * e[k, r] * w[k]
-            p += clicked
-            last[r] -= clicked
-        last[k + 1] = p
-        total += p
-    return total
+def _expected_clicks(w: Floats, e: Floats) -> float:
+    p = np.empty(w.shape[0])
+    click_probs_one(w, e, p, np.empty(w.shape[0] + 1))
+    return p.sum()
 
 
 @njit(cache=True, nogil=True)
@@ -128,15 +120,14 @@ def branch_and_bound(w: Floats, e: Floats, U: Floats, to_beat: float, order: Int
 def _improve(w: Floats, e: Floats, order: Ints) -> float:
     """Swap pairs of positions as long as that helps."""
     K = w.shape[0]
-    last = np.empty(K + 1)
-    value = _expected_clicks(w[order], e, last)
+    value = _expected_clicks(w[order], e)
     better = True
     while better:
         better = False
         for i in range(K):
             for j in range(i + 1, K):
                 order[i], order[j] = order[j], order[i]
-                swapped = _expected_clicks(w[order], e, last)
+                swapped = _expected_clicks(w[order], e)
                 if swapped > value + SLACK:
                     value, better = swapped, True
                 else:

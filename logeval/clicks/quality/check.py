@@ -18,7 +18,7 @@ from logeval.stage import (
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
-    from logeval.clicks.quality.checks import Checks
+    from logeval.clicks.quality.checks.predictive import Checks
 
 
 @stage(
@@ -66,9 +66,9 @@ class CheckModels(Stage["Checks"]):
     def make(self, manifest: Manifest) -> "Checks":
         """The checks, with a change of ranker and beside the truth where there is one."""
         from logeval.clicks.collection import opened_models
-        from logeval.clicks.quality.checks import check_patterns
+        from logeval.clicks.quality.checks.predictive import check_patterns
+        from logeval.clicks.quality.checks.sample import fit_of_log, held_out_sample
         from logeval.clicks.quality.ranker_change import changed_rankers
-        from logeval.clicks.quality.sample import fit_of_log, held_out_sample
         from logeval.clicks.quality.truth import against_truth, check_belongs
 
         fitted = self.fitted

@@ -92,8 +92,8 @@ class ScoreModels(Stage["Comparison"]):
 
     def make(self, manifest: Manifest) -> "Comparison":
         """The score of each model."""
-        from logeval.clicks.estimation.click_statistics import fold
         from logeval.clicks.estimation.patterns import patterns_of
+        from logeval.clicks.estimation.statistics.fold import fold
         from logeval.clicks.quality.comparison import compared, scored_on
         from logeval.clicks.quality.scores import score_model
 

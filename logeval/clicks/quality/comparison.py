@@ -14,7 +14,6 @@ from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 HELD_OUT = "held-out SERPs"
 
@@ -50,18 +49,6 @@ class Comparison(Stored):
         """One row per model, one column per band of query frequency."""
         rows = self.table[self.table["frequency"].notna() & (self.table["measure"] == measure)]
         return rows.pivot_table(index="model", columns="frequency", values="value", sort=False)
-
-    def plot(self, measure: str = "perplexity", ax: Axes | None = None) -> Axes:
-        """A measure by rank of each model, with its intervals; or conditional-perplexity."""
-        from logeval.reports.model_figures import plot_perplexity
-
-        return plot_perplexity(self.table, measure, ax)
-
-    def plot_differences(self, measure: str = "log-likelihood", ax: Axes | None = None) -> Axes:
-        """How far each model is from the best one, with paired intervals."""
-        from logeval.reports.model_figures import plot_differences
-
-        return plot_differences(self.table, measure, ax)
 
 
 def compared(

@@ -21,7 +21,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, printable
 from logeval.log.log import Log
 from logeval.log.queries import Query
-from logeval.running.arrays import Floats
+from logeval.running.arrays import Floats, Ints
 from logeval.storage import manifests
 
 if TYPE_CHECKING:
@@ -78,14 +78,13 @@ def _parameters(
     for query in queries:
         model, known = true.of(query), fitted.of(query)
         q, scale = fitted.index[query], _scale(known, model)
-        span = slice(fitted.offsets[q], fitted.offsets[q + 1])
         place = {int(i): at for at, i in enumerate(model.items)}
         at = np.array([place.get(int(i), -1) for i in known.items])
         for p in fitted.kind.PARAMETERS:
             estimate = fitted.estimates[p.field]
             value = np.asarray(getattr(model, p.field), dtype=np.float64)
             if p.kind == "item":
-                mine = [x[span] for x in _four(estimate)]
+                mine = [x[fitted.span(q)] for x in _four(estimate)]
                 truth = np.where(at >= 0, value[np.maximum(at, 0)] * scale, np.nan)
             else:
                 g = fitted.group(q)
@@ -139,48 +138,37 @@ def _scale(fitted: ClickModel, true: ClickModel) -> float:
     return float(getattr(true, "e")[at] / e[at])  # noqa: B009 - only some models have one
 
 
-def _best(model: ClickModel, K: int, reward: str) -> np.ndarray:
-    own = reward if reward in model.rewards else "clicks"
-    return model.items[model.optimum(K, own).A]
-
-
 def _regret(fitted: FittedModel, true: FittedModel, queries: list[Query]) -> dict[str, Any]:
     lists = {}
     for query in queries:
         if query in fitted.index:
             known, model = fitted.of(query), true.of(query)
             K = min(known.K, model.K, known.L, model.L)
-            lists[query] = _best(known, K, model.rewards[0])
+            reward = model.rewards[0]
+            lists[query] = known.best_list(K, reward if reward in known.rewards else "clicks")
     return {"model": fitted.model, "parameter": "best list", **_cost(lists, true)}
 
 
 def _regret_of_log(fitted: FittedModel, true: FittedModel, queries: list[Query]) -> dict[str, Any]:
     """The same for the list that the log shows most often."""
-    lists = {}
-    if fitted.base is not None:
-        for query in queries:
-            if query in fitted.index:
-                lists[query] = fitted.base[fitted.index[query]]
+    base = fitted.base or []
+    lists = {q: base[fitted.index[q]] for q in queries if base and q in fitted.index}
     return {"model": LOGGED, "parameter": "best list", **_cost(lists, true)}
 
 
-def _cost(lists: dict[Query, np.ndarray], true: FittedModel) -> dict[str, Any]:
+def _cost(lists: dict[Query, Ints], true: FittedModel) -> dict[str, Any]:
     """The mean regret of lists of item ids under the true model, and as a share of the best."""
     regret, best = [], []
     for query, ids in lists.items():
         model = true.of(query)
-        place = {int(i): at for at, i in enumerate(model.items)}
-        if not all(int(i) in place for i in ids) or not len(ids):
+        if not len(ids) or not np.isin(ids, model.items).all():
             continue
-        A = np.array([[place[int(i)] for i in ids]])
         optimum = model.optimum(len(ids)).value
-        regret.append(max(optimum - float(model.expected_reward(A)[0]), 0.0))
+        earned = float(model.expected_reward(model.rows_of(ids)[None])[0])
+        regret.append(max(optimum - earned, 0.0))
         best.append(optimum)
     if not regret:
         return {"queries": 0}
     mean = float(np.mean(regret))
-    return {
-        "queries": len(regret),
-        "regret": mean,
-        "relative_regret": mean / max(float(np.mean(best)), 1e-12),
-    }
+    relative = mean / max(float(np.mean(best)), 1e-12)
+    return {"queries": len(regret), "regret": mean, "relative_regret": relative}

@@ -9,9 +9,9 @@ import numpy as np
 
 from logeval.papers.shared.experiment import Cell
 from logeval.papers.shared.outcome import Outcome
-from logeval.reports.figures import legend_below, new_axes, new_panels
-from logeval.reports.regret_figures import plot_regret
-from logeval.reports.track_figures import plot_cosine
+from logeval.reports.figures.canvas import legend_below, new_axes, new_panels
+from logeval.reports.figures.regret import plot_regret
+from logeval.reports.figures.tracks import plot_cosine
 
 Bound = Callable[[int], float]
 

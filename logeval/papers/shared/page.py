@@ -12,9 +12,9 @@ from logeval import __version__
 from logeval.papers.shared import words
 from logeval.papers.shared.outcome import Outcome
 from logeval.papers.shared.verdicts import table
-from logeval.reports.figures import save_figure
+from logeval.reports.figures.canvas import save_figure
+from logeval.reports.figures.style import styled
 from logeval.reports.page import Page
-from logeval.reports.style import styled
 from logeval.storage import files, tables
 
 INTRODUCTION = (

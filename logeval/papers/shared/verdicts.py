@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from logeval.papers.shared.outcome import Outcome
 
 NUMBER = 3.0  # standard errors
-LEVEL = 0.99  # of the interval for words
+CONFIDENCE_OF_WORDS = 0.99  # of their interval
 NEAR = 0.10
 
 REPRODUCED, UNDECIDED, NOT = "reproduced", "cannot be told", "not reproduced"
@@ -87,7 +87,7 @@ def _verdict(claim: Claim, ours: Measured, nearest: float, error: float, same_ho
 
 def _quantile(runs: int) -> float:
     """Standard errors on either side of the mean that an interval has."""
-    return float(stdtrit(runs - 1 if runs else math.inf, (1.0 + LEVEL) / 2.0))
+    return float(stdtrit(runs - 1 if runs else math.inf, (1.0 + CONFIDENCE_OF_WORDS) / 2.0))
 
 
 def judge_cases(claim: Claim, cases: Cases, outcome: Outcome) -> Judged:
@@ -158,7 +158,7 @@ class Together(NamedTuple):
     @property
     def differ(self) -> bool:
         """Whether chance does not explain it."""
-        return self.p < 1.0 - LEVEL
+        return self.p < 1.0 - CONFIDENCE_OF_WORDS
 
     def __str__(self) -> str:
         return (

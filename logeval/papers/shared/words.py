@@ -8,26 +8,10 @@ from collections.abc import Sequence
 from logeval.papers.shared.experiment import Claim
 from logeval.papers.shared.outcome import Outcome
 from logeval.papers.shared.verdicts import SHORTER, VARIANT, Judged, verdict_of
+from logeval.running.words import rounded, with_error
 
 COLUMNS = ["claim", "ours", "published", "standard errors", "verdict"]
 INDEPENDENT = ["not published", "ours", "independent program", "standard errors", "verdict"]
-
-
-def number(value: float) -> str:
-    """With places by its size.
-
-    >>> [number(x) for x in (123456.7, 1234.5, 12.345, 0.4567)]
-    ['123,457', '1,234', '12.3', '0.46']
-    """
-    if value != value:
-        return ""
-    size = abs(value)
-    return f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2}f}"
-
-
-def with_error(value: float, error: float) -> str:
-    """Value and standard error."""
-    return number(value) if error != error or not error else f"{number(value)} ± {number(error)}"
 
 
 def published(claim: Claim) -> str:
@@ -36,13 +20,13 @@ def published(claim: Claim) -> str:
     if claim.is_number:
         return with_error(low, claim.stderr)
     if math.isinf(low):
-        bounds = f"at most {number(high)}"
+        bounds = f"at most {rounded(high)}"
     elif math.isinf(high):
-        bounds = f"at least {number(low)}"
+        bounds = f"at least {rounded(low)}"
     else:
         bounds = _range((low, high))
     value = claim.published
-    return bounds if value is None or value in (low, high) else f"{number(value)} ({bounds})"
+    return bounds if value is None or value in (low, high) else f"{rounded(value)} ({bounds})"
 
 
 def row(one: Judged) -> list[str]:
@@ -63,7 +47,7 @@ def row(one: Judged) -> list[str]:
 
 
 def _range(values: Sequence[float]) -> str:
-    low, high = number(min(values)), number(max(values))
+    low, high = rounded(min(values)), rounded(max(values))
     return low if low == high else f"{low} to {high}"
 
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.policies.contextual.rounds import FEEDBACK, Contexts, Lists, Round, observed_rows
-from logeval.policies.setting import Setting
+from logeval.policies.contextual.rounds import FEEDBACK, Lists, observed_rows
+from logeval.policies.setting import Contexts, Round, Setting
 from logeval.running.arrays import Floats, Ints
 from logeval.running.uniforms import Uniforms
 

@@ -14,16 +14,11 @@ import numpy as np
 from scipy.special import expit
 
 from logeval.policies.contextual.design import add_to_inverse
-from logeval.policies.contextual.rounds import (
-    Contexts,
-    Round,
-    dot,
-    inner_rows,
-    njit_sums,
-    sigmoid,
-)
+from logeval.policies.contextual.rounds import inner_rows
+from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
+from logeval.running.vectors import dot, njit_sums, sigmoid
 
 MOVED = 0.1  # relative change of a weight that is worth a correction
 FRESH = 500  # rounds between two inversions of the Hessian

@@ -20,9 +20,11 @@ from scipy.special import expit
 
 from logeval.policies.contextual.design import add_to_gram, centred_draw
 from logeval.policies.contextual.folded import FRESH, LARGE, MOVED, SMALL, STEPS
-from logeval.policies.contextual.rounds import Contexts, Round, njit_sums, sigmoid, take_rows
+from logeval.policies.contextual.rounds import take_rows
+from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
+from logeval.running.vectors import njit_sums, sigmoid
 
 
 class GramFit(NamedTuple):

@@ -11,17 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.policies.contextual.rounds import (
-    Contexts,
-    Round,
-    dot,
-    inner_rows,
-    njit_sums,
-    sigmoid,
-    take_rows,
-)
+from logeval.policies.contextual.rounds import inner_rows, take_rows
+from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
+from logeval.running.vectors import dot, njit_sums, sigmoid
 
 
 @njit_sums

@@ -23,9 +23,8 @@ from logeval.policies.contextual.design import design, few_rows
 from logeval.policies.contextual.folded import Folded
 from logeval.policies.contextual.folded_gram import FoldedGram
 from logeval.policies.contextual.gradient import Gradient, GradientGram
-from logeval.policies.contextual.rounds import Contexts, Round
 from logeval.policies.contextual.unfolded import Unfolded
-from logeval.policies.setting import Setting
+from logeval.policies.setting import Contexts, Round, Setting
 from logeval.running.arrays import Floats, Ints
 
 

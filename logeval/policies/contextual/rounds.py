@@ -1,67 +1,17 @@
-"""What a policy of the contextual track is shown each round, and what all of them do with it."""
+"""What policies of the contextual track do with a round: scores into lists, clicks into rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import COMMON, njit, njit_views
+from logeval.running.kernels import njit_views
+from logeval.running.vectors import best_first_rows, dot
 
 FEEDBACK = ("dcm", "literal", "first")
 DCM, LITERAL, FIRST = range(3)
-# Sums may be reordered, so that they use vector instructions.
-njit_sums: Any = njit(fastmath={"reassoc", "contract"}, **COMMON)
-
-
-class Round(NamedTuple):
-    """The ground set of a round, for all replicas.
-
-    The context of item a of replica r is ``X[table[r], row[r, a]]``. Where contexts repeat, a row
-    of X is always the same item of the same query; else X is written anew for every round.
-    """
-
-    X: Floats  # (tables, M, d)
-    table: Ints  # (R,)
-    row: Ints  # (R, L)
-    arm: Ints  # (R, L) the item, numbered through over all queries, for who ignores contexts
-    order: Ints  # (R, K) positions from the most to the least terminating
-    query: int  # number of the query that is asked
-    block: int  # number of the block: each block of rounds asks one query
-
-
-class Contexts(Protocol):
-    """The capability ``contexts``: what the environment tells in addition to the clicks."""
-
-    d: int  # length of a context
-    M: int  # rows of X
-    arms: int  # items of all queries
-    queries: int
-    widest: int  # items of the largest ground set
-    repeat: bool  # whether a row of X stays the same item
-
-    def at(self, t: int) -> Round:
-        """The round t."""
-
-
-@njit_sums
-def dot(x, y):
-    """x . y."""
-    total = 0.0
-    for i in range(x.shape[0]):
-        total += x[i] * y[i]
-    return total
-
-
-@njit_views
-def sigmoid(z):
-    """mu(z) = 1 / (1 + exp(-z))."""
-    if z >= 0.0:
-        return 1.0 / (1.0 + np.exp(-z))
-    e = np.exp(z)
-    return e / (1.0 + e)
 
 
 @njit_views
@@ -87,36 +37,6 @@ def observed_rows(feedback, clicks, C):
     """``observed_one`` for each replica."""
     for r in range(C.shape[0]):
         C[r] = observed_one(feedback, clicks[r])
-
-
-@njit_views
-def best_first_one(score, u, order, top, A):
-    """The K largest scores, the k-th largest at the k-th most terminating position.
-
-    Equal scores are ordered by the random numbers u. ``top`` holds the best so far, sorted.
-    """
-    K, held = A.shape[0], 0
-    for a in range(score.shape[0]):
-        k = held
-        while k > 0:
-            b = top[k - 1]
-            if score[a] < score[b] or (score[a] == score[b] and u[a] <= u[b]):
-                break
-            if k < K:
-                top[k] = b
-            k -= 1
-        if k < K:
-            top[k] = a
-            held = min(held + 1, K)
-    for k in range(K):
-        A[order[k]] = top[k]
-
-
-@njit_views
-def best_first_rows(score, u, order, top, A):
-    """``best_first_one`` for each replica."""
-    for r in range(A.shape[0]):
-        best_first_one(score[r], u[r], order[r], top, A[r])
 
 
 @njit_views

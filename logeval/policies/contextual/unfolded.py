@@ -11,16 +11,11 @@ from scipy.special import expit
 
 from logeval.policies.contextual.design import add_to_inverse
 from logeval.policies.contextual.folded import LARGE, SMALL, STEPS
-from logeval.policies.contextual.rounds import (
-    Contexts,
-    Round,
-    dot,
-    inner_rows,
-    njit_sums,
-    sigmoid,
-)
+from logeval.policies.contextual.rounds import inner_rows
+from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
+from logeval.running.vectors import dot, njit_sums, sigmoid
 
 PATIENCE = 6  # steps with an old Hessian
 GROWTH = 1.05  # of the rows between two fits

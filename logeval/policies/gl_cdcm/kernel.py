@@ -17,11 +17,11 @@ import numpy as np
 
 from logeval.policies.contextual.base import FEATURES, LEARNING
 from logeval.policies.contextual.logistic import Estimate, Logistic, LogisticUCB, exact, sgd
-from logeval.policies.contextual.rounds import Contexts, sigmoid
 from logeval.policies.gl_cdcm import paper
-from logeval.policies.setting import Setting
+from logeval.policies.setting import Contexts, Setting
 from logeval.running.arrays import Floats
 from logeval.running.kernels import njit_views
+from logeval.running.vectors import sigmoid
 
 UPDATE = ("exact", "sgd")
 K_MU, C_MU, SIGMA = 0.25, 0.1, 0.5  # of the sigmoid for ||theta|| <= 1, and of a click

@@ -31,7 +31,7 @@ from logeval.policies.grab import paper
 from logeval.policies.grab.assignment import Assignment, assignment_of, no_assignment, reassign
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl, kl_upper
-from logeval.policies.shared.cells import Cells, cells_of, count, no_cells
+from logeval.policies.shared.cells import ItemPositions, cells_of, count, no_cells
 from logeval.policies.shared.lazy_topk import plain
 from logeval.policies.shared.leaders import (
     SLACK,
@@ -147,7 +147,7 @@ def update_one(held, c, cells, best, leaders):
 @njit_views
 def recommend_all(every, leading, held, A, places, cells, best, leaders):
     """``recommend_one`` for each replica."""
-    places, cells, leading = Places(*places), Cells(*cells), Leading(*leading)
+    places, cells, leading = Places(*places), ItemPositions(*cells), Leading(*leading)
     best, leaders = Assignment(*best), Leaders(*leaders)
     for r in range(A.shape[0]):
         L = places.L[r]
@@ -159,7 +159,7 @@ def recommend_all(every, leading, held, A, places, cells, best, leaders):
 @njit_views
 def update_all(A, clicks, held, c, places, cells, best, leaders):
     """``update_one`` for each replica."""
-    places, cells = Places(*places), Cells(*cells)
+    places, cells = Places(*places), ItemPositions(*cells)
     best, leaders = Assignment(*best), Leaders(*leaders)
     for r in range(A.shape[0]):
         read(A[r], clicks[r], places.order, held, c)
@@ -211,7 +211,7 @@ class SGRAB(GRAB):
 @njit_views
 def assign_all(A, clicks, b, held, c, places, cells, best):
     """KL-CombUCB1: new indices of what was shown, and the best assignment by them."""
-    places, cells, best = Places(*places), Cells(*cells), Assignment(*best)
+    places, cells, best = Places(*places), ItemPositions(*cells), Assignment(*best)
     for r in range(A.shape[0]):
         read(A[r], clicks[r], places.order, held, c)
         mine = cells_of(r, places.L[r], cells)

@@ -25,7 +25,7 @@ from logeval.errors import LogevalError
 from logeval.policies.pb_mhb import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared import normal
-from logeval.policies.shared.cells import Cells, cells_of, count, no_cells
+from logeval.policies.shared.cells import ItemPositions, cells_of, count, no_cells
 from logeval.policies.shared.lazy_topk import plain
 from logeval.policies.shared.places import Places, insert_best, places, read, show, sort_descending
 from logeval.running.arrays import Floats, Ints
@@ -105,7 +105,7 @@ def recommend_one(sd, u, extra, cells, p, scratch, held):
 @njit_views
 def recommend_all(sd, u, extra, p, scratch, held, A, places, cells):
     """``recommend_one`` for each replica."""
-    places, cells = Places(*places), Cells(*cells)
+    places, cells = Places(*places), ItemPositions(*cells)
     p, scratch = Particle(*p), Scratch(*scratch)
     for r in range(A.shape[0]):
         L = places.L[r]
@@ -117,7 +117,7 @@ def recommend_all(sd, u, extra, p, scratch, held, A, places, cells):
 @njit_views
 def update_all(A, clicks, held, c, places, cells):
     """Count the lists."""
-    places, cells = Places(*places), Cells(*cells)
+    places, cells = Places(*places), ItemPositions(*cells)
     for r in range(A.shape[0]):
         read(A[r], clicks[r], places.order, held, c)
         count(held, c, cells_of(r, places.L[r], cells))

@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from logeval.policies.contextual.base import ContextualPolicy
-from logeval.policies.contextual.rounds import Contexts
 from logeval.policies.random_and_oracle import paper
-from logeval.policies.setting import Setting
+from logeval.policies.setting import Contexts, Setting
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
 from logeval.running.uniforms import Uniforms

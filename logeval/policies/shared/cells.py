@@ -10,7 +10,7 @@ from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_inline, njit_views
 
 
-class Cells(NamedTuple):
+class ItemPositions(NamedTuple):
     """Clicks and views of items at positions, of all replicas or of one."""
 
     S: Ints  # (L, K)
@@ -18,9 +18,9 @@ class Cells(NamedTuple):
     value: Floats  # (L, K) rho, or its upper bound
 
 
-def no_cells(R: int, L: int, K: int) -> Cells:
+def no_cells(R: int, L: int, K: int) -> ItemPositions:
     """Nothing seen yet."""
-    return Cells(
+    return ItemPositions(
         np.zeros((R, L, K), dtype=np.int64),
         np.zeros((R, L, K), dtype=np.int64),
         np.zeros((R, L, K)),
@@ -30,7 +30,7 @@ def no_cells(R: int, L: int, K: int) -> Cells:
 @njit_inline
 def cells_of(r, L, cells):
     """Those of replica r, which has L items."""
-    return Cells(cells.S[r, :L], cells.T[r, :L], cells.value[r, :L])
+    return ItemPositions(cells.S[r, :L], cells.T[r, :L], cells.value[r, :L])
 
 
 @njit_views

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logeval.clicks.estimation.click_statistics import fold, held_out_rows
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import fold, held_out_rows
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load

@@ -37,8 +37,8 @@ for (const chart of document.querySelectorAll("svg[data-chart]")) {
   const leave = () => { tip?.remove(); cursor.remove(); tip = null; };
   chart.addEventListener("pointerleave", leave);
   chart.addEventListener("pointermove", event => {
-    const box = chart.getBoundingClientRect(), scale = chart.viewBox.baseVal.width / box.width;
-    const x = (event.clientX - box.left) * scale;
+    const box = chart.getBoundingClientRect(), view = chart.viewBox.baseVal;
+    const scale = view.width / box.width, x = view.x + (event.clientX - box.left) * scale;
     let near = 0;
     data.x.forEach((at, i) => { if (Math.abs(at - x) < Math.abs(data.x[near] - x)) near = i; });
     cursor.setAttribute("x1", data.x[near]);
@@ -59,7 +59,7 @@ for (const chart of document.querySelectorAll("svg[data-chart]")) {
       line.append(dot, name + " " + value.toLocaleString("en"));
       return line;
     }));
-    const left = data.x[near] / scale;
+    const left = (data.x[near] - view.x) / scale;
     tip.style.top = "1.8rem";
     tip.style.left = Math.max(0, left + 12 + tip.offsetWidth > box.width
       ? left - tip.offsetWidth - 12 : left + 12) + "px";

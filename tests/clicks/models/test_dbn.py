@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from logeval.clicks.estimation.estimates import EstimationResult, Options, ParameterEstimate
+from logeval.clicks.estimation.estimates import ModelEstimate, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models import dbn
 from logeval.clicks.models.registry import MODELS
@@ -33,7 +33,7 @@ def test_few_clicks_per_item_are_said(name, serps, warned):
 )
 def test_the_caveat_is_of_the_median_of_the_clicked_items(clicks, said):
     x = np.array(clicks, dtype=float)
-    fit = EstimationResult({"s": ParameterEstimate(x, x, x, x)})
+    fit = ModelEstimate({"s": ParameterEstimate(x, x, x, x)})
     notes = dbn._with_caveat(fit).notes
     assert len(notes) == (said is not None)
     assert said is None or said in notes[0]

@@ -7,10 +7,12 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.policies.bubblerank import kernel
-from logeval.tracks.explicit import parse_dcm, parse_pbm
+from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import W, make, steps, users_of
 
-SQUARE = parse_pbm(f"PBM(w={W},e=1/0.9/0.8/0.7/0.6/0.5/0.4/0.3/0.2/0.1,base=2>1>4>3>6>5>8>7>10>9)")
+SQUARE = synthetic_problem(
+    f"PBM(w={W},e=1/0.9/0.8/0.7/0.6/0.5/0.4/0.3/0.2/0.1,base=2>1>4>3>6>5>8>7>10>9)"
+)
 
 
 def test_bubblerank_needs_185_one_sided_clicks():
@@ -33,7 +35,7 @@ def test_bubblerank_is_safe():
 
 
 def test_bubblerank_refuses_more_items_than_positions():
-    problem = parse_pbm("PBM(w=0.5/0.4/0.3,e=1/0.5,base=3>1)")
+    problem = synthetic_problem("PBM(w=0.5/0.4/0.3,e=1/0.5,base=3>1)")
     with pytest.raises(LogevalError, match="items=base"):
         make("BubbleRank", users_of(problem), 10)
     users = users_of(problem, runs=20)
@@ -48,4 +50,4 @@ def test_bubblerank_refuses_more_items_than_positions():
 
 def test_the_base_list_is_refused_where_there_is_none():
     with pytest.raises(LogevalError, match="base_list"):
-        make("BubbleRank", users_of(parse_dcm("DCM(w=0.5/0.4,v=0.5/0.5)")), 10)
+        make("BubbleRank", users_of(synthetic_problem("DCM(w=0.5/0.4,v=0.5/0.5)")), 10)

@@ -1,25 +1,28 @@
 """Small contextual environments, and a policy running in one."""
 
+from functools import partial
+
 import numpy as np
 
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
 from logeval.tracks.contextual import ContextualEnvironment
-from logeval.tracks.contextual_problems import ContextualProblem, InTurn, synthetic_problem
-from logeval.tracks.contextual_worlds import People, Query
+from logeval.tracks.contextual_problems import ContextualProblem, contextual
+from logeval.tracks.contextual_problems import in_turn as queries_in_turn
+from logeval.tracks.contextual_worlds import GroundSet, People
 
 
 def queries(sizes=(9, 5, 7), K=3, D=6, F=2, seed=0):
     """Queries with fewer and more items, one item of which was never clicked (vector 0)."""
     rng = np.random.default_rng(seed)
     made = []
-    for q, L in enumerate(sizes):
+    for L in sizes:
         vectors = rng.standard_normal((L, D))
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors[0] = 0.0
         w, v = rng.uniform(0.05, 0.6, L), rng.uniform(0.2, 0.8, K)
-        made.append(Query(f"{q}", w, v, vectors, rng.standard_normal((L, F))))
+        made.append(GroundSet(w, v, vectors, rng.standard_normal((L, F))))
     return tuple(made)
 
 
@@ -30,15 +33,16 @@ def people(context, D=6, F=2, U=8, r=2, beta=1.0):
 
 def in_turn(context=None, block=20, K=3):
     """Queries in turn: items alone, or with users."""
-    world = InTurn(queries(K=K), None if context is None else people(context), block)
+    who = None if context is None else people(context)
+    world = partial(queries_in_turn, queries(K=K), who, block)
     return ContextualProblem("DCM", "0+1+2", K, world)
 
 
 PROBLEMS = {
-    "fixed": lambda: synthetic_problem(12, 3, 5, 2.0, "fixed"),
-    "many-rows": lambda: synthetic_problem(40, 3, 5, 2.0, "fixed"),  # more rows than 2 d
-    "few-rows": lambda: synthetic_problem(8, 3, 5, 2.0, "fixed"),
-    "fresh": lambda: synthetic_problem(12, 3, 5, 2.0, "fresh"),
+    "fixed": lambda: contextual(12, 3, 5, 2.0, "fixed"),
+    "many-rows": lambda: contextual(40, 3, 5, 2.0, "fixed"),  # more rows than 2 d
+    "few-rows": lambda: contextual(8, 3, 5, 2.0, "fixed"),
+    "fresh": lambda: contextual(12, 3, 5, 2.0, "fresh"),
     "in-turn": in_turn,
     "user+item": lambda: in_turn("user+item"),
     "user*item": lambda: in_turn("user*item"),

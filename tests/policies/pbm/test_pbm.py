@@ -6,13 +6,13 @@ from scipy import special, stats
 
 from logeval.errors import LogevalError
 from logeval.policies.pbm import pbm_ts
-from logeval.tracks.explicit import parse_cm, parse_pbm
+from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import SETTING_A, W, make, steps, users_of
 
 
 @pytest.mark.parametrize("name", ["PBM-UCB", "PBM-PIE", "PBM-TS", "BC-MPTS"])
 def test_examination_is_refused_where_there_is_none(name):
-    users = users_of(parse_cm(f"CM(w={W},K=5)"))
+    users = users_of(synthetic_problem(f"CM(w={W},K=5)"))
     with pytest.raises(LogevalError, match=r"examination.*kappa=estimated"):
         make(name, users, 10)
     make(f"{name}(kappa=estimated)", users, 10).recommend(1)
@@ -35,7 +35,7 @@ def test_pie_explores_at_the_last_place_only_and_among_all_items():
 
 
 def test_estimated_examination_finds_the_true_one():
-    users = users_of(parse_pbm("PBM(w=0.9/0.8/0.7/0.6/0.5,e=0.3/1/0.6)"), runs=4)
+    users = users_of(synthetic_problem("PBM(w=0.9/0.8/0.7/0.6/0.5,e=0.3/1/0.6)"), runs=4)
     policy = make("PBM-UCB(kappa=estimated,lag=10)", users, 20_000)
     for _ in steps(policy, users, 20_000):
         pass
@@ -48,7 +48,7 @@ def test_pbm_ts_draws_from_the_posterior():
     for e, shown in [((1.0,), 7), ((1.0, 0.5), 40), ((1.0, 0.5), 3000)]:
         K = len(e)
         text = f"PBM(w={'/'.join(['0.3'] * K)},e={'/'.join(map(str, e))})"
-        users = users_of(parse_pbm(text))
+        users = users_of(synthetic_problem(text))
         policy = make("PBM-TS", users, shown)
         for _ in steps(policy, users, shown):
             pass

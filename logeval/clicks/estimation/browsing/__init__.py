@@ -1,0 +1,1 @@
+"""Browsing users (PBM, UBM): EM or direct maximisation, and what clicks say of examination."""

@@ -1,0 +1,205 @@
+"""Estimation for browsing users (PBM, UBM): P(click) = w_i e_j for item i in cell j.
+
+A cell is a position (PBM) or a position and previous click (UBM). The impressions n and
+clicks c of each (i, j) are all that the likelihood sum c ln(w e) + (n - c) ln(1 - w e) needs.
+EM: of an unclicked impression the item was attractive with probability
+(1 - e) w / (1 - w e), and the cell examined with probability (1 - w) e / (1 - w e).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import expit, logit
+
+from logeval.clicks.estimation import em
+from logeval.clicks.estimation.binomial import binomial
+from logeval.clicks.estimation.browsing.cells import Cells
+from logeval.clicks.estimation.browsing.information import examination_variances
+from logeval.clicks.estimation.counts import over_expected_clicks
+from logeval.clicks.estimation.em import CAP, EMResult, penalty, ratio, run
+from logeval.clicks.estimation.estimates import ModelEstimate, Options
+from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.priors import (
+    Pair,
+    evidence,
+    flat_prior,
+    item_prior,
+    prior_over_queries,
+)
+from logeval.clicks.estimation.uncertain import with_uncertainty
+from logeval.running.arrays import Bools, Floats, sum_by
+from logeval.running.kernels import njit
+
+ROUNDS = 4  # of fitting the prior over queries (scope partial), and then the values
+STEPS = 8  # of a sweep of the posterior
+
+Maximise = Callable[[Cells, Pair, Pair, Bools, Options, em.Params], EMResult]
+
+
+@njit(cache=True, nogil=True)
+def expect_rows(
+    cells: Cells, active: Bools, w: Floats, e: Floats,
+    attractive: Floats, examined: Floats, log_likelihood: Floats,
+) -> None:  # fmt: skip
+    """Expected attractive impressions by item, examined ones by cell, and ln-likelihood."""
+    n, c = cells.impressions, cells.clicks
+    for row in range(n.shape[0]):
+        i, j = cells.item[row], cells.cell[row]
+        g = j // cells.J
+        if not active[g]:
+            continue
+        x = w[i] * e[j]
+        unclicked = (n[row] - c[row]) / (1.0 - x)
+        attractive[i] += c[row] + unclicked * (1.0 - e[j]) * w[i]
+        examined[j] += c[row] + unclicked * (1.0 - w[i]) * e[j]
+        if c[row] > 0.0:
+            log_likelihood[g] += c[row] * np.log(max(x, 1e-300))
+        log_likelihood[g] += (n[row] - c[row]) * np.log1p(-x)
+
+
+@njit(cache=True, nogil=True)
+def complete_rows(
+    cells: Cells, w: Floats, e: Floats, u: Floats, attractive: Floats, examined: Floats
+) -> None:
+    """Draw how many impressions were attractive, and how many examined; u is (2, rows)."""
+    n, c = cells.impressions, cells.clicks
+    for row in range(n.shape[0]):
+        i, j = cells.item[row], cells.cell[row]
+        skipped = n[row] - c[row]
+        unseen = binomial(skipped, (1.0 - e[j]) * w[i] / (1.0 - w[i] * e[j]), u[0, row])
+        attractive[i] += c[row] + unseen
+        examined[j] += c[row] + binomial(skipped - unseen, e[j], u[1, row])
+
+
+def fit_browsing(
+    name: str,
+    data: FoldedClicks,
+    cells: Cells,
+    options: Options,
+    anchor: Callable[[Floats], Bools],
+    possible: Bools,
+    maximise: Maximise | None = None,
+    largest: float | None = None,
+) -> ModelEstimate:
+    """Fit w, and e (G, J) in the cells that are ``possible``, (G, J); elsewhere e is 0.
+
+    Only the products w e are observed. The cells that ``anchor`` picks, one of each group, settle
+    the scale: they are fitted at first, with their prior, then set to ``largest`` if that is given,
+    and known from there on. The prior of items is fitted to clicks over expected clicks, that over
+    queries (scope ``partial``) to what clicks say of the other cells.
+    """
+    shape = (cells.G, cells.J)
+    maximise = maximise or fit_em
+    seen_i, seen_j = cells.sums(cells.impressions)
+    items = item_prior(options.smoothing, options.scope, data, *over_expected_clicks(data))
+    shared = flat_prior(options.smoothing, shape[1:])
+    fixed = ~possible.ravel()
+
+    def fit(x: em.Params) -> EMResult:
+        return maximise(cells, (items.a, items.b), _tiled(shared, cells.G), fixed, options, x)
+
+    first = np.where(fixed, 0.0, 0.5)
+    result = fit({"w": np.full(cells.I, 0.5), "e": first})
+    w, e = result.params["w"], result.params["e"]
+    known = anchor(e.reshape(shape)) & possible
+    fixed = fixed | known.ravel()
+    if largest is not None:
+        scale = np.maximum(np.where(known, e.reshape(shape), 0.0).max(axis=1), 1e-12) / largest
+        w = np.minimum(w * scale[cells.item_group], 1 - CAP)
+        e = np.minimum((e.reshape(shape) / scale[:, None]).ravel(), 1 - CAP)
+    for _ in range(ROUNDS if options.shrinks else 0):
+        strength = items.a + items.b, np.tile(shared[0] + shared[1], cells.G)
+        variance = examination_variances(cells, w, e, *strength, fixed).reshape(shape)
+        shared = prior_over_queries(*evidence(e.reshape(shape), variance, shared))
+        result = fit({"w": w, "e": e})
+        w, e = result.params["w"], result.params["e"]
+    if largest is not None and not options.shrinks:
+        result = fit({"w": w, "e": e})
+        w, e = result.params["w"], result.params["e"]
+
+    def complete(x: em.Params, rng: np.random.Generator) -> dict[str, Pair]:
+        attractive, examined = np.zeros(cells.I), np.zeros(cells.G * cells.J)
+        u = rng.random((2, len(cells.item)))
+        complete_rows(cells, x["w"], x["e"].ravel(), u, attractive, examined)
+        return {"w": (attractive, seen_i), "e": (examined.reshape(shape), seen_j.reshape(shape))}
+
+    trials = {"w": seen_i, "e": seen_j.reshape(shape)}
+    return with_uncertainty(
+        name, data, options, {"w": w, "e": e.reshape(shape)}, complete, {"w": items},
+        {"e": shared}, trials, result, {"e": fixed.reshape(shape)}, len(cells.item), STEPS,
+    )  # fmt: skip
+
+
+def _tiled(prior: Pair, G: int) -> Pair:
+    """The prior of the cells of every group."""
+    return np.tile(prior[0], G), np.tile(prior[1], G)
+
+
+def fit_em(
+    cells: Cells, items: Pair, shared: Pair, fixed: Bools, options: Options, start: em.Params
+) -> EMResult:
+    """EM with priors per item and per cell; ``fixed`` cells stay."""
+    (a, b), (c, d) = items, shared
+    trials_i, trials_j = cells.sums(cells.impressions)
+    cell_group = np.repeat(np.arange(cells.G), cells.J)
+
+    def step(params: dict[str, Floats], active: Bools) -> tuple[dict[str, Floats], Floats]:
+        w, e = params["w"], params["e"]
+        attractive, examined = np.zeros(cells.I), np.zeros(cells.G * cells.J)
+        likelihood = np.zeros(cells.G)
+        expect_rows(cells, active, w, e, attractive, examined, likelihood)
+        likelihood += sum_by(cells.item_group, penalty(w, a, b), cells.G)
+        likelihood += np.where(fixed, 0.0, penalty(e, c, d)).reshape(cells.G, -1).sum(axis=1)
+        new_e = np.where(fixed, e, ratio(examined + c, trials_j + c + d))
+        return {"w": ratio(attractive + a, trials_i + a + b), "e": new_e}, likelihood
+
+    groups = {"w": cells.item_group, "e": cell_group}
+    return run(step, start, groups, cells.G, options.iterations, options.tolerance)
+
+
+def fit_mle(
+    cells: Cells, items: Pair, shared: Pair, fixed: Bools, options: Options, start: em.Params
+) -> EMResult:
+    """The same penalised likelihood maximised directly: L-BFGS on the logits of w and e."""
+    from scipy.optimize import minimize  # at the top it slows down the start of every command
+
+    (a, b), (c_e, d_e) = items, shared
+    item, cell, n, c = cells.item, cells.cell, cells.impressions, cells.clicks
+    scale = max(float(n.sum()), 1.0)
+    trace: list[float] = []
+
+    def objective(z: Floats) -> tuple[float, Floats]:
+        w, e = np.minimum(expit(z[: cells.I]), 1 - CAP), np.minimum(expit(z[cells.I :]), 1 - CAP)
+        x = w[item] * e[cell]
+        value = c @ np.log(np.maximum(x, 1e-300)) + (n - c) @ np.log1p(-x)
+        value += penalty(w, a, b).sum() + penalty(e, c_e, d_e)[~fixed].sum()
+        slope = (c - n * x) / (1.0 - x)  # d / d ln w = d / d ln e
+        by_item, by_cell = cells.sums(slope)
+        gradient = np.concatenate(
+            [
+                by_item * (1 - w) + a - (a + b) * w,
+                np.where(fixed, 0.0, by_cell * (1 - e) + c_e - (c_e + d_e) * e),
+            ]
+        )
+        return -value / scale, -gradient / scale
+
+    def note(z: Floats) -> None:
+        trace.append(-objective(z)[0] * scale)
+
+    first = logit(np.clip(np.concatenate([start["w"], start["e"]]), 1e-9, 1 - CAP))
+    found = minimize(  # type: ignore[call-overload]
+        objective,
+        first,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(logit(1e-9), logit(1 - CAP))] * len(first),
+        callback=note,
+        options={"maxiter": options.iterations, "ftol": 0.0, "gtol": 1e-9, "maxcor": 30},
+    )
+    params = {"w": expit(found.x[: cells.I])}
+    params["e"] = np.where(fixed, start["e"], expit(found.x[cells.I :]))
+    # the line search ends in rounding noise close to the optimum: that is convergence too
+    settled = bool(found.success or np.abs(found.jac).max() < 1e-7)
+    return EMResult(params, int(found.nit), np.full(cells.G, settled), trace)

@@ -1,0 +1,1 @@
+"""serps -> click statistics, kept beside the log, in memory or on disk."""

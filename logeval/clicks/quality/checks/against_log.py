@@ -1,0 +1,128 @@
+"""How far the clicks of a log are from those of a model: over all queries, and query by query.
+
+The log and the simulations of a model on its lists are counted alike (``features``). The users of a
+simulation have one of the draws of the parameters that were made with the fit, unless the model was
+fitted to these lists.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from logeval.clicks.draws import some_draws
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.quality.checks.deviations import Deviations, deviations
+from logeval.clicks.quality.checks.features import TOP_ITEMS, Components, Layout
+from logeval.clicks.quality.checks.sample import Sample
+from logeval.clicks.quality.checks.simulate import (
+    QueryRows,
+    observed_features,
+    replicates,
+)
+from logeval.log.queries import Query
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints
+
+QUERY_SERPS = 50  # queries with fewer are checked only together with the others
+QUERIES = 100  # the most frequent ones, that are checked by themselves
+OVERALL_ITEMS = 20
+
+
+class Checked(NamedTuple):
+    """The SERPs of some queries, and how far off their clicks are."""
+
+    serps: int
+    deviations: Deviations
+
+
+def against_log(
+    fitted: FittedModel, sample: Sample, n: int, seed: int
+) -> tuple[Checked, dict[Query, Checked]]:
+    """The deviations over all queries, and of the frequent ones."""
+    test, layout = sample.test, Layout(sample.test.K)
+    place, top = _top_items(test)
+    rows_of = QueryRows(test, place)
+    serps = test.serps
+    queries = [test.queries[q] for q in np.argsort(-serps, kind="stable") if serps[q] > 0]
+    queries = [query for query in queries if query in fitted.index]
+    users = [fitted] if sample.fitted_to else some_draws(fitted, n)
+
+    total = np.zeros((n + 1, layout.size))
+    number = {query: q for q, query in enumerate(test.queries)}
+    by_query: dict[Query, Checked] = {}
+    shown_most = _overall_items(test, top, queries, number)
+    items: list[tuple[int, Floats, Floats]] = []
+    shown, clicked = layout.items
+    for query in queries:
+        model = fitted.of(query, unseen=True, K=layout.K)
+        batches = list(rows_of.batches(query, model))
+        features = np.empty((n + 1, layout.size))
+        features[0] = observed_features(model, batches, layout)
+        rng = seeds.generator(seed, "checks", "users", str(query))  # the same for all models
+        drawn = [f.of(query, unseen=True, K=layout.K) for f in users]
+        features[1:] = replicates(model, drawn, batches, layout, n, rng)
+        total += features
+        q = number[query]
+        for slot in shown_most.get(q, []):
+            items.append((
+                int(test.item_ids[top[q][slot]]),
+                features[:, shown.start + slot].copy(), features[:, clicked.start + slot].copy(),
+            ))  # fmt: skip
+        if serps[q] >= QUERY_SERPS and len(by_query) < QUERIES:
+            ids = test.item_ids[top[q]].tolist()
+            parts = _with_items(layout.components, ids, shown.start, clicked.start)
+            by_query[query] = Checked(int(serps[q]), _deviations(features, parts, layout))
+    wide = np.concatenate([total, *([c[:, None] for _, *two in items for c in two])], axis=1)
+    ids = [i for i, _, _ in items]
+    parts = _with_items(layout.components, ids, layout.size, layout.size + 1, step=2)
+    return Checked(int(serps.sum()), _deviations(wide, parts, layout)), by_query
+
+
+def _deviations(features: Floats, parts: Components, layout: Layout) -> Deviations:
+    results = np.full(len(parts.check), np.nan)
+    bins, _, _ = layout.bins
+    mine = [j for j, check in enumerate(parts.check) if check == "calibration"]
+    results[mine] = features[0, bins]
+    return deviations(features, parts, results)
+
+
+def _top_items(data: Patterns) -> tuple[Ints, list[Ints]]:
+    """The place of each pair among the most shown of its query, or -1; and these pairs."""
+    place = np.full(data.I, -1, dtype=np.int64)
+    top = []
+    for q in range(data.Q):
+        span = np.arange(data.offsets[q], data.offsets[q + 1])
+        best = span[np.argsort(-data.impressions[span], kind="stable")[:TOP_ITEMS]]
+        best = best[data.impressions[best] > 0]
+        place[best] = np.arange(len(best))
+        top.append(best)
+    return place, top
+
+
+def _overall_items(
+    data: Patterns, top: list[Ints], queries: list[Query], number: dict[Query, int]
+) -> dict[int, list[int]]:
+    """Of all queries, the pairs shown most: their places, by query."""
+    pairs = [(q, slot) for q in (number[x] for x in queries) for slot in range(len(top[q]))]
+    pairs.sort(key=lambda pair: -data.impressions[top[pair[0]][pair[1]]])
+    out: dict[int, list[int]] = {}
+    for q, slot in pairs[:OVERALL_ITEMS]:
+        out.setdefault(q, []).append(slot)
+    return out
+
+
+def _with_items(
+    parts: Components, ids: list[int], shown: int, clicked: int, step: int = 1
+) -> Components:
+    """The components with those of the items shown most."""
+    n = np.arange(len(ids))
+    return Components(
+        parts.check + ["top-items"] * len(ids),
+        parts.label + [f"item {i}" for i in ids],
+        np.concatenate([parts.x, 1.0 + n]),
+        np.concatenate([parts.num, clicked + step * n]),
+        np.concatenate([parts.den, shown + step * n]),
+    )

@@ -1,0 +1,193 @@
+"""What the checks count on SERPs and their clicks, and the shares they make of it.
+
+A feature is a count over SERPs: SERPs with two clicks, clicks at rank 3, clicks at rank 5 of SERPs
+that have one at rank 2. A component of a check is the ratio of two features, and deviates by
+
+    D = numerator - (E numerator / E denominator) denominator,
+
+which is linear in the features and has mean 0 if the model is right. ``features_one`` is the one
+place where clicks become features, for the log and for simulated clicks alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit
+
+MOST_CLICKS = 5  # SERPs with this many clicks or more are counted together
+TOP_ITEMS = 10  # of a query, by impressions
+MAX_AFTER = 10  # ranks of the check "after a click"
+EDGES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7])  # of predicted probabilities
+BINS = len(EDGES) + 1
+
+CHECKS = {
+    "clicks-per-serp": "share of SERPs by number of clicks",
+    "ctr-by-rank": "clicks per impression at a rank",
+    "first-click": "rank of the first click, as shares of the SERPs with a click",
+    "last-click": "rank of the last click, as shares of the SERPs with a click",
+    "distance": "ranks from one click to the next, as shares of such pairs",
+    "after-click": "clicks at a rank, of the SERPs with a click at an earlier rank",
+    "top-items": "clicks per impression of the items shown most",
+    "calibration": "clicks per result whose predicted P(click | clicks above) is in a range",
+}
+
+SERPS, CLICKED, PAIRS, COUNT = 0, 1, 2, 3  # the first features; COUNT has MOST_CLICKS + 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each feature is, for lists of up to K results."""
+
+    K: int
+
+    @property
+    def R(self) -> int:
+        """Ranks of the check "after a click"."""
+        return min(self.K, MAX_AFTER)
+
+    @cached_property
+    def at(self) -> Ints:
+        """The first index of each kind of feature, in the order of ``features_one``."""
+        sizes = [COUNT + MOST_CLICKS + 1, *[self.K] * 5, self.R**2, *[TOP_ITEMS] * 2, *[BINS] * 3]
+        return np.cumsum(sizes)
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return int(self.at[-1])
+
+    @cached_property
+    def components(self) -> Components:
+        """The components of all checks but ``top-items``, which differ by query."""
+        shown, rank, first, last, distance, after, *_, q, hit, _ = self.at.tolist()
+        k = range(self.K)
+        rows: list[tuple[str, str, float, int, int]] = []
+        for m in range(MOST_CLICKS + 1):
+            rows.append(("clicks-per-serp", _clicks(m), m, COUNT + m, SERPS))
+        rows += [("ctr-by-rank", f"rank {j + 1}", j + 1, rank + j, shown + j) for j in k]
+        rows += [("first-click", f"rank {j + 1}", j + 1, first + j, CLICKED) for j in k]
+        rows += [("last-click", f"rank {j + 1}", j + 1, last + j, CLICKED) for j in k]
+        rows += [("distance", f"distance {j}", j, distance + j, PAIRS) for j in k if j]
+        for r in range(self.R):
+            for j in range(r + 1, self.R):
+                label = f"rank {j + 1} after {r + 1}"
+                rows.append(("after-click", label, j + 1, after + r * self.R + j, rank + r))
+        for b in range(BINS):
+            low, high = (0.0, *EDGES)[b], (*EDGES, 1.0)[b]
+            rows.append(("calibration", f"{low:g} to {high:g}", (low + high) / 2, hit + b, q + b))
+        checks, labels, x, num, den = zip(*rows, strict=True)
+        return Components(list(checks), list(labels), np.array(x), np.array(num), np.array(den))
+
+    @property
+    def bins(self) -> tuple[slice, slice, slice]:
+        """Results, predicted clicks and clicks by range of the predicted probability."""
+        n, q, hit, end = self.at[8:12].tolist()
+        return slice(n, q), slice(q, hit), slice(hit, end)
+
+    @property
+    def items(self) -> tuple[slice, slice]:
+        """Impressions and clicks of the items shown most."""
+        shown, clicks, end = self.at[6:9].tolist()
+        return slice(shown, clicks), slice(clicks, end)
+
+
+@dataclass(frozen=True)
+class Components:
+    """Ratios of features: the check, a label, its place on an axis, numerator, denominator."""
+
+    check: list[str]
+    label: list[str]
+    x: Floats
+    num: Ints
+    den: Ints
+
+
+def _clicks(m: int) -> str:
+    if m == MOST_CLICKS:
+        return f"{m}+ clicks"
+    return f"{m} click{'' if m == 1 else 's'}"
+
+
+@njit(cache=True, nogil=True)
+def features_one(
+    c: Ints, q: Floats, top: Ints, at: Ints, K: int, index: Ints, value: Floats
+) -> int:
+    """The features of one SERP that are not 0: their ``index`` and ``value``; returns how many.
+
+    ``q`` are the model's P(c_k = 1 | c_<k), ``top`` the place of each result among the items
+    shown most, or -1.
+    """
+    shown, rank, first, last = at[0], at[1], at[2], at[3]
+    distance, after, item_shown, item = at[4], at[5], at[6], at[7]
+    bin_n, bin_q, bin_hit = at[8], at[9], at[10]
+    R = min(K, MAX_AFTER)
+    index[0], value[0] = SERPS, 1.0
+    f, clicks, previous = 1, 0, -1
+    for k in range(c.shape[0]):
+        b = 0
+        while b < BINS - 1 and q[k] >= EDGES[b]:
+            b += 1
+        index[f], value[f] = shown + k, 1.0
+        index[f + 1], value[f + 1] = bin_n + b, 1.0
+        index[f + 2], value[f + 2] = bin_q + b, q[k]
+        f += 3
+        if top[k] >= 0:
+            index[f], value[f] = item_shown + top[k], 1.0
+            f += 1
+        if c[k]:
+            index[f], value[f] = rank + k, 1.0
+            index[f + 1], value[f + 1] = bin_hit + b, 1.0
+            f += 2
+            if top[k] >= 0:
+                index[f], value[f] = item + top[k], 1.0
+                f += 1
+            if previous < 0:
+                index[f], value[f] = first + k, 1.0
+                f += 1
+            else:
+                index[f], value[f] = distance + k - previous, 1.0
+                index[f + 1], value[f + 1] = PAIRS, 1.0
+                f += 2
+            if k < R:
+                for r in range(k):
+                    if c[r]:
+                        index[f], value[f] = after + r * R + k, 1.0
+                        f += 1
+            previous = k
+            clicks += 1
+    index[f], value[f] = COUNT + min(clicks, MOST_CLICKS), 1.0
+    f += 1
+    if clicks:
+        index[f], value[f] = last + previous, 1.0
+        index[f + 1], value[f + 1] = CLICKED, 1.0
+        f += 2
+    return f
+
+
+def add_features(
+    clicks: Ints, q: Floats, top: Ints, weight: Floats, row: Ints, layout: Layout, out: Floats
+) -> None:
+    """Add the features of each SERP i, ``weight[i]`` times, to ``out[row[i]]``.
+
+    The places ``top`` of the lists may be fewer: those of simulations repeat.
+    """
+    most = 4 + 9 * layout.K + MAX_AFTER * MAX_AFTER  # features that one SERP can have
+    index, value = np.empty(most, dtype=np.int64), np.empty(most)
+    _add_features(clicks, q, top, weight, row, layout.at, layout.K, index, value, out)
+
+
+@njit(cache=True, nogil=True)
+def _add_features(
+    clicks: Ints, q: Floats, top: Ints, weight: Floats, row: Ints, at: Ints, K: int,
+    index: Ints, value: Floats, out: Floats,
+) -> None:  # fmt: skip
+    n = top.shape[0]
+    for i in range(clicks.shape[0]):
+        found = features_one(clicks[i], q[i], top[i % n], at, K, index, value)
+        for f in range(found):
+            out[row[i], index[f]] += weight[i] * value[f]

@@ -1,0 +1,117 @@
+"""Which policies run on which problems: those of a track on the problems of the track."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logeval.clicks.collection import read_models
+from logeval.clicks.fitting import NO_CLICK
+from logeval.errors import LogevalError, unknown_names
+from logeval.policies.registry import PolicySpec, tracks_with_own_classes
+from logeval.tracks.fitted import Fitted, drawn_queries, fitted_queries, shortened
+from logeval.tracks.registry import TRACKS, home_track, synthetic_problem
+from logeval.tracks.track import Problem
+
+if TYPE_CHECKING:
+    from logeval.evaluation.evaluate import Evaluate
+
+
+@dataclass(frozen=True)
+class Simulators:
+    """What ``evaluate`` was asked to simulate: synthetic problems, or fitted click models.
+
+    A synthetic problem is of one track. A click model may be a problem of several: a PBM has lists,
+    and pairs; with features it is a problem of the tracks that take these.
+    """
+
+    synthetic: tuple[Problem, ...] = ()
+    fitted: Fitted = field(default_factory=Fitted)
+    remarks: tuple[str, ...] = ()  # on the models
+
+    @property
+    def track(self) -> str:
+        """The track of policies that are at home in any."""
+        if not self.synthetic:
+            return home_track(self.fitted.features is not None)
+        mine = {problem.track for problem in self.synthetic}
+        return next(name for name in TRACKS if name in mine)
+
+    def problems(self, track: str) -> Sequence[Problem]:
+        """The problems of a track; an error if it has none."""
+        if not self.synthetic and (TRACKS[track].features or self.fitted.features is None):
+            return TRACKS[track].problems(self.fitted)
+        found = [problem for problem in self.synthetic if problem.track == track]
+        if not found:
+            raise LogevalError(
+                f"policies of the track {track} cannot run on a {self.track} problem"
+            )
+        return found
+
+    def notes(self, problems: Sequence[Problem]) -> list[str]:
+        """What the user should know about the models, and about the problems that they make."""
+        note = shortened(self.fitted.queries)
+        of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
+        return [*([note] if note else []), *of_problems, *self.remarks, *unproven(problems)]
+
+
+def unproven(problems: Sequence[Problem]) -> list[str]:
+    """What to tell the user where the best list was searched for, and not proven to be best."""
+    found = []
+    for simulator in dict.fromkeys(problem.simulator for problem in problems):
+        proven = [p.proven for p in problems if p.simulator == simulator]
+        if not all(proven):
+            found.append(
+                f"{simulator}: the best list was searched for and is not proven to be best for "
+                f"{proven.count(False)} of {len(proven)} queries; regret there may be too small"
+            )
+    return found
+
+
+def simulators_of(asked: Evaluate) -> Simulators:
+    """The simulators that ``evaluate`` was asked for."""
+    if asked.problem is not None:
+        problems = [synthetic_problem(name, asked.reward) for name in asked.problem]
+        simulators = [p.simulator for p in problems]
+        if twice := [name for name in simulators if simulators.count(name) > 1]:
+            raise LogevalError(f"problem {twice[0]} is given twice")
+        tracks = {p.track for p in problems}
+        if len(tracks) > 1 and (apart := tracks & tracks_with_own_classes()):
+            raise LogevalError(f"evaluate problems of the {min(apart)} track apart from others")
+        return Simulators(tuple(problems))
+    folder = asked.models if isinstance(asked.models, str | Path) else None
+    models: Any = asked.models if folder is None else read_models(folder)
+    queries = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
+    if asked.draws:
+        queries = drawn_queries(queries, models, asked.draws)
+    fitted = Fitted(
+        queries,
+        None if folder is None else str(folder),
+        getattr(models, "manifest", {}),
+        asked.reward,
+        asked.features,
+        asked.block,
+        asked.same_log,
+    )
+    reports = [model.report for model in getattr(models, "fitted", {}).values()]
+    notes = [note for report in reports for note in report.get("notes", [])]
+    remarks = tuple(note for note in notes if "not identified" in note or NO_CLICK in note)
+    return Simulators((), fitted, remarks)
+
+
+def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:
+    """The policies, each in its own track; Random and Oracle in every track that the others have.
+
+    ``track`` allows one track only; ``default`` is that of these two alone.
+    """
+    if track is not None and track not in TRACKS:
+        raise unknown_names("track", [track], TRACKS)
+    if strange := [str(s.track) for s in specs if s.track not in (*TRACKS, None)]:
+        raise unknown_names("track of a policy", strange, TRACKS)
+    wrong = [s for s in specs if track is not None and s.track not in (track, None)]
+    if wrong:
+        raise LogevalError(f"policy {wrong[0].name} is not of the track {track}")
+    present = [t for t in TRACKS if any(s.track == t for s in specs)] or [track or default]
+    return [replace(s, track=t) for s in specs for t in present if s.track in (t, None)]

@@ -1,0 +1,1 @@
+"""Log formats: one file and one line of ``registry`` each."""

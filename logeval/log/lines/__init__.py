@@ -1,0 +1,1 @@
+"""Formats of lines, one record each: bytes -> SERPs in compiled kernels, and back."""

@@ -1,0 +1,1 @@
+"""Files of any format -> the parts of the serps table."""

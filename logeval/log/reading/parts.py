@@ -1,0 +1,48 @@
+"""Tables of SERPs -> files of the serps table, made and written side by side.
+
+Kernels, Arrow and the Parquet writer release the interpreter lock, so the workers are threads:
+one job becomes one file, whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from logeval.log.formats.format import Job, Read
+from logeval.storage import files, tables
+
+
+def name_by_content(folder: Path) -> None:
+    """Add its checksum to the name of every part: ``part-00000-1c291ca3.parquet``.
+
+    The files of two logs that take each other's place then never share a name, unless they are the
+    same, and a reader who has checked a file cannot open another one.
+    """
+    for part in sorted(folder.iterdir()):
+        part.rename(part.with_stem(f"{part.stem}-{files.crc32(part)}"))
+
+
+def write_parts(
+    jobs: Iterable[Job], next_part: Callable[[], Path], workers: int
+) -> Generator[Read, None, None]:
+    """Write the table of each job to the next part, and say in their order what was read.
+
+    Closing the generator waits for what is being written.
+    """
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[Read]] = deque()
+        for job in jobs:
+            waiting.append(pool.submit(_write, job, next_part()))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _write(job: Job, path: Path) -> Read:
+    table, read = job()
+    tables.write_serps(table, path)
+    return read

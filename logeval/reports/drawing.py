@@ -1,0 +1,48 @@
+"""The methods that draw a result, by its type: ``runs.plot_regret()`` is a function of a report.
+
+To draw another type of result, write a function whose first argument it is, and add a line here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+# by name of the class and of its method: module and function
+METHODS = {
+    "Checks": {"plot": "figures.checks:plot_check"},
+    "Comparison": {
+        "plot": "figures.models:plot_perplexity",
+        "plot_differences": "figures.models:plot_differences",
+    },
+    "CrossCheck": {"plot": "figures.replay:plot_cross_check"},
+    "Description": {"plot": "figures.log:plot_log"},
+    "Estimates": {"plot": "figures.replay:plot_estimates"},
+    "FittedModels": {"plot": "figures.models:plot_parameters"},
+    "PolicyReplay": {"plot": "figures.replay:plot_replays"},
+    "Runs": {
+        "plot_regret": "figures.regret:plot_regret",
+        "plot_relative": "figures.tracks:plot_relative",
+        "report": "report:report_of",
+    },
+    "Validation": {"plot": "figures.replay:plot_validation"},
+}
+
+
+def names_of(kind: type) -> list[str]:
+    """The names of the methods that draw results of this type."""
+    return [name for one in kind.__mro__ for name in METHODS.get(one.__name__, {})]
+
+
+def method_of(kind: type, name: str) -> Callable[..., Any] | None:
+    """The function behind such a method, if there is one."""
+    for one in kind.__mro__:
+        place = METHODS.get(one.__name__, {}).get(name)
+        if place is not None:
+            module, _, function = place.partition(":")
+            found: Callable[..., Any] = getattr(
+                importlib.import_module(f"logeval.reports.{module}"), function
+            )
+            return found
+    return None

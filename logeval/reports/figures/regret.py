@@ -1,0 +1,182 @@
+"""Figures of cumulative regret: over time, query by query, and its differences to the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import rcParams
+
+from logeval.errors import LogevalError
+from logeval.evaluation.statistics.summary import is_oracle
+from logeval.policies.names import parse_call
+from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
+from logeval.reports.figures.style import look
+from logeval.running.words import interval, number, p_value, query_names
+from logeval.tracks.registry import TRACKS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from logeval.evaluation.results import Runs
+    from logeval.tracks.keys import Panel
+
+BANDS = 5  # curves whose bands can be told apart
+
+
+def plot_regret(
+    runs: Runs,
+    *,
+    ax: Axes | None = None,
+    simulator: str | None = None,
+    track: str | None = None,
+    log_x: bool = False,
+    per_query: bool = False,
+    bounds: Mapping[str, float] | None = None,
+) -> Axes | np.ndarray:
+    """Cumulative regret of each policy over time, with bands of 95% intervals for up to ``BANDS``.
+
+    ``per_query`` draws small multiples, one per query, and returns their array of axes.
+    ``bounds`` adds dotted lines, by name: slopes in log t (as a lower bound of
+    ``logeval.tracks.ranking_theory``).
+    """
+    panels = [
+        panel
+        for panel in runs.panels()
+        if simulator in (panel.simulator, None) and track in (panel.track, None)
+    ]
+    if len(panels) != 1:
+        known = ", ".join(runs.title(panel) for panel in panels or runs.panels())
+        raise LogevalError(f"choose one simulator and track to plot: {known}")
+    (panel,) = panels
+    if per_query:
+        return _small_multiples(runs, panel, log_x)
+    ax = ax if ax is not None else new_axes(5, 3.6)
+    curves = runs.curves(panel.simulator, track=panel.track)
+    draw_curves(ax, curves, log_x=log_x)
+    for name, slope in (bounds or {}).items():
+        t = next(iter(curves.values()))["t"].to_numpy()
+        ax.plot(t, slope * np.log(t), ":", color="grey", label=name)
+    ax.set(ylabel="cumulative regret", title=runs.title(panel))
+    legend_below(ax)
+    return ax
+
+
+def _small_multiples(runs: Runs, panel: Panel, log_x: bool) -> np.ndarray:
+    names = queries_of(runs, panel)
+    n_columns = min(5, math.ceil(math.sqrt(len(names))))
+    # all cells are alike, and to lay out sixty takes seconds
+    figure, axes = new_panels(len(names), 2.4, 2.0, n_columns, layout=None)
+    width, height = figure.get_size_inches()
+    left, right, low, high, top = np.array([0.62, 0.1, 0.42, 0.3, 0.3]) * rcParams["font.size"] / 8
+    figure.subplots_adjust(
+        left / width, low / height, 1 - right / width, 1 - (high + top) / height,
+        (left + right) / (2.4 - left - right), (low + high) / (2.0 - low - high),
+    )  # fmt: skip
+    for ax, (query, title) in zip(axes, names.items(), strict=True):
+        curves = runs.curves(panel.simulator, query, panel.track)
+        draw_curves(ax, curves, log_x=log_x, bands=False)
+        ax.set(title=title, ylabel="regret")
+        if not log_x:
+            ax.locator_params(nbins=4)
+    handles = dict(zip(*axes[0].get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(
+        handles.values(), handles, loc="upper center", ncols=min(4, len(handles)), frameon=False
+    )
+    found = np.empty(len(figure.axes), dtype=object)
+    found[:] = figure.axes
+    return found.reshape(-1, n_columns)
+
+
+def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
+    """The queries of a simulator and track, in numeric order, with their titles."""
+    rows = runs.table()
+    mine = (rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)
+    names = query_names(list(rows["query"].unique()))
+    present = set(rows["query"][mine])
+    return {query: title for query, title in names.items() if query in present}
+
+
+def regret_figure(runs: Runs, *, log_x: bool = False, per_query: bool = False) -> Figure:
+    """The figure of some runs: a panel for every simulator and track, or for every query."""
+    panels = runs.panels()
+    if per_query and len(panels) > 1:
+        raise LogevalError("small multiples need runs of one simulator")
+    if per_query:
+        small: Any = plot_regret(runs, log_x=log_x, per_query=True)
+        return small.flat[0].figure
+    figure, axes = new_panels(len(panels))
+    for ax, panel in zip(axes, panels, strict=True):
+        plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track, log_x=log_x)
+    return figure
+
+
+def draw_curves(
+    ax: Axes,
+    curves: Mapping[str, pd.DataFrame],
+    value: str = "regret",
+    *,
+    log_x: bool = False,
+    bands: bool | None = None,
+    lines: Mapping[str, str] | None = None,
+) -> None:
+    """Lines with bands over steps, by policy or ``policy: what is counted``.
+
+    They are in the order in which they end, from top to bottom. With more than ``BANDS`` of them,
+    the bands would cover each other. ``lines`` are linestyles by name.
+    """
+    bands = len(curves) <= BANDS if bands is None else bands
+    ends = {name: -float(curve[value].iloc[-1]) for name, curve in curves.items()}
+    for name in sorted(curves, key=lambda name: ends[name]):
+        curve, style = curves[name], look(name.partition(": ")[0])
+        style["linestyle"] = (lines or {}).get(name, style["linestyle"])
+        t = curve["t"].to_numpy()
+        ax.plot(t, curve[value], label=name, markevery=0.15, ms=4, **style)
+        if bands and "high" in curve:
+            ax.fill_between(t, curve["low"], curve["high"], color=style["color"], alpha=0.2, lw=0)
+    compete = [curve for name, curve in curves.items() if not is_oracle(name)]
+    top = max((float(curve[value].max()) for curve in compete), default=0.0)
+    if top > 0.0:  # bands may be wide, and what the Oracle loses in the wrong order much
+        highs = [float(c["high"].max()) for c in compete if bands and "high" in c]
+        ax.set_ylim(0, 1.03 * min(max([top, *(h for h in highs if h == h)]), 2.0 * top))
+    else:
+        ax.set_ylim(bottom=0)
+    if log_x:
+        log_scale(ax.xaxis)
+    ax.set_xlabel("step t")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def plot_to_the_best(ax: Axes, part: pd.DataFrame, title: str) -> None:
+    """Paired differences to the best policy (rows of ``Runs.summary``) with their intervals.
+
+    Text stands above each interval, so that there is room for both on a narrow screen too.
+    """
+    best, *rows = list[Any](part.itertuples())
+    for y, row in enumerate(rows):
+        told = number(row.difference, "+")
+        half = None
+        if row.p == row.p:
+            told += f" ({interval(row.difference_low, row.difference_high)}), {p_value(row.p)}"
+            half = [[row.difference - row.difference_low], [row.difference_high - row.difference]]
+        place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
+        ax.text(0, y - 0.45, row.policy, weight="bold", **place)
+        ax.text(1, y - 0.45, told, ha="right", **place)
+        colour = look(row.policy)["color"]
+        ax.errorbar([row.difference], [y], xerr=half, fmt="o", color=colour, capsize=3, lw=1.6)
+    ys = np.arange(len(rows))
+    ax.vlines(0.0 * ys, ys - 0.2, ys + 0.2, color="grey", ls="--", lw=0.8, zorder=0)
+    ax.set(ylim=(len(rows) - 0.5, -0.8), yticks=[], title=title)
+    ax.set_xlabel(f"regret minus that of {best.policy}")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def lower_bounds(panel: Panel) -> dict[str, float]:
+    """The lower bound on the regret of any consistent algorithm, as a slope in log t, if known."""
+    slope_of = TRACKS[panel.track].lower_slopes.get(parse_call(panel.simulator)[0])
+    slope = None if slope_of is None else slope_of(panel.simulator)
+    return {} if slope is None else {"lower bound": slope}

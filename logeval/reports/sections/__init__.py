@@ -1,0 +1,32 @@
+"""The sections of the report, in their order.
+
+A section is a function of the page and the content; one that has nothing to say adds nothing. To
+add a section, write such a function and put it in ``SECTIONS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from logeval.reports.content import Content
+from logeval.reports.page import Page
+from logeval.reports.sections.background import the_log, the_models, what_was_run
+from logeval.reports.sections.queries import query_by_query
+from logeval.reports.sections.regret import curves, final_tables, the_verdict
+from logeval.reports.sections.replay import the_replay
+from logeval.reports.sections.robustness import the_simulators, the_variance
+from logeval.reports.sections.tracks import across_tracks
+
+SECTIONS: list[Callable[[Page, Content], None]] = [
+    the_verdict,
+    curves,
+    final_tables,
+    query_by_query,
+    across_tracks,
+    the_simulators,
+    the_variance,
+    the_replay,
+    the_models,
+    the_log,
+    what_was_run,
+]

@@ -1,0 +1,174 @@
+"""Sections on what the runs were made from: the click models, the log, and what was run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.quality.checks.predictive import quick_checks
+from logeval.log.log import Log
+from logeval.reports.content import Content
+from logeval.reports.figures.checks import plot_verdicts
+from logeval.reports.figures.log import plot_log
+from logeval.reports.figures.models import plot_attraction, plot_examination, plot_termination
+from logeval.reports.page import Page
+from logeval.storage import tables
+
+SHOWN = 60  # rows of parameters on the page; the CSV has all
+
+
+def the_models(page: Page, content: Content) -> None:
+    """The simulators: quality, parameters with intervals, warnings."""
+    for i, (folder, models) in enumerate(content.models.items()):
+        several = len(content.models) > 1
+        page.section("The click models" + (f": {folder}" if several else ""))
+        suffix = f"-{i + 1}" if several else ""
+        log = content.logs.get(str(models.manifest.get("log_folder")))
+        if log is not None:
+            _checks(page, models, log, suffix)
+        _models(page, models, suffix)
+
+
+def _checks(page: Page, models: FittedModels, log: Log, suffix: str) -> None:
+    """How like the log the models are: simulated clicks beside those that were logged."""
+    checks = quick_checks(models, log, quiet=True)
+    page.notes([*checks.notes, *(verdict.line for verdict in checks.verdicts.values())])
+    page.figure(
+        f"checks{suffix}",
+        plot_verdicts(checks).figure,
+        "Clicks simulated on the logged lists beside the clicks of the log: the error of each "
+        "check over all queries, coloured where it is more than chance and the uncertainty of the "
+        "parameters allow. A quick check of 2,000 SERPs; logeval check-models looks closer.",
+    )
+
+
+def _models(page: Page, models: FittedModels, suffix: str) -> None:
+    summary = models.summary()
+    page.notes(
+        [note for fitted in models.fitted.values() for note in fitted.report.get("notes", [])]
+    )
+    hidden = [c for c in ("notes", "priors", "patterns", "cpu_seconds") if c in summary]
+    summary = summary.drop(columns=hidden)
+    first = ["model", "method", "queries", "serps", "log_likelihood", "perplexity", "converged"]
+    order = [c for c in first if c in summary] + [c for c in summary if c not in first]
+    page.table(
+        f"models{suffix}",
+        summary[order],
+        "How the models were fitted, and how well they predict held-out SERPs (log-likelihood per "
+        "result: higher is better; perplexity: 1 is perfect).",
+        log_likelihood=".4f",
+        perplexity=".4f",
+        conditional_perplexity=".4f",
+    )
+    for name, fitted in models.fitted.items():
+        _model_figures(page, name, fitted, suffix)
+    parameters = models.table()
+    parameters = parameters[~parameters["parameter"].isin(["positions", "items"])]
+    ranked = parameters.sort_values("observations", ascending=False, kind="stable")
+    lead = ["model", "parameter", "query_id", "item_id", "position", "value", "low", "high"]
+    used = [c for c in lead if c in ranked and not ranked[c].isna().all()][:7]
+    rest = [c for c in ranked if c not in used and not ranked[c].isna().all()]
+    page.table(
+        f"parameters{suffix}",
+        ranked[[*used, *rest]],
+        f"The {SHOWN} parameters with the most observations; the CSV has all, with their 95% "
+        "intervals.",
+        rows=SHOWN,
+    )
+
+
+def _model_figures(page: Page, name: str, fitted: FittedModel, suffix: str) -> None:
+    if "v" in fitted.estimates:
+        page.figure(
+            f"termination-{name}{suffix}",
+            plot_termination(fitted).figure,
+            f"{name}: probability that a user who clicks at a position is satisfied and leaves, of "
+            "the five most frequent queries, with 95% intervals. Where the first position is the "
+            "highest, the best item belongs at the top; the last position is hollow because it "
+            "cannot be identified.",
+        )
+    if "e" in fitted.estimates and fitted.estimates["e"].value.ndim == 2:
+        page.figure(
+            f"examination-{name}{suffix}",
+            plot_examination(fitted).figure,
+            f"{name}: probability that a position is looked at, most examined first. The steeper "
+            "the fall, the more an item's place decides.",
+        )
+    if "w" in fitted.estimates:
+        page.figure(
+            f"attraction-{name}{suffix}",
+            plot_attraction(fitted).figure,
+            f"{name}: attraction of the items, most attractive first, with 95% intervals. Wide "
+            "bands at the right are items that were seldom shown, whose values come mostly from "
+            "the prior.",
+        )
+
+
+def the_log(page: Page, content: Content) -> None:
+    """The log at a glance."""
+    for i, (folder, log) in enumerate(content.logs.items()):
+        several = len(content.logs) > 1
+        page.section("The log" + (f": {folder}" if several else ""))
+        suffix = f"-{i + 1}" if several else ""
+        found = log.describe()
+        page.facts({name.replace("_", " "): value for name, value in found.totals.items()})
+        page.figure(
+            f"log{suffix}",
+            plot_log(found)[0].figure,
+            "Left: how often the result at a rank is clicked; a steep fall means that few users "
+            "look further. Right: how many SERPs the queries have, most frequent first; a straight "
+            "line is a Zipf law.",
+        )
+        page.table(
+            f"clicks-per-serp{suffix}",
+            found.clicks_per_serp,
+            "SERPs by number of clicked results.",
+            share=".4f",
+        )
+        page.table(
+            f"top-queries{suffix}",
+            found.top_queries,
+            "The most frequent queries: SERPs, distinct items L, distinct lists and their entropy.",
+            clicks_per_serp=".3f",
+            list_entropy=".2f",
+        )
+
+
+def what_was_run(page: Page, content: Content) -> None:
+    """Settings, data and versions."""
+    page.section("What was run")
+    page.notes(content.notes)
+    for runs in content.runs:
+        if len(content.runs) > 1:
+            page.heading(str(runs.folder))
+        rows = runs.table()
+        page.facts(
+            {
+                "policies": sorted(set(rows["policy"])),
+                "simulators": sorted(set(rows["simulator"])),
+                "queries": rows["query"].nunique(),
+                "runs per query": int(rows["run"].max()) + 1,
+                "steps": int(rows["t"].max()),
+                "seed": str(runs.seed),
+            }
+        )
+        if runs.folder:
+            text = (runs.folder / tables.MANIFEST).read_text()
+            page.code(f"Manifest of the runs in {runs.folder}", text[:20_000])
+    for log in content.logs.values():
+        page.facts(_source(log))
+    if content.recipe:
+        page.code("Recipe, to run it again", content.recipe.read_text())
+
+
+def _source(log: Log) -> dict[str, Any]:
+    counts, inputs = log.counts, log.manifest["inputs"]
+    return {
+        "log": [f"{i['name']} ({i['bytes']:,} bytes)" for i in inputs],
+        "SHA-256 of the log": [i["sha256"] for i in inputs],
+        "kept": f"{counts['queries']:,} SERPs, {counts['clicks_matched']:,} clicked results",
+        "set aside": f"{counts.get('clicks_orphan', 0):,} orphan clicks, "
+        f"{counts.get('rejected', 0):,} rejected lines, "
+        f"{counts['test_queries']:,} test SERPs (never fitted)",
+    }

@@ -1,0 +1,149 @@
+"""Sections on all queries together: the verdict, regret over time, final regret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from logeval.reports.content import Content
+from logeval.reports.figures.canvas import new_panels
+from logeval.reports.figures.regret import BANDS, lower_bounds, plot_regret, plot_to_the_best
+from logeval.reports.limits import flattens
+from logeval.reports.page import Page
+from logeval.reports.verdict import competing, of_panel, verdict
+from logeval.running.words import interval, joined, number, p_cell
+
+# how numbers are shown where all columns are
+FORMATS: dict[str, Any] = {
+    **dict.fromkeys(("relative_regret", "share_of_optimum", "optimal_steps"), ".2%"),
+    **dict.fromkeys(("regret", "low", "high", "stderr"), ",.1f"),
+    **dict.fromkeys(("difference", "difference_low", "difference_high"), "+,.1f"),
+    "p": ".4f",
+}
+ASSUMED = "Oracle(order=assumed)"
+
+
+def the_verdict(page: Page, content: Content) -> None:
+    """The answer in words, and the paired differences that it rests on."""
+    for i, runs in enumerate(content.runs):
+        page.section("Verdict" + content.where(i))
+        found = verdict(runs)
+        page.verdict(found.answer, found.findings, found.limits)
+        summary = runs.summary()
+        parts = {panel: competing(of_panel(summary, panel)) for panel in runs.panels()}
+        parts = {panel: part for panel, part in parts.items() if len(part) > 1}
+        if not parts:
+            continue
+        height = 0.8 + 0.4 * max(map(len, parts.values()))
+        figure, axes = new_panels(len(parts), height=height, columns=2)
+        for ax, (panel, part) in zip(axes, parts.items(), strict=True):
+            title = f"{runs.title(panel)}: difference to {part['policy'].iloc[0]}"
+            plot_to_the_best(ax, part, title)
+        page.figure(
+            f"differences{content.suffix(i)}",
+            figure,
+            "Regret of each policy minus that of the best one, paired over queries (or the "
+            "runs of a single one), with 95% intervals that hold for all pairs of policies of "
+            "a simulator at once. An interval that leaves 0 out tells the two apart.",
+        )
+
+
+def curves(page: Page, content: Content) -> None:
+    """Regret over time; on a logarithmic axis too where curves flatten."""
+    for i, runs in enumerate(content.runs):
+        page.section("Regret over time" + content.where(i))
+        found = {panel: runs.curves(panel.simulator, track=panel.track) for panel in runs.panels()}
+        flat = [panel for panel, its in found.items() if flattens(its)]
+        drawn = [(p, log_x) for p in found for log_x in ((False, True) if p in flat else (False,))]
+        figure, axes = new_panels(len(drawn))
+        for ax, (panel, log_x) in zip(axes, drawn, strict=True):
+            plot_regret(
+                runs, ax=ax, simulator=panel.simulator, track=panel.track, log_x=log_x,
+                bounds=lower_bounds(panel),
+            )  # fmt: skip
+            if log_x:
+                ax.set_title(f"{runs.title(panel)}, log steps")
+        text = (
+            f"Cumulative regret on {joined([runs.title(p) for p in found])}: expected "
+            "reward lost so far against always showing the best list or pair; lower is better, and "
+            "a curve that flattens has learned."
+        )
+        text += (
+            " Bands are 95% intervals at each step."
+            if any(len(its) <= BANDS for its in found.values())
+            else f" With more than {BANDS} policies bands would cover each other; the intervals "
+            "are in the table."
+        )
+        if ASSUMED in set(runs.table()["policy"]):
+            text += (
+                f" {ASSUMED} is the best list in the assumed order: the best items from the first "
+                "position down. No policy that assumes this order can stay below it for long."
+            )
+        if flat:
+            text += " On the logarithmic axis logarithmic regret is a straight line."
+        page.figure(f"regret{content.suffix(i)}", figure, text)
+
+
+def final_tables(page: Page, content: Content) -> None:
+    """The policies at the horizon, a table for each simulator and track; all pairs."""
+    for i, runs in enumerate(content.runs):
+        page.section("Final regret" + content.where(i))
+        summary, suffix = runs.summary(), content.suffix(i)
+        for k, panel in enumerate(runs.panels()):
+            part = of_panel(summary, panel)
+            page.table(
+                f"summary-{k + 1}{suffix}",
+                part.drop(columns=["simulator", "track"]),
+                f"{runs.title(panel)}, after {runs.horizon:,} steps: regret with its 95% interval, "
+                "paired difference to the best policy with interval and p that hold for all pairs "
+                "together, and the share of the optimal reward that was earned.",
+                shown=_seven(part),
+                **FORMATS,
+            )
+        pairs = runs.pairs()
+        if len(pairs) > 1:
+            both = pairs["better"] + " before " + pairs["worse"]
+            page.table(
+                f"pairs{suffix}",
+                pairs,
+                "All pairs of policies",
+                shown={
+                    "simulator": [(s, None) for s in pairs["simulator"]],
+                    "pair": [(b, None) for b in both],
+                    "difference": _numbers(pairs["difference"]),
+                    "95% interval": _intervals(pairs["low"], pairs["high"]),
+                    "p": _ps(pairs["p"]),
+                    "ratio on a typical query": _numbers(pairs["ratio"]),
+                    "its p": _ps(pairs["ratio_p"]),
+                },
+                folded=True,
+            )
+
+
+def _seven(part: pd.DataFrame) -> dict[str, list[tuple[str, Any]]]:
+    """The columns that decide."""
+    return {
+        "policy": [(p, None) for p in part["policy"]],
+        "regret": _numbers(part["regret"]),
+        "95% interval": _intervals(part["low"], part["high"]),
+        "to the best": [
+            ("best", 0.0) if abs(v) < 1e-9 else (number(v, "+"), v) for v in part["difference"]
+        ],
+        "its 95% interval": _intervals(part["difference_low"], part["difference_high"]),
+        "p": _ps(part["p"]),
+        "of the optimum": [(f"{v:.1%}", v) for v in part["share_of_optimum"]],
+    }
+
+
+def _numbers(values: pd.Series, sign: str = "") -> list[tuple[str, Any]]:
+    return [(number(v, sign), v) if v == v else ("", None) for v in values]
+
+
+def _intervals(low: pd.Series, high: pd.Series) -> list[tuple[str, Any]]:
+    ends = zip(low, high, strict=True)
+    return [(interval(a, b), a) if a == a and (a, b) != (0, 0) else ("", None) for a, b in ends]
+
+
+def _ps(values: pd.Series) -> list[tuple[str, Any]]:
+    return [(p_cell(p), p if p == p else None) for p in values]
