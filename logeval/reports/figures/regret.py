@@ -42,7 +42,7 @@ def plot_regret(
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: slopes in log t (as a lower bound of
-    ``logeval.tracks.ranking_theory``).
+    ``logeval.tracks.ranking.theory``).
     """
     panels = [
         panel

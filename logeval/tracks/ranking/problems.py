@@ -14,17 +14,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain
 from logeval.clicks.models.dcm import DCM
+from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.models.users.chain import Chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call, parse_call
+from logeval.policies.names import format_call
 from logeval.running.arrays import Floats, Ints
 from logeval.tracks.fitted import FittedQuery, with_lists
+from logeval.tracks.keys import numbers
 from logeval.tracks.track import SYNTHETIC, Problem
 
 REWARDS = ("satisfaction", "clicks", "any-click")
-LARGEST = 1_000_000  # items, positions, ... of a synthetic problem
 B_LB: dict[str, type] = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
 
 
@@ -138,24 +138,3 @@ def _best(model: Any, K: int, reward: str) -> tuple[Ints, bool]:
         return np.asarray(model.best_rows(K, reward), dtype=np.int64), True
     optimum = model.optimum(K, reward)
     return np.asarray(optimum.A, dtype=np.int64), bool(optimum.proven)
-
-
-def numbers(text: str, kinds: dict[str, type], optional: Sequence[str] = ()) -> dict[str, Any]:
-    """The parameters of a synthetic problem; their names are matched without regard to case."""
-    name, given = parse_call(text)
-    by_lower = {key.lower(): key for key in kinds}
-    values: dict[str, Any] = {}
-    for key, value in given.items():
-        if key.lower() not in by_lower:
-            raise unknown_names(f"parameter of {name}", [key], kinds)
-        key = by_lower[key.lower()]
-        try:
-            values[key] = kinds[key](value)
-        except ValueError:
-            raise LogevalError(f"{text}: {key}={value} is not a number") from None
-        if kinds[key] is int and values[key] > LARGEST:
-            raise LogevalError(f"{text}: {key}={value} is too many; at most {LARGEST:,}")
-    missing = [key for key in kinds if key not in values and key not in optional]
-    if missing:
-        raise LogevalError(f"{text}: {missing[0]} is missing; {name} needs {', '.join(kinds)}")
-    return values

@@ -16,7 +16,7 @@ from logeval.policies.names import format_call
 from logeval.running.arrays import Floats
 from logeval.storage.tables import Manifest
 from logeval.synthetic.tastes import read_tastes
-from logeval.tracks.contextual_worlds import (
+from logeval.tracks.contextual.worlds import (
     Fixed,
     Fresh,
     GroundSet,
@@ -27,7 +27,7 @@ from logeval.tracks.contextual_worlds import (
     World,
 )
 from logeval.tracks.fitted import Fitted, FittedQuery, with_lists
-from logeval.tracks.problems import numbers
+from logeval.tracks.keys import numbers
 from logeval.tracks.track import SYNTHETIC, Problem
 
 BLOCK = 500  # rounds before the next query's turn
