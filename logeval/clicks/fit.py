@@ -128,10 +128,6 @@ class Fitting(Stage[R]):
             )
         Holdout.parse(self.holdout)
 
-    def inputs(self) -> list[Manifest]:
-        """The log."""
-        return [{"log": self.opened.identity}]
-
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
         from logeval.clicks.estimation.statistics.fold import fold_patterns
@@ -180,6 +176,7 @@ class Fitting(Stage[R]):
     "fit-models",
     example="logeval fit-models data/yandex -m dcm --top-queries 20 --out data/yandex/models/dcm",
     again="logeval fit-models LOG --out {folder} --overwrite",
+    read="logeval.clicks.collection:read_models",
 )
 class Fit(Fitting["FittedModels"]):
     """Fit click models to a log.
@@ -218,16 +215,6 @@ class Fit(Fitting["FittedModels"]):
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
         return FittedModels(fitted, manifest)
-
-    def write(self, result: "FittedModels", out: Path) -> None:
-        """Models that are there stay, unless they are to be replaced."""
-        result.write(out, self.overwrite)
-
-    def read(self, out: Path) -> "FittedModels":
-        """The models of a folder."""
-        from logeval.clicks.collection import read_models
-
-        return read_models(out)
 
 
 fit_models = function(Fit)
