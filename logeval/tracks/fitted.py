@@ -42,14 +42,21 @@ class Fitted:
 
 def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:
     """Draws 1 to ``draws`` of the parameters of every model, in its place."""
-    from logeval.clicks.draws import check_draws, drawn
-
     if not isinstance(models, FittedModels):
         raise LogevalError("draws need models with intervals, as `logeval fit-models` gives them")
     by_draw: dict[str, list[Any]] = {}
     for name in dict.fromkeys(f.model.name for f in fitted):
-        check_draws(models.named(name), draws)
-        by_draw[name] = [drawn(models.named(name), d + 1) for d in range(draws)]
+        whole = models.named(name)
+        if not whole.n_draws:
+            raise LogevalError(
+                f"{name} has no draws; fit it to a log with fit-models, or evaluate without"
+            )
+        if whole.n_draws < draws:
+            raise LogevalError(
+                f"draws={draws}: {name} was fitted with {whole.n_draws}; ask for fewer, or fit it "
+                f"with draws={draws}"
+            )
+        by_draw[name] = whole.some_draws(draws)
     return [
         f._replace(model=one.of(Query.of(f.query)), draw=d + 1)
         for f in fitted
@@ -97,10 +104,8 @@ def fitted_queries(
             raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
         if reward is not None and reward not in model.rewards:
             raise unknown_names("reward", [reward], model.rewards)
-    orders = _base_orders(models)
-    return [
-        FittedQuery(query, model, K, orders.get((model.name, query))) for query, model in by_query
-    ]
+    order = models.base_order if isinstance(models, FittedModels) else lambda *_: None
+    return [FittedQuery(q, model, K, order(model.name, Query.of(q))) for q, model in by_query]
 
 
 def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
@@ -111,14 +116,6 @@ def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
             "lower positions or select others with queries"
         )
     return list(fitted)
-
-
-def _base_orders(models: object) -> dict[tuple[str, str], Ints]:
-    """Of models that were fitted to a log."""
-    if not isinstance(models, FittedModels):
-        return {}
-    found = {(name, str(query)): models.base_order(name, query) for name, query, _ in models}
-    return {key: order for key, order in found.items() if order is not None}
 
 
 def shortened(fitted: Sequence[FittedQuery]) -> str | None:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.clicks.draws import some_draws
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.checks.deviations import Deviations, deviations
@@ -48,7 +47,7 @@ def against_log(
     serps = test.serps
     queries = [test.queries[q] for q in np.argsort(-serps, kind="stable") if serps[q] > 0]
     queries = [query for query in queries if query in fitted.index]
-    users = [fitted] if sample.fitted_to else some_draws(fitted, n)
+    users = [fitted] if sample.fitted_to else fitted.some_draws(n)
 
     total = np.zeros((n + 1, layout.size))
     number = {query: q for q, query in enumerate(test.queries)}

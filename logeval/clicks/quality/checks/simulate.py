@@ -9,7 +9,7 @@ import numpy as np
 
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.quality.checks.features import Layout, add_features
+from logeval.clicks.quality.checks.features import Layout, add_rows
 from logeval.clicks.quality.scores import local_items
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints
@@ -63,7 +63,7 @@ def observed_features(model: ClickModel, batches: list[Batch], layout: Layout) -
     for b in batches:
         q = model.conditional_click_probs(b.A, b.clicks)
         row = np.zeros(len(b.count), dtype=np.int64)
-        add_features(b.clicks.astype(np.int8), q, b.top, b.count, row, layout, out)
+        add_rows(b.clicks.astype(np.int8), q, b.top, b.count, row, layout.at, layout.R, out)
     return out[0]
 
 
@@ -92,5 +92,5 @@ def replicates(
                 clicks = clicking.sample(lists, rng.random(lists.shape))
                 q = model.conditional_click_probs(lists, clicks)
                 row = np.repeat(simulations, len(A))
-                add_features(clicks, q, top, np.ones(len(lists)), row, layout, out)
+                add_rows(clicks, q, top, np.ones(len(lists)), row, layout.at, layout.R, out)
     return out
