@@ -71,14 +71,9 @@ class Rank1Problem(Problem):
         return len(self.u_bar)
 
     @property
-    def columns(self) -> int:
+    def positions(self) -> int:
         """Number of columns: positions."""
         return len(self.v_bar)
-
-    @property
-    def positions(self) -> int:
-        """Number of positions, as every track calls it."""
-        return self.columns
 
     @property
     def best(self) -> Ints:
@@ -96,7 +91,7 @@ class Rank1Problem(Problem):
             "simulator": self.simulator,
             "query": self.key.drawn_query,
             "rows": self.rows,
-            "columns": self.columns,
+            "columns": self.positions,
             **rank1_hardness(self.u_bar, self.v_bar)._asdict(),
             "n": n,
             "bound": rank1_upper(self.u_bar, self.v_bar, n),
@@ -165,7 +160,7 @@ class Rank1Environment(Simulation):
     def __init__(self, problems: Sequence[Rank1Problem], replicas: Replicas, seed: int) -> None:
         super().__init__(problems, replicas, seed, clicks=1)
         mine = self.mine
-        self.limits = np.array([(p.rows, p.columns) for p in mine], dtype=np.int64)
+        self.limits = np.array([(p.rows, p.positions) for p in mine], dtype=np.int64)
         generators = self.generators("labels")
         self.row_labels = Labels(generators, self.limits[:, 0])
         self.column_labels = Labels(generators, self.limits[:, 1])

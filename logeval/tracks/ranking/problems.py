@@ -39,19 +39,14 @@ class RankingProblem(Problem):
     base: Ints | None = None  # (K,) the list that the log shows most often
 
     @property
-    def L(self) -> int:
+    def size(self) -> int:
         """Number of items."""
         return len(self.users.w)
 
     @property
-    def K(self) -> int:
+    def positions(self) -> int:
         """Number of positions."""
         return len(self.best)
-
-    @property
-    def positions(self) -> int:
-        """Number of positions, as every track calls it."""
-        return self.K
 
     @property
     def best_items(self) -> Ints:
@@ -68,14 +63,9 @@ class RankingProblem(Problem):
             digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
 
-    @property
-    def size(self) -> int:
-        """Number of items."""
-        return self.L
-
     def position_weights(self) -> Floats | None:
         """By how much each position counts for the best list."""
-        return position_weights(self.users, self.K)
+        return position_weights(self.users, self.positions)
 
 
 def examination(users: Chain | Browsing, K: int) -> Floats | None:
