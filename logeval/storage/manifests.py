@@ -88,26 +88,27 @@ def read_manifest(path: Path | str) -> Manifest:
         manifest = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise LogevalError(f"{file}: not a manifest ({error}); write the table again") from None
-    kinds = {"stage": str, "version": str, "arguments": dict, "inputs": list, "files": dict}
-    if not isinstance(manifest, dict):
-        raise LogevalError(f"{file}: not a manifest of logeval; write the table again")
-    for key, kind in kinds.items():
-        if not isinstance(manifest.get(key), kind):
-            raise LogevalError(
-                f"{file}: not a manifest of this version of logeval ({key!r} is missing or not "
-                "what it should be); write the table again"
-            )
-    # earlier versions wrote none
-    if manifest.get("checksum", _own_checksum(manifest)) != _own_checksum(manifest) or not all(
-        isinstance(record, dict) and {"bytes", "crc32"} <= record.keys() and _is_below(name)
-        for listed in (manifest["files"], *map(manifest.get, ("replaced", "figures"), ({}, {})))
-        for name, record in listed.items()
-    ):
+    if not _is_manifest(manifest):
         raise LogevalError(
-            f"{file}: not a manifest as logeval wrote it (damaged, or edited by hand); write the "
-            "table again"
+            f"{file}: not a manifest as logeval wrote it (damaged, of another version, or edited "
+            "by hand); write the table again"
         )
-    return manifest
+    return manifest  # type: ignore[no-any-return]
+
+
+def _is_manifest(found: Any) -> bool:
+    """Whether it has all parts of a manifest, is unchanged, and names only files of its folder."""
+    kinds = {"stage": str, "version": str, "arguments": dict, "inputs": list, "files": dict}
+    if not isinstance(found, dict) or not all(isinstance(found.get(k), kinds[k]) for k in kinds):
+        return False
+    if found.get("checksum", own := _own_checksum(found)) != own:  # earlier versions wrote none
+        return False
+    listed = [found["files"], found.get("replaced", {}), found.get("figures", {})]
+    return all(
+        isinstance(record, dict) and {"bytes", "crc32"} <= record.keys() and _is_below(name)
+        for records in listed
+        for name, record in records.items()
+    )
 
 
 def _is_below(name: str) -> bool:
