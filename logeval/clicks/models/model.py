@@ -113,8 +113,7 @@ class ClickModel(ABC):
 
     def sample(self, A: Ints, uniforms: Floats) -> Ints:
         """Clicks (n, K) of one user per list, from one uniform per position."""
-        drawn = self.users.sample(A, uniforms)
-        return drawn[0] if isinstance(drawn, tuple) else drawn
+        return self.users.sample(A, uniforms)
 
     def expected_reward(self, A: Ints, reward: str | None = None) -> Floats:
         """The expected reward of each list, (n,)."""
