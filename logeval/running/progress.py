@@ -117,36 +117,23 @@ def _display(unit: str, quiet: bool) -> rich.progress.Progress | None:
     """The display of bars; None without a terminal."""
     if quiet or not sys.stderr.isatty():
         return None
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-    from rich.progress import Progress as RichProgress
     from rich.text import Text
 
-    class Speed(ProgressColumn):
-        def render(self, task: Task) -> Text:
+    class Speed(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
             speed = task.finished_speed or task.speed
             return Text(f"{_rate(speed)} {unit}/s" if speed else "")
 
-    amount = (
-        [DownloadColumn(), TransferSpeedColumn()]
-        if unit == "bytes"
-        else [MofNCompleteColumn(), Speed()]
-    )
-    return RichProgress(
-        TextColumn("{task.description}"),
-        BarColumn(),
+    amount: list[progress.ProgressColumn] = [progress.MofNCompleteColumn(), Speed()]
+    if unit == "bytes":
+        amount = [progress.DownloadColumn(), progress.TransferSpeedColumn()]
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
         *amount,
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
         console=Console(file=unguarded(sys.stderr)),
     )

@@ -39,11 +39,9 @@ def p_value(p: float) -> str:
     return f"p = {p:.1g}" if p < 0.001 else f"p = {p:.3f}"
 
 
-def joined(names: Sequence[str], last: str = "and") -> str:
+def joined(names: Sequence[str]) -> str:
     """``a, b and c``."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"
+    return " and ".join([part for part in (", ".join(names[:-1]), *names[-1:]) if part])
 
 
 def query_names(queries: list[str]) -> dict[str, str]:

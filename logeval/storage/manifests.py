@@ -26,6 +26,7 @@ from logeval.storage.locks import LOCK
 
 MANIFEST = "manifest.json"
 MARKER = ".logeval"  # the names of what was written, for the day on which the manifest is damaged
+DONE = ("stage", "version", "arguments", "inputs")  # what was done, of all that is known
 Manifest = dict[str, Any]
 
 
@@ -181,18 +182,16 @@ def why(path: Path | str, wanted: Manifest) -> str | None:
     return None
 
 
-def identity_of(manifest: Manifest) -> str:
+def identity_of(manifest: Manifest, parts: tuple[str, ...] = (*DONE, "files")) -> str:
     """What the folder of a manifest holds, as a checksum; the same work done again has the same."""
-    kept = [manifest[key] for key in ("stage", "version", "arguments", "inputs", "files")]
+    kept = [manifest[key] for key in parts]
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def work_of(manifest: Manifest) -> str | None:
     """What was done, as a checksum; the same work has the same result. None: nobody knows."""
-    if not manifest.get("inputs") and not manifest.get("arguments"):
-        return None
-    done = [manifest[key] for key in ("stage", "version", "arguments", "inputs")]
-    return hashlib.sha256(json.dumps(done, sort_keys=True).encode()).hexdigest()
+    known = manifest.get("inputs") or manifest.get("arguments")
+    return identity_of(manifest, DONE) if known else None
 
 
 def checksum(path: Path) -> str:

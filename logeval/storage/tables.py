@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from logeval.errors import LogevalError
 from logeval.storage import files, locks, manifests
@@ -98,6 +100,12 @@ def write_serps(table: pa.Table, path: Path) -> None:
         write_statistics=numbers,
         memory_pool=pa.system_memory_pool(),
     )
+
+
+def list_column(rows: NDArray[Any]) -> pa.ListArray:
+    """The rows of a matrix as a column of lists."""
+    offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
+    return pa.ListArray.from_arrays(offsets, np.ascontiguousarray(rows).ravel())
 
 
 def read_table(path: Path | str, name: str) -> pa.Table:

@@ -19,7 +19,7 @@ from logeval.clicks.models.users.browsing import Browsing
 from logeval.clicks.models.users.chain import Chain, Formulas
 from logeval.clicks.models.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.arrays import Bools, Floats, Ints, place_of
 
 if TYPE_CHECKING:
     from logeval.clicks.estimation.estimates import ModelEstimate, Options
@@ -80,14 +80,12 @@ class ClickModel(ABC):
             given = np.array([], dtype=object)  # lists of different lengths
         if given.dtype.kind not in "iu" or given.ndim not in (1, 2):
             raise LogevalError(f"{self.name}: a list holds item ids, as [70, 71]; not {items!r}")
-        order = np.argsort(self.items)
-        place = np.searchsorted(self.items, given, sorter=order).clip(max=self.L - 1)
-        rows = order[place]
-        if (wrong := given[self.items[rows] != given]).size:
+        rows = place_of(given, self.items)
+        if (wrong := given[rows < 0]).size:
             few = ", ".join(map(str, self.items[:5]))
             more = f", ... ({self.L} in all)" if self.L > 5 else ""
             raise LogevalError(f"{self.name}: there is no item {wrong.flat[0]}; it has {few}{more}")
-        return np.asarray(rows, dtype=np.int64)
+        return rows
 
     def click_probs(self, items: Any) -> Floats:
         """P(c_k = 1) at each position of a list of item ids, (K,), or of n lists, (n, K)."""

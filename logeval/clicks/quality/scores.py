@@ -18,7 +18,7 @@ import numpy as np
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.log.queries import Query
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.arrays import Bools, Floats, Ints, place_of
 
 FLOOR = 1e-6
 BINS = (1, 10, 100, 1000, 10_000)  # SERPs of a query in the training part
@@ -118,6 +118,5 @@ def alike(data: Patterns) -> Iterator[tuple[Query, int, Ints]]:
 
 def local_items(items: Ints, ids: Ints) -> Ints:
     """Where each id is in ``items``; unknown ones at the stand-in, which is last."""
-    order = np.argsort(items, kind="stable")
-    at = order[np.minimum(np.searchsorted(items[order], ids), len(items) - 1)]
-    return np.where(items[at] == ids, at, len(items) - 1)
+    at = place_of(ids, items)
+    return np.where(at < 0, len(items) - 1, at)

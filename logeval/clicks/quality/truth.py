@@ -22,7 +22,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, printable
 from logeval.log.log import Log
 from logeval.log.queries import Query
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Floats, Ints, place_of
 from logeval.storage import manifests
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def _parameters(
     for query in queries:
         model, known = true.of(query), fitted.of(query)
         scale = _scale(known, model)
-        place = {int(i): at for at, i in enumerate(model.items)}
-        at = np.array([place.get(int(i), -1) for i in known.items])
+        at = place_of(known.items, model.items)
         for p in fitted.kind.PARAMETERS:
             x = fitted.estimate(p, query)
             truth = np.asarray(getattr(model, p.field), dtype=np.float64)
