@@ -202,6 +202,7 @@ class Fit(Fitting["FittedModels"]):
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
+        from logeval.clicks.lists import Lists
         from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
 
@@ -217,7 +218,7 @@ class Fit(Fitting["FittedModels"]):
                 progress.advance(1)
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
-        return FittedModels(fitted, manifest)
+        return FittedModels(fitted, manifest, Lists.of(data))
 
     def write(self, result: "FittedModels", out: Path) -> None:
         """Models that are there stay, unless they are to be replaced."""

@@ -56,6 +56,7 @@ KERNELS = (
     "linear.kernel",
     "logistic.kernel",
     "random_and_oracle.kernel",
+    "logged.kernel",
 )
 POLICIES: dict[str, type[Any]] = {}
 P = TypeVar("P", bound=type)
@@ -205,6 +206,12 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
     cls = class_in(POLICIES[name], track)
     known = getattr(cls, "PARAMETERS", {})
     given = dict(given)
+    if "" in given:  # Logged(top) is Logged(lists=top)
+        word = given.pop("")
+        owners = [key for key, kind in known.items() if isinstance(kind, tuple) and word in kind]
+        if len(owners) != 1 or owners[0] in given:
+            raise LogevalError(f"{name}({word}): {word!r} is not parameter=value")
+        given[owners[0]] = word
     as_reference = _value(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
     unknown = [key for key in given if key not in known]
     if unknown:

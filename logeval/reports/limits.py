@@ -72,8 +72,10 @@ def nothing_eliminated(runs: Runs) -> list[str]:
     found = []
     for (simulator, policy), part in rows.groupby(["simulator", "policy"]):
         mine = sizes[sizes["simulator"] == simulator]
-        part = part.merge(mine[["query", "rows", "columns"]], on="query")
-        all_left = (part["rows_left"] == part["rows"]) & (part["columns_left"] == part["columns"])
+        part = part.merge(mine[["query", "draw", "items", "positions"]], on=["query", "draw"])
+        all_left = (part["rows_left"] == part["items"]) & (
+            part["columns_left"] == part["positions"]
+        )
         if len(part) and all_left.mean() >= MOSTLY:
             where = f" on {simulator}" if len(runs.panels()) > 1 else ""
             often = "" if all_left.all() else f" in {all_left.sum()} of {len(part)} runs"
@@ -90,7 +92,7 @@ def _why(policy: str, part: pd.DataFrame, runs: Runs) -> str:
         return f" in {runs.horizon:,} steps"
     n = runs.horizon
     queries = part.drop_duplicates("query")
-    needed = [budget(*sizes, n) for sizes in queries[["rows", "columns"]].to_numpy().tolist()]
+    needed = [budget(*sizes, n) for sizes in queries[["items", "positions"]].to_numpy().tolist()]
     ended = sum(steps <= n for steps in needed)
     low, high = min(needed), max(needed)
     steps = f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -139,6 +139,24 @@ QUERIES = pa.schema(
     metadata={"doc": "One row per click model and query it was fitted to, beside `models`."},
 )
 
+LISTS = pa.schema(
+    [
+        _field("query_id", pa.int64(), "query"),
+        _field("region_id", pa.int64(), "region of the query", nullable=True),
+        _field("serps", pa.int64(), "SERPs, of those the models were fitted to, with this list"),
+        _field("items", pa.list_(pa.int64()), "the list shown, from the first position down"),
+        _field(
+            "clicks",
+            pa.list_(pa.int64()),
+            "clicked results among the first k positions, added over the SERPs, for every k",
+        ),
+        _field("squares", pa.list_(pa.int64()), "the squares of the same, SERP by SERP, added"),
+    ],
+    metadata={
+        "doc": "One row per query and list that the log showed, beside `models`: today's ranker."
+    },
+)
+
 QUALITY = pa.schema(
     [
         _field("model", pa.string(), "click model"),
@@ -237,6 +255,12 @@ RUNS = pa.schema(
         _field("clicks", pa.int64(), "number of clicks"),
         _field("optimal_steps", pa.int64(), "number of steps without regret (below 1e-9)"),
         _field(
+            "expected_clicks",
+            pa.float64(),
+            "cumulative expected clicks on what was shown; null in the contextual track",
+            nullable=True,
+        ),
+        _field(
             "pair_regret",
             pa.float64(),
             "cumulative expected regret of one pair: in the rank1 track regret itself; in the "
@@ -266,24 +290,75 @@ RUNS = pa.schema(
     metadata={"doc": "One row per simulator, track, policy, query, draw, run and checkpoint t."},
 )
 
-HARDNESS = pa.schema(
+PROBLEMS = pa.schema(
     [
         _field("simulator", pa.string(), "as in the runs table"),
+        _field("track", pa.string(), "as in the runs table"),
         _field("query", pa.string(), "as in the runs table"),
-        _field("rows", pa.int32(), "number of items"),
-        _field("columns", pa.int32(), "number of positions"),
-        _field("mu", pa.float64(), "smaller of the mean row and mean column (rank1elimkl, eq. 3)"),
-        _field("p_max", pa.float64(), "largest row or column mean (eq. 4)"),
-        _field("gamma", pa.float64(), "max(mu, 1 - p_max) (eq. 5)"),
+        _field("draw", pa.int32(), "as in the runs table"),
+        _field("reward", pa.string(), "what is counted: satisfaction, clicks or any-click"),
+        _field("positions", pa.int32(), "K: number of positions"),
+        _field("items", pa.int32(), "L: number of items"),
+        _field(
+            "serps",
+            pa.int64(),
+            "SERPs that the simulator was fitted to; null where it was not fitted to a log",
+            nullable=True,
+        ),
+        _field("proven", pa.bool_(), "whether the best list is proven to be best"),
+        _field(
+            "best",
+            pa.float64(),
+            "expected reward per search of the best list or pair; null where it changes",
+            nullable=True,
+        ),
+        _field(
+            "ranker",
+            pa.float64(),
+            "expected reward per search of today's ranker; null where its lists are unknown",
+            nullable=True,
+        ),
+        _field(
+            "top_list", pa.float64(), "likewise, of the list it shows most often", nullable=True
+        ),
+        _field(
+            "covered",
+            pa.float64(),
+            "share of the query's SERPs whose lists could be simulated, for the ranker",
+            nullable=True,
+        ),
+        _field(
+            "best_clicks",
+            pa.float64(),
+            "most expected clicks per search of any list",
+            nullable=True,
+        ),
+        _field("ranker_clicks", pa.float64(), "expected clicks of today's ranker", nullable=True),
+        _field(
+            "log_clicks",
+            pa.float64(),
+            "clicked results per SERP of the same lists in the log itself",
+            nullable=True,
+        ),
+        _field("log_clicks_error", pa.float64(), "standard error of log_clicks", nullable=True),
+        _field(
+            "mu",
+            pa.float64(),
+            "rank1: smaller of the mean row and mean column (rank1elimkl, eq. 3)",
+            nullable=True,
+        ),
+        _field("p_max", pa.float64(), "rank1: largest row or column mean (eq. 4)", nullable=True),
+        _field("gamma", pa.float64(), "rank1: max(mu, 1 - p_max) (eq. 5)", nullable=True),
         _field("n", pa.int64(), "horizon"),
         _field(
             "bound",
             pa.float64(),
-            "Theorem 1: upper bound on the regret of Rank1ElimKL after n steps; infinite when "
-            "all rows or all columns are equal",
+            "rank1: upper bound on the regret of Rank1ElimKL after n steps (Theorem 1); infinite "
+            "when all rows or all columns are equal",
+            nullable=True,
         ),
     ],
-    metadata={"doc": "One row per query of the rank1 track: how hard it is."},
+    metadata={"doc": "One row per simulator, track, query and draw: what is known beforehand."},
 )
 
 FEATURES = pa.schema(
@@ -440,11 +515,12 @@ TABLES: dict[str, pa.Schema] = {
     "click_statistics": CLICK_STATISTICS,
     "models": MODELS,
     "queries": QUERIES,
+    "lists": LISTS,
     "quality": QUALITY,
     "checks": CHECKS,
     "curves": CURVES,
     "runs": RUNS,
-    "hardness": HARDNESS,
+    "problems": PROBLEMS,
     "features": FEATURES,
     "user_features": USER_FEATURES,
     "factors": FACTORS,

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.lists import Ranker
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
@@ -25,6 +28,8 @@ class FittedQuery(NamedTuple):
     K: int  # positions to use, at most those of the model
     base: Ints | None = None  # (L,) items in the order of the list that the log shows most often
     draw: int = 0  # of the parameters; 0: the fitted values
+    ranker: Ranker | None = None  # what the log showed
+    serps: float = np.nan  # that the model was fitted to
 
 
 @dataclass(frozen=True)
@@ -97,10 +102,18 @@ def fitted_queries(
             raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
         if reward is not None and reward not in model.rewards:
             raise unknown_names("reward", [reward], model.rewards)
-    orders = _base_orders(models)
-    return [
-        FittedQuery(query, model, K, orders.get((model.name, query))) for query, model in by_query
-    ]
+    if not isinstance(models, FittedModels):
+        return [FittedQuery(query, model, K) for query, model in by_query]
+    return [_of_log(models, query, model, K) for query, model in by_query]
+
+
+def _of_log(models: FittedModels, query: str, model: Any, K: int) -> FittedQuery:
+    """A query with what the log showed, of models that were fitted to one."""
+    q = Query.of(query)
+    fitted = models.fitted[model.name]
+    ranker = None if models.lists is None else models.lists.ranker(q, model.items, K)
+    serps = float(fitted.serps[fitted.index[q]])
+    return FittedQuery(query, model, K, models.base_order(model.name, q), 0, ranker, serps)
 
 
 def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
@@ -111,14 +124,6 @@ def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
             "lower positions or select others with queries"
         )
     return list(fitted)
-
-
-def _base_orders(models: object) -> dict[tuple[str, str], Ints]:
-    """Of models that were fitted to a log."""
-    if not isinstance(models, FittedModels):
-        return {}
-    found = {(name, str(query)): models.base_order(name, query) for name, query, _ in models}
-    return {key: order for key, order in found.items() if order is not None}
 
 
 def shortened(fitted: Sequence[FittedQuery]) -> str | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from logeval.tracks.track import Environment, Simulation
 
 TOLERANCE = 1e-9  # rewards closer than this are equal
-REGRET, REWARD, OPTIMAL_STEPS, LOWEST, CLICKS = range(5)  # totals of ``Regret``
+REGRET, REWARD, OPTIMAL_STEPS, LOWEST, CLICKS, EXPECTED = range(6)  # totals of ``Regret``
 
 
 class Meter(ABC):
@@ -83,7 +83,7 @@ class Meters:
 
 
 @njit_views
-def add_step(best, reward, clicks, totals):
+def add_step(best, reward, expected, clicks, totals):
     """Add a step to the totals of each replica."""
     for r in range(best.shape[0]):
         regret = best[r] - reward[r]
@@ -91,6 +91,7 @@ def add_step(best, reward, clicks, totals):
         totals[r, REWARD] += reward[r]
         totals[r, OPTIMAL_STEPS] += regret <= TOLERANCE
         totals[r, LOWEST] = min(totals[r, LOWEST], regret)
+        totals[r, EXPECTED] += expected[r]
         for k in range(clicks.shape[1]):
             totals[r, CLICKS] += clicks[r, k]
 
@@ -105,18 +106,19 @@ class Regret(Meter):
         self._environment, self._best = environment, environment.best_reward
         self._checkpoints = np.array(checkpoints, dtype=np.int64)
         R = len(self._best)
-        self._totals, self._kept = np.zeros((R, 5)), np.empty((R, len(checkpoints), 5))
+        self._totals, self._kept = np.zeros((R, 6)), np.empty((R, len(checkpoints), 6))
 
     def add(self, t: int, A: Ints, clicks: Ints) -> None:
         """Step t."""
-        add_step(self._best, self._environment.reward(A), clicks, self._totals)
+        reward = self._environment.reward(A)
+        add_step(self._best, reward, self._environment.expected_clicks, clicks, self._totals)
 
     def record(self, i: int) -> None:
         """Checkpoint i."""
         self._kept[:, i] = self._totals
 
     def columns(self) -> dict[str, Floats | Ints]:
-        """Regret, reward, the optimal reward, the steps without regret, and clicks."""
+        """Regret, reward, the optimal reward, the steps without regret, clicks, expected ones."""
         better = np.flatnonzero(self._totals[:, LOWEST] < -TOLERANCE)
         if len(better):
             query = self._environment.mine[better[0]].key.drawn_query
@@ -130,6 +132,7 @@ class Regret(Meter):
             "optimal_reward": np.outer(self._best, self._checkpoints),
             "optimal_steps": self._kept[:, :, OPTIMAL_STEPS].astype(np.int64),
             "clicks": self._kept[:, :, CLICKS].astype(np.int64),
+            "expected_clicks": self._kept[:, :, EXPECTED],
         }
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
+from logeval.clicks.lists import Ranker
 from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.chain import Chain
 from logeval.clicks.models.dcm import DCM
@@ -37,6 +38,9 @@ class RankingProblem(Problem):
     users: Chain | Browsing
     best: Ints  # (K,) the list with the highest expected reward
     base: Ints | None = None  # (K,) the list that the log shows most often
+    ranker: Ranker | None = field(default=None, kw_only=True, repr=False)  # what the log shows
+    serps: float = field(default=np.nan, kw_only=True)  # that the users were fitted to
+    most_clicks: float = field(default=np.nan, kw_only=True)  # expected, of any list
 
     @property
     def L(self) -> int:
@@ -76,6 +80,34 @@ class RankingProblem(Problem):
     def position_weights(self) -> Floats | None:
         """By how much each position counts for the best list."""
         return position_weights(self.users, self.K)
+
+    def facts(self, n: int) -> dict[str, Any]:
+        """The value of the best list, and of what the log shows."""
+        best = self.users.expected_reward(self.best[None], self.reward)[0]
+        found = super().facts(n) | {"best": best, "best_clicks": self.most_clicks}
+        if self.ranker is None:
+            return found | {"serps": self.serps}
+        A, p, logged = self.ranker.A, self.ranker.p, self.ranker
+        earned = self.users.expected_reward(A, self.reward)
+        return (
+            found
+            | ranker_facts(logged, self.serps)
+            | {
+                "ranker": p @ earned,
+                "top_list": earned[0],
+                "ranker_clicks": p @ self.users.expected_reward(A, "clicks"),
+            }
+        )
+
+
+def ranker_facts(ranker: Ranker, serps: float) -> dict[str, Any]:
+    """What the log says of its own lists."""
+    return {
+        "serps": serps,
+        "covered": ranker.covered,
+        "log_clicks": ranker.clicks,
+        "log_clicks_error": ranker.error,
+    }
 
 
 def examination(users: Chain | Browsing, K: int) -> Floats | None:
@@ -122,13 +154,18 @@ def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
 def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
     """The problems of fitted click models; ``reward`` replaces the model's own."""
     found = []
-    for query, model, K, base, draw in with_lists(fitted):
-        chosen = reward or model.rewards[0]
-        best, proven = _best(model, K, chosen)
-        users = cast(Chain | Browsing, model.users)
-        base = None if base is None else base[:K]
-        about: Any = {"draw": draw, "reward": chosen, "proven": proven}
-        found.append(RankingProblem(model.name, query, users, best, base, **about))
+    for f in with_lists(fitted):
+        chosen = reward or f.model.rewards[0]
+        best, proven = _best(f.model, f.K, chosen)
+        users = cast(Chain | Browsing, f.model.users)
+        base = None if f.base is None else f.base[: f.K]
+        most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
+        problem = RankingProblem(
+            f.model.name, f.query, users, best, base, draw=f.draw, reward=chosen, proven=proven,
+            ranker=f.ranker, serps=f.serps,
+            most_clicks=float(users.expected_reward(most[None], "clicks")[0]),
+        )  # fmt: skip
+        found.append(problem)
     return found
 
 

@@ -55,8 +55,8 @@ def step_chain(A, u, start, items, positions, skip, clicks, shown):
 
 
 @njit_views
-def reward_chain(A, start, items, positions, skip, kind, out, shown):
-    """Expected reward of each replica's list; ``shown`` is scratch, (3, K + 1)."""
+def reward_chain(A, start, items, positions, skip, kind, out, clicks, shown):
+    """Expected reward and clicks of each replica's list; ``shown`` is scratch, (3, K + 1)."""
     K = A.shape[1]
     w, stay, sat = shown[0, :K], shown[1, :K], shown[2, :K]
     for r in range(A.shape[0]):
@@ -65,11 +65,10 @@ def reward_chain(A, start, items, positions, skip, kind, out, shown):
             w[k] = items[e, W]
             stay[k] = items[e, STAY] * positions[r, k, STAY]
             sat[k] = items[e, SAT] * positions[r, k, SAT]
-        if kind == SATISFACTION:
-            out[r] = chain.satisfaction_one(w, stay, skip[r], sat)
-        elif kind == CLICKS:
-            out[r] = chain.clicks_one(w, stay, skip[r])
-        else:
+        out[r], clicks[r] = chain.satisfaction_and_clicks_one(w, stay, skip[r], sat)
+        if kind == CLICKS:
+            out[r] = clicks[r]
+        elif kind == ANY_CLICK:
             out[r] = chain.any_click_one(w, skip[r])
 
 
@@ -85,23 +84,20 @@ def step_browsing(A, u, start, w_item, e, clicks, shown):
 
 
 @njit_views
-def reward_browsing(A, start, w_item, e, kind, out, shown):
-    """Expected reward of each replica's list; ``shown`` is scratch, (3, K + 1)."""
+def reward_browsing(A, start, w_item, e, kind, out, clicks, shown):
+    """Expected reward and clicks of each replica's list; ``shown`` is scratch, (3, K + 1)."""
     K = A.shape[1]
     w, p, last = shown[0, :K], shown[1, :K], shown[2]
     for r in range(A.shape[0]):
         for k in range(K):
             w[k] = w_item[start[r] + A[r, k]]
+        browsing.click_probs_one(w, e[r], p, last)
         total, none = 0.0, 1.0
-        if kind == CLICKS:
-            browsing.click_probs_one(w, e[r], p, last)
-            for k in range(K):
-                total += p[k]
-        else:
-            for k in range(K):
-                none *= 1.0 - w[k] * e[r, k, 0]
-            total = 1.0 - none
-        out[r] = total
+        for k in range(K):
+            total += p[k]
+            none *= 1.0 - w[k] * e[r, k, 0]
+        clicks[r] = total
+        out[r] = total if kind == CLICKS else 1.0 - none
 
 
 class RankingEnvironment(Simulation):
@@ -121,7 +117,7 @@ class RankingEnvironment(Simulation):
         self.best_reward = self.reward(self.best).copy()
 
     def _offers(self) -> dict[str, Any]:
-        """What a policy may ask for; the last three only if all queries have them."""
+        """What a policy may ask for; the last four only if all queries have them."""
         offers: dict[str, Any] = {
             "free_samples": self.free_samples,
             "best": self.best,
@@ -137,13 +133,21 @@ class RankingEnvironment(Simulation):
         base = [p.base for p in self.problems]
         if not any(b is None for b in base):
             offers["base_list"] = self.labels.labels(np.array(base)[self.query])
+        if all(p.ranker is not None for p in self.problems):
+            offers["logged"] = self.logged
         return offers
+
+    def logged(self, r: int) -> tuple[Ints, Floats]:
+        """Today's ranker: the lists (n, K) of replica r, and how often each is shown."""
+        ranker = self.mine[r].ranker
+        return self.labels.labels_of(r, ranker.A), ranker.p
 
     def _click(self, A: Ints, u: Floats) -> None:
         self._family.step(A, u, self.labels.start, self._clicks)
 
     def _earn(self, A: Ints) -> None:
-        self._family.reward(A, self.labels.start, self._kind, self._reward)
+        start, clicks = self.labels.start, self.expected_clicks
+        self._family.reward(A, start, self._kind, self._reward, clicks)
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
@@ -215,8 +219,9 @@ class _Chains:
     def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
         step_chain(A, u, start, self.items, self.positions, self.skip, clicks, self._shown)
 
-    def reward(self, A: Ints, start: Ints, kind: int, out: Floats) -> None:
-        reward_chain(A, start, self.items, self.positions, self.skip, kind, out, self._shown)
+    def reward(self, A: Ints, start: Ints, kind: int, out: Floats, clicks: Floats) -> None:
+        items, positions = self.items, self.positions
+        reward_chain(A, start, items, positions, self.skip, kind, out, clicks, self._shown)
 
 
 class _Browsings:
@@ -230,8 +235,8 @@ class _Browsings:
     def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
         step_browsing(A, u, start, self.w, self.e, clicks, self._shown)
 
-    def reward(self, A: Ints, start: Ints, kind: int, out: Floats) -> None:
-        reward_browsing(A, start, self.w, self.e, kind, out, self._shown)
+    def reward(self, A: Ints, start: Ints, kind: int, out: Floats, clicks: Floats) -> None:
+        reward_browsing(A, start, self.w, self.e, kind, out, clicks, self._shown)
 
 
 def _family(users: Sequence[Chain | Browsing], K: int) -> _Chains | _Browsings:

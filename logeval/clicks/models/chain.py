@@ -84,6 +84,19 @@ def satisfaction_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float
 
 
 @njit_inline
+def satisfaction_and_clicks_one(
+    w: Floats, stay: Floats, skip: float, sat: Floats
+) -> tuple[float, float]:
+    """``satisfaction_one`` and ``clicks_one`` in one pass."""
+    e, satisfied, clicks = 1.0, 0.0, 0.0
+    for k in range(w.shape[0]):
+        clicks += e * w[k]
+        satisfied += e * w[k] * sat[k]
+        e *= w[k] * stay[k] + (1.0 - w[k]) * skip
+    return satisfied, clicks
+
+
+@njit_inline
 def clicks_one(w: Floats, stay: Floats, skip: float) -> float:
     """Expected number of clicks, sum_k e_k w_k."""
     e, total = 1.0, 0.0

@@ -45,11 +45,11 @@ def simulate(asked: Evaluate) -> Runs:
         unit="steps",
         quiet=asked.quiet,
     )
-    hardness = plan.hardness()
+    known = plan.problem_table()
     if asked.out is None:
         units = plan.units(workers=asked.workers)
         rows = pa.concat_tables([RUNS.empty_table(), *run_all(units)])
-        return Runs(rows, asked.seed, hardness=hardness, notes=notes)
+        return Runs(rows, asked.seed, problems=known, notes=notes)
     store = Store(asked.out)
     with store.held():
         store.open(plan, simulators.fitted, notes)
@@ -58,8 +58,8 @@ def simulate(asked: Evaluate) -> Runs:
             for rows in finished:
                 store.add(rows)
         store.merge()
-        store.add_hardness(hardness)
-        return Runs(store.rows(plan.keys()), asked.seed, store.folder, hardness, notes)
+        store.add_problems(known)
+        return Runs(store.rows(plan.keys()), asked.seed, store.folder, known, notes)
 
 
 def _check_makeable(plan: Plan) -> None:

@@ -29,9 +29,9 @@ from logeval.evaluation.running.plan import Plan
 from logeval.policies.registry import own_sources
 from logeval.policies.source import UNKNOWN
 from logeval.storage import files, locks, manifests, tables
-from logeval.storage.tables import HARDNESS, RUNS
+from logeval.storage.schemas import PROBLEMS, RUNS
 from logeval.tracks.fitted import Fitted
-from logeval.tracks.keys import Panel, ReplicaKey
+from logeval.tracks.keys import Panel, ProblemKey, ReplicaKey
 
 # what a run that was killed at its very start leaves behind
 OURS = ("units", manifests.MARKER, locks.LOCK)
@@ -42,7 +42,7 @@ NOT_COMPARED = (
 )  # fmt: skip
 BY_SIMULATOR = ("rewards", "positions")  # settings
 UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
-TABLES = ("runs.parquet", "hardness.parquet")
+TABLES = ("runs.parquet", "problems.parquet")
 
 
 class Store:
@@ -199,14 +199,15 @@ class Store:
         with contextlib.suppress(OSError):  # somebody may have put a file of his own there
             self.units.rmdir()
 
-    def add_hardness(self, hardness: pa.Table) -> None:
-        """Add to the hardness table, which is there if there are queries of the rank-1 track."""
-        if not hardness.num_rows:
-            return
-        file = self.folder / "hardness.parquet"
+    def add_problems(self, problems: pa.Table) -> None:
+        """Add to the table of problems."""
+        file = self.folder / "problems.parquet"
         old = pq.read_table(file).to_pylist() if file.exists() else []
-        rows = {(row["simulator"], row["query"]): row for row in [*old, *hardness.to_pylist()]}
-        merged = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=HARDNESS)
+        rows = {
+            tuple(row[name] for name in ProblemKey._fields): row
+            for row in [*old, *problems.to_pylist()]
+        }
+        merged = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=PROBLEMS)
         self._replace(file.name, merged)
 
     def _replace(self, name: str, rows: pa.Table) -> None:
