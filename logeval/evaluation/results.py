@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -60,9 +60,12 @@ class Runs(Drawn):
         folder: Path | None = None,
         problems: pa.Table | None = None,
         notes: Sequence[str] = (),
+        simulators: Mapping[str, Any] | None = None,
     ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
         self.notes = list(notes)  # what the user should know about them
+        # what is known of those that were fitted to a log: checks and number of draws, by name
+        self.simulators = dict(simulators or {})
         self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
         self._made: dict[tuple[str, int], Any] = {}  # by method and step; see ``_once``
@@ -74,7 +77,7 @@ class Runs(Drawn):
         seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
         folder = Path(folder)
         rows, problems = read_table(folder, "runs"), read_table(folder, "problems")
-        return cls(rows, seed, folder, problems, notes)
+        return cls(rows, seed, folder, problems, notes, manifest.get("simulators"))
 
     def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
         """The runs of some policies, and the first ``runs`` of each."""
@@ -86,7 +89,7 @@ class Runs(Drawn):
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))
-        return Runs(rows, self.seed, self.folder, self._problems, self.notes)
+        return Runs(rows, self.seed, self.folder, self._problems, self.notes, self.simulators)
 
     def table(self) -> pd.DataFrame:
         """All rows (see ``logeval.storage.tables.RUNS``)."""
@@ -209,6 +212,29 @@ class Runs(Drawn):
     def problems(self) -> pd.DataFrame:
         """What is known of every query beforehand (see ``logeval.storage.schemas.PROBLEMS``)."""
         return self._problems.to_pandas()
+
+    def units(self) -> dict[Panel, str]:
+        """What the reward of each panel counts: satisfaction, clicks or any-click."""
+        known = self.problems().drop_duplicates(["simulator", "track"])
+        named = {Panel(row.simulator, row.track): row.reward for row in known.itertuples()}
+        return {panel: named.get(panel, "satisfaction") for panel in self.panels()}
+
+    def in_clicks(self, panel: Panel) -> pd.DataFrame:
+        """Expected clicks per search of each policy of a panel, over all steps, least regret first.
+
+        ``ranker`` and ``best`` are those of today's ranker and of the list with the most clicks.
+        """
+        rows = self._table[(self._table["t"] == self.horizon)]
+        rows = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
+        order = rows.groupby("policy")["regret"].mean().sort_values(kind="stable").index
+        clicks = rows.groupby(["policy", "query"])["expected_clicks"].mean().groupby("policy").mean()
+        known = self.problems()
+        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
+        today, best = (
+            known.groupby("query")[name].mean().mean() for name in ("ranker_clicks", "best_clicks")
+        )
+        found = pd.DataFrame({"policy": order, "clicks": clicks[order].to_numpy() / self.horizon})
+        return found.assign(ranker=today, best=best).dropna(subset="clicks")
 
     def hardness(self) -> pd.DataFrame:
         """mu, p_max, gamma and Theorem 1's bound of each query of the rank-1 track."""

@@ -16,7 +16,7 @@ from logeval.policies.registry import POLICIES
 FLAT = 0.5  # a curve is flat when the last half of the steps costs less than this of the average
 NAMED = 4  # policies of a simulator, the flattest first
 MOSTLY = 0.5  # of the runs
-BASELINES = (ORACLE, "Random")  # they do not learn
+BASELINES = (ORACLE, "Random", "Logged")  # they do not learn
 
 
 def limits_of(runs: Runs) -> list[str]:
