@@ -141,7 +141,7 @@ class FittedModels(Drawn):
         return f"FittedModels: {', '.join(parts)}"
 
     def _repr_html_(self) -> str:
-        shown = self.summary().drop(columns=["notes", "priors"], errors="ignore")
+        shown = self.summary().drop(columns=["notes", "priors", "checks"], errors="ignore")
         table: str = shown.dropna(axis=1, how="all").to_html(
             index=False, float_format="{:.4g}".format
         )

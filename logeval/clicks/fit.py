@@ -1,9 +1,9 @@
 """``fit-models``: serps -> click statistics -> models."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
 from logeval.errors import LogevalError, unknown_names
@@ -105,7 +105,7 @@ class Fitting(Stage[R]):
         """Names of models, methods and options, and what goes together."""
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.estimation.statistics.fold import Holdout
-        from logeval.clicks.models.registry import MODELS, check_options, model_names
+        from logeval.clicks.models.registry import MODELS, check_options, model_names, model_of
 
         every = [name.lower() for name in self.models] == ["all"]
         names = model_names(MODELS if every else self.models)
@@ -127,10 +127,11 @@ class Fitting(Stage[R]):
                 "another one; use scope=per-query"
             )
         Holdout.parse(self.holdout)
-
-    def inputs(self) -> list[Manifest]:
-        """The log."""
-        return [{"log": self.opened.identity}]
+        for name in names:
+            base, settings = model_of(name)
+            if settings:
+                own: Any = settings
+                self.replace(models=[base], **own)  # checks them
 
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
@@ -161,8 +162,13 @@ class Fitting(Stage[R]):
         from logeval.clicks.estimation.estimates import Options
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.fitting import fit_one
-        from logeval.clicks.models.registry import MODELS
+        from logeval.clicks.models.registry import MODELS, model_of
 
+        base, settings = model_of(name)
+        if settings:
+            own: Any = settings
+            alone = self.replace(models=[base], **own)
+            return replace(alone.fit(base, data), model=name)
         options = Options(
             MODELS[name].method(self.method),
             str(self.scope),
@@ -180,6 +186,7 @@ class Fitting(Stage[R]):
     "fit-models",
     example="logeval fit-models data/yandex -m dcm --top-queries 20 --out data/yandex/models/dcm",
     again="logeval fit-models LOG --out {folder} --overwrite",
+    read="logeval.clicks.collection:read_models",
 )
 class Fit(Fitting["FittedModels"]):
     """Fit click models to a log.
@@ -195,6 +202,13 @@ class Fit(Fitting["FittedModels"]):
 
     _: KW_ONLY
     out: Annotated[Path | str | None, Arg("Folder for the models.", "output", needed=True)] = None
+    verdict: Annotated[
+        bool,
+        Arg(
+            "Say in a line what each model gets wrong (see check-models).",
+            option="--verdict/--no-verdict",
+        ),
+    ] = True
     scheduler: Scheduler = None
     overwrite: Overwrite = False
     quiet: Quiet = False
@@ -203,6 +217,7 @@ class Fit(Fitting["FittedModels"]):
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
         from logeval.clicks.lists import Lists
+        from logeval.clicks.quality.checks.predictive import quick_records
         from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
 
@@ -216,19 +231,13 @@ class Fit(Fitting["FittedModels"]):
                 if held_out is not None:
                     fitted[name].report.update(score_model(fitted[name], held_out).headline())
                 progress.advance(1)
+        if self.verdict:
+            records = quick_records(fitted, data, held_out, self.seed, self.quiet)
+            for name, record in records.items():
+                fitted[name].report["checks"] = record
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
         return FittedModels(fitted, manifest, Lists.of(data))
-
-    def write(self, result: "FittedModels", out: Path) -> None:
-        """Models that are there stay, unless they are to be replaced."""
-        result.write(out, self.overwrite)
-
-    def read(self, out: Path) -> "FittedModels":
-        """The models of a folder."""
-        from logeval.clicks.collection import read_models
-
-        return read_models(out)
 
 
 fit_models = function(Fit)

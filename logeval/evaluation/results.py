@@ -216,7 +216,8 @@ class Runs(Drawn):
     def units(self) -> dict[Panel, str]:
         """What the reward of each panel counts: satisfaction, clicks or any-click."""
         known = self.problems().drop_duplicates(["simulator", "track"])
-        named = {Panel(row.simulator, row.track): row.reward for row in known.itertuples()}
+        keys = zip(known["simulator"], known["track"], strict=True)
+        named = dict(zip((Panel(*key) for key in keys), known["reward"], strict=True))
         return {panel: named.get(panel, "satisfaction") for panel in self.panels()}
 
     def in_clicks(self, panel: Panel) -> pd.DataFrame:
@@ -227,7 +228,9 @@ class Runs(Drawn):
         rows = self._table[(self._table["t"] == self.horizon)]
         rows = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
         order = rows.groupby("policy")["regret"].mean().sort_values(kind="stable").index
-        clicks = rows.groupby(["policy", "query"])["expected_clicks"].mean().groupby("policy").mean()
+        clicks = (
+            rows.groupby(["policy", "query"])["expected_clicks"].mean().groupby("policy").mean()
+        )
         known = self.problems()
         known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
         today, best = (

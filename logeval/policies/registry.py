@@ -27,10 +27,10 @@ from typing import Any, TypeVar
 from logeval.clicks.models import registry as models
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call, parse_call
 from logeval.policies.setting import Policy, Setting
 from logeval.policies.shared.replica import Reference, one_by_one
 from logeval.policies.source import source_checksum
+from logeval.running.names import format_call, parse_call
 
 # The files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (

@@ -30,7 +30,9 @@ def details(runs: Runs, parts: Parts) -> list[str]:
     for track in dict.fromkeys(panel.track for panel in parts):
         mine = {panel: part for panel, part in parts.items() if panel.track == track}
         for panel, (s, p) in mine.items():
-            found.append(f"{_answer(runs.title(panel), s, runs.horizon)} {_comparisons(s, p)}".rstrip())
+            found.append(
+                f"{_answer(runs.title(panel), s, runs.horizon)} {_comparisons(s, p)}".rstrip()
+            )
         found += _swaps({panel.simulator: p for panel, (_, p) in mine.items()})
     return found + _across_tracks(runs)
 

@@ -54,9 +54,7 @@ def _who(runs: Runs, parts: Mapping[Panel, pd.DataFrame]) -> str:
     where = _where(runs, list(tables))
     common = set.intersection(*(set(table["policy"]) for table in tables.values()))
     if not common:
-        return (
-            f"{where} have no policy in common, so they cannot agree or contradict each other."
-        )
+        return f"{where} have no policy in common, so they cannot agree or contradict each other."
     if all(len(table) == 1 for table in tables.values()):
         (policy,) = common
         return f"Only {policy} was run on {where}. {_losses(runs, tables, policy)}."
@@ -128,7 +126,8 @@ def _losses(
         "brought"
     )
     if rival is not None:
-        text += f"; {rival}, the next, loses {joined([out_of([b for _, b in x]) for x in by_unit.values()])}"
+        behind = [out_of([b for _, b in pairs]) for pairs in by_unit.values()]
+        text += f"; {rival}, the next, loses {joined(behind)}"
     return text
 
 
@@ -185,13 +184,16 @@ def break_even_text(row: Any, horizon: int) -> str:
         soon = "" if low != low or np.isinf(low) else f" (at the earliest after {searches(low)})"
         return f"not ahead within {horizon:,} searches of a query{soon}"
     text = f"ahead after {searches(row.break_even)} searches of a query"
-    return text if low != low else f"{text} (95% interval {searches(low)} to {searches(high, never)})"
+    return (
+        text if low != low else f"{text} (95% interval {searches(low)} to {searches(high, never)})"
+    )
 
 
 def _in_short(runs: Runs, who: str, rows: list[Any]) -> str:
     """Many simulators in one sentence."""
     ahead = [row for row in rows if np.isfinite(row.break_even)]
-    text = f"Against today's ranker {who} is ahead in the end on {len(ahead)} of {len(rows)} simulators"
+    text = f"Against today's ranker {who} is ahead in the end on {len(ahead)} of {len(rows)}"
+    text += " simulators"
     if ahead:
         steps = [row.break_even for row in ahead]
         text += f", after {searches(min(steps))} to {searches(max(steps))} searches of a query"

@@ -115,8 +115,9 @@ def todays_lists(runs: Runs) -> pd.DataFrame:
     found = pd.DataFrame(rows)
     if found.empty:
         return found
-    error = np.hypot(found["log_error"], found["simulated_error"])
-    found["z"] = (found["simulated"] - found["log"]) / error.where(error > 0)
+    error = np.hypot(found["log_error"].to_numpy(), found["simulated_error"].to_numpy())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found["z"] = (found["simulated"] - found["log"]) / np.where(error > 0, error, np.nan)
     many = found.groupby("simulator")["query"].transform("count")
     critical = -ndtri(FALSE_ALARMS / 2 / many)
     return found.assign(faulted=(found["z"].abs() > critical).fillna(False))
@@ -130,7 +131,7 @@ def _todays_lists(runs: Runs) -> list[str]:
     for simulator, part in table.groupby("simulator", sort=False):
         bad = part[part["faulted"]]
         if len(bad):
-            worst: Any = bad.loc[bad["z"].abs().idxmax()]
+            worst = bad.iloc[int(bad["z"].abs().to_numpy().argmax())]
             wrong.append(
                 f"{simulator} in {len(bad)} of {len(part)} queries (query {worst['query']}: "
                 f"{number(worst['simulated'])} clicks per search in simulation, "
@@ -166,9 +167,10 @@ def _thin(runs: Runs) -> list[str]:
     many = table["query"].nunique()
     per_item = float((table["serps"] * table["positions"] / table["items"]).median())
     return [
-        f"{len(thin)} of {many} queries have fewer than {THIN} SERPs (the fewest {thin['serps'].min():,.0f}; "
-        f"an item was shown {per_item:,.0f} times in the median query): their best lists come out too good, by "
-        "15% at 300 SERPs in simulations; --queries leaves them out"
+        f"{len(thin)} of {many} queries have fewer than {THIN} SERPs (the fewest "
+        f"{thin['serps'].min():,.0f}; in the median query an item was shown {per_item:,.0f} times):"
+        " their best lists come out too good, by 15% at 300 SERPs in simulations; --queries leaves "
+        "them out"
     ]
 
 
@@ -184,19 +186,16 @@ def _clicks(runs: Runs) -> list[str]:
         table = runs.in_clicks(panel)
         if len(table) < 2:
             continue
-        by_reward, by_clicks = table["policy"].iloc[0], table.sort_values("clicks")["policy"].iloc[-1]
-        best: Any = table.set_index("policy").loc[by_clicks]
-        today = best["ranker"]
+        clicks = table.set_index("policy")["clicks"]
+        by_reward, by_clicks = str(clicks.index[0]), str(clicks.idxmax())
+        today = float(table["ranker"].iloc[0])
         beside = f", today's ranker {number(today)}" if today == today else ""
-        if by_clicks == by_reward:
-            found.append(
-                f"{panel.simulator}: satisfaction is not seen in a log; in clicks, which are, "
-                f"{by_clicks} is first as well ({number(best['clicks'])} per search{beside})"
-            )
-        else:
-            found.append(
-                f"{panel.simulator}: satisfaction is not seen in a log; in clicks, which are, "
-                f"{by_clicks} is first ({number(best['clicks'])} per search{beside}), and "
-                f"{by_reward} brings {number(table.set_index('policy').loc[by_reward, 'clicks'])}"
-            )
+        also = " as well" if by_clicks == by_reward else ""
+        text = (
+            f"{panel.simulator}: satisfaction is not seen in a log; in clicks, which are, "
+            f"{by_clicks} is first{also} ({number(clicks[by_clicks])} per search{beside})"
+        )
+        if by_clicks != by_reward:
+            text += f", and {by_reward} brings {number(clicks[by_reward])}"
+        found.append(text)
     return found

@@ -28,7 +28,7 @@ class Drawn:
     """
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("plot", "report")):
+        if name.startswith(("plot", "report", "verdict")):
             function = importlib.import_module(DRAWING).method_of(type(self), name)
             if function is not None:
                 return MethodType(function, self)

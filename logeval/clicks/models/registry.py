@@ -14,6 +14,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.ubm import UBM
 from logeval.errors import LogevalError, unknown_names
+from logeval.running.names import format_call, parse_call
 
 MODELS: dict[str, type[ClickModel]] = {
     "GCTR": GCTR,
@@ -41,20 +42,44 @@ def register(model: M) -> M:
     return model
 
 
-def model_names(names: Iterable[str]) -> list[str]:
-    """The models of those names, as the papers print them; case does not matter."""
-    names = list(names)
+# what the name of a model may set, as in DCM(scope=per-query): arguments of fit-models
+SETTINGS = ("method", "scope", "smoothing")
+
+
+def model_of(name: str) -> tuple[str, dict[str, str]]:
+    """The model of a name, as the papers print it, and its settings.
+
+    >>> model_of("dcm(scope=per-query)")
+    ('DCM', {'scope': 'per-query'})
+    """
+    base, given = parse_call(name)
     known = {name.lower(): name for name in MODELS}
-    unknown = [name for name in names if name.lower() not in known]
-    if unknown:
+    if base.lower() not in known:
+        raise unknown_names("click model", [base], MODELS)
+    if strange := [key for key in given if key not in SETTINGS]:
+        raise unknown_names(f"setting of {known[base.lower()]}", strange, SETTINGS)
+    return known[base.lower()], {key: given[key] for key in SETTINGS if key in given}
+
+
+def kind_of(name: str) -> type[ClickModel]:
+    """The class of a model, whatever its settings."""
+    return MODELS[model_of(name)[0]]
+
+
+def model_names(names: Iterable[str]) -> list[str]:
+    """The models of those names, as they print; case does not matter."""
+    names = list(names)
+    known = {name.lower() for name in MODELS}
+    unknown = [base for name in names if (base := parse_call(name)[0]).lower() not in known]
+    if unknown:  # all of them in one message
         raise unknown_names("click model", unknown, MODELS)
-    return list(dict.fromkeys(known[name.lower()] for name in names))
+    return list(dict.fromkeys(format_call(*model_of(name)) for name in names))
 
 
 def check_options(models: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """The options given for some models: each must be declared by one of them at least."""
     models = list(models)
-    declared = {name: values for m in models for name, values in MODELS[m].OPTIONS.items()}
+    declared = {name: values for m in models for name, values in kind_of(m).OPTIONS.items()}
     for name, value in given.items():
         if name in declared:
             if value not in declared[name]:

@@ -16,7 +16,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ OURS = ("units", manifests.MARKER, locks.LOCK)
 # of the manifest, by value: these are compared one by one, or may differ
 NOT_COMPARED = (
     "arguments", "problems", "inputs", "again", "models_folder", "models_work", "own_policies",
-    "notes",
+    "notes", "simulators",
 )  # fmt: skip
 BY_SIMULATOR = ("rewards", "positions")  # settings
 UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
@@ -63,7 +63,13 @@ class Store:
         with locks.holding(self.folder, "evaluate"):
             yield
 
-    def open(self, plan: Plan, models: Fitted, notes: Sequence[str] = ()) -> None:
+    def open(
+        self,
+        plan: Plan,
+        models: Fitted,
+        notes: Sequence[str] = (),
+        simulators: Mapping[str, Any] | None = None,
+    ) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
         problems = plan.problems
         panels = {str(Panel(p.simulator, p.track)): p for p in problems}
@@ -81,7 +87,7 @@ class Store:
         manifest["models_folder"], manifest["models_work"] = models.folder, [work]
         sources = own_sources(plan.policies)
         manifest["own_policies"] = sources  # checksums of their code
-        manifest["notes"] = list(notes)
+        manifest["notes"], manifest["simulators"] = list(notes), dict(simulators or {})
         found = self._found()
         if found:
             self._refuse_differences(found, manifest)
@@ -90,6 +96,7 @@ class Store:
             known = [*found.get("models_work", []), work]
             manifest["models_work"] = sorted({work for work in known if work})
             manifest["figures"] = found.get("figures", {})
+            manifest["simulators"] = {**found.get("simulators", {}), **manifest["simulators"]}
             manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
             for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}

@@ -15,17 +15,17 @@ from typing import Any, cast
 import numpy as np
 
 from logeval.clicks.lists import Ranker
-from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain
 from logeval.clicks.models.dcm import DCM
+from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.models.users.chain import Chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call, parse_call
 from logeval.running.arrays import Floats, Ints
+from logeval.running.names import format_call
 from logeval.tracks.fitted import FittedQuery, with_lists
+from logeval.tracks.keys import numbers
 from logeval.tracks.track import SYNTHETIC, Problem
 
 REWARDS = ("satisfaction", "clicks", "any-click")
-LARGEST = 1_000_000  # items, positions, ... of a synthetic problem
 B_LB: dict[str, type] = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
 
 
@@ -83,31 +83,23 @@ class RankingProblem(Problem):
 
     def facts(self, n: int) -> dict[str, Any]:
         """The value of the best list, and of what the log shows."""
-        best = self.users.expected_reward(self.best[None], self.reward)[0]
-        found = super().facts(n) | {"best": best, "best_clicks": self.most_clicks}
-        if self.ranker is None:
-            return found | {"serps": self.serps}
-        A, p, logged = self.ranker.A, self.ranker.p, self.ranker
-        earned = self.users.expected_reward(A, self.reward)
-        return (
-            found
-            | ranker_facts(logged, self.serps)
-            | {
-                "ranker": p @ earned,
-                "top_list": earned[0],
-                "ranker_clicks": p @ self.users.expected_reward(A, "clicks"),
-            }
-        )
-
-
-def ranker_facts(ranker: Ranker, serps: float) -> dict[str, Any]:
-    """What the log says of its own lists."""
-    return {
-        "serps": serps,
-        "covered": ranker.covered,
-        "log_clicks": ranker.clicks,
-        "log_clicks_error": ranker.error,
-    }
+        users, ranker = self.users, self.ranker
+        found = super().facts(n) | {
+            "serps": self.serps,
+            "best": users.expected_reward(self.best[None], self.reward)[0],
+            "best_clicks": self.most_clicks,
+        }
+        if ranker is None:
+            return found
+        earned = users.expected_reward(ranker.A, self.reward)
+        return found | {
+            "ranker": ranker.p @ earned,
+            "top_list": earned[0],
+            "covered": ranker.covered,
+            "ranker_clicks": ranker.p @ users.expected_reward(ranker.A, "clicks"),
+            "log_clicks": ranker.clicks,
+            "log_clicks_error": ranker.error,
+        }
 
 
 def examination(users: Chain | Browsing, K: int) -> Floats | None:
@@ -161,7 +153,7 @@ def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[
         base = None if f.base is None else f.base[: f.K]
         most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
         problem = RankingProblem(
-            f.model.name, f.query, users, best, base, draw=f.draw, reward=chosen, proven=proven,
+            f.simulator, f.query, users, best, base, draw=f.draw, reward=chosen, proven=proven,
             ranker=f.ranker, serps=f.serps,
             most_clicks=float(users.expected_reward(most[None], "clicks")[0]),
         )  # fmt: skip
@@ -175,24 +167,3 @@ def _best(model: Any, K: int, reward: str) -> tuple[Ints, bool]:
         return np.asarray(model.best_rows(K, reward), dtype=np.int64), True
     optimum = model.optimum(K, reward)
     return np.asarray(optimum.A, dtype=np.int64), bool(optimum.proven)
-
-
-def numbers(text: str, kinds: dict[str, type], optional: Sequence[str] = ()) -> dict[str, Any]:
-    """The parameters of a synthetic problem; their names are matched without regard to case."""
-    name, given = parse_call(text)
-    by_lower = {key.lower(): key for key in kinds}
-    values: dict[str, Any] = {}
-    for key, value in given.items():
-        if key.lower() not in by_lower:
-            raise unknown_names(f"parameter of {name}", [key], kinds)
-        key = by_lower[key.lower()]
-        try:
-            values[key] = kinds[key](value)
-        except ValueError:
-            raise LogevalError(f"{text}: {key}={value} is not a number") from None
-        if kinds[key] is int and values[key] > LARGEST:
-            raise LogevalError(f"{text}: {key}={value} is too many; at most {LARGEST:,}")
-    missing = [key for key in kinds if key not in values and key not in optional]
-    if missing:
-        raise LogevalError(f"{text}: {missing[0]} is missing; {name} needs {', '.join(kinds)}")
-    return values
