@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def main_of_module() -> None:
-    """``python -m logeval.cli``."""
+    """``python -m logeval``, or ``python -m logeval.cli``."""
     try:
         main()
     except SystemExit as done:

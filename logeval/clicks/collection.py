@@ -183,7 +183,10 @@ def opened_models(models: FittedModels | Path | str) -> FittedModels:
 def refuse_to_replace(out: Path | str) -> None:
     """Raise if there are models in a folder already, or whatever else logeval wrote."""
     if (Path(out) / tables.MANIFEST).exists():
-        raise LogevalError(f"{out}: holds other models already; choose another out, or overwrite")
+        raise LogevalError(
+            f"{out}: holds other models already; choose another folder, or "
+            "replace them with overwrite=True"
+        )
 
 
 def read_models(folder: Path | str) -> FittedModels:

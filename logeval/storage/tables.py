@@ -266,7 +266,8 @@ def check_free(out: Path, names: Iterable[str]) -> None:
     for name in names:
         if os.path.lexists(out / name):
             raise LogevalError(
-                f"{out / name}: is there already; choose another folder, or overwrite"
+                f"{out / name}: is there already; choose another folder, or replace it with "
+                "overwrite=True"
             )
 
 
