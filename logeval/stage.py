@@ -211,6 +211,8 @@ class Stage(Generic[R]):
         out = None if self.out is None else Path(self.out)
         if out is not None and self.REUSED and tables.same_work(out, manifest):
             return self.read(out)
+        if out is not None:
+            tables.check_output(out, self.NAME, overwrite=True)
         result = self.make(manifest)
         if out is not None:
             self.write(result, out)

@@ -11,6 +11,8 @@ from logeval.stage import Arg, Manifest, Quiet, Stage, function, stage
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs
 
+PARTS = ("index.html", "figures", "tables")  # of the folder of a report
+
 
 @stage(
     "report",
@@ -89,7 +91,9 @@ class Report(Stage[Path]):
     def run(self) -> Path:
         """Write the page."""
         from logeval.reports.writing import write_report
+        from logeval.storage import tables
 
+        tables.check_output(self.out, self.NAME, PARTS)
         write_report(self, self.manifest())
         return Path(self.out) / "index.html"
 

@@ -233,14 +233,32 @@ def _replace_entries(staging: Path, out: Path, overwrite: bool | None) -> None:
 
 def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool | None) -> list[str]:
     """The entries of ``out`` that make way, the manifest first; an error if one must not."""
+    check_output(out, _stage_of(staging), new, overwrite)
     in_the_way = [name for name in new if os.path.lexists(out / name)]
+    ours = written_here(out)
+    entries = {Path(name).parts[0] for name in ours}
+    outdated = [
+        name
+        for name in entries.difference(in_the_way)
+        if (out / name).exists() and not _foreign(out / name, out, ours)
+    ]
+    return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
+
+
+def check_output(
+    out: Path | str, stage: str | None, names: Iterable[str] = (), overwrite: bool | None = None
+) -> None:
+    """Raise unless a stage may write entries of these names to ``out``; see ``staged``.
+
+    Asked before the long part starts, and again when it is done.
+    """
+    out = output_folder(Path(out))
+    in_the_way = [name for name in names if os.path.lexists(out / name)]
     if overwrite is False:
         check_free(out, in_the_way)
+    if (made := _stage_of(out)) and made != stage:
+        raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
     ours = written_here(out)
-    if made := _stage_of(out):
-        makes = _stage_of(staging)
-        if made != makes:
-            raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
     for name in in_the_way:
         if foreign := _foreign(out / name, out, ours):
             raise LogevalError(
@@ -252,13 +270,6 @@ def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool | None) 
             f"{file}: changed since logeval wrote it (edited, or damaged), so it is not replaced; "
             "move it away, or delete it"
         )
-    entries = {Path(name).parts[0] for name in ours}
-    outdated = [
-        name
-        for name in entries.difference(in_the_way)
-        if (out / name).exists() and not _foreign(out / name, out, ours)
-    ]
-    return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
 
 
 def check_free(out: Path, names: Iterable[str]) -> None:
