@@ -20,6 +20,7 @@ import pyarrow as pa
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
 from logeval.clicks.models.registry import model_names
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
@@ -193,6 +194,12 @@ def read_models(folder: Path | str) -> FittedModels:
     """The models of a folder that ``fit-models`` or ``models import`` wrote."""
     folder = Path(folder)
     manifest = tables.read_manifest(folder)
+    for name, report in manifest.get("models", {}).items():
+        if name not in MODELS_BY_NAME and (cls := report.get("class")):
+            raise LogevalError(
+                f"{folder}: {name} is not a built-in click model; import its class first, with "
+                f"`logeval --import {cls} COMMAND`, or in Python with logeval.register"
+            )
     rows = tables.read_table(folder, "models")
     if not (folder / "queries.parquet").exists():
         raise LogevalError(

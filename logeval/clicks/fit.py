@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError
 from logeval.stage import (
     Arg,
     LogFolder,
@@ -105,7 +105,12 @@ class Fitting(Stage[R]):
         """Names of models, methods and options, and what goes together."""
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.estimation.statistics.fold import Holdout
-        from logeval.clicks.models.registry import MODELS, check_options, model_names
+        from logeval.clicks.models.registry import (
+            MODELS,
+            check_method,
+            check_options,
+            model_names,
+        )
 
         every = [name.lower() for name in self.models] == ["all"]
         names = model_names(MODELS if every else self.models)
@@ -114,9 +119,7 @@ class Fitting(Stage[R]):
         self._set("holdout", None if self.holdout is None else str(self.holdout))
         if self.wanted is not None and not self.wanted:
             raise LogevalError("queries is empty; leave it out to fit all queries")
-        methods = {method for m in MODELS.values() for method in (*m.methods, *m.ALIASES)}
-        if self.method is not None and self.method not in methods:
-            raise unknown_names("method", [self.method], methods)
+        check_method(names, self.method)
         check(self.smoothing)
         with_priors = self.smoothing == "empirical-bayes"
         if self.scope is None:
@@ -127,6 +130,15 @@ class Fitting(Stage[R]):
                 "another one; use scope=per-query"
             )
         Holdout.parse(self.holdout)
+
+    def arguments(self) -> Manifest:
+        """The settings, and the code of click models of the user's own."""
+        from logeval.clicks.models.registry import MODELS, own_models
+        from logeval.running.own_code import source_checksum
+
+        found = super().arguments()
+        own = {name: source_checksum(MODELS[name]) for name in own_models(self.models)}
+        return found | {"sources": own} if own else found
 
     def inputs(self) -> list[Manifest]:
         """The log."""
@@ -202,6 +214,7 @@ class Fit(Fitting["FittedModels"]):
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
+        from logeval.clicks.models.registry import MODELS, own_models
         from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
 
@@ -212,9 +225,16 @@ class Fit(Fitting["FittedModels"]):
         with Progress("fit", len(self.models), "models", self.quiet) as progress:
             for name in self.models:
                 fitted[name] = self.fit(name, data)
+                if self.method is not None and not MODELS[name].has_method(self.method):
+                    fitted[name].report["notes"].append(
+                        f"{name}: it has no method {self.method}, so it was fitted by "
+                        f"{fitted[name].method}"
+                    )
                 if held_out is not None:
                     fitted[name].report.update(score_model(fitted[name], held_out).headline())
                 progress.advance(1)
+        for name, cls in own_models(fitted).items():
+            fitted[name].report["class"] = cls
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
         return FittedModels(fitted, manifest)

@@ -19,7 +19,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -30,7 +29,7 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.policies.names import format_call, parse_call
 from logeval.policies.setting import Policy, Setting
 from logeval.policies.shared.replica import Reference, one_by_one
-from logeval.policies.source import source_checksum
+from logeval.running.own_code import imported, is_built_in, name_of, source_checksum
 
 # The files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (
@@ -114,11 +113,6 @@ def register(cls: P) -> P:
     return cls
 
 
-def is_built_in(cls: type) -> bool:
-    """Whether a policy belongs to logeval."""
-    return cls.__module__.partition(".")[0] == "logeval"
-
-
 def class_in(cls: type, track: str | None) -> type[Any]:
     """The class of a policy in a track: its own, or the one that takes its place there."""
     other: type = vars(cls).get("IN_TRACK", {}).get(track, cls)
@@ -166,7 +160,7 @@ def parse_policies(
         if reference and (not name or ":" in name):
             raise LogevalError(f"policy {policy}: only a built-in policy has a reference")
         if isinstance(policy, type):
-            name = _class_name(policy)
+            name = name_of(policy)
             _check_methods(name, policy)
             if name.lower() in by_lower:
                 raise LogevalError(f"{name} is a built-in policy; give your class another name")
@@ -187,12 +181,6 @@ def parse_policies(
 def own_sources(specs: Sequence[PolicySpec]) -> dict[str, str]:
     """The checksums of the code of those that are not built in."""
     return {spec.name: source_checksum(spec.cls) for spec in specs if not spec.built_in}
-
-
-def _class_name(cls: type) -> str:
-    """``module:Class``; a class of a script or notebook has its plain name."""
-    name = cls.__qualname__
-    return name if cls.__module__ == "__main__" else f"{cls.__module__}:{name}"
 
 
 def track_of(cls: type) -> str | None:
@@ -244,17 +232,9 @@ def _literal(text: str) -> Any:
 
 
 def _imported(name: str) -> type:
-    module, _, attribute = name.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")  # the current folder; last, so that it hides no installed module
-    try:
-        cls = getattr(importlib.import_module(module), attribute)
-    except AttributeError:
-        raise LogevalError(f"policy {name}: there is no {attribute} in {module}") from None
-    except Exception as error:  # whatever the user's module raises
-        raise LogevalError(f"policy {name}: cannot import {module} ({error})") from None
+    cls: type = imported("policy", name)
     _check_methods(name, cls)
-    return cls  # type: ignore[no-any-return]
+    return cls
 
 
 def _check_methods(name: str, cls: type) -> None:

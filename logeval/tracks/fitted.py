@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.models.registry import check_reward
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
@@ -92,11 +93,13 @@ def fitted_queries(
             f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
         )
     K = min(model.K for _, model in by_query) if positions is None else positions
+    check_reward({type(model) for _, model in by_query}, reward)
     for query, model in by_query:
         if not 1 <= K <= model.K:
-            raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
-        if reward is not None and reward not in model.rewards:
-            raise unknown_names("reward", [reward], model.rewards)
+            raise LogevalError(
+                f"positions={K}: the {model.name} of query {query} has {model.K}; ask for at most "
+                f"{min(model.K for _, model in by_query)}"
+            )
     orders = _base_orders(models)
     return [
         FittedQuery(query, model, K, orders.get((model.name, query))) for query, model in by_query

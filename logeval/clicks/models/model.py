@@ -62,6 +62,11 @@ class ClickModel(ABC):
         """Estimate the parameters of all queries in ``data`` in one pass."""
 
     @classmethod
+    def has_method(cls, asked: str) -> bool:
+        """Whether it has an estimator of that name."""
+        return cls.ALIASES.get(asked, asked) in cls.methods
+
+    @classmethod
     def method(cls, asked: str | None) -> str:
         """The estimator of that name, or the default of a model that has none of that name."""
         name = cls.ALIASES.get(asked or "", asked)

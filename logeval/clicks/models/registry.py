@@ -14,6 +14,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.ubm import UBM
 from logeval.errors import LogevalError, unknown_names
+from logeval.running.own_code import imported, is_built_in, name_of
 
 MODELS: dict[str, type[ClickModel]] = {
     "GCTR": GCTR,
@@ -33,7 +34,7 @@ M = TypeVar("M", bound=type[ClickModel])
 def register(model: M) -> M:
     """Make a click model known by its ``name``; see ``logeval.register``."""
     known = {name.lower(): name for name in MODELS}.get(model.name.lower())
-    if known and MODELS[known].__module__.partition(".")[0] == "logeval":
+    if known and is_built_in(MODELS[known]):
         raise LogevalError(f"{known} is a built-in click model; give your class another name")
     if known:  # a cell of a notebook that is run again
         del MODELS[known]
@@ -41,9 +42,54 @@ def register(model: M) -> M:
     return model
 
 
+def import_model(name: str) -> str:
+    """The name of a click model of the user's, ``module:Class``, which is known from now on."""
+    model = imported("click model", name)
+    if not (isinstance(model, type) and issubclass(model, ClickModel)):
+        raise LogevalError(f"click model {name}: is no click model; derive it from one, as CM")
+    if model not in MODELS.values():
+        register(model)
+    return model.name
+
+
+def own_models(names: Iterable[str]) -> dict[str, str]:
+    """Those that are not built in, as ``module:Class``."""
+    return {name: name_of(MODELS[name]) for name in names if not is_built_in(MODELS[name])}
+
+
+def check_method(models: Iterable[str], method: str | None) -> None:
+    """Raise for an estimator that none of the models has; those that lack it use their own."""
+    models = list(models)
+    if method is None or any(MODELS[name].has_method(method) for name in models):
+        return
+    owners = [name for name, model in MODELS.items() if model.has_method(method)]
+    if not owners:
+        known = {m for model in MODELS.values() for m in (*model.methods, *model.ALIASES)}
+        raise unknown_names("method", [method], known)
+    have = "; ".join(f"{name} has {' and '.join(MODELS[name].methods)}" for name in models)
+    raise LogevalError(f"method={method}: only {' and '.join(owners)} can be fitted so; {have}")
+
+
+def check_reward(kinds: Iterable[type[ClickModel]], reward: str | None) -> None:
+    """Raise unless all of these models have a reward."""
+    have = {kind.name: kind.rewards for kind in kinds}
+    lacking = [name for name, rewards in have.items() if reward not in rewards]
+    if reward is None or not lacking:
+        return
+    if len(lacking) == len(have):
+        raise unknown_names("reward", [reward], {r for rewards in have.values() for r in rewards})
+    those = ", ".join(name for name in have if name not in lacking)
+    common = [r for r in have[lacking[0]] if all(r in rewards for rewards in have.values())]
+    other = f"take reward={common[0]}, which all have, or " if common else ""
+    raise LogevalError(
+        f"reward={reward}: {those} has it, {', '.join(lacking)} has not; {other}fit and "
+        f"evaluate {those} alone"
+    )
+
+
 def model_names(names: Iterable[str]) -> list[str]:
     """The models of those names, as the papers print them; case does not matter."""
-    names = list(names)
+    names = [import_model(name) if ":" in name else name for name in names]
     known = {name.lower(): name for name in MODELS}
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
