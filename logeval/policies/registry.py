@@ -57,6 +57,7 @@ KERNELS = (
     "random_and_oracle.kernel",
 )
 POLICIES: dict[str, type[Any]] = {}
+ALL, RANKING = "all", "ranking"
 P = TypeVar("P", bound=type)
 
 
@@ -130,19 +131,42 @@ def defaults_of(cls: type) -> dict[str, Any]:
     return {key: found[key].default for key in getattr(cls, "PARAMETERS", {}) if key in found}
 
 
+def named_policies(
+    policies: str | type | Sequence[str | type], track: str | None = None
+) -> list[str | type]:
+    """A list of policies; ``all`` stands for those of a track that run everywhere in it.
+
+    Left out are the Oracle and what needs the list that a log shows most often (BubbleRank); who
+    may be told the examination estimates it.
+    """
+    given = [policies] if isinstance(policies, str | type) else list(policies)
+    others = [one for one in given if not (isinstance(one, str) and one.strip().lower() == ALL)]
+    if len(others) == len(given):
+        return given
+    named = {one.partition("(")[0].strip().lower() for one in others if isinstance(one, str)}
+    every = [
+        f"{name}(kappa=estimated)" if "kappa" in getattr(cls, "PARAMETERS", {}) else name
+        for name, cls in POLICIES.items()
+        if name.lower() not in named
+        and track_of(class_in(cls, track)) in (track or RANKING, None)
+        and not {"best", "base_list"} & set(getattr(cls, "NEEDS", ()))
+    ]
+    return [*every, *others]
+
+
 def parse_policies(
     policies: str | type | Sequence[str | type],
     reference: bool = False,
     track: str | None = None,
     load: bool = True,
 ) -> list[PolicySpec]:
-    """Names (or classes) of policies; all unknown names are reported at once.
+    """Names (or classes) of policies, or all; all unknown names are reported at once.
 
     ``reference`` stands for the parameter reference=yes in every name. In a ``track`` that has its
     own class for a name, that is meant. Without ``load`` no code of the user's is run: a class that
     would have to be imported is not looked at, and taken to be of any track.
     """
-    policies = [policies] if isinstance(policies, str | type) else list(policies)
+    policies = named_policies(policies, track)
     if strange := [p for p in policies if not isinstance(p, str | type)]:
         raise LogevalError(
             f"policy {strange[0]!r}: is neither a name nor a class; give the class itself, it is "
@@ -185,7 +209,7 @@ def own_sources(specs: Sequence[PolicySpec]) -> dict[str, str]:
 
 def track_of(cls: type) -> str | None:
     """The track of a policy; None: it runs in any."""
-    track: str | None = getattr(cls, "TRACK", "ranking")
+    track: str | None = getattr(cls, "TRACK", RANKING)
     return track
 
 
