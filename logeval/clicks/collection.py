@@ -26,7 +26,7 @@ from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
-from logeval.storage import tables
+from logeval.storage import files, tables
 from logeval.storage.results import Drawn
 from logeval.storage.schemas import MODELS, QUERIES
 
@@ -183,6 +183,7 @@ def opened_models(models: FittedModels | Path | str) -> FittedModels:
 
 def refuse_to_replace(out: Path | str) -> None:
     """Raise if there are models in a folder already, or whatever else logeval wrote."""
+    files.check_name(out)
     if (Path(out) / tables.MANIFEST).exists():
         raise LogevalError(
             f"{out}: holds other models already; choose another folder, or "
@@ -192,8 +193,8 @@ def refuse_to_replace(out: Path | str) -> None:
 
 def read_models(folder: Path | str) -> FittedModels:
     """The models of a folder that ``fit-models`` or ``models import`` wrote."""
-    folder = Path(folder)
     manifest = tables.read_manifest(folder)
+    folder = Path(folder)
     for name, report in manifest.get("models", {}).items():
         if name not in MODELS_BY_NAME and (cls := report.get("class")):
             raise LogevalError(

@@ -114,6 +114,8 @@ class Fitting(Stage[R]):
 
         every = [name.lower() for name in self.models] == ["all"]
         names = model_names(MODELS if every else self.models)
+        if not names:
+            raise LogevalError("there is no click model to fit; name one, as dcm")
         self._set("models", names)
         self._set("options", check_options(names, dict(self.options)))
         self._set("holdout", None if self.holdout is None else str(self.holdout))

@@ -21,7 +21,8 @@ import typer
 
 from logeval.commands.app import app, replay_app
 from logeval.errors import LogevalError
-from logeval.stage import Arg, Stage, arguments_of, fits
+from logeval.kinds import fits
+from logeval.stage import Arg, Stage, arguments_of
 
 Show = Callable[..., None]
 

@@ -10,7 +10,6 @@ import typer
 from logeval.commands.app import app
 from logeval.commands.command import Quiet, command
 from logeval.commands.show import print_table
-from logeval.evaluation.evaluate import Evaluate
 from logeval.reports.report import Report
 from logeval.stage import Stage
 
@@ -57,6 +56,6 @@ def _answer(stages: dict[str, Stage[Any]], out: dict[str, Path]) -> str:
     from logeval.evaluation.results import Runs
     from logeval.reports.verdict import verdict
 
-    asked = stages["evaluate"]
-    assert isinstance(asked, Evaluate)
-    return verdict(Runs.load(out["evaluate"]).only(asked.policies, asked.runs)).text()
+    page = stages["report"]
+    assert isinstance(page, Report)
+    return verdict(Runs.load(out["evaluate"]).only(page.policies, page.n_runs)).text()

@@ -60,6 +60,7 @@ def there_is(folder: Path | str) -> bool:
 
 def read_manifest(folder: Path | str) -> Manifest:
     """The manifest of a folder that a stage wrote."""
+    files.check_name(folder)
     with contextlib.suppress(LogevalError):  # it may be taken away between a look and the next
         return manifests.read_manifest(folder)
     there_is(folder)
@@ -151,6 +152,7 @@ def staged(
     Only the manifest is flushed to the disk. If the machine dies and a file was not, its checksum
     tells.
     """
+    files.check_name(out)
     out = output_folder(Path(out))
     existed = out.exists()
     # inside an existing folder, which may be a file system of its own, else beside the new one

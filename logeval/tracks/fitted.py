@@ -93,7 +93,7 @@ def fitted_queries(
             f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
         )
     K = min(model.K for _, model in by_query) if positions is None else positions
-    check_reward({type(model) for _, model in by_query}, reward)
+    check_reward({model.name: model.rewards for _, model in by_query}, reward)
     for query, model in by_query:
         if not 1 <= K <= model.K:
             raise LogevalError(

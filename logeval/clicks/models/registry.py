@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from logeval.clicks.models.ccm import CCM
@@ -70,9 +70,8 @@ def check_method(models: Iterable[str], method: str | None) -> None:
     raise LogevalError(f"method={method}: only {' and '.join(owners)} can be fitted so; {have}")
 
 
-def check_reward(kinds: Iterable[type[ClickModel]], reward: str | None) -> None:
-    """Raise unless all of these models have a reward."""
-    have = {kind.name: kind.rewards for kind in kinds}
+def check_reward(have: Mapping[str, Sequence[str]], reward: str | None) -> None:
+    """Raise unless all models, by name with the rewards they have, have this one."""
     lacking = [name for name, rewards in have.items() if reward not in rewards]
     if reward is None or not lacking:
         return
