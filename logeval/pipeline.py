@@ -28,7 +28,7 @@ from logeval import __version__
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fit import Fit
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.registry import MODELS, option_names
+from logeval.clicks.models.registry import kind_of, option_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
 from logeval.evaluation.results import Runs
@@ -191,7 +191,7 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
 def _example(name: str) -> ClickModel:
     """A small model of that kind: what the tracks say to it, they will say to the fitted one."""
     shapes = {"item": (2,), "position": (2,), "transition": (2, 3), "scalar": ()}
-    kind = MODELS[name]
+    kind = kind_of(name)
     values: Any = {p.field: np.full(shapes[p.kind], 0.5) for p in kind.PARAMETERS}
     return kind(items=np.arange(2), K=2, **values)
 

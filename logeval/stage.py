@@ -15,8 +15,8 @@ whether an output is up to date::
         top_queries: Annotated[int | None, Arg("Only the most frequent queries.", least=1)] = None
 
         def check(self): ...  # all that can be known before the long part
-        def inputs(self): ...  # what its manifest vouches for
-        def make(self, manifest): ...  # the result; ``read`` reads it back from its folder
+        def inputs(self): ...  # what its manifest vouches for, where it is not the log alone
+        def make(self, manifest): ...  # the result
 
 The command line reads records for ``--help``: their files import nothing heavy, and what makes the
 output is imported when it is made.
@@ -26,6 +26,7 @@ output is imported when it is made.
 
 import dataclasses
 import inspect
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,12 +109,14 @@ class Stage(Generic[R]):
     NAME: ClassVar[str] = ""
     EXAMPLE: ClassVar[str] = ""
     AGAIN: ClassVar[str] = ""  # how its output is made again
+    READ: ClassVar[str] = ""  # "module:function" that reads its output from a folder
     REUSED: ClassVar[bool] = True  # an output that is there is read, and not made again
     # some have these
     log: Any
     models: Any
     queries: Any
     out: Path | str | None
+    overwrite: bool
     quiet: bool
 
     def __post_init__(self) -> None:
@@ -195,7 +198,7 @@ class Stage(Generic[R]):
 
     def inputs(self) -> list[Manifest]:
         """What the output is made from."""
-        raise NotImplementedError
+        return [{"log": self.opened.identity}]
 
     def manifest(self) -> Manifest:
         """The manifest of the output that these arguments ask for."""
@@ -209,11 +212,12 @@ class Stage(Generic[R]):
 
     def write(self, result: R, out: Path) -> None:
         """Put the result into its folder."""
-        result.write(out)  # type: ignore[attr-defined]
+        how = {"overwrite": self.overwrite} if hasattr(self, "overwrite") else {}
+        result.write(out, **how)  # type: ignore[attr-defined]
 
     def read(self, out: Path) -> R:
         """The result that a folder holds."""
-        raise NotImplementedError
+        return pkgutil.resolve_name(self.READ)(out)  # type: ignore[no-any-return]
 
     def run(self) -> R:
         """The result; made, unless ``out`` holds it already."""
@@ -243,11 +247,11 @@ class Stage(Generic[R]):
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def stage(name: str, *, example: str = "", again: str = "") -> Callable[[S], S]:
+def stage(name: str, *, example: str = "", again: str = "", read: str = "") -> Callable[[S], S]:
     """Make a class the record of a stage."""
 
     def register(cls: S) -> S:
-        cls.NAME, cls.EXAMPLE, cls.AGAIN = name, example, again
+        cls.NAME, cls.EXAMPLE, cls.AGAIN, cls.READ = name, example, again, read
         return dataclass(frozen=True)(cls)  # type: ignore[return-value]
 
     return register

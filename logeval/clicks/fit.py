@@ -1,9 +1,9 @@
 """``fit-models``: serps -> click statistics -> models."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
 from logeval.errors import LogevalError
@@ -107,9 +107,10 @@ class Fitting(Stage[R]):
         from logeval.clicks.estimation.statistics.fold import Holdout
         from logeval.clicks.models.registry import (
             MODELS,
-            check_method,
             check_options,
             model_names,
+            model_of,
+            without_method,
         )
 
         every = [name.lower() for name in self.models] == ["all"]
@@ -121,7 +122,7 @@ class Fitting(Stage[R]):
         self._set("holdout", None if self.holdout is None else str(self.holdout))
         if self.wanted is not None and not self.wanted:
             raise LogevalError("queries is empty; leave it out to fit all queries")
-        check_method(names, self.method)
+        lacking = without_method(names, self.method)
         check(self.smoothing)
         with_priors = self.smoothing == "empirical-bayes"
         if self.scope is None:
@@ -132,19 +133,20 @@ class Fitting(Stage[R]):
                 "another one; use scope=per-query"
             )
         Holdout.parse(self.holdout)
+        for name in names:
+            base, settings = model_of(name)
+            if settings:
+                own: Any = {"method": None} | settings if name in lacking else settings
+                self.replace(models=[base], **own)  # checks them
 
     def arguments(self) -> Manifest:
         """The settings, and the code of click models of the user's own."""
-        from logeval.clicks.models.registry import MODELS, own_models
+        from logeval.clicks.models.registry import kind_of, own_models
         from logeval.running.own_code import source_checksum
 
         found = super().arguments()
-        own = {name: source_checksum(MODELS[name]) for name in own_models(self.models)}
+        own = {name: source_checksum(kind_of(name)) for name in own_models(self.models)}
         return found | {"sources": own} if own else found
-
-    def inputs(self) -> list[Manifest]:
-        """The log."""
-        return [{"log": self.opened.identity}]
 
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
@@ -175,8 +177,13 @@ class Fitting(Stage[R]):
         from logeval.clicks.estimation.estimates import Options
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.fitting import fit_one
-        from logeval.clicks.models.registry import MODELS
+        from logeval.clicks.models.registry import MODELS, model_of
 
+        base, settings = model_of(name)
+        if settings:
+            own: Any = settings
+            alone = self.replace(models=[base], **own)
+            return replace(alone.fit(base, data), model=name)
         options = Options(
             MODELS[name].method(self.method),
             str(self.scope),
@@ -194,6 +201,7 @@ class Fitting(Stage[R]):
     "fit-models",
     example="logeval fit-models data/yandex -m dcm --top-queries 20 --out data/yandex/models/dcm",
     again="logeval fit-models LOG --out {folder} --overwrite",
+    read="logeval.clicks.collection:read_models",
 )
 class Fit(Fitting["FittedModels"]):
     """Fit click models to a log.
@@ -209,6 +217,13 @@ class Fit(Fitting["FittedModels"]):
 
     _: KW_ONLY
     out: Annotated[Path | str | None, Arg("Folder for the models.", "output", needed=True)] = None
+    verdict: Annotated[
+        bool,
+        Arg(
+            "Say in a line what each model gets wrong (see check-models).",
+            option="--verdict/--no-verdict",
+        ),
+    ] = True
     scheduler: Scheduler = None
     overwrite: Overwrite = False
     quiet: Quiet = False
@@ -216,7 +231,9 @@ class Fit(Fitting["FittedModels"]):
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
-        from logeval.clicks.models.registry import MODELS, own_models
+        from logeval.clicks.lists import Lists
+        from logeval.clicks.models.registry import own_models, without_method
+        from logeval.clicks.quality.checks.predictive import quick_records
         from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
 
@@ -227,7 +244,7 @@ class Fit(Fitting["FittedModels"]):
         with Progress("fit", len(self.models), "models", self.quiet) as progress:
             for name in self.models:
                 fitted[name] = self.fit(name, data)
-                if self.method is not None and not MODELS[name].has_method(self.method):
+                if name in without_method(self.models, self.method):
                     fitted[name].report["notes"].append(
                         f"{name}: it has no method {self.method}, so it was fitted by "
                         f"{fitted[name].method}"
@@ -237,19 +254,13 @@ class Fit(Fitting["FittedModels"]):
                 progress.advance(1)
         for name, cls in own_models(fitted).items():
             fitted[name].report["class"] = cls
+        if self.verdict:
+            records = quick_records(fitted, data, held_out, self.seed, self.quiet)
+            for name, record in records.items():
+                fitted[name].report["checks"] = record
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
-        return FittedModels(fitted, manifest)
-
-    def write(self, result: "FittedModels", out: Path) -> None:
-        """Models that are there stay, unless they are to be replaced."""
-        result.write(out, self.overwrite)
-
-    def read(self, out: Path) -> "FittedModels":
-        """The models of a folder."""
-        from logeval.clicks.collection import read_models
-
-        return read_models(out)
+        return FittedModels(fitted, manifest, Lists.of(data))
 
 
 fit_models = function(Fit)

@@ -15,7 +15,7 @@ import numpy as np
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.models.model import ClickModel, Parameter
-from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.registry import kind_of
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, Ints
 
@@ -46,7 +46,7 @@ class FittedModel:
     @property
     def kind(self) -> type[ClickModel]:
         """The class of the model."""
-        return MODELS[self.model]
+        return kind_of(self.model)
 
     @cached_property
     def index(self) -> dict[Query, int]:

@@ -13,7 +13,7 @@ from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.optimum import Optimum
+from logeval.clicks.models.users.optimum import Optimum
 from logeval.log.log import Log, load
 from logeval.log.queries import GivenQuery, Query
 from logeval.storage import tables

@@ -168,7 +168,7 @@ _plot_over_time(
 
 def summary_text(runs: Runs) -> str:
     """The summary as tables for people, one per simulator and track."""
-    from logeval.reports.verdict import of_panel
+    from logeval.reports.details import of_panel
 
     summary: pd.DataFrame = runs.summary()
     texts = []
@@ -200,7 +200,7 @@ def robustness_text(runs: Runs) -> str:
     for track, part in runs.best().groupby("track"):
         lines += [wrapped(f"{track}: {line}") for line in best_text(part)]
     shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
-    found = shares.map("{:.0%}".format).reset_index()
+    found = shares.map(lambda x: "" if x != x else f"{x:.0%}").reset_index()
     shown = table_text(list(found.columns), found.to_numpy().tolist())
     return "\n".join([*lines, "\nShares in the variance of mean regret", shown])
 

@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from logeval.clicks.quality.comparison import Comparison
 
 Folder = Annotated[Path, typer.Argument(help="Folder of fitted models.")]
-Verdict = Annotated[
-    bool,
-    typer.Option(
-        "--verdict/--no-verdict",
-        help="With --holdout: say in a line what each model gets wrong (see check-models).",
-    ),
-]
 
 
 @command(Fit)
@@ -41,19 +34,15 @@ def show_fit(
     models: FittedModels,
     asked: Fit,
     *,
-    verdict: Verdict = True,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
     """A row per model, what the checks say of each, and notes."""
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
-    plain = summary.drop(columns=["notes", "priors"])
-    verdicts: dict[str, str] = {}
-    if verdict and asked.holdout is not None:
-        from logeval.clicks.quality.checks.predictive import quick_verdicts
-
-        verdicts = quick_verdicts(models, asked.opened, asked.seed, asked.quiet)
+    plain = summary.drop(columns=["notes", "priors", "checks"], errors="ignore")
+    checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
+    verdicts = {name: found["line"] for name, found in checks.items() if found}
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
     if print_for_programs(plain, as_json, as_csv, **more):
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
 from logeval.evaluation.running.store import horizon_of, sorted_rows
-from logeval.evaluation.statistics import intervals, relative, robustness
+from logeval.evaluation.statistics import intervals, ranker, relative, robustness
 from logeval.evaluation.statistics.paired import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
 from logeval.storage.results import Drawn
-from logeval.storage.tables import HARDNESS, read_manifest, read_table
+from logeval.storage.schemas import PROBLEMS
+from logeval.storage.tables import read_manifest, read_table
 from logeval.tracks.keys import Panel
 
 # what a notebook shows of the summary
@@ -57,12 +58,15 @@ class Runs(Drawn):
         rows: pa.Table,
         seed: int = 0,
         folder: Path | None = None,
-        hardness: pa.Table | None = None,
+        problems: pa.Table | None = None,
         notes: Sequence[str] = (),
+        simulators: Mapping[str, Any] | None = None,
     ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
         self.notes = list(notes)  # what the user should know about them
-        self._hardness = HARDNESS.empty_table() if hardness is None else hardness
+        # what is known of those that were fitted to a log: checks and number of draws, by name
+        self.simulators = dict(simulators or {})
+        self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
         self._made: dict[tuple[str, int], Any] = {}  # by method and step; see ``_once``
 
@@ -72,9 +76,8 @@ class Runs(Drawn):
         manifest = read_manifest(folder)
         seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
         folder = Path(folder)
-        has = (folder / "hardness.parquet").exists()
-        hardness = read_table(folder, "hardness") if has else None
-        return cls(read_table(folder, "runs"), seed, folder, hardness, notes)
+        rows, problems = read_table(folder, "runs"), read_table(folder, "problems")
+        return cls(rows, seed, folder, problems, notes, manifest.get("simulators"))
 
     def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
         """The runs of some policies, and the first ``runs`` of each."""
@@ -86,7 +89,7 @@ class Runs(Drawn):
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))
-        return Runs(rows, self.seed, self.folder, self._hardness, self.notes)
+        return Runs(rows, self.seed, self.folder, self._problems, self.notes, self.simulators)
 
     def table(self) -> pd.DataFrame:
         """All rows (see ``logeval.storage.tables.RUNS``)."""
@@ -165,6 +168,26 @@ class Runs(Drawn):
             found += [where + caution for caution in cautions(rows)]
         return found
 
+    def against_ranker(self, by_query: bool = False) -> pd.DataFrame:
+        """Every policy beside today's ranker, per simulator and track, or per query of them.
+
+        ``reward`` per search at the end with its 95% interval, that of the ``ranker`` and of the
+        ``best`` list; ``break_even``, the searches of a query after which the policy has earned
+        more than the ranker in all (infinite: never within the steps run), and ``cost``, by how
+        much it was behind at worst; see ``statistics.ranker``. The unit is that of ``problems``.
+        """
+        key = ["simulator", "track", *(["query"] if by_query else [])]
+        problems = dict(iter(self.problems().groupby(key)))
+        found = []
+        for name, rows in self._table.groupby(key):
+            if name in problems:
+                table = ranker.against_ranker(rows, problems[name])
+                table.insert(0, "unit", problems[name]["reward"].iloc[0])
+                for i, (column, value) in enumerate(zip(key, name, strict=True)):
+                    table.insert(i, column, str(value))
+                found.append(table)
+        return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
         """All tracks on one axis: see ``statistics.relative`` (default: at the horizon)."""
@@ -186,9 +209,40 @@ class Runs(Drawn):
         parts = self._table[self._table["t"] == self._step(t)].groupby(["simulator", "track"])
         return [(Panel(*map(str, key)), part) for key, part in parts]
 
+    def problems(self) -> pd.DataFrame:
+        """What is known of every query beforehand (see ``logeval.storage.schemas.PROBLEMS``)."""
+        return self._problems.to_pandas()
+
+    def units(self) -> dict[Panel, str]:
+        """What the reward of each panel counts: satisfaction, clicks or any-click."""
+        known = self.problems().drop_duplicates(["simulator", "track"])
+        keys = zip(known["simulator"], known["track"], strict=True)
+        named = dict(zip((Panel(*key) for key in keys), known["reward"], strict=True))
+        return {panel: named.get(panel, "satisfaction") for panel in self.panels()}
+
+    def in_clicks(self, panel: Panel) -> pd.DataFrame:
+        """Expected clicks per search of each policy of a panel, over all steps, least regret first.
+
+        ``ranker`` and ``best`` are those of today's ranker and of the list with the most clicks.
+        """
+        rows = self._table[(self._table["t"] == self.horizon)]
+        rows = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
+        order = rows.groupby("policy")["regret"].mean().sort_values(kind="stable").index
+        clicks = (
+            rows.groupby(["policy", "query"])["expected_clicks"].mean().groupby("policy").mean()
+        )
+        known = self.problems()
+        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
+        today, best = (
+            known.groupby("query")[name].mean().mean() for name in ("ranker_clicks", "best_clicks")
+        )
+        found = pd.DataFrame({"policy": order, "clicks": clicks[order].to_numpy() / self.horizon})
+        return found.assign(ranker=today, best=best).dropna(subset="clicks")
+
     def hardness(self) -> pd.DataFrame:
         """mu, p_max, gamma and Theorem 1's bound of each query of the rank-1 track."""
-        return self._hardness.to_pandas()
+        found = self.problems()
+        return found[found["mu"].notna()].reset_index(drop=True)
 
     def remaining(self, simulator: str) -> dict[str, pd.DataFrame]:
         """Per policy that eliminates: t, rows_left, columns_left, means over queries and runs."""

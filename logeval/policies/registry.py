@@ -26,9 +26,9 @@ from typing import Any, TypeVar
 from logeval.clicks.models import registry as models
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call, parse_call
 from logeval.policies.setting import Policy, Setting
 from logeval.policies.shared.replica import Reference, one_by_one
+from logeval.running.names import format_call, parse_call
 from logeval.running.own_code import imported, is_built_in, name_of, source_checksum
 
 # The files whose classes with a NAME are policies, in the order in which they are listed.
@@ -55,6 +55,7 @@ KERNELS = (
     "linear.kernel",
     "logistic.kernel",
     "random_and_oracle.kernel",
+    "logged.kernel",
 )
 POLICIES: dict[str, type[Any]] = {}
 ALL, RANKING = "all", "ranking"
@@ -217,6 +218,12 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
     cls = class_in(POLICIES[name], track)
     known = getattr(cls, "PARAMETERS", {})
     given = dict(given)
+    if "" in given:  # Logged(top) is Logged(lists=top)
+        word = given.pop("")
+        owners = [key for key, kind in known.items() if isinstance(kind, tuple) and word in kind]
+        if len(owners) != 1 or owners[0] in given:
+            raise LogevalError(f"{name}({word}): {word!r} is not parameter=value")
+        given[owners[0]] = word
     as_reference = _value(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
     unknown = [key for key in given if key not in known]
     if unknown:

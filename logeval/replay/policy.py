@@ -43,7 +43,7 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     def check(self) -> None:
         """Policies that show lists, of enough candidates."""
         from logeval.clicks.read_rows import LONGEST_LIST
-        from logeval.tracks.ranking import RANKING
+        from logeval.tracks.ranking.environment import RANKING
 
         if self.positions > LONGEST_LIST:
             raise LogevalError(f"positions={self.positions}: must be at most {LONGEST_LIST:,}")

@@ -34,7 +34,7 @@ class Drawn:
                 setattr(cls, name, checked(method))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("plot", "report")):
+        if name.startswith(("plot", "report", "verdict")):
             function = importlib.import_module(DRAWING).method_of(type(self), name)
             if function is not None:
                 return MethodType(checked(function), self)

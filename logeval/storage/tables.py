@@ -31,7 +31,6 @@ from logeval.storage.manifests import written_here
 from logeval.storage.schemas import CLICK_STATISTICS as CLICK_STATISTICS
 from logeval.storage.schemas import FACTORS as FACTORS
 from logeval.storage.schemas import FEATURES as FEATURES
-from logeval.storage.schemas import HARDNESS as HARDNESS
 from logeval.storage.schemas import MODELS as MODELS
 from logeval.storage.schemas import QUALITY as QUALITY
 from logeval.storage.schemas import RUNS as RUNS

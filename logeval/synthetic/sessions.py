@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.model import ChainModel
 from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.users import browsing, chain
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.synthetic.world import K, World

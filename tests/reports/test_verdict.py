@@ -10,7 +10,7 @@ from logeval.policies.rank1elim.kernel import Rank1ElimKL
 from logeval.reports.limits import late_slope
 from logeval.reports.verdict import verdict
 from logeval.running.words import interval, joined, number, p_value
-from tests.reports.tables import around, rows, runs_of
+from tests.reports.tables import around, problem, rows, runs_of
 
 BASE = around(10.0, 3.0)
 
@@ -179,22 +179,22 @@ def test_the_share_in_words_is_that_of_the_table():
 
 
 def size(query, rows, columns):
-    measures = {"mu": 0.1, "p_max": 0.5, "gamma": 0.5, "n": 100, "bound": 1e6}
-    return {"simulator": "PBM", "query": query, "rows": rows, "columns": columns, **measures}
+    measures = {"mu": 0.1, "p_max": 0.5, "gamma": 0.5, "bound": 1e6}
+    return problem(query, "PBM", "rank1", items=rows, positions=columns, **measures)
 
 
 def test_elimination_that_has_not_begun_is_explained():
     left = {"rows_left": 8, "columns_left": 4}
     table = rows({"Rank1ElimKL": [5.0, 6.0]}, simulator="PBM", track="rank1", **left)
-    runs = runs_of(table, hardness=[size("0@0", 8, 4), size("1@0", 8, 4)])
+    runs = runs_of(table, problems=[size("0@0", 8, 4), size("1@0", 8, 4)])
     (text,) = [text for text in verdict(runs).limits if "eliminated nothing" in text]
     # 16 log 100 = 73.7: 74 observations of each of 8 rows and 4 columns
     assert "takes 888 steps and ends within 100 on 0 of 2 queries" in text
     some = table.assign(columns_left=[4, 4, 4, 4, 4, 2])
-    runs = runs_of(some, hardness=[size("0@0", 8, 4), size("1@0", 8, 4)])
+    runs = runs_of(some, problems=[size("0@0", 8, 4), size("1@0", 8, 4)])
     assert any("eliminated nothing in 1 of 2 runs" in text for text in verdict(runs).limits)
     done = table.assign(columns_left=2)
-    runs = runs_of(done, hardness=[size("0@0", 8, 4), size("1@0", 8, 4)])
+    runs = runs_of(done, problems=[size("0@0", 8, 4), size("1@0", 8, 4)])
     assert not any("eliminated nothing" in text for text in verdict(runs).limits)
 
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain, Formulas
-from logeval.clicks.models.optimum import Optimum, best_browsing, best_chain
+from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.models.users.chain import Chain, Formulas
+from logeval.clicks.models.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
 from logeval.kinds import checked
 from logeval.running.arrays import Bools, Floats, Ints

@@ -14,6 +14,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.ubm import UBM
 from logeval.errors import LogevalError, unknown_names
+from logeval.running.names import format_call, parse_call
 from logeval.running.own_code import imported, is_built_in, name_of
 
 MODELS: dict[str, type[ClickModel]] = {
@@ -42,6 +43,10 @@ def register(model: M) -> M:
     return model
 
 
+# what the name of a model may set, as in DCM(scope=per-query): arguments of fit-models
+SETTINGS = ("method", "scope", "smoothing")
+
+
 def import_model(name: str) -> str:
     """The name of a click model of the user's, ``module:Class``, which is known from now on."""
     model = imported("click model", name)
@@ -54,19 +59,23 @@ def import_model(name: str) -> str:
 
 def own_models(names: Iterable[str]) -> dict[str, str]:
     """Those that are not built in, as ``module:Class``."""
-    return {name: name_of(MODELS[name]) for name in names if not is_built_in(MODELS[name])}
+    kinds = {name: kind_of(name) for name in names}
+    return {name: name_of(kind) for name, kind in kinds.items() if not is_built_in(kind)}
 
 
-def check_method(models: Iterable[str], method: str | None) -> None:
-    """Raise for an estimator that none of the models has; those that lack it use their own."""
-    models = list(models)
-    if method is None or any(MODELS[name].has_method(method) for name in models):
-        return
+def without_method(models: Iterable[str], method: str | None) -> list[str]:
+    """Those that lack an estimator, and use another: an error if it is all of them."""
+    plain = {name: kind_of(name) for name in models if "method" not in model_of(name)[1]}
+    if method is None or not plain:
+        return []
+    lacking = [name for name, kind in plain.items() if not kind.has_method(method)]
+    if len(lacking) < len(plain):
+        return lacking
     owners = [name for name, model in MODELS.items() if model.has_method(method)]
     if not owners:
         known = {m for model in MODELS.values() for m in (*model.methods, *model.ALIASES)}
         raise unknown_names("method", [method], known)
-    have = "; ".join(f"{name} has {' and '.join(MODELS[name].methods)}" for name in models)
+    have = "; ".join(f"{name} has {' and '.join(plain[name].methods)}" for name in lacking)
     raise LogevalError(f"method={method}: only {' and '.join(owners)} can be fitted so; {have}")
 
 
@@ -86,20 +95,42 @@ def check_reward(have: Mapping[str, Sequence[str]], reward: str | None) -> None:
     )
 
 
-def model_names(names: Iterable[str]) -> list[str]:
-    """The models of those names, as the papers print them; case does not matter."""
-    names = [import_model(name) if ":" in name else name for name in names]
+def model_of(name: str) -> tuple[str, dict[str, str]]:
+    """The model of a name, as the papers print it, and its settings.
+
+    >>> model_of("dcm(scope=per-query)")
+    ('DCM', {'scope': 'per-query'})
+    """
+    base, given = parse_call(name)
+    base = import_model(base) if ":" in base else base
     known = {name.lower(): name for name in MODELS}
-    unknown = [name for name in names if name.lower() not in known]
-    if unknown:
+    if base.lower() not in known:
+        raise unknown_names("click model", [base], MODELS)
+    if strange := [key for key in given if key not in SETTINGS]:
+        raise unknown_names(f"setting of {known[base.lower()]}", strange, SETTINGS)
+    return known[base.lower()], {key: given[key] for key in SETTINGS if key in given}
+
+
+def kind_of(name: str) -> type[ClickModel]:
+    """The class of a model, whatever its settings."""
+    return MODELS[model_of(name)[0]]
+
+
+def model_names(names: Iterable[str]) -> list[str]:
+    """The models of those names, as they print; case does not matter."""
+    names = list(names)
+    known = {name.lower() for name in MODELS}
+    bases = [parse_call(name)[0] for name in names]
+    unknown = [base for base in bases if ":" not in base and base.lower() not in known]
+    if unknown:  # all of them in one message
         raise unknown_names("click model", unknown, MODELS)
-    return list(dict.fromkeys(known[name.lower()] for name in names))
+    return list(dict.fromkeys(format_call(*model_of(name)) for name in names))
 
 
 def check_options(models: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """The options given for some models: each must be declared by one of them at least."""
     models = list(models)
-    declared = {name: values for m in models for name, values in MODELS[m].OPTIONS.items()}
+    declared = {name: values for m in models for name, values in kind_of(m).OPTIONS.items()}
     for name, value in given.items():
         if name in declared:
             if value not in declared[name]:

@@ -59,10 +59,6 @@ class CheckModels(Stage["Checks"]):
     seed: Seed = 0
     quiet: Quiet = False
 
-    def inputs(self) -> list[Manifest]:
-        """The log."""
-        return [{"log": self.opened.identity}]
-
     def make(self, manifest: Manifest) -> "Checks":
         """The checks, with a change of ranker and beside the truth where there is one."""
         from logeval.clicks.collection import opened_models

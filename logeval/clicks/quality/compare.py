@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "compare-models",
     example="logeval compare-models data/yandex --model dcm --model pbm --top-queries 20",
     again="logeval compare-models LOG --out {folder}",
+    read="logeval.clicks.quality.comparison:Comparison.read",
 )
 class CompareModels(Fitting["Comparison"]):
     """Fit models on one part of a log and score them on the rest.
@@ -64,17 +65,12 @@ class CompareModels(Fitting["Comparison"]):
                 progress.advance(1)
         return compared(scores, self.seed, manifest)
 
-    def read(self, out: Path) -> "Comparison":
-        """The comparison that a folder holds."""
-        from logeval.clicks.quality.comparison import Comparison
-
-        return Comparison.read(out)
-
 
 @stage(
     "score",
     example="logeval score data/yandex/models/dcm data/other --json",
     again="logeval score MODELS LOG --out {folder}",
+    read="logeval.clicks.quality.comparison:Comparison.read",
 )
 class ScoreModels(Stage["Comparison"]):
     """Score fitted models on a log, for instance another one.
@@ -112,12 +108,6 @@ class ScoreModels(Stage["Comparison"]):
             raise LogevalError(f"{self.opened.path}: there are no SERPs to score")
         scores = {n: score_model(f, data) for n, f in self.fitted.fitted.items()}
         return compared(scores, self.seed, manifest, scored_on(self.fitted, self.opened))
-
-    def read(self, out: Path) -> "Comparison":
-        """The scores that a folder holds."""
-        from logeval.clicks.quality.comparison import Comparison
-
-        return Comparison.read(out)
 
 
 compare_models = function(CompareModels)

@@ -12,9 +12,9 @@ from matplotlib import rcParams
 
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.statistics.summary import is_oracle
-from logeval.policies.names import parse_call
 from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
 from logeval.reports.figures.style import look
+from logeval.running.names import parse_call
 from logeval.running.words import interval, joined, number, p_value, query_names
 from logeval.tracks.registry import TRACKS
 
@@ -42,7 +42,7 @@ def plot_regret(
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: slopes in log t (as a lower bound of
-    ``logeval.tracks.ranking_theory``).
+    ``logeval.tracks.ranking.theory``).
     """
     panel = _one(runs, panels_of(runs, simulator, track))
     if per_query:

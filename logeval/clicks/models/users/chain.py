@@ -74,8 +74,8 @@ def conditional_one(w: Floats, stay: Floats, skip: float, clicks: Bools, p: Floa
 
 
 @njit_inline
-def satisfaction_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float:
-    """P(some click satisfies) = sum_k e_k w_k sat_k."""
+def reward_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float:
+    """P(some click satisfies) = sum_k e_k w_k sat_k; see ``Chain.counting`` for other rewards."""
     e, total = 1.0, 0.0
     for k in range(w.shape[0]):
         total += e * w[k] * sat[k]
@@ -90,16 +90,6 @@ def clicks_one(w: Floats, stay: Floats, skip: float) -> float:
     for k in range(w.shape[0]):
         total += e * w[k]
         e *= w[k] * stay[k] + (1.0 - w[k]) * skip
-    return total
-
-
-@njit_inline
-def any_click_one(w: Floats, skip: float) -> float:
-    """P(at least one click) = sum_k w_k prod_{i<k} (1 - w_i) skip."""
-    e, total = 1.0, 0.0
-    for k in range(w.shape[0]):
-        total += e * w[k]
-        e *= (1.0 - w[k]) * skip
     return total
 
 
@@ -127,15 +117,10 @@ def conditional_rows(w: Floats, stay: Floats, skip: float, clicks: Bools, p: Flo
 
 
 @njit(cache=True, nogil=True)
-def reward_rows(w: Floats, stay: Floats, skip: float, sat: Floats, kind: int, out: Floats) -> None:
-    """Expected reward of each row; kind 0 satisfaction, 1 clicks, 2 any-click."""
+def reward_rows(w: Floats, stay: Floats, skip: float, sat: Floats, out: Floats) -> None:
+    """``reward_one`` for each row."""
     for i in range(w.shape[0]):
-        if kind == 0:
-            out[i] = satisfaction_one(w[i], stay[i], skip, sat[i])
-        elif kind == 1:
-            out[i] = clicks_one(w[i], stay[i], skip)
-        else:
-            out[i] = any_click_one(w[i], skip)
+        out[i] = reward_one(w[i], stay[i], skip, sat[i])
 
 
 @dataclass(frozen=True)
@@ -179,12 +164,22 @@ class Chain:
         sample_rows(w, stay, self.skip, uniforms, clicks, examined)
         return clicks, examined
 
+    def counting(self, reward: str) -> Chain:
+        """Users who are satisfied by what the reward counts.
+
+        Expected clicks: every click satisfies. P(at least one click): and ends the search.
+        """
+        if reward == "satisfaction":
+            return self
+        goes_on = self.stay_position if reward == "clicks" else np.zeros_like(self.stay_position)
+        ones = np.ones_like(self.w), np.ones_like(goes_on)
+        return Chain(self.w, self.stay_item, goes_on, self.skip, *ones)
+
     def expected_reward(self, A: Ints, reward: str) -> Floats:
         """Expected satisfaction, clicks, or any-click of each list."""
-        w, stay, sat = self._lists(A)
+        w, stay, sat = self.counting(reward)._lists(A)
         out = np.empty(len(A))
-        kind = ("satisfaction", "clicks", "any-click").index(reward)
-        reward_rows(w, stay, self.skip, sat, kind, out)
+        reward_rows(w, stay, self.skip, sat, out)
         return out
 
 
