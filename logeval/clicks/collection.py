@@ -21,12 +21,13 @@ from logeval.clicks.fitted import FittedModel
 from logeval.clicks.lists import Lists
 from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
 from logeval.clicks.models.registry import model_names
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
-from logeval.storage import tables
+from logeval.storage import files, tables
 from logeval.storage.results import Drawn
 from logeval.storage.schemas import MODELS, QUERIES
 
@@ -186,14 +187,24 @@ def opened_models(models: FittedModels | Path | str) -> FittedModels:
 
 def refuse_to_replace(out: Path | str) -> None:
     """Raise if there are models in a folder already, or whatever else logeval wrote."""
+    files.check_name(out)
     if (Path(out) / tables.MANIFEST).exists():
-        raise LogevalError(f"{out}: holds other models already; choose another out, or overwrite")
+        raise LogevalError(
+            f"{out}: holds other models already; choose another folder, or "
+            "replace them with overwrite=True"
+        )
 
 
 def read_models(folder: Path | str) -> FittedModels:
     """The models of a folder that ``fit-models`` or ``models import`` wrote."""
-    folder = Path(folder)
     manifest = tables.read_manifest(folder)
+    folder = Path(folder)
+    for name, report in manifest.get("models", {}).items():
+        if name not in MODELS_BY_NAME and (cls := report.get("class")):
+            raise LogevalError(
+                f"{folder}: {name} is not a built-in click model; import its class first, with "
+                f"`logeval --import {cls} COMMAND`, or in Python with logeval.register"
+            )
     rows = tables.read_table(folder, "models")
     if not (folder / "queries.parquet").exists():
         raise LogevalError(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError
 from logeval.stage import (
     Arg,
     LogFolder,
@@ -106,18 +106,24 @@ class Fitting(Stage[R]):
         """Names of models, methods and options, and what goes together."""
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.estimation.statistics.fold import Holdout
-        from logeval.clicks.models.registry import MODELS, check_options, model_names, model_of
+        from logeval.clicks.models.registry import (
+            MODELS,
+            check_options,
+            model_names,
+            model_of,
+            without_method,
+        )
 
         every = [name.lower() for name in self.models] == ["all"]
         names = model_names(MODELS if every else self.models)
+        if not names:
+            raise LogevalError("there is no click model to fit; name one, as dcm")
         self._set("models", names)
         self._set("options", check_options(names, dict(self.options)))
         self._set("holdout", None if self.holdout is None else str(self.holdout))
         if self.wanted is not None and not self.wanted:
             raise LogevalError("queries is empty; leave it out to fit all queries")
-        methods = {method for m in MODELS.values() for method in (*m.methods, *m.ALIASES)}
-        if self.method is not None and self.method not in methods:
-            raise unknown_names("method", [self.method], methods)
+        lacking = without_method(names, self.method)
         check(self.smoothing)
         with_priors = self.smoothing == "empirical-bayes"
         if self.scope is None:
@@ -131,8 +137,17 @@ class Fitting(Stage[R]):
         for name in names:
             base, settings = model_of(name)
             if settings:
-                own: Any = settings
+                own: Any = {"method": None} | settings if name in lacking else settings
                 self.replace(models=[base], **own)  # checks them
+
+    def arguments(self) -> Manifest:
+        """The settings, and the code of click models of the user's own."""
+        from logeval.clicks.models.registry import kind_of, own_models
+        from logeval.running.own_code import source_checksum
+
+        found = super().arguments()
+        own = {name: source_checksum(kind_of(name)) for name in own_models(self.models)}
+        return found | {"sources": own} if own else found
 
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
@@ -241,6 +256,7 @@ class Fit(Fitting["FittedModels"]):
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
         from logeval.clicks.lists import Lists
+        from logeval.clicks.models.registry import own_models, without_method
         from logeval.clicks.quality.checks.predictive import quick_records
         from logeval.clicks.quality.choosing import (
             ALTERNATIVES,
@@ -261,6 +277,10 @@ class Fit(Fitting["FittedModels"]):
             one = self.fit(name, data)
             score = None if held_out is None else score_model(one, held_out)
             one.report.update({} if score is None else score.headline())
+            if name in without_method(names, self.method):
+                one.report["notes"].append(
+                    f"{name}: it has no method {self.method}, so it was fitted by {one.method}"
+                )
             progress.advance(1)
             return one, score
 
@@ -275,6 +295,8 @@ class Fit(Fitting["FittedModels"]):
                 kept = [alternatives(name, fit, own) for name, own in found.items()]
             found = {name: one for each in kept for name, one in each.items()}
         fitted = {name: one for name, (one, _) in found.items()}
+        for name, cls in own_models(fitted).items():
+            fitted[name].report["class"] = cls
         manifest["chosen"] = why
         if self.verdict:
             records = quick_records(fitted, data, held_out, self.seed, self.quiet)

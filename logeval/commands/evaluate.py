@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.commands.app import app, plot_app
-from logeval.commands.command import Csv, Json, command
+from logeval.commands.command import Csv, Json, command, naming_options
 from logeval.commands.show import (
     print_for_programs,
     print_table,
@@ -101,6 +101,12 @@ def plot_regret(
     out: Figure = Path("regret.pdf"),
     log_x: LogX = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="One panel per query.")] = False,
+    simulator: Annotated[
+        str | None, typer.Option(help="Only this simulator, as DCM; default: all.")
+    ] = None,
+    track: Annotated[
+        str | None, typer.Option(help="Only this track.", autocompletion=track_names)
+    ] = None,
     style: Style = "paper",
 ) -> None:
     """Cumulative regret over time, with 95% bands.
@@ -109,7 +115,12 @@ def plot_regret(
     """
     from logeval.reports.figures.regret import regret_figure
 
-    _draw(lambda found: regret_figure(found, log_x=log_x, per_query=per_query), runs, out, style)
+    def draw(found: Runs) -> Any:
+        return regret_figure(
+            found, simulator=simulator, track=track, log_x=log_x, per_query=per_query
+        )
+
+    _draw(draw, runs, out, style)
 
 
 def _plot_over_time(name: str, about: str, example: str) -> None:
@@ -134,7 +145,7 @@ def _draw(draw: Callable[[Runs], Any], folder: Path, out: Path, style: str) -> N
     from logeval.reports.figures.style import styled
 
     check_kind(out)
-    with styled(style):
+    with styled(style), naming_options(None, simulator="--simulator", track="--track"):
         print(save_figure(draw(Runs.load(folder)), out))
 
 

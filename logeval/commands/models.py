@@ -51,7 +51,10 @@ def show_fit(
         print(wrapped(line))
     for note in notes:
         print(wrapped(f"note: {note}"), file=sys.stderr)
-    print(f"more: logeval inspect {asked.out} --query {models.queries[0]}", file=sys.stderr)
+    own = "".join(
+        f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
+    )
+    print(f"more: logeval{own} inspect {asked.out} --query {models.queries[0]}", file=sys.stderr)
 
 
 def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.lists import Ranker
+from logeval.clicks.models.registry import check_reward
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
@@ -98,11 +99,13 @@ def fitted_queries(
             f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
         )
     K = min(model.K for _, _, model in given) if positions is None else positions
-    for _, query, model in given:
+    check_reward({name: model.rewards for name, _, model in given}, reward)
+    for name, query, model in given:
         if not 1 <= K <= model.K:
-            raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
-        if reward is not None and reward not in model.rewards:
-            raise unknown_names("reward", [reward], model.rewards)
+            raise LogevalError(
+                f"positions={K}: the {name} of query {query} has {model.K}; ask for at most "
+                f"{min(model.K for _, _, model in given)}"
+            )
     if not isinstance(models, FittedModels):
         return [FittedQuery(name, query, model, K) for name, query, model in given]
     return [_of_log(models, *one, K) for one in given]

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from logeval.errors import LogevalError, visible
 from logeval.evaluation.running.plan import Plan
 from logeval.policies.registry import own_sources
-from logeval.policies.source import UNKNOWN
+from logeval.running.own_code import UNKNOWN
 from logeval.storage import files, locks, manifests, tables
 from logeval.storage.schemas import PROBLEMS, RUNS
 from logeval.tracks.fitted import Fitted
