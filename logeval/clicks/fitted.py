@@ -15,7 +15,7 @@ import numpy as np
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.models.model import ClickModel, Parameter
-from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.registry import kind_of
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, Ints
 
@@ -46,7 +46,7 @@ class FittedModel:
     @property
     def kind(self) -> type[ClickModel]:
         """The class of the model."""
-        return MODELS[self.model]
+        return kind_of(self.model)
 
     @cached_property
     def index(self) -> dict[Query, int]:
@@ -158,7 +158,7 @@ def averaged(value: Floats, weight: Floats, longest: Ints | None = None) -> Any:
         return 0.5
     if longest is None or value.ndim == 1:
         mean = np.tensordot(weight / max(float(weight.sum()), 1e-300), value, axes=1)
-        return mean if mean.ndim else float(mean)
+        return np.minimum(mean, 1.0) if mean.ndim else min(float(mean), 1.0)  # rounding
     at = weight[:, None] * (np.arange(value.shape[1]) < longest[:, None])
     share = at / np.maximum(at.sum(axis=0), 1e-300)
-    return np.einsum("gk,gk...->k...", share, value)
+    return np.minimum(np.einsum("gk,gk...->k...", share, value), 1.0)  # rounding

@@ -18,7 +18,7 @@ from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.patterns import NO_REGION
 from logeval.clicks.fitted import SCOPES, FittedModel, averaged
 from logeval.clicks.model_rows import NUMBERS, places
-from logeval.clicks.models.registry import MODELS, model_names
+from logeval.clicks.models.registry import kind_of, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints
@@ -171,7 +171,7 @@ def _fitted(
     estimates: dict[str, ParameterEstimate] = {}
     unseen_items: dict[str, Floats] = {}
     unseen_query: dict[str, Any] = {}
-    for p in MODELS[name].PARAMETERS:
+    for p in kind_of(name).PARAMETERS:
         mine = Rows(by_parameter[p.name], draws, f"{label} {p.name}", NEEDS[p.kind])
         of_query, of_item = (mine.rows[f"has_{key}"] for key in ("query_id", "item_id"))
         if p.kind == "item":
@@ -221,7 +221,7 @@ def _numbered(rows: pd.DataFrame, listing: Listing, pooled: bool, label: str) ->
 
 def _by_parameter(name: str, rows: pd.DataFrame, label: str) -> dict[str, pd.DataFrame]:
     """The rows of each parameter; all of them are there."""
-    known = [p.name for p in MODELS[name].PARAMETERS]
+    known = [p.name for p in kind_of(name).PARAMETERS]
     found = {str(p): mine for p, mine in rows.groupby("parameter", sort=False)}
     if unknown := sorted(set(found).difference(known)):
         names = ", ".join(sorted(known))

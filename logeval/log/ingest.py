@@ -123,7 +123,8 @@ class Ingest(Stage["Log"]):
                     print(visible(done), file=sys.stderr)
                 return load(out)
             raise LogevalError(
-                f"{out}: holds another table already; choose another out, or overwrite"
+                f"{out}: holds another table already; choose another folder, or replace it with "
+                "overwrite=True"
             )
         if not self.overwrite:
             tables.check_free(out, ("serps", rejects.FILE))

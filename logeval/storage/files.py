@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, short
 from logeval.storage import locks
 
 PARTIAL = ".partial-"
@@ -53,7 +53,9 @@ def put_in_place(temporary: Path, path: Path) -> None:
 
 
 def check_name(path: Path | str) -> None:
-    """Raise for a name that is not UTF-8: neither Arrow nor DuckDB can open it."""
+    """Raise for what is no name, or not UTF-8: neither Arrow nor DuckDB can open it."""
+    if not isinstance(path, str | Path):
+        raise LogevalError(f"{short(path)}: is not the name of a file or folder; give its path")
     try:
         str(path).encode()
     except UnicodeEncodeError:

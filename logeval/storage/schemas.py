@@ -95,6 +95,18 @@ QUERIES = _table("queries", """
                          where unknown
     """)  # fmt: skip
 
+LISTS = _table("lists", """
+    One row per query and list that the log showed, beside `models`: today's ranker.
+
+    query_id   int64    query
+    region_id  int64?   region of the query
+    serps      int64    SERPs, of those the models were fitted to, with this list
+    items      [int64]  the list shown, from the first position down
+    clicks     [int64]  clicked results among the first k positions, added over the SERPs, for every
+                        k
+    squares    [int64]  the squares of the same, SERP by SERP, added
+    """)  # fmt: skip
+
 QUALITY = _table("quality", """
     One row per measured quality of a click model on held-out SERPs.
 
@@ -163,6 +175,8 @@ RUNS = _table("runs", """
     optimal_reward       float64   cumulative expected reward of the best list or pair
     clicks               int64     number of clicks
     optimal_steps        int64     number of steps without regret (below 1e-9)
+    expected_clicks      float64?  cumulative expected clicks on what was shown; null in the
+                                   contextual track
     pair_regret          float64?  cumulative expected regret of one pair: in the rank1 track regret
                                    itself; in the ranking track that of the item at the most
                                    examined position; null without a PBM
@@ -172,19 +186,36 @@ RUNS = _table("runs", """
     cosine_distance      float64?  of the estimated theta to the true one; null where there is none
     """)  # fmt: skip
 
-HARDNESS = _table("hardness", """
-    One row per query of the rank1 track: how hard it is.
+PROBLEMS = _table("problems", """
+    One row per simulator, track, query and draw: what is known beforehand.
 
-    simulator  string   as in the runs table
-    query      string   as in the runs table
-    rows       int32    number of items
-    columns    int32    number of positions
-    mu         float64  smaller of the mean row and mean column (rank1elimkl, eq. 3)
-    p_max      float64  largest row or column mean (eq. 4)
-    gamma      float64  max(mu, 1 - p_max) (eq. 5)
-    n          int64    horizon
-    bound      float64  Theorem 1: upper bound on the regret of Rank1ElimKL after n steps; infinite
-                        when all rows or all columns are equal
+    simulator         string    as in the runs table
+    track             string    as in the runs table
+    query             string    as in the runs table
+    draw              int32     as in the runs table
+    reward            string    what is counted: satisfaction, clicks or any-click
+    positions         int32     K: number of positions
+    items             int32     L: number of items
+    serps             int64?    SERPs that the simulator was fitted to; null where it was not fitted
+                                to a log
+    proven            bool      whether the best list is proven to be best
+    best              float64?  expected reward per search of the best list or pair; null where it
+                                changes
+    ranker            float64?  expected reward per search of today's ranker; null where its lists
+                                are unknown
+    top_list          float64?  likewise, of the list it shows most often
+    covered           float64?  share of the query's SERPs whose lists could be simulated, for the
+                                ranker
+    best_clicks       float64?  most expected clicks per search of any list
+    ranker_clicks     float64?  expected clicks per search of today's ranker
+    log_clicks        float64?  clicked results per SERP of the same lists in the log itself
+    log_clicks_error  float64?  standard error of log_clicks
+    mu                float64?  rank1: smaller of the mean row and mean column (rank1elimkl, eq. 3)
+    p_max             float64?  rank1: largest row or column mean (eq. 4)
+    gamma             float64?  rank1: max(mu, 1 - p_max) (eq. 5)
+    n                 int64     horizon
+    bound             float64?  rank1: upper bound on the regret of Rank1ElimKL after n steps
+                                (Theorem 1); infinite when all rows or all columns are equal
     """)  # fmt: skip
 
 FEATURES = _table("features", """

@@ -34,7 +34,6 @@ from logeval.storage.manifests import written_here
 from logeval.storage.schemas import CLICK_STATISTICS as CLICK_STATISTICS
 from logeval.storage.schemas import FACTORS as FACTORS
 from logeval.storage.schemas import FEATURES as FEATURES
-from logeval.storage.schemas import HARDNESS as HARDNESS
 from logeval.storage.schemas import MODELS as MODELS
 from logeval.storage.schemas import QUALITY as QUALITY
 from logeval.storage.schemas import RUNS as RUNS
@@ -63,6 +62,7 @@ def there_is(folder: Path | str) -> bool:
 
 def read_manifest(folder: Path | str) -> Manifest:
     """The manifest of a folder that a stage wrote."""
+    files.check_name(folder)
     with contextlib.suppress(LogevalError):  # it may be taken away between a look and the next
         return manifests.read_manifest(folder)
     there_is(folder)
@@ -154,6 +154,7 @@ def staged(
     Only the manifest is flushed to the disk. If the machine dies and a file was not, its checksum
     tells.
     """
+    files.check_name(out)
     out = output_folder(Path(out))
     existed = out.exists()
     # inside an existing folder, which may be a file system of its own, else beside the new one
@@ -236,14 +237,32 @@ def _replace_entries(staging: Path, out: Path, overwrite: bool | None) -> None:
 
 def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool | None) -> list[str]:
     """The entries of ``out`` that make way, the manifest first; an error if one must not."""
+    check_output(out, _stage_of(staging), new, overwrite)
     in_the_way = [name for name in new if os.path.lexists(out / name)]
+    ours = written_here(out)
+    entries = {Path(name).parts[0] for name in ours}
+    outdated = [
+        name
+        for name in entries.difference(in_the_way)
+        if (out / name).exists() and not _foreign(out / name, out, ours)
+    ]
+    return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
+
+
+def check_output(
+    out: Path | str, stage: str | None, names: Iterable[str] = (), overwrite: bool | None = None
+) -> None:
+    """Raise unless a stage may write entries of these names to ``out``; see ``staged``.
+
+    Asked before the long part starts, and again when it is done.
+    """
+    out = output_folder(Path(out))
+    in_the_way = [name for name in names if os.path.lexists(out / name)]
     if overwrite is False:
         check_free(out, in_the_way)
+    if (made := _stage_of(out)) and made != stage:
+        raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
     ours = written_here(out)
-    if made := _stage_of(out):
-        makes = _stage_of(staging)
-        if made != makes:
-            raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
     for name in in_the_way:
         if foreign := _foreign(out / name, out, ours):
             raise LogevalError(
@@ -255,13 +274,6 @@ def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool | None) 
             f"{file}: changed since logeval wrote it (edited, or damaged), so it is not replaced; "
             "move it away, or delete it"
         )
-    entries = {Path(name).parts[0] for name in ours}
-    outdated = [
-        name
-        for name in entries.difference(in_the_way)
-        if (out / name).exists() and not _foreign(out / name, out, ours)
-    ]
-    return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
 
 
 def check_free(out: Path, names: Iterable[str]) -> None:
@@ -269,7 +281,8 @@ def check_free(out: Path, names: Iterable[str]) -> None:
     for name in names:
         if os.path.lexists(out / name):
             raise LogevalError(
-                f"{out / name}: is there already; choose another folder, or overwrite"
+                f"{out / name}: is there already; choose another folder, or replace it with "
+                "overwrite=True"
             )
 
 

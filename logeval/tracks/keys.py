@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import parse_call
+from logeval.running.names import parse_call
 
 LARGEST = 1_000_000  # items, positions, ... of a synthetic problem
 

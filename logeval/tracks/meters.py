@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Columns = dict[str, Floats | Ints]
 TOLERANCE = 1e-9  # rewards closer than this are equal
-REGRET, REWARD, OPTIMAL_STEPS, LOWEST, CLICKS = range(5)  # totals of ``Regret``
+REGRET, REWARD, OPTIMAL_STEPS, LOWEST, CLICKS, EXPECTED = range(6)  # totals of ``Regret``
 
 
 class Meter(ABC):
@@ -73,7 +73,7 @@ class Meters:
 
 
 @njit_views
-def add_step(best, reward, clicks, totals):
+def add_step(best, reward, expected, clicks, totals):
     """Add a step to the totals of each replica."""
     for r in range(best.shape[0]):
         regret = best[r] - reward[r]
@@ -81,6 +81,7 @@ def add_step(best, reward, clicks, totals):
         totals[r, REWARD] += reward[r]
         totals[r, OPTIMAL_STEPS] += regret <= TOLERANCE
         totals[r, LOWEST] = min(totals[r, LOWEST], regret)
+        totals[r, EXPECTED] += expected[r]
         for k in range(clicks.shape[1]):
             totals[r, CLICKS] += clicks[r, k]
 
@@ -94,15 +95,16 @@ class Regret(Meter):
     def __init__(self, environment: Simulation, policy: Policy) -> None:
         super().__init__(environment, policy)
         self._best = environment.best_reward
-        self._totals = np.zeros((len(self._best), 5))
+        self._totals = np.zeros((len(self._best), 6))
 
     def add(self, t: int, A: Ints, clicks: Ints) -> None:
         """Step t."""
-        add_step(self._best, self.environment.reward(A), clicks, self._totals)
+        reward = self.environment.reward(A)
+        add_step(self._best, reward, self.environment.expected_clicks, clicks, self._totals)
 
     def columns(self, t: int) -> Columns:
-        """Regret, reward, the optimal reward, the steps without regret, and clicks."""
-        regret, reward, optimal_steps, lowest, clicks = self._totals.T
+        """Regret, reward, the optimal reward, the steps without regret, clicks, expected ones."""
+        regret, reward, optimal_steps, lowest, clicks, expected = self._totals.T
         if lowest.min() < -TOLERANCE:
             query = self.environment.mine[lowest.argmin()].key.drawn_query
             raise LogevalError(
@@ -115,6 +117,7 @@ class Regret(Meter):
             "optimal_reward": self._best * t,
             "optimal_steps": optimal_steps.astype(np.int64),
             "clicks": clicks.astype(np.int64),
+            "expected_clicks": expected,
         }
 
 

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from logeval.clicks.lists import Ranker
 from logeval.errors import LogevalError
-from logeval.policies.names import format_call
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Floats, Ints, sum_by
 from logeval.running.kernels import njit
+from logeval.running.names import format_call
 from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.keys import numbers
 from logeval.tracks.labels import Labels
@@ -64,6 +65,8 @@ class Rank1Problem(Problem):
     u_bar: Floats  # (rows,) attraction of the items
     v_bar: Floats  # (columns,) examination of the positions
     reward: str = field(default="clicks", kw_only=True)
+    ranker: Ranker | None = field(default=None, kw_only=True, repr=False)  # what the log shows
+    serps: float = field(default=np.nan, kw_only=True)  # that it was fitted to
 
     @property
     def rows(self) -> int:
@@ -85,17 +88,36 @@ class Rank1Problem(Problem):
         values = np.concatenate([self.u_bar, [np.nan], self.v_bar]).astype("<f8")
         return hashlib.sha256(values.tobytes()).hexdigest()[:16]
 
-    def hardness(self, n: int) -> dict[str, Any]:
-        """mu, p_max, gamma and Theorem 1's bound at horizon n."""
-        return {
-            "simulator": self.simulator,
-            "query": self.key.drawn_query,
-            "rows": self.rows,
-            "columns": self.positions,
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return self.rows
+
+    def logged(self) -> tuple[Ints, Floats]:
+        """Today's ranker as pairs (n, 2): its first item at the first position, and how often."""
+        assert self.ranker is not None
+        items, group = np.unique(self.ranker.A[:, 0], return_inverse=True)
+        p = sum_by(group.ravel(), self.ranker.p, len(items))
+        order = np.argsort(-p, kind="stable")
+        return np.column_stack([items, np.zeros_like(items)])[order], p[order]
+
+    def facts(self, n: int) -> dict[str, Any]:
+        """mu, p_max, gamma and Theorem 1's bound at horizon n; what today's ranker earns."""
+        best = self.u_bar.max() * self.v_bar.max()
+        found = super().facts(n) | {
             **rank1_hardness(self.u_bar, self.v_bar)._asdict(),
-            "n": n,
             "bound": rank1_upper(self.u_bar, self.v_bar, n),
+            "best": best,
+            "best_clicks": best,
+            "serps": self.serps,
         }
+        if self.ranker is None:
+            return found
+        pairs, p = self.logged()
+        earned = self.u_bar[pairs[:, 0]] * self.v_bar[0]
+        value = p @ earned
+        about = {"covered": self.ranker.covered, "top_list": earned[0]}
+        return found | about | {"ranker": value, "ranker_clicks": value}
 
 
 def needle(K: int, L: int, p: float, gap: float) -> Rank1Problem:
@@ -127,7 +149,15 @@ def with_pairs(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
 def rank1_problems(fitted: Sequence[FittedQuery]) -> list[Rank1Problem]:
     """The rank-1 problems of fitted PBMs; the reward is the click."""
     return [
-        Rank1Problem(f.model.name, f.query, f.model.users.w.astype(float), v_bar, draw=f.draw)
+        Rank1Problem(
+            f.simulator,
+            f.query,
+            f.model.users.w.astype(float),
+            v_bar,
+            draw=f.draw,
+            ranker=f.ranker,
+            serps=f.serps,
+        )
         for f in with_pairs(fitted)
         if (v_bar := examination(f.model.users, f.K)) is not None
     ]
@@ -169,6 +199,9 @@ class Rank1Environment(Simulation):
             [self.row_labels.labels(best[:, :1]), self.column_labels.labels(best[:, 1:])]
         )
         self.offers = {"free_samples": self.free_samples, "best": self.best}
+        if all(p.ranker is not None for p in mine):
+            self.offers["logged"] = self.logged
+        self.expected_clicks = self._reward  # the reward is the click
         self._start = self.row_labels.start
         self._u_bar = np.concatenate(
             [p.u_bar[self.row_labels.items_of(r)] for r, p in enumerate(mine)]
@@ -189,6 +222,12 @@ class Rank1Environment(Simulation):
         u_bar = self._u_bar[self._start[r] : self._start[r + 1]]
         u = self.generator("sample", r).random((m, len(u_bar)))
         return (u < u_bar * self._v_bar[r].max()).astype(np.int8)
+
+    def logged(self, r: int) -> tuple[Ints, Floats]:
+        """Today's ranker: pairs (n, 2) of replica r, and how often each is shown."""
+        pairs, p = self.mine[r].logged()
+        rows = self.row_labels.labels_of(r, pairs[:, 0])
+        return np.column_stack([rows, self.column_labels.labels_of(r, pairs[:, 1])]), p
 
     def items(self, A: Ints) -> Ints:
         """The rows and columns (R, 2) of the problems that the labels A stand for."""

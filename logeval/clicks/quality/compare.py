@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.clicks.estimation.defaults import DRAWS
-from logeval.clicks.fit import Fitting
+from logeval.clicks.fit import MOST_DRAWS, Fitting
 from logeval.clicks.fit import Holdout as HoldoutArg
 from logeval.errors import LogevalError
 from logeval.stage import (
@@ -38,9 +38,17 @@ class CompareModels(Fitting["Comparison"]):
 
     _: KW_ONLY
     holdout: HoldoutArg = "0.1"
-    draws: Annotated[int, Arg("As of fit_models.", on_command_line=False)] = DRAWS
+    draws: Annotated[
+        int, Arg("As of fit_models.", least=0, most=MOST_DRAWS, on_command_line=False)
+    ] = DRAWS
     out: Annotated[Path | str | None, Arg("Folder for the table and the figure.", "output")] = None
     quiet: Quiet = False
+
+    def check(self) -> None:
+        """As of ``fit_models``, with a part to score on."""
+        super().check()
+        if self.holdout is None:
+            raise LogevalError("holdout=None: some SERPs must be left to score on, as 0.1")
 
     def make(self, manifest: Manifest) -> "Comparison":
         """Every model, fitted and scored."""

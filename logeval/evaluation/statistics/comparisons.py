@@ -21,6 +21,7 @@ from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.seeds import generator
 
 DRAWS = 40_000
+ROUNDING = 1e-9  # of the scale: what computing alone may change
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,10 @@ class Comparisons:
         return ~self.told_apart()[self.order()[0]]
 
 
-def compare(x: Floats, level: float = CONFIDENCE) -> Comparisons:
+def compare(x: Floats, level: float = CONFIDENCE, scale: float = 0.0) -> Comparisons:
     """Compare P policies on paired samples (Q, N, P), smaller is better.
+
+    Values that differ by less than ``ROUNDING`` of the ``scale`` do not differ.
 
     With d = mean_i - mean_j > 0, se the standard error of its paired mean, c the critical value
     and r the larger relative standard error of the two means, the interval of the difference is
@@ -64,6 +67,8 @@ def compare(x: Floats, level: float = CONFIDENCE) -> Comparisons:
     (t is Student's quantile); the test, which looks at the other end, knows nothing of it.
     With one unit all but the means and differences is nan.
     """
+    if scale > 0.0:
+        x = np.round(x / (ROUNDING * scale)) * (ROUNDING * scale)
     u = units(x)
     m = u.values.mean(axis=0)
     se = np.nan_to_num(u.error())

@@ -12,8 +12,8 @@ import numpy as np
 from logeval.errors import LogevalError
 from logeval.features.contexts import ITEM
 from logeval.features.table import HALF, Features, read_features
-from logeval.policies.names import format_call
 from logeval.running.arrays import Floats
+from logeval.running.names import format_call
 from logeval.storage.tables import Manifest
 from logeval.synthetic.tastes import read_tastes
 from logeval.tracks.contextual.worlds import (
@@ -107,9 +107,9 @@ def contextual_problems(fitted: Fitted) -> list[ContextualProblem]:
     tastes = read_tastes(fitted.folder) if fitted.folder is not None else None
     block = BLOCK if fitted.block is None else fitted.block
     return [
-        _in_turn({f.query: f for f in usable if f.model.name == name}, features, block, tastes,
+        _in_turn({f.query: f for f in usable if f.simulator == name}, features, block, tastes,
                  remarks)
-        for name in dict.fromkeys(f.model.name for f in usable)
+        for name in dict.fromkeys(f.simulator for f in usable)
     ]  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def _in_turn(
         about += f" {people.beta}"
     first = next(iter(fitted.values()))
     return ContextualProblem(
-        first.model.name,
+        first.simulator,
         "+".join(features.queries),
         first.K,
         partial(in_turn, queries, people, block),

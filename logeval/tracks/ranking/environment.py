@@ -54,17 +54,19 @@ def step_chain(A, u, start, items, positions, skip, clicks, shown):
 
 
 @njit_views
-def reward_chain(A, start, items, positions, skip, out, shown):
-    """Expected reward of each replica's list; ``shown`` is scratch, (3, K + 1)."""
+def reward_chain(A, start, items, positions, skip, out, clicks, shown):
+    """Expected reward and clicks of each replica's list; ``shown`` is scratch, (4, K + 1)."""
     K = A.shape[1]
-    w, stay, sat = shown[0, :K], shown[1, :K], shown[2, :K]
+    w, stay, sat, goes = shown[0, :K], shown[1, :K], shown[2, :K], shown[3, :K]
     for r in range(A.shape[0]):
         for k in range(K):
             e = start[r] + A[r, k]
             w[k] = items[e, W]
             stay[k] = items[e, STAY] * positions[r, k, EARNS_ON]
             sat[k] = items[e, SAT] * positions[r, k, EARNS]
+            goes[k] = items[e, STAY] * positions[r, k, GOES_ON]
         out[r] = chain.reward_one(w, stay, skip[r], sat)
+        clicks[r] = chain.clicks_one(w, goes, skip[r])
 
 
 @njit_views
@@ -79,23 +81,20 @@ def step_browsing(A, u, start, w_item, e, clicks, shown):
 
 
 @njit_views
-def reward_browsing(A, start, w_item, e, clicks, out, shown):
-    """Expected clicks, or P(at least one), on each replica's list; ``shown`` is scratch."""
+def reward_browsing(A, start, w_item, e, of_clicks, out, clicks, shown):
+    """Expected reward and clicks of each replica's list; ``shown`` is scratch, (3, K + 1)."""
     K = A.shape[1]
     w, p, last = shown[0, :K], shown[1, :K], shown[2]
     for r in range(A.shape[0]):
         for k in range(K):
             w[k] = w_item[start[r] + A[r, k]]
+        browsing.click_probs_one(w, e[r], p, last)
         total, none = 0.0, 1.0
-        if clicks:
-            browsing.click_probs_one(w, e[r], p, last)
-            for k in range(K):
-                total += p[k]
-        else:
-            for k in range(K):
-                none *= 1.0 - w[k] * e[r, k, 0]
-            total = 1.0 - none
-        out[r] = total
+        for k in range(K):
+            total += p[k]
+            none *= 1.0 - w[k] * e[r, k, 0]
+        clicks[r] = total
+        out[r] = total if of_clicks else 1.0 - none
 
 
 class RankingEnvironment(Simulation):
@@ -115,7 +114,7 @@ class RankingEnvironment(Simulation):
         self.best_reward = self.reward(self.best).copy()
 
     def _offers(self) -> dict[str, Any]:
-        """What a policy may ask for; the last three only if all queries have them."""
+        """What a policy may ask for; the last four only if all queries have them."""
         offers: dict[str, Any] = {
             "free_samples": self.free_samples,
             "best": self.best,
@@ -131,13 +130,20 @@ class RankingEnvironment(Simulation):
         base = [p.base for p in self.problems]
         if not any(b is None for b in base):
             offers["base_list"] = self.labels.labels(np.array(base)[self.query])
+        if all(p.ranker is not None for p in self.problems):
+            offers["logged"] = self.logged
         return offers
+
+    def logged(self, r: int) -> tuple[Ints, Floats]:
+        """Today's ranker: the lists (n, K) of replica r, and how often each is shown."""
+        ranker = self.mine[r].ranker
+        return self.labels.labels_of(r, ranker.A), ranker.p
 
     def _click(self, A: Ints, u: Floats) -> None:
         self._family.step(A, u, self.labels.start, self._clicks)
 
     def _earn(self, A: Ints) -> None:
-        self._family.reward(A, self.labels.start, self._reward)
+        self._family.reward(A, self.labels.start, self._reward, self.expected_clicks)
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
@@ -197,13 +203,14 @@ class _Chains:
         ]
         self.positions = np.array([np.stack(x, axis=1)[:K] for x in at], dtype=float)
         self.skip = np.array([u.skip for u in users], dtype=float)
-        self._shown = np.empty((3, K + 1))
+        self._shown = np.empty((4, K + 1))
 
     def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
         step_chain(A, u, start, self.items, self.positions, self.skip, clicks, self._shown)
 
-    def reward(self, A: Ints, start: Ints, out: Floats) -> None:
-        reward_chain(A, start, self.items, self.positions, self.skip, out, self._shown)
+    def reward(self, A: Ints, start: Ints, out: Floats, clicks: Floats) -> None:
+        items, positions = self.items, self.positions
+        reward_chain(A, start, items, positions, self.skip, out, clicks, self._shown)
 
 
 class _Browsings:
@@ -218,8 +225,8 @@ class _Browsings:
     def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
         step_browsing(A, u, start, self.w, self.e, clicks, self._shown)
 
-    def reward(self, A: Ints, start: Ints, out: Floats) -> None:
-        reward_browsing(A, start, self.w, self.e, self.clicks, out, self._shown)
+    def reward(self, A: Ints, start: Ints, out: Floats, clicks: Floats) -> None:
+        reward_browsing(A, start, self.w, self.e, self.clicks, out, clicks, self._shown)
 
 
 def relabelled(users: Chain | Browsing, items: Ints) -> Chain | Browsing:

@@ -21,8 +21,8 @@ import numpy as np
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call
 from logeval.running.arrays import Ints
+from logeval.running.names import format_call
 from logeval.tracks.keys import numbers
 from logeval.tracks.ranking.problems import RankingProblem, position_weights
 from logeval.tracks.track import SYNTHETIC

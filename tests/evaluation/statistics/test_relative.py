@@ -89,7 +89,7 @@ def test_hardness_is_stored_with_the_runs(runs):
         u, v = model.users.w, model.users.e[:, 0]
         hard = rank1.rank1_hardness(u, v)
         row = table.loc[query]
-        assert (row["rows"], row["columns"]) == (len(u), 3)
+        assert (row["items"], row["positions"]) == (len(u), 3)
         assert (row["mu"], row["p_max"], row["gamma"]) == pytest.approx(tuple(hard))
         assert row["bound"] == pytest.approx(rank1.rank1_upper(u, v, 8000))
 

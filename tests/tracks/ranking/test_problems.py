@@ -54,7 +54,7 @@ def test_queries_with_fewer_items_than_positions_are_named():
 
 
 def test_too_many_positions_and_unknown_rewards_are_refused():
-    with pytest.raises(LogevalError, match="has 3 positions, not 4"):
+    with pytest.raises(LogevalError, match="positions=4: the DCM of query 7@0 has 3"):
         lists(models("DCM", (5,), K=3), positions=4)
     with pytest.raises(LogevalError, match="unknown reward"):
         lists(models("PBM", (5,), K=3), reward="satisfaction")

@@ -81,6 +81,16 @@ def reward_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float:
     return total
 
 
+@njit_inline
+def clicks_one(w: Floats, stay: Floats, skip: float) -> float:
+    """Expected number of clicks, sum_k e_k w_k."""
+    e, total = 1.0, 0.0
+    for k in range(w.shape[0]):
+        total += e * w[k]
+        e *= w[k] * stay[k] + (1.0 - w[k]) * skip
+    return total
+
+
 @njit(cache=True, nogil=True)
 def sample_rows(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> None:
     """``sample_one`` for each row."""

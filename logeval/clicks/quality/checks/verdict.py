@@ -53,6 +53,19 @@ class ModelVerdict:
         """Whether nothing at all is faulted."""
         return not self.faulted and not self.faulted_queries
 
+    def record(self, held_out: bool) -> dict[str, Any]:
+        """What the manifest of the models keeps of it."""
+        return {
+            "faulted": self.faulted,
+            "faults": self.faults,
+            "judged": len(self.faulted) + len(self.right),
+            "queries": self.queries,
+            "faulted_queries": self.faulted_queries,
+            "serps": self.serps,
+            "held_out": held_out,
+            "line": self.line,
+        }
+
     @property
     def line(self) -> str:
         """The verdict in one line."""
