@@ -17,18 +17,8 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.running.names import format_call, parse_call
 from logeval.running.own_code import imported, is_built_in, name_of
 
-MODELS: dict[str, type[ClickModel]] = {
-    "GCTR": GCTR,
-    "RCTR": RCTR,
-    "DCTR": DCTR,
-    "PBM": PBM,
-    "CM": CM,
-    "DCM": DCM,
-    "SDBN": SDBN,
-    "DBN": DBN,
-    "UBM": UBM,
-    "CCM": CCM,
-}
+KINDS: tuple[type[ClickModel], ...] = (GCTR, RCTR, DCTR, PBM, CM, DCM, SDBN, DBN, UBM, CCM)
+MODELS = {kind.name: kind for kind in KINDS}
 M = TypeVar("M", bound=type[ClickModel])
 
 
