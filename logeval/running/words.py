@@ -48,7 +48,9 @@ def p_value(p: float) -> str:
 
 def joined(names: Sequence[str], last: str = "and") -> str:
     """``a, b and c``."""
-    return f" {last} ".join([part for part in (", ".join(names[:-1]), *names[-1:]) if part])
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def query_names(queries: list[str]) -> dict[str, str]:
