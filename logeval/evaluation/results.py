@@ -96,7 +96,7 @@ class Runs(Drawn):
         return Runs(rows, self.seed, self.folder, self._problems, self.notes, self.simulators)
 
     def table(self) -> pd.DataFrame:
-        """All rows (see ``logeval.storage.tables.RUNS``)."""
+        """All rows (see ``logeval.storage.schemas.RUNS``)."""
         return self._table.copy()
 
     @cached_property

@@ -20,6 +20,7 @@ MOST_ROUNDS = 1_000_000
     "replay estimate",
     example="logeval replay estimate data/yandex --target best:dcm --positions 3 --out replay",
     again="logeval replay estimate LOG --target TARGET --out {folder}",
+    read="logeval.replay.estimates:Estimates.read",
 )
 class ReplayEstimate(Replaying["Estimates"]):
     """Estimate what a ranker would have earned on the logged traffic.
@@ -126,12 +127,6 @@ class ReplayEstimate(Replaying["Estimates"]):
         from logeval.replay.estimates import estimate
 
         return estimate(self, manifest)
-
-    def read(self, out: Path) -> "Estimates":
-        """The estimates of a folder."""
-        from logeval.replay.estimates import Estimates
-
-        return Estimates.read(out)
 
 
 replay_estimate = function(ReplayEstimate)

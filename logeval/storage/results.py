@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pyarrow as pa
 
 from logeval.kinds import checked
-from logeval.storage import tables
+from logeval.storage import schemas, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +59,7 @@ class Stored(Drawn):
         """Write the folder."""
         with tables.staged(out) as folder:
             for field, name in self.TABLES.items():
-                schema = tables.TABLES[name]
+                schema = schemas.TABLES[name]
                 rows = pa.Table.from_pandas(getattr(self, field), schema, preserve_index=False)
                 tables.write_parquet(rows, folder / f"{name}.parquet")
             tables.write_manifest(folder, {**self.manifest, **self.kept()})
