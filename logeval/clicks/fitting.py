@@ -23,11 +23,9 @@ def fit_one(
     start, cpu = time.perf_counter(), time.process_time()
     kind = kind_of(name)
     fit = kind.fit(data, options)
-    G, group = options.groups(data)
-    weight = np.zeros(G)
-    np.add.at(weight, group, data.serps)
-    longest = np.zeros(G, dtype=np.int64)
-    np.maximum.at(longest, group, data.positions)
+    weight, longest = data.serps, data.positions
+    if options.scope == "pooled":
+        weight, longest = np.ones(1), longest.max(keepdims=True)
     unseen_items, unseen_query = {}, {}
     for p in kind.PARAMETERS:
         if p.kind == "item":

@@ -26,7 +26,6 @@ class CM(ChainModel):
 
     name = "CM"
     PARAMETERS = (Parameter("w", "attraction", "item"),)
-    rewards = ("satisfaction", "clicks", "any-click")
     methods = ("counting",)
     formulas = Formulas(stay_position=lambda x: 0.0)  # a click ends the search and satisfies
 

@@ -18,8 +18,6 @@ from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Floats
 
-REWARDS = ("clicks", "any-click")
-
 
 def _everywhere(K: int) -> Floats:
     return np.ones((K, K + 1))
@@ -33,7 +31,6 @@ class GCTR(ClickModel):
 
     name = "GCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "scalar"),)
-    rewards = REWARDS
     methods = ("counting",)
 
     @property
@@ -57,7 +54,6 @@ class RCTR(ClickModel):
 
     name = "RCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "position"),)
-    rewards = REWARDS
     methods = ("counting",)
 
     @property
@@ -80,7 +76,6 @@ class DCTR(ClickModel):
 
     name = "DCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "item"),)
-    rewards = REWARDS
     methods = ("counting",)
 
     @property

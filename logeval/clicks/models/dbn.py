@@ -45,7 +45,6 @@ class SDBN(ChainModel):
         Parameter("w", "attraction", "item"),
         Parameter("s", "satisfaction", "item"),
     )
-    rewards = ("satisfaction", "clicks", "any-click")
     methods: ClassVar[tuple[str, ...]] = ("em", "counting")
     formulas: ClassVar[Formulas] = Formulas(  # a satisfied user leaves; all others go on
         stay_item=lambda x: 1.0 - x["s"],

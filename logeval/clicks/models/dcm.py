@@ -48,7 +48,6 @@ class DCM(ChainModel):
 
     name = "DCM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("v", "termination", "position"))
-    rewards = ("satisfaction", "clicks", "any-click")
     methods = ("em", "guo")
     ALIASES: ClassVar[dict[str, str]] = {"mle": "guo", "counting": "guo"}
     OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {"last_termination": ("previous", "raw")}

@@ -48,7 +48,8 @@ class ClickModel(ABC):
 
     name: ClassVar[str]
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
-    rewards: ClassVar[tuple[str, ...]]  # what a list can earn; the model's own comes first
+    # what a list can earn; the model's own comes first
+    rewards: ClassVar[tuple[str, ...]] = ("clicks", "any-click")
     methods: ClassVar[tuple[str, ...]]  # estimators; the first is the default
     ALIASES: ClassVar[dict[str, str]] = {}  # other names of estimators
     # what only this model can be asked for when it is fitted: values by name, the default first
@@ -183,6 +184,7 @@ class ClickModel(ABC):
 class ChainModel(ClickModel):
     """A model whose users read from the top; its formulas say who goes on."""
 
+    rewards: ClassVar[tuple[str, ...]] = ("satisfaction", "clicks", "any-click")
     formulas: ClassVar[Formulas]
 
     @property

@@ -39,7 +39,6 @@ class PBM(ClickModel):
 
     name = "PBM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "position"))
-    rewards = ("clicks", "any-click")
     methods = ("em", "mle")
 
     @property

@@ -29,7 +29,6 @@ class UBM(ClickModel):
 
     name = "UBM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "transition"))
-    rewards = ("clicks", "any-click")
     methods = ("em",)
 
     @property
