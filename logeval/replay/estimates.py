@@ -32,10 +32,12 @@ class Estimates(Stored):
     """What ``replay_estimate`` gives: rows in the schema ``schemas.ESTIMATES``, and notes."""
 
     TABLES: ClassVar = {"table": "estimates"}
-    KEPT = ("notes",)
+    KEPT = ("notes", "contradictions")
 
     table: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    # pairs of estimators that differ by more than chance: target, first, second, difference
+    contradictions: list[dict[str, Any]] = field(default_factory=list)
     manifest: tables.Manifest = field(default_factory=dict)
 
     def overall(self) -> pd.DataFrame:
@@ -68,12 +70,15 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     found = []
     for target in targets:
         values = Values(short, target, chosen, **weights)
-        found.append(Estimate(values, values.predictions(fitted), asked.min_support))
-        if not asked.force:
-            found[-1].check_support(log.path)
+        predictions = values.predictions(fitted)
+        found.append(Estimate(values, predictions, asked.min_support, asked.force))
+    if not any(each.answered for each in found):
+        raise found[0].refusal(log.path)
     add_intervals(found, whole, models, asked.rounds, asked.refits, asked.seed, asked.quiet)
     manifest["log_folder"] = str(log.path)
-    return Estimates(pd.concat([e.table() for e in found], ignore_index=True), notes, manifest)
+    table = pd.concat([e.table() for e in found], ignore_index=True)
+    contradictions = [pair for e in found for pair in e.contradictions()]
+    return Estimates(table, notes, contradictions, manifest)
 
 
 def point_and_interval(
