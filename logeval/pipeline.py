@@ -29,6 +29,7 @@ from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fit import Fit
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import kind_of, option_names
+from logeval.clicks.quality.choosing import AUTO, PAPERS
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
 from logeval.evaluation.results import Runs
@@ -176,7 +177,8 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
             "ask for fewer"
         )
     try:
-        examples = [(name, "1", _example(name)) for name in fit.models]
+        names = [*PAPERS] if AUTO in fit.models else fit.models
+        examples = [(name, "1", _example(name)) for name in names]
         fitted = fitted_queries(examples, reward=evaluate.reward)
         for track in {str(spec.track) for spec in specs}:
             TRACKS[track].usable(fitted)

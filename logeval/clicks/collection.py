@@ -34,22 +34,9 @@ from logeval.storage.schemas import MODELS, QUERIES
 if TYPE_CHECKING:
     import pandas as pd
 
-SUMMARY = (
-    "model",
-    "method",
-    "queries",
-    "items",
-    "dropped_items",
-    "serps",
-    "log_likelihood",
-    "perplexity",
-    "conditional_perplexity",
-    "iterations",
-    "converged",
-    "seconds",
-    "cpu_seconds",
-    "patterns",
-)
+SUMMARY = ["model", "method", "queries", "items", "dropped_items", "serps"]
+SUMMARY += ["log_likelihood", "perplexity", "conditional_perplexity"]
+SUMMARY += ["iterations", "converged", "seconds", "cpu_seconds", "patterns"]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ def model_names(incomplete: str = "") -> list[str]:
     """The click models whose names start so, for the shell."""
     from logeval.clicks.models.registry import MODELS
 
-    return [name for name in [*MODELS, "all"] if name.lower().startswith(incomplete.lower())]
+    names = [*MODELS, "all", "auto"]
+    return [name for name in names if name.lower().startswith(incomplete.lower())]
 
 
 def options_of(texts: Iterable[str]) -> dict[str, str]:
@@ -60,7 +61,7 @@ class Fitting(Stage[R]):
     models: Annotated[
         Sequence[str],
         Arg(
-            "Click model, or all; may be given several times.",
+            "Click model, all, or auto (those that predict best); may be given several times.",
             option="--model/-m",
             complete=model_names,
         ),
@@ -213,9 +214,21 @@ class Fit(Fitting["FittedModels"]):
     fitted and the held-out part scored. With ``out`` the models are written there, unless they are
     there already; other models that are there stay, and it is an error, without ``overwrite``.
     With a ``scheduler`` the log is folded by the workers of that Dask cluster, which must see it.
+
+    ``models="auto"`` fits all models and keeps those that predict held-out SERPs best, beside the
+    papers' DCM and PBM. ``alternatives`` adds the fits with other scopes and priors that predict
+    them as well: a verdict should hold on all of these. Both hold out a fifth of the sessions
+    unless told otherwise.
     """
 
     _: KW_ONLY
+    alternatives: Annotated[
+        bool,
+        Arg(
+            "Also other scopes and priors of each model, where held-out SERPs cannot tell them "
+            "from the best."
+        ),
+    ] = False
     out: Annotated[Path | str | None, Arg("Folder for the models.", "output", needed=True)] = None
     verdict: Annotated[
         bool,
@@ -228,32 +241,63 @@ class Fit(Fitting["FittedModels"]):
     overwrite: Overwrite = False
     quiet: Quiet = False
 
+    def check(self) -> None:
+        """What chooses among fits needs held-out SERPs."""
+        auto = [name.lower() for name in self.models] == ["auto"]
+        if auto:
+            self._set("models", ["DCM"])  # whatever: the others are fitted with the same settings
+        if (auto or self.alternatives) and self.holdout is None:
+            self._set("holdout", "0.2")
+        super().check()
+        if auto:
+            self._set("models", ["auto"])
+
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
         from logeval.clicks.lists import Lists
         from logeval.clicks.models.registry import own_models, without_method
         from logeval.clicks.quality.checks.predictive import quick_records
+        from logeval.clicks.quality.choosing import (
+            ALTERNATIVES,
+            AUTO,
+            alternatives,
+            candidates,
+            chosen,
+        )
         from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
 
         if self.out is not None and not self.overwrite:
             refuse_to_replace(self.out)
         data, held_out = self.patterns(self.scheduler)
-        fitted = {}
-        with Progress("fit", len(self.models), "models", self.quiet) as progress:
-            for name in self.models:
-                fitted[name] = self.fit(name, data)
-                if name in without_method(self.models, self.method):
-                    fitted[name].report["notes"].append(
-                        f"{name}: it has no method {self.method}, so it was fitted by "
-                        f"{fitted[name].method}"
-                    )
-                if held_out is not None:
-                    fitted[name].report.update(score_model(fitted[name], held_out).headline())
-                progress.advance(1)
+        names, why = candidates(self.models), []
+
+        def fit(name: str) -> "tuple[FittedModel, Any]":
+            one = self.fit(name, data)
+            score = None if held_out is None else score_model(one, held_out)
+            one.report.update({} if score is None else score.headline())
+            if name in without_method(names, self.method):
+                one.report["notes"].append(
+                    f"{name}: it has no method {self.method}, so it was fitted by {one.method}"
+                )
+            progress.advance(1)
+            return one, score
+
+        with Progress("fit", len(names), "models", self.quiet) as progress:
+            found = {name: fit(name) for name in names}
+        if AUTO in self.models:
+            names, reason = chosen(found)
+            found, why = {name: found[name] for name in names}, [reason]
+        if self.alternatives:
+            others = len(names) * len(ALTERNATIVES)
+            with Progress("alternatives", others, "models", self.quiet) as progress:
+                kept = [alternatives(name, fit, own) for name, own in found.items()]
+            found = {name: one for each in kept for name, one in each.items()}
+        fitted = {name: one for name, (one, _) in found.items()}
         for name, cls in own_models(fitted).items():
             fitted[name].report["class"] = cls
+        manifest["chosen"] = why
         if self.verdict:
             records = quick_records(fitted, data, held_out, self.seed, self.quiet)
             for name, record in records.items():

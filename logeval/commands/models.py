@@ -47,8 +47,8 @@ def show_fit(
     if print_for_programs(plain, as_json, as_csv, **more):
         return
     print_frame(f"Models in {asked.out}", _model_rows(summary))
-    for line in verdicts.values():
-        print(line)
+    for line in (*models.manifest.get("chosen", []), *verdicts.values()):
+        print(wrapped(line))
     for note in notes:
         print(wrapped(f"note: {note}"), file=sys.stderr)
     own = "".join(

@@ -28,6 +28,10 @@ from logeval.tracks.keys import Panel
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
 
 
+FEWEST_SERPS = 10  # of a query; a simulator that rests on fewer is not tested
+TESTED = (
+    "low", "high", "difference_low", "difference_high", "p", "ratio_low", "ratio_high", "ratio_p",
+)  # fmt: skip
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -117,7 +121,8 @@ class Runs(Drawn):
         on which its mean is the smallest (ties count for all), ``replicas`` what the numbers are
         taken from, and ``missing`` how many this policy lacks.
         """
-        found = pd.concat([summary(rows) for _, rows in self._at(t)], ignore_index=True)
+        parts = [self._testable(panel, summary(rows)) for panel, rows in self._at(t)]
+        found = pd.concat(parts, ignore_index=True)
         found.attrs["cautions"] = self.cautions(t)
         return found
 
@@ -131,7 +136,23 @@ class Runs(Drawn):
         over queries of regret of the worse over regret of the better (nan with one query).
         ``queries_better`` says on how many of the ``queries`` the order is the same.
         """
-        return pd.concat([pairs(rows) for _, rows in self._at(t)], ignore_index=True)
+        parts = [self._testable(panel, pairs(rows)) for panel, rows in self._at(t)]
+        return pd.concat(parts, ignore_index=True)
+
+    def _testable(self, panel: Panel, table: pd.DataFrame) -> pd.DataFrame:
+        """A table without intervals and p-values where the simulator rests on hardly any SERP."""
+        if not self._hardly_any(panel):
+            return table
+        tested = [c for c in TESTED if c in table]
+        table = table.assign(**dict.fromkeys(tested, np.nan))
+        return table.assign(in_best_set=True) if "in_best_set" in table else table
+
+    def _hardly_any(self, panel: Panel) -> float:
+        """The most SERPs that a query of the panel was fitted to, if these are too few; else 0."""
+        known = self.problems()
+        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
+        most = known["serps"].max()
+        return float(most) if most == most and most < FEWEST_SERPS else 0.0
 
     @_once
     def variance(self, t: int | None = None) -> pd.DataFrame:
@@ -166,6 +187,11 @@ class Runs(Drawn):
         for panel, rows in self._at(t):
             where = f"{self.title(panel)}: " if several else ""
             found += [where + caution for caution in cautions(rows)]
+            if most := self._hardly_any(panel):
+                found.append(
+                    f"{where}the simulator was fitted to {most:.0f} SERPs of a query at most, so "
+                    "it is nearly all prior: no interval or test means anything"
+                )
         return found
 
     def against_ranker(self, by_query: bool = False) -> pd.DataFrame:

@@ -15,14 +15,9 @@ import pandas as pd
 from logeval.evaluation.results import Runs
 from logeval.reports.details import Parts, competing
 from logeval.reports.limits import BASELINES
-from logeval.running.words import joined, number, out_of, searches
+from logeval.running.words import UNITS, joined, number, out_of, searches
 from logeval.tracks.keys import Panel
 
-UNITS = {
-    "satisfaction": "satisfied searches",
-    "clicks": "clicks",
-    "any-click": "searches with a click",
-}
 CLAUSES = 3  # simulators that have a clause of their own in a sentence
 
 
@@ -80,13 +75,15 @@ def _who(runs: Runs, parts: Mapping[Panel, pd.DataFrame]) -> str:
     if all(len(one) == 1 for one in sets):
         return f"{best} loses least on {where}. {losses}"
     if len(set(first)) == 1 and (len(tables) == 1 or len(shared) == 1):
-        tied = [
-            f"{f'on {panel.simulator} ' if len(tables) > 1 else ''}it cannot be told apart from "
-            f"{joined(sorted(one - {best}))}"
-            for panel, one in zip(tables, sets, strict=True)
-            if len(one) > 1
+        tied: dict[str, list[str]] = {}
+        for panel, one in zip(tables, sets, strict=True):
+            if len(one) > 1:
+                tied.setdefault(joined(sorted(one - {best})), []).append(panel.simulator)
+        but = [
+            f"{f'on {joined(on)} ' if len(tables) > 1 else ''}it cannot be told apart from {them}"
+            for them, on in tied.items()
         ]
-        return f"{best} has the smallest loss on {where}, but {'; '.join(tied)}. {losses}"
+        return f"{best} has the smallest loss on {where}, but {'; '.join(but)}. {losses}"
     may = f"any of {joined(shared)} may be best" if len(shared) > 1 else f"{best} may be best"
     if len(set(first)) == 1:
         return f"There is no winner on {where}: {may}. {losses}"
@@ -99,7 +96,7 @@ def _by(panels: Mapping[Panel, Any], best: list[str]) -> str:
 
 def _where(runs: Runs, panels: list[Panel]) -> str:
     """``DCM and PBM``; of many, their number."""
-    names = [runs.title(panel) for panel in panels]
+    names = [panel.simulator for panel in panels]
     return joined(names) if len(names) <= CLAUSES + 1 else f"all {len(names)} simulators"
 
 
@@ -150,50 +147,48 @@ def _against_ranker(runs: Runs, parts: Mapping[Panel, pd.DataFrame]) -> list[str
             clauses.append((panel, row))
     if not clauses:
         return []
-    several = len(parts) > 1
     policies = {row.policy for _, row in clauses}
-    who = policies.pop() if len(policies) == 1 else "the best policy of each simulator"
+    who = policies.pop() if len(policies) == 1 else "The best policy of each simulator"
     if len(clauses) > CLAUSES:
         return [_in_short(runs, who, [row for _, row in clauses])]
-    texts = []
-    for panel, row in clauses:
-        where = f"on {panel.simulator} " if several else ""
-        texts.append(f"{where}{_clause(row, runs.horizon)}")
-    return [f"Against today's ranker {who}: {'; '.join(texts)}."]
-
-
-def _clause(row: Any, horizon: int) -> str:
-    unit = UNITS[row.unit]
-    text = break_even_text(row, horizon)
-    if row.cost > 0 and row.break_even > 0:
-        text += f", after being behind by up to {number(row.cost)} {unit}"
-    return (
-        f"{text}; at the end a search brings {number(row.reward)} {unit}, today's "
-        f"{number(row.ranker)}, the best list {number(row.best)}"
+    on = {panel: f" on {panel.simulator}" if len(parts) > 1 else "" for panel, _ in clauses}
+    passes = joined([f"{break_even_text(row, runs.horizon)}{on[p]}" for p, row in clauses])
+    brings = joined(
+        [
+            f"{number(row.reward)} {UNITS[row.unit]}{on[p]} (today's {number(row.ranker)}, the "
+            f"best list {number(row.best)})"
+            for p, row in clauses
+        ]
     )
+    return [f"{who} {passes}.", f"At the end a search brings {brings}."]
 
 
 def break_even_text(row: Any, horizon: int) -> str:
-    """When the total reward passes the ranker's, with its interval, in words."""
+    """When the total reward passes today's ranker's, with its interval and the cost, in words."""
     low, high = row.break_even_low, row.break_even_high
-    never = f"never within {horizon:,}"
+    beyond = f"beyond {horizon:,}"
+    about = []
     if row.break_even == 0:
-        late = "" if high == 0 or high != high else f" (95% interval up to {searches(high, never)})"
-        return f"ahead from the first search on{late}"
-    if np.isinf(row.break_even):
-        soon = "" if low != low or np.isinf(low) else f" (at the earliest after {searches(low)})"
-        return f"not ahead within {horizon:,} searches of a query{soon}"
-    text = f"ahead after {searches(row.break_even)} searches of a query"
-    return (
-        text if low != low else f"{text} (95% interval {searches(low)} to {searches(high, never)})"
-    )
+        text = "is ahead of today's ranker from the first search"
+        if high == high and high > 0:
+            about.append(f"95% interval 0 to {searches(high, beyond)}")
+    elif np.isinf(row.break_even):
+        text = f"does not pass today's ranker within {horizon:,} searches of a query"
+        if np.isfinite(low):
+            about.append(f"at the earliest after {searches(low)}")
+    else:
+        text = f"passes today's ranker after {searches(row.break_even)} searches of a query"
+        if low == low:
+            about.append(f"95% interval {searches(low)} to {searches(high, beyond)}")
+    if row.cost > 0 and row.break_even > 0:
+        about.append(f"up to {number(row.cost)} {UNITS[row.unit]} behind before")
+    return f"{text} ({'; '.join(about)})" if about else text
 
 
 def _in_short(runs: Runs, who: str, rows: list[Any]) -> str:
     """Many simulators in one sentence."""
     ahead = [row for row in rows if np.isfinite(row.break_even)]
-    text = f"Against today's ranker {who} is ahead in the end on {len(ahead)} of {len(rows)}"
-    text += " simulators"
+    text = f"{who} passes today's ranker on {len(ahead)} of {len(rows)} simulators"
     if ahead:
         steps = [row.break_even for row in ahead]
         text += f", after {searches(min(steps))} to {searches(max(steps))} searches of a query"

@@ -15,8 +15,7 @@ from logeval.running.names import parse_call
 from logeval.running.words import joined
 
 FLAT = 0.5  # a curve is flat when the last half of the steps costs less than this of the average
-NAMED = 4  # policies of a simulator, the flattest first
-SIMULATORS = 3  # named with their policies
+NAMED = 4  # policies, the flattest first
 MOSTLY = 0.5  # of the runs
 BASELINES = (ORACLE, "Random", "Logged")  # they do not learn
 
@@ -40,7 +39,10 @@ def merged(sentences: Sequence[str], names: Collection[str]) -> list[str]:
         name, colon, rest = sentence.partition(": ")
         known = colon and name in names
         about.setdefault(rest if known else sentence, []).extend([name] if known else [])
-    return [f"{joined(who)}: {what}" if who else what for what, who in about.items()]
+    return [
+        f"{joined(list(dict.fromkeys(who)))}: {what}" if who else what
+        for what, who in about.items()
+    ]
 
 
 def free_samples(runs: Runs) -> list[str]:
@@ -82,26 +84,26 @@ def flattens(curves: Mapping[str, pd.DataFrame]) -> bool:
 
 
 def not_flat(runs: Runs) -> list[str]:
-    """The policies that have not learned to the end at the horizon."""
-    found = []
+    """The policies that have not learned to the end at the horizon, the flattest first."""
+    slopes: dict[str, list[float]] = {}
     for panel in runs.panels():
-        curves = runs.curves(panel.simulator, track=panel.track)
-        learning = {p: c for p, c in curves.items() if p.partition("(")[0] not in BASELINES}
-        slopes = {p: late_slope(c) for p, c in learning.items()}
-        rising = {p: s for p, s in slopes.items() if s >= FLAT}
-        if not rising:
-            continue
-        policies = [f"{p} {s:.0%}" for p, s in sorted(rising.items(), key=lambda x: x[1])]
-        more = [f"and {len(policies) - NAMED} more"] if len(policies) > NAMED else []
-        found.append(f"{runs.title(panel)} ({', '.join([*policies[:NAMED], *more])})")
-    if len(found) > SIMULATORS:
-        found = [*found[:SIMULATORS], f"and {len(found) - SIMULATORS} simulators more"]
-    if not found:
+        for policy, curve in runs.curves(panel.simulator, track=panel.track).items():
+            if policy.partition("(")[0] not in BASELINES and (s := late_slope(curve)) >= FLAT:
+                slopes.setdefault(policy, []).append(s)
+    if not slopes:
         return []
+    rising = sorted(slopes.items(), key=lambda x: min(x[1]))
+    policies = [f"{p} {' to '.join(dict.fromkeys(_percents(s)))}" for p, s in rising]
+    more = [f"{len(policies) - NAMED} more"] if len(policies) > NAMED else []
     return [
-        f"curves still rise at {runs.horizon:,} steps; with more steps the order may change. "
-        f"Regret per step in the second half, compared with the average: {'; '.join(found)}"
+        f"curves still rise at {runs.horizon:,} searches; with more the order may change. Regret "
+        "per search in the second half, compared with the average: "
+        f"{joined([*policies[:NAMED], *more])}"
     ]
+
+
+def _percents(slopes: Sequence[float]) -> list[str]:
+    return [f"{min(slopes):.0%}", f"{max(slopes):.0%}"]
 
 
 def nothing_eliminated(runs: Runs) -> list[str]:

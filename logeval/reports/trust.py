@@ -7,6 +7,7 @@ exact, and does it rest on enough SERPs. A verdict on simulators that fail any o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,20 @@ import pandas as pd
 from scipy.special import ndtri
 
 from logeval.evaluation.results import Runs
-from logeval.running.words import joined, number
+from logeval.evaluation.statistics.summary import is_oracle
+from logeval.running.names import parse_call
+from logeval.running.words import UNITS, interval, joined, number
 
 THIN = 300  # SERPs of a query; with fewer, the best list came out 15% too good (docs/statistics.md)
-MOSTLY = 0.5  # of the queries
 FALSE_ALARMS = 0.05  # of all queries of a simulator together
-NAMED = 3  # simulators whose faults are said in words
 
 
 def trust(runs: Runs) -> list[str]:
     """One sentence for each reason to believe, or not to believe, the simulators."""
     if not runs.simulators:  # synthetic users are what they are
         return []
-    return [*_checks(runs), *_todays_lists(runs), *_exact(runs), *_thin(runs), *_clicks(runs)]
+    found = [*_checks(runs), *_todays_lists(runs), *_fits(runs), *_exact(runs), *_thin(runs)]
+    return found + _clicks(runs)
 
 
 def doubts(runs: Runs) -> list[str]:
@@ -51,40 +53,51 @@ def _faults(about: dict[str, Any]) -> int | None:
 def _checks(runs: Runs) -> list[str]:
     known = {name: about["checks"] for name, about in runs.simulators.items() if about["checks"]}
     unknown = [name for name in runs.simulators if name not in known]
-    found = []
     wrong = {name: checks for name, checks in known.items() if checks["faulted"]}
+    found = []
     if wrong:
-        named = sorted(wrong, key=lambda name: -len(wrong[name]["faulted"]))[:NAMED]
         texts = [
-            f"{name} by {len(wrong[name]['faulted'])} of {wrong[name]['judged']} "
-            f"({wrong[name]['faults'][0]})"
-            for name in named
+            f"{_fits_of(model, fits)} by {_range([len(wrong[fit]['faulted']) for fit in fits])} of "
+            f"{wrong[fits[0]]['judged']} ({wrong[fits[0]]['faults'][0]})"
+            for model, fits in by_model(wrong).items()
         ]
-        more = f", {len(wrong) - NAMED} more by fewer" if len(wrong) > NAMED else ""
-        right = [name for name in known if name not in wrong]
-        fine = f"; {joined(right)} by none" if right else ""
+        right = [_fits_of(*each) for each in by_model(set(known) - set(wrong)).items()]
+        fine = f", and {joined(right)} by none" if right else ""
         found.append(
-            f"No: their checks against the log fault {'; '.join(texts)}{more}{fine}. Users of such "
-            "a simulator are not yours: expect other numbers in traffic, and trust what holds on "
-            "all simulators more than what holds on one"
+            f"No: the checks against the log fault {'; '.join(texts)}{fine}. Such users are not "
+            "yours: expect other numbers in traffic, and trust what holds on all simulators more "
+            "than what holds on one"
         )
     elif known:
         serps = min(checks["serps"] for checks in known.values())
         judged = min(checks["judged"] for checks in known.values())
         found.append(
-            f"Their checks against the log fault none of them ({joined(list(known))}; {judged} "
-            f"checks on {serps:,} SERPs)"
+            f"The checks against the log fault none of them ({judged} checks on {serps:,} SERPs)"
         )
     if known and not all(checks["held_out"] for checks in known.values()):
         found.append(
-            "the checks used SERPs that the models were fitted to, which is lenient: fit with "
+            "The checks used SERPs that the models were fitted to, which is lenient; fit with "
             "--holdout 0.1"
         )
     if unknown:
-        found.append(
-            f"nobody has checked {joined(unknown)} against a log: logeval check-models does"
-        )
+        found.append(f"{joined(unknown)}: not checked against a log; logeval check-models does it")
     return found
+
+
+def by_model(names: Iterable[str]) -> dict[str, list[str]]:
+    """The fits of each model, DCM and DCM(scope=pooled), by the model."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(parse_call(name)[0], []).append(name)
+    return found
+
+
+def _fits_of(model: str, fits: list[str]) -> str:
+    return fits[0] if len(fits) == 1 else f"{len(fits)} fits of {model}"
+
+
+def _range(numbers: list[int]) -> str:
+    return " to ".join(dict.fromkeys(map(str, (min(numbers), max(numbers)))))
 
 
 # -- what the log knows: clicks on its own lists ----------------------------------------------
@@ -142,8 +155,9 @@ def _todays_lists(runs: Runs) -> list[str]:
             "On today's lists, which the log knows best, the users of some simulators click more "
             f"or less often than chance allows: {'; '.join(wrong)}"
         ]
-    names = joined(list(table["simulator"].unique()))
-    return [f"On today's lists the users of {names} click as often as the log, within chance"]
+    names = table["simulator"].unique().tolist()
+    users = joined([_fits_of(*each) for each in by_model(names).items()])
+    return [f"On today's lists the users of {users} click as often as the log, within chance"]
 
 
 # -- what the simulators rest on --------------------------------------------------------------
@@ -174,12 +188,44 @@ def _thin(runs: Runs) -> list[str]:
     ]
 
 
+# -- what the clicks do not decide ------------------------------------------------------------
+
+
+def _fits(runs: Runs) -> list[str]:
+    """What fits of one model that predict equally well disagree about."""
+    table = runs.problems()
+    table = table[table["track"] == "ranking"]
+    several = {model: fits for model, fits in by_model(runs.simulators).items() if len(fits) > 1}
+    values, names = [], []
+    for model, fits in several.items():
+        mine = table[table["simulator"].isin(fits)]
+        if mine.empty:
+            continue
+        best = mine.groupby(["simulator", "query"])["best"].mean().groupby("simulator").mean()
+        unit = UNITS[mine["reward"].iloc[0]]
+        values.append(f"{interval(best.min(), best.max())} {unit} ({len(fits)} fits of {model})")
+        names += fits
+    if not values:
+        return []
+    lost = runs.summary()
+    lost = lost[(lost["track"] == "ranking") & ~lost["policy"].map(is_oracle)]
+    least = lost[lost["simulator"].isin(names)].drop_duplicates("simulator")["policy"]
+    leaders = list(dict.fromkeys(least))
+    agree = f"{leaders[0]} loses least on all of them"
+    if len(leaders) > 1:
+        agree = f"which policy loses least depends on the fit ({joined(leaders, 'or')})"
+    return [
+        f"Fits that predict held-out SERPs equally well put the best list at {joined(values)} per "
+        f"search: the clicks do not decide this; {agree}"
+    ]
+
+
 # -- clicks beside satisfaction ---------------------------------------------------------------
 
 
 def _clicks(runs: Runs) -> list[str]:
     """Whether clicks, which the log sees, put the policies in the same order as satisfaction."""
-    found = []
+    same, other = [], []
     for panel, unit in runs.units().items():
         if unit != "satisfaction" or panel.simulator not in runs.simulators:
             continue
@@ -190,12 +236,13 @@ def _clicks(runs: Runs) -> list[str]:
         by_reward, by_clicks = str(clicks.index[0]), str(clicks.idxmax())
         today = float(table["ranker"].iloc[0])
         beside = f", today's ranker {number(today)}" if today == today else ""
-        also = " as well" if by_clicks == by_reward else ""
-        text = (
-            f"{panel.simulator}: satisfaction is not seen in a log; in clicks, which are, "
-            f"{by_clicks} is first{also} ({number(clicks[by_clicks])} per search{beside})"
-        )
-        if by_clicks != by_reward:
-            text += f", and {by_reward} brings {number(clicks[by_reward])}"
-        found.append(text)
-    return found
+        numbers = f"{panel.simulator}: {number(clicks[by_clicks])} per search{beside}"
+        if by_clicks == by_reward:
+            same.append(numbers)
+        else:
+            other.append(f"{by_clicks} ({numbers}, {by_reward} {number(clicks[by_reward])})")
+    if not same and not other:
+        return []
+    texts = [f"the same policy is first ({'; '.join(same)})"] if same else []
+    texts += [f"another is: {joined(other)}"] if other else []
+    return [f"A log does not show satisfaction. In clicks, which it does, {'; '.join(texts)}"]

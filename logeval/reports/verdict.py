@@ -37,7 +37,7 @@ class Verdict:
         """For the terminal."""
         parts = [textwrap.fill(self.answer, width, break_on_hyphens=False)]
         for title, lines in self.sections():
-            parts.append(f"{title}:")
+            parts.append(title if title.endswith("?") else f"{title}:")
             parts += [
                 textwrap.fill(
                     line,

@@ -6,6 +6,13 @@ import math
 import re
 from collections.abc import Sequence
 
+# what a reward counts, as people say it
+UNITS = {
+    "satisfaction": "satisfied searches",
+    "clicks": "clicks",
+    "any-click": "searches with a click",
+}
+
 
 def number(x: float, sign: str = "") -> str:
     """A value with the digits that matter: about three."""

@@ -49,14 +49,21 @@ class Fitted:
 
 def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:
     """Draws 1 to ``draws`` of the parameters of every model, in its place."""
-    from logeval.clicks.draws import check_draws, drawn
-
     if not isinstance(models, FittedModels):
         raise LogevalError("draws need models with intervals, as `logeval fit-models` gives them")
     by_draw: dict[str, list[Any]] = {}
     for name in dict.fromkeys(f.simulator for f in fitted):
-        check_draws(models.named(name), draws)
-        by_draw[name] = [drawn(models.named(name), d + 1) for d in range(draws)]
+        whole = models.named(name)
+        if not whole.n_draws:
+            raise LogevalError(
+                f"{name} has no draws; fit it to a log with fit-models, or evaluate without"
+            )
+        if whole.n_draws < draws:
+            raise LogevalError(
+                f"draws={draws}: {name} was fitted with {whole.n_draws}; ask for fewer, or fit it "
+                f"with draws={draws}"
+            )
+        by_draw[name] = whole.some_draws(draws)
     return [
         f._replace(model=one.of(Query.of(f.query)), draw=d + 1)
         for f in fitted

@@ -74,14 +74,9 @@ class Rank1Problem(Problem):
         return len(self.u_bar)
 
     @property
-    def columns(self) -> int:
+    def positions(self) -> int:
         """Number of columns: positions."""
         return len(self.v_bar)
-
-    @property
-    def positions(self) -> int:
-        """Number of positions, as every track calls it."""
-        return self.columns
 
     @property
     def best(self) -> Ints:
@@ -195,7 +190,7 @@ class Rank1Environment(Simulation):
     def __init__(self, problems: Sequence[Rank1Problem], replicas: Replicas, seed: int) -> None:
         super().__init__(problems, replicas, seed, clicks=1)
         mine = self.mine
-        self.limits = np.array([(p.rows, p.columns) for p in mine], dtype=np.int64)
+        self.limits = np.array([(p.rows, p.positions) for p in mine], dtype=np.int64)
         generators = self.generators("labels")
         self.row_labels = Labels(generators, self.limits[:, 0])
         self.column_labels = Labels(generators, self.limits[:, 1])

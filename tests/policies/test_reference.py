@@ -156,7 +156,7 @@ def test_every_policy_has_a_reference_that_imports_no_kernel(name):
 @pytest.mark.parametrize(("name", "odd"), LIST_CASES)
 def test_lists(name, odd):
     problems, horizon = ODD_LISTS[odd]
-    if "2>3>1" in name and problems[0].K != 3:
+    if "2>3>1" in name and problems[0].positions != 3:
         name = "dcmKL-UCB(init=rounds)"
     replicas = [(q, 0) for q in range(len(problems))]
     compare(name, RankingEnvironment(problems, replicas, seed=5), horizon)
@@ -197,7 +197,7 @@ def test_lists_of_a_pbm(name, odd):
     texts, horizon = ODD_PBM[odd]
     problems = [synthetic_problem(text) for text in texts]
     if name == "BubbleRank":  # it ranks all items
-        problems = [p for p in problems if p.L == p.K]
+        problems = [p for p in problems if p.size == p.positions]
     if name.startswith("PBM-TS"):  # its reference takes milliseconds a draw
         horizon = min(horizon, 60 if len(problems) > 1 else 200)
     replicas = [(q, 0) for q in range(len(problems))]

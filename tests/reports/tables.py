@@ -39,11 +39,12 @@ def rows(regrets, simulator="DCM", track="ranking", shape=None, **columns):
     return pd.DataFrame(found)
 
 
-def runs_of(*frames, problems=(), notes=()):
+def runs_of(*frames, problems=(), notes=(), simulators=None):
     """The runs of some tables."""
     table = pd.concat(frames).reindex(columns=RUNS.names)
     rows = pa.Table.from_pandas(table, schema=RUNS, preserve_index=False)
-    return Runs(rows, problems=pa.Table.from_pylist(list(problems), schema=PROBLEMS), notes=notes)
+    known = pa.Table.from_pylist(list(problems), schema=PROBLEMS)
+    return Runs(rows, problems=known, notes=notes, simulators=simulators)
 
 
 def problem(query="0@0", simulator="DCM", track="ranking", **facts):

@@ -82,8 +82,8 @@ def test_the_curves_that_rise_are_named_the_flattest_first():
     frames = [rows({p: FINAL}, shape=half(s)) for p, s in (("A", 0.5), ("B", 0.7), ("C", 0.9))]
     (text,) = limits(*frames, about="still rise")
     assert text == (
-        "curves still rise at 100 steps; with more steps the order may change. Regret per step in "
-        "the second half, compared with the average: DCM (B 60%, A 100%)"
+        "curves still rise at 100 searches; with more the order may change. Regret per search in "
+        "the second half, compared with the average: B 60% and A 100%"
     )
 
 
@@ -91,26 +91,47 @@ def test_four_curves_that_rise_are_named_and_the_others_counted():
     shares = dict(zip("ABCDE", (0.5, 0.52, 0.54, 0.56, 0.58), strict=True))
     frames = [rows({p: FINAL}, shape=half(s)) for p, s in shares.items()]
     (text,) = limits(*frames, about="still rise")
-    assert text.endswith("DCM (E 84%, D 88%, C 92%, B 96%, and 1 more)")
+    assert text.endswith("average: E 84%, D 88%, C 92%, B 96% and 1 more")
     (text,) = limits(*frames[1:], about="still rise")
-    assert text.endswith("DCM (E 84%, D 88%, C 92%, B 96%)")
+    assert text.endswith("average: E 84%, D 88%, C 92% and B 96%")
 
 
 def test_policies_that_do_not_learn_are_not_expected_to_flatten():
     table = {"Random": FINAL, "Oracle(order=items)": FINAL, "A": FINAL}
     (text,) = limits(rows(table, shape=half(0.5)), about="still rise")
-    assert text.endswith("DCM (A 100%)")
+    assert text.endswith("average: A 100%")
 
 
-def test_curves_are_those_of_their_simulator_and_track():
+def test_a_policy_that_rises_on_several_simulators_is_named_once():
     frames = [
         rows({"A": FINAL}, shape=half(0.6)),
         rows({"A": FINAL}, simulator="PBM", shape=half(0.7)),
-        rows({"A": FINAL}, simulator="PBM", track="rank1", shape=half(0.5)),
+        rows({"B": FINAL}, simulator="PBM", track="rank1", shape=half(0.5)),
         rows({"A": FINAL}, simulator="UBM", shape=half(0.9)),
     ]
     (text,) = limits(*frames, about="still rise")
-    assert text.endswith("DCM (ranking) (A 80%); PBM (rank1) (A 100%); PBM (ranking) (A 60%)")
+    assert text.endswith("average: A 60% to 80% and B 100%")
+
+
+def test_what_is_said_of_several_simulators_is_said_once():
+    frames = [rows({"A": [5.0, 6.0], "B": [7.0, 9.0]}, simulator=s) for s in ("DCM", "PBM")]
+    notes = ["DCM: v_K is not identified", "PBM: v_K is not identified", "lists: are short"]
+    found = verdict(runs_of(*frames, notes=notes)).limits
+    assert "DCM and PBM: v_K is not identified" in found
+    assert "lists: are short" in found
+    (few,) = [text for text in found if "few" in text]
+    assert few.startswith("DCM and PBM: 2 queries are few")
+
+
+def test_free_observations_are_said_where_policies_are_compared_with_the_ranker():
+    frame = rows({"dcmKL-UCB": FINAL, "TopRank": FINAL, "CascadeKL-UCB(init=rounds)": FINAL})
+    facts = [problem(f"{q}@0", ranker=0.3) for q in range(12)]
+    (text,) = limits(frame, about="free observation", problems=facts)
+    assert text.startswith("dcmKL-UCB begins with one free observation of every item")
+    assert text.endswith("as dcmKL-UCB(init=rounds)")
+    assert not limits(
+        frame, about="free observation", problems=[problem(f"{q}@0") for q in range(12)]
+    )
 
 
 def test_what_limits_the_answer_comes_in_one_order():

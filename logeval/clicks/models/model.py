@@ -21,7 +21,7 @@ from logeval.clicks.models.users.chain import Chain, Formulas
 from logeval.clicks.models.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
 from logeval.kinds import checked
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.arrays import Bools, Floats, Ints, place_of
 from logeval.running.seeds import generator
 
 if TYPE_CHECKING:
@@ -88,14 +88,12 @@ class ClickModel(ABC):
             given = np.array([], dtype=object)  # lists of different lengths
         if given.dtype.kind not in "iu" or given.ndim not in (1, 2):
             raise LogevalError(f"{self.name}: a list holds item ids, as [70, 71]; not {items!r}")
-        order = np.argsort(self.items)
-        place = np.searchsorted(self.items, given, sorter=order).clip(max=self.L - 1)
-        rows = order[place]
-        if (wrong := given[self.items[rows] != given]).size:
+        rows = place_of(given, self.items)
+        if (wrong := given[rows < 0]).size:
             few = ", ".join(map(str, self.items[:5]))
             more = f", ... ({self.L} in all)" if self.L > 5 else ""
             raise LogevalError(f"{self.name}: there is no item {wrong.flat[0]}; it has {few}{more}")
-        return np.asarray(rows, dtype=np.int64)
+        return rows
 
     @checked
     def click_probs(self, items: Any) -> Floats:
@@ -136,8 +134,7 @@ class ClickModel(ABC):
 
     def sample(self, A: Ints, uniforms: Floats) -> Ints:
         """Clicks (n, K) of one user per list, from one uniform per position."""
-        drawn = self.users.sample(A, uniforms)
-        return drawn[0] if isinstance(drawn, tuple) else drawn
+        return self.users.sample(A, uniforms)
 
     def expected_reward(self, A: Ints, reward: str | None = None) -> Floats:
         """The expected reward of each list, (n,)."""

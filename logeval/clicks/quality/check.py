@@ -82,7 +82,7 @@ class CheckModels(Stage["Checks"]):
         if self.ranker_change and fit is not None:
             data, _ = fit.replace(holdout=None).patterns()
             change = changed_rankers(
-                fit.models, data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
+                list(fitted.fitted), data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
             )
         return replace(checks, truth=beside, change=change, manifest=manifest)
 

@@ -44,7 +44,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "share_of_optimum": intervals.mean(by_policy(rows, "reward")[1]) / optimal,
             "optimal_steps": intervals.mean(by_policy(rows, "optimal_steps")[1])
             / rows["t"].iloc[0],
-            "difference": regret - found.mean[best],
+            "difference": regret - regret[competes][best],
             "difference_low": _spread(competes, found.low[:, best]),
             "difference_high": _spread(competes, found.high[:, best]),
             "p": _spread(competes, found.p[:, best]),

@@ -69,14 +69,7 @@ def contextual(
         raise LogevalError(f"{name}: 1 <= K <= L, d >= 1 and norm >= 0 must hold")
     if contexts not in WORLDS:
         raise LogevalError(f"{name}: contexts must be fixed or fresh")
-    return ContextualProblem(name, SYNTHETIC, K, partial(drawn, contexts, L, K, d, norm))
-
-
-def drawn(
-    contexts: str, L: int, K: int, d: int, norm: float, rngs: Rngs, rows: np.random.Generator
-) -> World:
-    """The rounds of the synthetic problem; contexts are random and need no other order."""
-    return WORLDS[contexts](L, K, d, norm, rngs)
+    return ContextualProblem(name, SYNTHETIC, K, partial(WORLDS[contexts], L, K, d, norm))
 
 
 def parse_contextual(text: str, reward: str | None = None) -> ContextualProblem:

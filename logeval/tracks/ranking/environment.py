@@ -101,9 +101,9 @@ class RankingEnvironment(Simulation):
     """R replicas of the users of some queries; actions are lists (R, K), clicks (R, K)."""
 
     def __init__(self, problems: Sequence[RankingProblem], replicas: Replicas, seed: int) -> None:
-        self.K = problems[0].K
+        self.K = problems[0].positions
         super().__init__(problems, replicas, seed, clicks=self.K)
-        self.L = np.array([p.L for p in self.mine], dtype=np.int64)
+        self.L = np.array([p.size for p in self.mine], dtype=np.int64)
         self.limits = np.repeat(self.L[:, None], self.K, axis=1)
         self.labels = Labels(self.generators("labels"), self.L)
         self.best = self.labels.labels(np.stack([p.best for p in self.mine]))
@@ -124,7 +124,7 @@ class RankingEnvironment(Simulation):
         orders = [np.argsort(-w, kind="stable") for w in weights if w is not None]
         if len(orders) == len(weights):
             offers["position_order"] = np.array(orders)[self.query]
-        e = [examination(p.users, p.K) for p in self.problems]
+        e = [examination(p.users, self.K) for p in self.problems]
         if not any(e_q is None for e_q in e):
             offers["examination"] = np.array(e)[self.query]
         base = [p.base for p in self.problems]

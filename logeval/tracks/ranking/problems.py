@@ -43,19 +43,14 @@ class RankingProblem(Problem):
     most_clicks: float = field(default=np.nan, kw_only=True)  # expected, of any list
 
     @property
-    def L(self) -> int:
+    def size(self) -> int:
         """Number of items."""
         return len(self.users.w)
 
     @property
-    def K(self) -> int:
+    def positions(self) -> int:
         """Number of positions."""
         return len(self.best)
-
-    @property
-    def positions(self) -> int:
-        """Number of positions, as every track calls it."""
-        return self.K
 
     @property
     def best_items(self) -> Ints:
@@ -72,14 +67,9 @@ class RankingProblem(Problem):
             digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
 
-    @property
-    def size(self) -> int:
-        """Number of items."""
-        return self.L
-
     def position_weights(self) -> Floats | None:
         """By how much each position counts for the best list."""
-        return position_weights(self.users, self.K)
+        return position_weights(self.users, self.positions)
 
     def facts(self, n: int) -> dict[str, Any]:
         """The value of the best list, and of what the log shows."""

@@ -29,11 +29,10 @@ from logeval.running.kernels import njit, njit_inline
 
 
 @njit_inline
-def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> int:
+def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> None:
     """Clicks of one user; one uniform per position decides the click and whether to go on.
 
     u < w stay: click, go on; u < w: click, leave; u < w + (1-w) skip: no click, go on.
-    Returns the number of examined positions.
     """
     K = w.shape[0]
     for k in range(K):
@@ -42,10 +41,9 @@ def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) ->
         if u[k] < w[k]:
             clicks[k] = 1
             if u[k] >= w[k] * stay[k]:
-                return k + 1
+                break
         elif u[k] >= w[k] + (1.0 - w[k]) * skip:
-            return k + 1
-    return K
+            break
 
 
 @njit_inline
@@ -94,12 +92,10 @@ def clicks_one(w: Floats, stay: Floats, skip: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def sample_rows(
-    w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints, examined: Ints
-) -> None:
+def sample_rows(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> None:
     """``sample_one`` for each row."""
     for i in range(w.shape[0]):
-        examined[i] = sample_one(w[i], stay[i], skip, u[i], clicks[i])
+        sample_one(w[i], stay[i], skip, u[i], clicks[i])
 
 
 @njit(cache=True, nogil=True)
@@ -156,13 +152,12 @@ class Chain:
         conditional_rows(w, stay, self.skip, np.asarray(clicks).astype(np.bool_), p)
         return p
 
-    def sample(self, A: Ints, uniforms: Floats) -> tuple[Ints, Ints]:
-        """Clicks (n, K) and the number of examined positions (n,)."""
+    def sample(self, A: Ints, uniforms: Floats) -> Ints:
+        """Clicks (n, K) of one user per list."""
         w, stay, _ = self._lists(A)
         clicks = np.empty(A.shape, dtype=np.int8)
-        examined = np.empty(len(A), dtype=np.int64)
-        sample_rows(w, stay, self.skip, uniforms, clicks, examined)
-        return clicks, examined
+        sample_rows(w, stay, self.skip, uniforms, clicks)
+        return clicks
 
     def counting(self, reward: str) -> Chain:
         """Users who are satisfied by what the reward counts.
