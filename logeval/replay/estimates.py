@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from logeval.errors import LogevalError
 from logeval.log.log import Log
-from logeval.log.queries import Query
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.fitting import fit_models
+from logeval.replay.left_out import known_queries, left_out
 from logeval.replay.logged import Logged, cut, parts_sql, read_logged
 from logeval.replay.targets.read import TargetSource, bind, read_source
 from logeval.replay.targets.target import Target
 from logeval.replay.values.estimate import Estimate, add_intervals
 from logeval.replay.values.values import Values
+from logeval.running.words import joined
 from logeval.storage import tables
 from logeval.storage.results import Stored
 
@@ -50,19 +51,19 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     import pandas as pd
 
     log, chosen = asked.opened, asked.chosen
-    sources = [read_source(name, log) for name in asked.targets]
+    sources = [read_source(name, log, frame) for name, frame in asked.given.items()]
     if asked.inputs() != manifest["inputs"]:
         raise LogevalError("a target was replaced while it was read; run the command again")
     learned = [s.name for s in sources if s.name.startswith("best:") or s.name == "by-ctr"]
     with_models = any(e.needs is not None for e in chosen) or bool(learned)
     whole, K = _read(log, sources, asked, None if with_models else asked.positions)
-    notes = _left_out(sources, whole) if asked.wanted is None and asked.top_queries is None else []
-    notes += [
-        f"{name}: chosen on the clicks by which it is judged here, so its value is too high; make "
-        "the ranker from one part of the log and estimate it on another"
-        for name in learned
-    ]
     targets = [bind(source, whole, K, asked.scope, asked.seed) for source in sources]
+    notes = left_out(log, sources, targets, whole, asked)
+    if learned:
+        notes.append(
+            f"{joined(learned)}: chosen on the clicks by which it is judged here, so its value is "
+            "too high; make the ranker from one part of the log and estimate it on another"
+        )
     weights: dict[str, Any] = {"smoothing": asked.smoothing, "folds": asked.cross_fit}
     weights |= {} if asked.clip is None else {"clip": asked.clip}
     models = partial(fit_models, chosen, whole, scope=asked.scope, folds=asked.cross_fit)
@@ -101,7 +102,7 @@ def _read(
     wanted, positions = asked.wanted, asked.positions
     given = [s.table for s in sources if s.table is not None]
     if given and wanted is None and asked.top_queries is None:
-        wanted = [Query(*q) for q in dict.fromkeys(q for table in given for q in table["query"])]
+        wanted = known_queries(log, [q for table in given for q in table["query"]])
     ends = [int(table.groupby(["query", "list"])["rank"].max().min()) for table in given]
     shortest = min(ends, default=None)
     excluded = " OR ".join(f"({s.excluded})" for s in sources)
@@ -121,17 +122,3 @@ def _read(
             "give longer lists"
         )
     return logged, K
-
-
-def _left_out(sources: list[TargetSource], logged: Logged) -> list[str]:
-    """The queries of targets that are logs, and that are not in the log."""
-    known, notes = set(logged.patterns.queries), []
-    for name, own in ((s.name, s.patterns) for s in sources if s.patterns is not None):
-        lost = [q for q, query in enumerate(own.queries) if query not in known]
-        if lost:
-            share = own.serps[lost].sum() / own.serps.sum()
-            notes.append(
-                f"{name}: {len(lost)} of its {own.Q} queries ({share:.1%} of its SERPs) are not in "
-                "the rest of the log and are left out"
-            )
-    return notes

@@ -198,8 +198,7 @@ class Estimate:
             modelled = [self.estimators[e].model is not None for e in (i, j)]
             half = refits[p] if any(modelled) else rounds[p]
             small = min(i, j, key=lambda e: self.value[e, 0])
-            share = self.support[small]["support"][0]
-            missing = self.value[small, 0] * (1.0 / share - 1.0) if share > 0 else 0.0
+            missing = self._missing(small)
             few = [self.support[e]["effective_serps"][0] < FEW for e in (i, j)]
             clipped = self.support[small]["clipped"][0] > 0
             if any(few) or clipped or not abs(self.apart[p]) > half + missing + ROUNDING:
@@ -215,6 +214,12 @@ class Estimate:
                 }
             )
         return found
+
+    def _missing(self, i: int) -> float:
+        """What a value may lack, as it counts what was never shown as no clicks."""
+        estimator, share = self.estimators[i], self.support[i]["support"][0]
+        filled = estimator.normalised or estimator.model is not None
+        return 0.0 if filled or not share > 0 else self.value[i, 0] * (1.0 / share - 1.0)
 
     def table(self) -> pd.DataFrame:
         """The rows: overall first, then the queries, the most frequent first."""
