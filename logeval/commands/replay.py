@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from logeval.commands.command import Json, command
+from logeval.commands.command import Json, command, in_options
 from logeval.commands.show import print_for_programs, print_frame
 from logeval.replay.cross_check import ReplayCrossCheck
 from logeval.replay.estimate import ReplayEstimate
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 @command(ReplayEstimate, figures=["estimates.png"])
 def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
     """The estimates of each target, over all queries and by query."""
-    _print_notes(found.notes)
+    answer = found.verdict().text()
     if as_json:  # as they are stored, to the last digit
         rows = found.table.astype(object).where(found.table.notna(), None)
-        print(json.dumps({"rows": rows.to_dict(orient="records")}))
+        print(json.dumps({"verdict": answer, "rows": rows.to_dict(orient="records")}))
     else:
         for name, rows in found.table.groupby("target", sort=False):
             K = rows["positions"].iloc[0]
             overall = rows[rows["query"].isna()]
             print_frame(f"{name}, clicks per SERP at K = {K}", _estimates(overall, False))
-            print_frame(f"{name}, by query", _estimates(rows[rows["query"].notna()], True))
+            print_frame(f"{name}, by query", _estimates(rows[rows["query"].notna()], True), 2)
+        print(in_options(answer, ReplayEstimate))
     _save(found.plot, asked, "estimates.png")
 
 
@@ -83,9 +84,10 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
     if rows["truth"].notna().any():
         shown["truth"] = rows["truth"]
     shown |= {
-        "to the log": rows["difference"].map("{:+.4f}".format),
+        "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["difference"]],
         "its 95% interval": _intervals(rows, "difference_low", "difference_high"),
         "SERPs": rows["serps"],
+        **({} if by_query else {"covers": rows["covered"].map("{:.0%}".format)}),
         "support": rows["support"],
         "up to K": rows["supported_positions"],
         "effective": rows["effective_serps"],

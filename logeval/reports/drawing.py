@@ -18,7 +18,10 @@ METHODS = {
     },
     "CrossCheck": {"plot": "figures.replay:plot_cross_check"},
     "Description": {"plot": "figures.log:plot_log"},
-    "Estimates": {"plot": "figures.replay:plot_estimates"},
+    "Estimates": {
+        "plot": "figures.replay:plot_estimates",
+        "verdict": "answers.estimates:verdict",
+    },
     "FittedModels": {"plot": "figures.models:plot_parameters"},
     "PolicyReplay": {"plot": "figures.replay:plot_replays"},
     "Runs": {
