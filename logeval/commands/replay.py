@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from logeval.replay.estimates import Estimates
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
+    from logeval.reports.answers.answer import Answer
 
 
 @command(ReplayEstimate, figures=["estimates.png"])
@@ -44,8 +45,19 @@ def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = F
 @command(ReplayPolicy, figures=["replays.png"])
 def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = False) -> None:
     """What each policy earned on the SERPs that it accepted."""
-    _print_notes(found.notes)
-    _show(found.summary(), "Replayed policies: clicks per accepted SERP", as_json)
+    summary = found.summary()
+    shown = type(summary)(
+        {
+            "policy": summary["policy"],
+            "clicks per\nsearch": summary["clicks_per_step"],
+            "95% interval": _intervals(summary, "low", "high"),
+            "after\nsearches": summary["common_t"],
+            "accepted": summary["acceptance"].map("{:.1%}".format),
+            "exhausted": summary["exhausted"].map("{:.0%}".format),
+        }
+    )
+    title = f"Clicks per accepted search, over {len(found.covered())} queries"
+    _show(summary if as_json else shown, title, as_json, found.verdict(), asked)
     _save(found.plot, asked, "replays.png")
 
 
@@ -55,8 +67,11 @@ def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json =
     from logeval.reports.figures.replay import plot_clips
 
     shown = found.table[found.table["clip"].isna()].drop(columns=["clip"])
-    title = "RMSE, the clip chosen on the other parts"
-    _show(found.table if as_json else shown, title, as_json, verdict=found.verdict)
+    shown = shown.rename(columns={"positions": "K"})
+    columns = ["K", "estimator", *(c for c in shown.columns if c not in ("K", "estimator"))]
+    title = "Error of the predicted clicks per search (RMSE), the clip chosen on the other parts"
+    frame = found.table if as_json else shown[columns]
+    _show(frame, title, as_json, found.verdict(), asked, keys=2)
     _save(found.plot, asked, "validation.png")
     _save(lambda: plot_clips(found), asked, "clips.png")
 
@@ -64,14 +79,8 @@ def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json =
 @command(ReplayCrossCheck, figures=["cross_check.png"])
 def show_cross_check(found: CrossCheck, asked: ReplayCrossCheck, *, as_json: Json = False) -> None:
     """The policies by all methods, and whether these agree."""
-    _print_notes(found.notes)
-    _show(found.table, "Clicks per SERP by method", as_json, verdict=found.verdict)
+    _show(found.table, "Clicks per SERP by method", as_json, found.verdict(), asked, keys=2)
     _save(found.plot, asked, "cross_check.png")
-
-
-def _print_notes(notes: list[str]) -> None:
-    for note in notes:
-        print(note, file=sys.stderr)
 
 
 def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
@@ -102,12 +111,18 @@ def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
     return ["" if a != a else f"{a:.4f} .. {b:.4f}" for a, b in pairs]
 
 
-def _show(frame: pd.DataFrame, title: str, as_json: bool, **verdict: list[str]) -> None:
-    if print_for_programs(frame, as_json, False, **verdict):
+def _show(
+    frame: pd.DataFrame,
+    title: str,
+    as_json: bool,
+    answer: Answer,
+    asked: Stage[Any],
+    keys: int = 1,
+) -> None:
+    if print_for_programs(frame, as_json, False, verdict=answer.text()):
         return
-    print_frame(title, frame)
-    for line in verdict.get("verdict", []):
-        print(line)
+    print_frame(title, frame, keys)
+    print(in_options(answer.text(), type(asked)))
 
 
 def _save(plot: Callable[[], Any], asked: Stage[Any], name: str) -> None:

@@ -10,13 +10,12 @@ from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.fitting import fit_models
-from logeval.replay.left_out import known_queries, left_out
+from logeval.replay.left_out import known_queries, left_out, size_of
 from logeval.replay.logged import Logged, cut, parts_sql, read_logged
-from logeval.replay.targets.read import TargetSource, bind, read_source
+from logeval.replay.targets.read import TargetSource, bind, is_learned, read_source
 from logeval.replay.targets.target import Target
 from logeval.replay.values.estimate import Estimate, add_intervals
 from logeval.replay.values.values import Values
-from logeval.running.words import joined
 from logeval.storage import tables
 from logeval.storage.results import Stored
 
@@ -54,16 +53,11 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     sources = [read_source(name, log, frame) for name, frame in asked.given.items()]
     if asked.inputs() != manifest["inputs"]:
         raise LogevalError("a target was replaced while it was read; run the command again")
-    learned = [s.name for s in sources if s.name.startswith("best:") or s.name == "by-ctr"]
-    with_models = any(e.needs is not None for e in chosen) or bool(learned)
+    learned = any(is_learned(s.name) for s in sources)
+    with_models = learned or any(e.needs is not None for e in chosen)
     whole, K = _read(log, sources, asked, None if with_models else asked.positions)
     targets = [bind(source, whole, K, asked.scope, asked.seed) for source in sources]
-    notes = left_out(log, sources, targets, whole, asked)
-    if learned:
-        notes.append(
-            f"{joined(learned)}: chosen on the clicks by which it is judged here, so its value is "
-            "too high; make the ranker from one part of the log and estimate it on another"
-        )
+    notes = left_out(sources, targets, whole, asked)
     weights: dict[str, Any] = {"smoothing": asked.smoothing, "folds": asked.cross_fit}
     weights |= {} if asked.clip is None else {"clip": asked.clip}
     models = partial(fit_models, chosen, whole, scope=asked.scope, folds=asked.cross_fit)
@@ -77,6 +71,8 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
         raise found[0].refusal(log.path)
     add_intervals(found, whole, models, asked.rounds, asked.refits, asked.seed, asked.quiet)
     manifest["log_folder"] = str(log.path)
+    if asked.wanted is None and asked.top_queries is None:
+        manifest["log_queries"], manifest["log_serps"] = size_of(log)
     table = pd.concat([e.table() for e in found], ignore_index=True)
     contradictions = [pair for e in found for pair in e.contradictions()]
     return Estimates(table, notes, contradictions, manifest)

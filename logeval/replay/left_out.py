@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition
@@ -37,23 +35,20 @@ def known_queries(log: Log, given: Iterable[Query]) -> list[Query]:
 
 
 def left_out(
-    log: Log,
     sources: Sequence[TargetSource],
     targets: Sequence[Target],
     logged: Logged,
     asked: ReplayEstimate,
 ) -> list[str]:
-    """A sentence for each target that is not about the whole log, or has more than the log."""
+    """A sentence for each target that has queries without lists, or that the log does not have."""
     known, notes = logged.patterns.queries, []
     everything = asked.wanted is None and asked.top_queries is None
-    queries, serps = _size(log) if everything else (logged.patterns.Q, logged.patterns.serps.sum())
     for source, target in zip(sources, targets, strict=True):
-        used = target.mass().sum(axis=1) > 0
-        n, mine = int(used.sum()), logged.patterns.serps[used].sum()
-        if n < queries:
+        n, K = int((target.mass().sum(axis=1) > 0).sum()), target.K
+        if n < len(known) and source.table is None and source.patterns is None:
             notes.append(
-                f"{source.name}: has lists for {n:,} of the {queries:,} queries of the log, which "
-                f"are {_share(mine / serps)} of its searches; nothing is said about the others"
+                f"{source.name}: {len(known) - n:,} of {len(known):,} queries have fewer than {K} "
+                "items in the log and are left out"
             )
         if source.table is not None and everything:
             numbers = numbered_queries(source.table["query"], known)
@@ -69,13 +64,13 @@ def left_out(
             if lost:
                 notes.append(
                     f"{source.name}: {len(lost):,} of its {own.Q:,} queries "
-                    f"({_share(own.serps[lost].sum() / own.serps.sum())} of its searches) are not "
+                    f"({own.serps[lost].sum() / own.serps.sum():.1%} of its searches) are not "
                     "in the rest of the log and are left out"
                 )
     return notes
 
 
-def _size(log: Log) -> tuple[int, int]:
+def size_of(log: Log) -> tuple[int, int]:
     """How many queries and SERPs a log has."""
     with log.connect() as db:
         row = db.execute(
@@ -89,7 +84,3 @@ def _size(log: Log) -> tuple[int, int]:
 def _few(queries: Sequence[Query]) -> str:
     more = f" and {len(queries) - NAMED:,} more" if len(queries) > NAMED else ""
     return ", ".join(map(str, queries[:NAMED])) + more
-
-
-def _share(x: float) -> str:
-    return f"{x:.1%}" if x >= 0.001 else f"{x:.2g}" if np.isfinite(x) else "?"

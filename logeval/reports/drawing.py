@@ -16,21 +16,30 @@ METHODS = {
         "plot": "figures.models:plot_perplexity",
         "plot_differences": "figures.models:plot_differences",
     },
-    "CrossCheck": {"plot": "figures.replay:plot_cross_check"},
+    "CrossCheck": {
+        "plot": "figures.replay:plot_cross_check",
+        "verdict": "answers.cross_check:verdict",
+    },
     "Description": {"plot": "figures.log:plot_log"},
     "Estimates": {
         "plot": "figures.replay:plot_estimates",
         "verdict": "answers.estimates:verdict",
     },
     "FittedModels": {"plot": "figures.models:plot_parameters"},
-    "PolicyReplay": {"plot": "figures.replay:plot_replays"},
+    "PolicyReplay": {
+        "plot": "figures.replay:plot_replays",
+        "verdict": "answers.replays:verdict",
+    },
     "Runs": {
         "plot_regret": "figures.regret:plot_regret",
         "plot_relative": "figures.tracks:plot_relative",
         "report": "report:report_of",
         "verdict": "verdict:verdict",
     },
-    "Validation": {"plot": "figures.replay:plot_validation"},
+    "Validation": {
+        "plot": "figures.replay:plot_validation",
+        "verdict": "answers.validation:verdict",
+    },
 }
 
 

@@ -64,6 +64,11 @@ def check_target(text: str) -> tuple[str, str]:
     return kind, rest
 
 
+def is_learned(name: str) -> bool:
+    """Whether a target is made from the clicks of the log by which it is judged."""
+    return name.startswith("best:") or name == "by-ctr"
+
+
 def read_source(text: str, log: Log, frame: pd.DataFrame | None = None) -> TargetSource:
     """The target of that name, or of that frame."""
     if frame is not None:

@@ -12,6 +12,7 @@ class Answer:
     """What a result says; every other part than the answer may be empty."""
 
     answer: str
+    others: list[str] = field(default_factory=list)
     because: list[str] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
     next: list[str] = field(default_factory=list)
@@ -19,6 +20,7 @@ class Answer:
     def sections(self) -> list[tuple[str, list[str]]]:
         """What follows the answer: titles and sentences."""
         found = [
+            ("The others", self.others),
             ("Why", self.because),
             ("What limits this", self.limits),
             ("Next", self.next),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,15 +18,18 @@ from typing import Any
 from logeval.replay.estimates import Estimates
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.targets.read import is_learned
 from logeval.replay.values.estimate import FEW
 from logeval.reports.answers.answer import Answer, searches
 from logeval.running.words import interval, joined, number
 
 RCTR = 4  # the strength of what does not look at the target
 AS_MUCH = 0.8  # of the largest coverage counts as much
+NEARLY = 0.95  # of the searches of the log: an answer about as many is about the log
 NAMED = 3  # queries, in a sentence
 MOST_SESSIONS = 1000  # times as many as there are, that are worth to be named
 SAME = 1e-9  # clicks per search
+DOUBTFUL = 2  # from this strength on the answer says what it assumes
 
 
 @dataclass(frozen=True)
@@ -101,14 +105,12 @@ def verdict(estimates: Estimates) -> Answer:
             next=_fewer(every[0]),
         )
     best, *others = known
-    text = _sentence(best)
-    if others:
-        rest = "; ".join(_short(other) for other in others)
-        text = f"Of {len(known)} rankers {best.name} has the largest value. {text} Others: {rest}."
+    most = f"Of {len(known)} rankers {best.name} has the largest value. " if others else ""
     folder = estimates.manifest.get("log_folder", "LOG")
     return Answer(
-        text,
-        [line for one in known for line in _why(one, several=bool(others))],
+        f"{most}{_part(best, estimates.manifest)}{_sentence(best)}",
+        [_short(other) for other in others],
+        _merged([(one.name, line) for one in known for line in _why(one)], several=bool(others)),
         [*_unanswered(every), *(line for one in known for line in _limits(one)), *estimates.notes],
         _next(best, folder),
     )
@@ -134,6 +136,25 @@ def _width(row: dict[str, Any]) -> float:
     return math.inf if width != width else float(width)
 
 
+def _part(one: Judged, manifest: Mapping[str, Any]) -> str:
+    """Of how much of the log the sentence is, where that is not all of it."""
+    queries, serps = manifest.get("log_queries"), manifest.get("log_serps")
+    row = one.row
+    if not queries or not serps or row["truth"] == row["truth"]:  # a log has its own searches
+        return ""
+    n, share = sum(bool(r["covered"]) for r in one.queries[str(one.believed)]), row["serps"] / serps
+    if share > NEARLY:
+        return ""
+    of = f"{share:.0%}" if share >= 0.01 else f"{share:.2%}"
+    return f"On {n:,} of the {queries:,} queries of the log ({of} of its searches) only: "
+
+
+def _who(one: Judged) -> str:
+    if is_learned(one.name):
+        return f"{one.name}, which was chosen on these clicks and so is valued too high,"
+    return one.name
+
+
 def _sentence(one: Judged) -> str:
     row, what = one.row, searches(one.K)
     if one.rivals:
@@ -145,15 +166,36 @@ def _sentence(one: Judged) -> str:
             if len(signs) == 1
             else f"The log's ranker earned {number(row['logged'])}."
         )
-        return f"What {one.name} would have earned depends on how users read: {says} {what}. {same}"
+        return f"What {_who(one)} would have earned depends on the users: {says} {what}. {same}"
     if abs(row["difference"]) < SAME:
         return (
             f"{one.name} would have earned what the log's ranker earned: {number(row['value'])} "
             f"{what}."
         )
+    said = f"{_who(one)} would have earned {number(row['value'])} {what}, {_difference(row)}"
+    estimator = one.estimators[str(one.believed)]
+    if estimator.strength < DOUBTFUL:
+        return f"{said}, by {one.believed}."
+    return f"{said}, if {estimator.assumes}.{_with_less(one)}"
+
+
+def _with_less(one: Judged) -> str:
+    """What an estimator says that assumes less than the believed one, and covers less."""
+    strength = one.estimators[str(one.believed)].strength
+    there = [
+        e
+        for e, row in one.overall.items()
+        if one.estimators[e].strength < strength
+        and row["value"] == row["value"]
+        and not row["effective_serps"] < FEW
+    ]
+    if not there:
+        return " No estimator that assumes less has enough support to check it."
+    most = max(there, key=lambda e: one.overall[e]["covered"])
+    row = one.overall[most]
     return (
-        f"{one.name} would have earned {number(row['value'])} {what}, "
-        f"{_difference(row)}, by {one.believed}."
+        f" {most}, which assumes less, covers {row['covered']:.0%} of its searches; there it is "
+        f"{_difference(row)}."
     )
 
 
@@ -177,23 +219,31 @@ def _short(one: Judged) -> str:
     row = one.row
     if one.rivals:
         says = joined([f"{number(one.overall[e]['value'])} by {e}" for e in _asked(one)], "or")
-        return f"{one.name} {says}"
+        return f"{_who(one)} {says}"
     if abs(row["difference"]) < SAME:
         return f"{one.name} {number(row['value'])}"
-    return f"{one.name} {number(row['value'])}, {_difference(row)}, by {one.believed}"
+    return f"{_who(one)} {number(row['value'])}, {_difference(row)}, by {one.believed}"
 
 
-def _why(one: Judged, several: bool) -> list[str]:
-    believed, name = str(one.believed), f"{one.name}: " if several else ""
+def _merged(lines: list[tuple[str, str]], several: bool) -> list[str]:
+    """A line for each sentence, with the targets that it is said of."""
+    names: dict[str, list[str]] = {}
+    for name, line in lines:
+        names.setdefault(line, []).append(name)
+    return [f"{joined(of)}: {line}" if several else line for line, of in names.items()]
+
+
+def _why(one: Judged) -> list[str]:
+    believed = str(one.believed)
     if abs(one.row["difference"]) < SAME:
         return []
     rivals = one.rivals
     if rivals:
         parts = [f"{e} assumes that {one.estimators[e].assumes}" for e in _asked(one)]
-        return [f"{name}{'; '.join(parts)}; they differ by more than chance."]
+        return [f"{'; '.join(parts)}; they differ by more than chance."]
     assumed = one.estimators[believed].assumes
     text = (
-        f"{name}{believed} assumes least of the estimators that cover as much: "
+        f"{believed} assumes least of the estimators that cover as much: "
         f"{'' if assumed.startswith('nothing') else 'that '}{assumed}."
     )
     wrong = [e for e, _ in one.differing]
@@ -202,7 +252,7 @@ def _why(one: Judged, several: bool) -> list[str]:
         for e, row in one.overall.items()
         if e not in (believed, *wrong)
         and one.estimators[e].strength < RCTR
-        and row["value"] == row["value"]
+        and row["covered"] >= AS_MUCH * one.row["covered"]
         and not row["effective_serps"] < FEW
     ]
     if agreeing:
@@ -214,7 +264,7 @@ def _why(one: Judged, several: bool) -> list[str]:
         more = "more" if sign * pair["difference"] > 0 else "less"
         size = abs(pair["difference"])
         lines.append(
-            f"{name}{e} says {number(size)} {more}, which chance does not explain: here it does "
+            f"{e} says {number(size)} {more}, which chance does not explain: here it does "
             f"not hold that {one.estimators[e].assumes}."
         )
     return lines
@@ -288,8 +338,13 @@ def _next(one: Judged, folder: str) -> list[str]:
             "see which of them predicts this log: `logeval replay validate "
             f"{shlex.quote(folder)} --positions {one.K} {names}`"
         ]
-    if one.row["covered"] < AS_MUCH and (fewer := _fewer(one)):
-        return fewer
+    if one.row["covered"] < AS_MUCH:
+        return _fewer(one)
+    if is_learned(one.name):
+        return [
+            "make the ranker from one part of the log and estimate it on another: with the early "
+            "days ingested by themselves, give its lists as a table to the later ones"
+        ]
     return _more_sessions(one.row)
 
 
