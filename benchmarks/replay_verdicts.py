@@ -57,7 +57,7 @@ def wide(kind: str, repetition: int) -> tuple[Any, Any, float]:
         A = np.argsort(-score, axis=1)[:, :K]
         lists[mine] = items[A]
         clicks[mine] = users.sample(A, rng.random(A.shape))
-        best = np.array([[1, 0, 2]]) if q % 2 else np.array([[0, 2, 1]])
+        best = np.array([[1, 0, 2]]) if q % 2 else np.array([[2, 0, 1]])
         wanted.append(items[best[0]])
         worth[q] = users.click_probs(items[best[0]]).sum()
     logged = logged_of(lists, clicks, query=query)

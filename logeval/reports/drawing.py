@@ -11,7 +11,10 @@ from typing import Any
 
 # by name of the class and of its method: module and function
 METHODS = {
-    "Checks": {"plot": "figures.checks:plot_check"},
+    "Checks": {
+        "plot": "figures.checks:plot_check",
+        "verdict": "answers.checks:verdict",
+    },
     "Comparison": {
         "plot": "figures.models:plot_perplexity",
         "plot_differences": "figures.models:plot_differences",
