@@ -28,8 +28,8 @@ from logeval import __version__
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fit import Fit
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.registry import kind_of, option_names
-from logeval.clicks.quality.choosing import AUTO, PAPERS
+from logeval.clicks.models.registry import AUTO, kind_of, option_names
+from logeval.clicks.quality.choosing import PAPERS
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
 from logeval.evaluation.results import Runs

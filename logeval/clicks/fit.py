@@ -256,11 +256,10 @@ class Fit(Fitting["FittedModels"]):
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
         from logeval.clicks.lists import Lists
-        from logeval.clicks.models.registry import own_models, without_method
+        from logeval.clicks.models.registry import AUTO, own_models, without_method
         from logeval.clicks.quality.checks.predictive import quick_records
         from logeval.clicks.quality.choosing import (
             ALTERNATIVES,
-            AUTO,
             alternatives,
             candidates,
             chosen,

@@ -43,6 +43,8 @@ def register(model: M) -> M:
     return model
 
 
+AUTO = "auto"  # in place of names: those that predict held-out SERPs best
+
 # what the name of a model may set, as in DCM(scope=per-query): arguments of fit-models
 SETTINGS = ("method", "scope", "smoothing")
 
@@ -59,7 +61,7 @@ def import_model(name: str) -> str:
 
 def own_models(names: Iterable[str]) -> dict[str, str]:
     """Those that are not built in, as ``module:Class``."""
-    kinds = {name: kind_of(name) for name in names}
+    kinds = {name: kind_of(name) for name in names if name != AUTO}
     return {name: name_of(kind) for name, kind in kinds.items() if not is_built_in(kind)}
 
 

@@ -14,14 +14,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.registry import AUTO, MODELS
 from logeval.clicks.quality.scores import Score
 from logeval.running.arrays import Floats
 from logeval.running.words import joined
 
 Z = 1.959963984540054
 EQUAL = 0.001  # log-likelihood per result
-AUTO = "auto"
 PAPERS = ("DCM", "PBM")  # the papers' simulators, which are always among the chosen
 MOST = 3  # of those that predict equally well, beside the papers'
 # what else a model could have been fitted with

@@ -49,7 +49,7 @@ def loss(problems: Sequence[Any], order: str) -> float:
     best = shown = 0.0
     for problem in problems:
         A = np.empty_like(problem.best)
-        A[positions(order, problem.K)] = problem.best_items
+        A[positions(order, problem.positions)] = problem.best_items
         shown += float(problem.users.expected_reward(A[None], problem.reward)[0])
         best += float(problem.users.expected_reward(problem.best[None], problem.reward)[0])
     return 1.0 - shown / best if best > 0.0 else 0.0

@@ -67,12 +67,11 @@ def compare(x: Floats, level: float = CONFIDENCE, scale: float = 0.0) -> Compari
     (t is Student's quantile); the test, which looks at the other end, knows nothing of it.
     With one unit all but the means and differences is nan.
     """
-    if scale > 0.0:
-        x = np.round(x / (ROUNDING * scale)) * (ROUNDING * scale)
     u = units(x)
     m = u.values.mean(axis=0)
     se = np.nan_to_num(u.error())
-    return _all_pairs(u, np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0), level)
+    r = np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0)
+    return _all_pairs(u, r, level, ROUNDING * scale)
 
 
 def compare_ratios(x: Floats, level: float = CONFIDENCE) -> Comparisons:
@@ -90,15 +89,18 @@ def compare_ratios(x: Floats, level: float = CONFIDENCE) -> Comparisons:
     return _all_pairs(u._replace(values=logs), np.zeros(logs.shape[1]), level)
 
 
-def _all_pairs(u: Units, r: Floats, level: float) -> Comparisons:
+def _all_pairs(u: Units, r: Floats, level: float, rounding: float = 0.0) -> Comparisons:
     """From the units (n, P), and the relative standard errors r (P,) where they are skewed."""
     n, P = u.size, u.values.shape[1]
     m = u.values.mean(axis=0)
+    between = u.values[:, :, None] - u.values[:, None, :]
+    between[np.abs(between) <= rounding] = 0.0
     difference = m[:, None] - m[None, :]
+    difference[~between.any(axis=0)] = 0.0
     if n < 2:
         unknown = np.full((P, P), np.nan)
         return Comparisons(m, difference, unknown, unknown, unknown, n, level)
-    se = u._replace(values=u.values[:, :, None] - u.values[:, None, :]).error()
+    se = u._replace(values=between).error()
     size = np.abs(difference)
     inner = size - critical_value(n, P, level) * se
     outer = 2.0 * size - inner + skew_term(n, level) * se * np.maximum(r[:, None], r[None, :])
