@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.quality.compare import compare_models
+from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.queries import Query
 from logeval.replay.estimates import point_and_interval
@@ -59,6 +60,11 @@ def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossChec
         shuffles=asked.runs, seed=seed, quiet=asked.quiet,
     )  # fmt: skip
     covered = replayed.covered()
+    if not covered:
+        raise LogevalError(
+            f"{log.path}: on no query the log shows the first lists of all policies; ask for fewer "
+            "positions, as positions=1, or fewer candidates, as items=4"
+        )
     rows_of = replayed.table[replayed.table["query"].isin(covered)]
     steps = replayed.common(rows_of)
     chosen = [Query.parse(q) for q in covered]

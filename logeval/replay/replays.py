@@ -54,12 +54,13 @@ class PolicyReplay(Stored):
         """One row per policy: clicks per step with interval, acceptance, exhausted queues.
 
         Over the queries that are covered; ``common_t`` is the last checkpoint that every replica of
-        the policy reached there.
+        the policy reached there, and 0 where there is none.
         """
         import pandas as pd
 
-        rows, covered = [], self.table[self.table["query"].isin(self.covered())]
-        for policy, mine in covered.groupby("policy", sort=False):
+        covered = self.covered() or list(self.table["query"].unique())
+        rows, chosen = [], self.table[self.table["query"].isin(covered)]
+        for policy, mine in chosen.groupby("policy", sort=False):
             last = mine.sort_values("t").groupby(["query", "run"], sort=False).tail(1)
             mean, half = curve(mine, self.table["t"].max())
             common = self.common(mine)
@@ -82,9 +83,9 @@ class PolicyReplay(Stored):
         return pd.DataFrame(rows)
 
     def common(self, rows: pd.DataFrame) -> int:
-        """The last checkpoint that all of these replicas reached."""
+        """The last checkpoint that all of these replicas reached; 0 if there is none."""
         reached = rows["clicks"].notna().groupby(rows["t"]).all()
-        return int(reached[reached].index.max())
+        return int(reached[reached].index.max()) if reached.any() else 0
 
 
 def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
@@ -139,7 +140,7 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
 
     table = pd.concat(frames, ignore_index=True)
     found = PolicyReplay(table, _notes(specs), _earned(streams), manifest, lists)
-    if not found.covered():
+    if not table["steps"].any():
         raise _nothing_accepted(found, positions, asked.items)
     manifest["log_folder"] = str(log.path)
     return found
@@ -204,15 +205,14 @@ def _notes(specs: list[PolicySpec]) -> list[str]:
 
 
 def _nothing_accepted(found: PolicyReplay, positions: int, items: int | None) -> LogevalError:
-    """The error for policies that no SERP answers, on any query."""
+    """The error for policies that no SERP answers."""
     last = found.table.drop_duplicates(["policy", "query", "run"], keep="last")
     policies = joined(list(dict.fromkeys(last["policy"])))
     fewer = ["fewer positions, as positions=1"] if positions > 1 else []
     fewer += ["fewer candidates, as items=4"] if items is None or items > 4 >= positions else []
     ask = f"ask for {' or '.join(fewer)}" if fewer else "take a log whose ranker explores"
-    accepted = int(last["steps"].sum())
     return LogevalError(
-        f"positions={positions}: the log does not show the lists that {policies} asked for: "
-        f"{accepted:,} of {int(last['passed'].sum()):,} searches were accepted, and none at all in "
-        f"some shuffle of each of the {last['query'].nunique()} queries; {ask}"
+        f"positions={positions}: the log never shows the lists that {policies} asked for: 0 of "
+        f"{int(last['passed'].sum()):,} searches of {last['query'].nunique()} queries were "
+        f"accepted; {ask}"
     )

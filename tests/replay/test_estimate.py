@@ -126,7 +126,7 @@ def test_built_in_targets(log, target):
     estimates = replay_estimate(
         log, target, estimators=["List", "Prefix", "IP"], rounds=0, quiet=True
     )
-    warned = any("chosen on the clicks by which it is judged" in n for n in estimates.notes)
+    warned = "chosen on these clicks and so is valued too high" in estimates.verdict().answer
     assert warned == (target in ("by-ctr", "best:pbm"))
     found = estimates.overall()
     assert (found["support"] == 1).all()
@@ -159,10 +159,38 @@ def test_logged_propensities(log, tmp_path):
         replay_estimate(log, target, estimators=["List"], propensities="logged", quiet=True)
 
 
-def test_without_support_it_refuses_and_says_where(log, tmp_path):
+def test_queries_without_support_are_left_out_and_have_no_value(log, tmp_path):
+    """Item 999 was never shown: of query 1 List has no support, and IP half of it."""
     target = table(tmp_path / "t.csv", ["1,1,111", "1,2,999", "2,1,214", "2,2,213"])
-    with pytest.raises(LogevalError, match=r"List 50%.*1 up to K = 1.*use force"):
+    alone = table(tmp_path / "alone.csv", ["2,1,214", "2,2,213"])
+    found, second = (
+        replay_estimate(log, t, estimators=["List", "IP", "RCTR"], rounds=50, quiet=True)
+        for t in (target, alone)
+    )
+    rows = found.table.set_index(["query", "estimator"])
+    for name in ("List", "IP"):
+        left_out, kept = rows.loc[("1", name)], rows.loc[("2", name)]
+        assert left_out[["value", "low", "difference"]].isna().all()
+        assert left_out["covered"] == 0
+        assert left_out["support"] < 0.8
+        assert kept["covered"] == 1
+        whole = found.overall().set_index("estimator").loc[name]
+        same = second.overall().set_index("estimator").loc[name]
+        for column in ("value", "logged", "difference", "serps", "support", "effective_serps"):
+            assert whole[column] == pytest.approx(same[column]), column
+        assert whole["value"] == pytest.approx(kept["value"])
+        assert whole["covered"] == pytest.approx(
+            kept["serps"] / (kept["serps"] + left_out["serps"])
+        )
+    assert found.overall().set_index("estimator").loc["RCTR", "covered"] == 1
+
+
+def test_without_any_support_it_refuses_and_says_where(log, tmp_path):
+    target = table(tmp_path / "t.csv", ["1,1,111", "1,2,999", "2,1,214", "2,2,999"])
+    refused = r"List 0%.*no query has 80%.*1 up to K = 1.*positions.*with force=True"
+    with pytest.raises(LogevalError, match=refused):
         replay_estimate(log, target, estimators=["List"], rounds=0, quiet=True)
+    target = table(tmp_path / "t.csv", ["1,1,111", "1,2,999", "2,1,214", "2,2,213"])
     found = replay_estimate(
         log, target, estimators=["List", "IP"], rounds=0, force=True, quiet=True
     )
@@ -181,7 +209,7 @@ BAD = [
     (["1,1,111,1", "1,2,111,1"], "query,rank,item,probability", "with probability 2"),
     (["1,1,111,2"], "query,rank,item,probability", "not between 0 and 1"),
     (["1,a,1,111,.5"], "query,list,rank,item,probability", "lists add up to 0.5"),
-    (["1,1,111", "7,1,111", "8@2,1,5"], "query,rank,item", "no SERPs of query 7, 8@2"),
+    (["7,1,111", "8@2,1,5"], "query,rank,item", r"no SERPs of the queries of .* \(7, 8@2\)"),
     (["1,1,55", "1,2,56"], "query,rank,item", "of another log"),
     (["1,1,inf"], "query,rank,item", "column 'item', row 1: .*inf.* of 64 bits"),
     (['1,1,"a\nb"'], "query,rank,item", r"row 1: 'a\\nb' is not a whole number of 64 bits"),

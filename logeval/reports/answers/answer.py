@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 
 @dataclass(frozen=True)
@@ -12,6 +12,7 @@ class Answer:
     """What a result says; every other part than the answer may be empty."""
 
     answer: str
+    _: KW_ONLY
     others: list[str] = field(default_factory=list)
     because: list[str] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)

@@ -46,7 +46,8 @@ def verdict(found: CrossCheck) -> Answer:
         f"{method}: {policy} earns most" + ("" if clear[method] else ", which may be chance")
         for method, policy in first.items()
     ]
-    return Answer(text, lines, [*levels(found.table), *found.notes], trust)
+    limits = [*levels(found.table), *found.notes]
+    return Answer(text, because=lines, limits=limits, next=trust)
 
 
 def levels(table: pd.DataFrame) -> list[str]:

@@ -107,12 +107,14 @@ def verdict(estimates: Estimates) -> Answer:
     best, *others = known
     most = f"Of {len(known)} rankers {best.name} has the largest value. " if others else ""
     folder = estimates.manifest.get("log_folder", "LOG")
+    why = [(one.name, line) for one in known for line in _why(one)]
+    limits = [line for one in known for line in _limits(one)]
     return Answer(
         f"{most}{_part(best, estimates.manifest)}{_sentence(best)}",
-        [_short(other) for other in others],
-        _merged([(one.name, line) for one in known for line in _why(one)], several=bool(others)),
-        [*_unanswered(every), *(line for one in known for line in _limits(one)), *estimates.notes],
-        _next(best, folder),
+        others=[_short(other) for other in others],
+        because=_merged(why, several=bool(others)),
+        limits=[*_unanswered(every), *limits, *estimates.notes],
+        next=_next(best, folder),
     )
 
 

@@ -16,7 +16,7 @@ SHORT = 100  # steps, after which a policy has hardly begun to learn
 def verdict(found: PolicyReplay) -> Answer:
     """Who earned most over the steps that all got to, and how far the log can follow."""
     queries = found.covered()
-    rows = found.table[found.table["query"].isin(queries)]
+    rows = found.table[found.table["query"].isin(queries)] if queries else found.table
     steps = found.common(rows)
     earned = {
         str(policy): curve(mine, steps) for policy, mine in rows.groupby("policy", sort=False)
@@ -26,11 +26,18 @@ def verdict(found: PolicyReplay) -> Answer:
     logged = _logged(found, queries)
     best, *others = order
     if steps < LEAST:
+        who = "these policies" if others else best
+        n, every = len(queries), found.table["query"].nunique()
+        where = (
+            f"for {steps} searches on {n} of {every} queries, and not even once on the others"
+            if 0 < n < every
+            else f"for {steps} searches"
+            if n
+            else f"not even once, in every shuffle, on any of {every} queries"
+        )
         return Answer(
-            f"The log can hardly follow {'these policies' if others else best}: it shows the lists "
-            f"that they ask for in {steps} searches on {len(queries)} of "
-            f"{found.table['query'].nunique()} queries, and sooner or not at all on the others. "
-            "That is too little to say what they earn.",
+            f"The log cannot follow {who}: it shows the lists that are asked for {where}. That is "
+            "too little to say what would be earned.",
             limits=_limits(found, queries, rows, steps, earned),
             next=_next(found, steps),
         )
@@ -53,7 +60,8 @@ def verdict(found: PolicyReplay) -> Answer:
         "that the policy wants",
         *(f"{policy}: {_said(*earned[policy])}" for policy in others[1:]),
     ]
-    return Answer(text, because, _limits(found, queries, rows, steps, earned), _next(found, steps))
+    limits = _limits(found, queries, rows, steps, earned)
+    return Answer(text, because=because, limits=limits, next=_next(found, steps))
 
 
 def _said(value: float, half: float) -> str:
@@ -90,7 +98,7 @@ def _limits(
 ) -> list[str]:
     lines = []
     every = list(dict.fromkeys(found.table["query"]))
-    if lost := [q for q in every if q not in queries]:
+    if (lost := [q for q in every if q not in queries]) and queries:
         more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
         lines.append(
             f"not covered are {len(lost)} of {len(every)} queries, where the log does not show the "

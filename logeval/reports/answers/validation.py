@@ -36,7 +36,8 @@ def verdict(found: Validation) -> Answer:
             f"of the log, so all of them predict the same{_within(far, noise)}."
         )
     because = [_line(c) for c in found.choices if c not in same]
-    return Answer(" ".join(parts), because, _limits(found), _next(found, clear))
+    limits, next_ = _limits(found), _next(found, clear)
+    return Answer(" ".join(parts), because=because, limits=limits, next=next_)
 
 
 def _at(choices: list[dict[str, Any]]) -> str:
