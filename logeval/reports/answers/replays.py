@@ -84,6 +84,8 @@ def _beside(best: str, earned: tuple[float, float], logged: float) -> str:
     if logged != logged:
         return ""
     value, half = earned
+    if abs(logged - value) < 1e-9:
+        return f" The log's own ranker earned {number(logged)}, the same."
     if half != half:
         which = "more" if logged > value else "less"
         return f" The log's own ranker earned {number(logged)}, {which}, though that may be chance."
