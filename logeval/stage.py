@@ -126,6 +126,8 @@ class Stage(Generic[R]):
             self._set(name, value)
             if arg.role != "input" or arg.in_recipe:  # who opens an input knows it better
                 check_value(name, value, hint, arg)
+            if arg.role == "output" and value == "":  # which would be the current folder
+                raise LogevalError(f"{name} is empty; name a file or folder for the output")
         self.check()
 
     @classmethod
