@@ -62,7 +62,7 @@ class _Column:
         self.numeric = all(text[:1] in "+-0123456789.<[" for text in cells)
         self.width = max(map(cell_len, [*self.head, *cells]))
         words = [part for text in cells for part in _parts(text)]
-        longest = min(max(map(cell_len, [*self.head, *words])), WIDTH // 2)
+        longest = min(max(map(cell_len, [*self.head, *words])), WIDTH // 2 - 1)
         self.folded = self.width if self.numeric else max(longest, min(self.width, FOLDED))
 
     def lines(self, text: str, width: int) -> list[str]:
