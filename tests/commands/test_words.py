@@ -18,6 +18,8 @@ from logeval.commands.show import table_text
 from logeval.evaluation.evaluate import Evaluate
 from logeval.policies.registry import POLICIES, named_policies, parse_policies
 from logeval.replay.policy import ReplayPolicy
+from logeval.reports.content import content_of
+from logeval.reports.report import Report
 from logeval.running.words import cell
 from tests.clicks.examples import three_queries
 from tests.serps import Serp, write_serps
@@ -49,8 +51,8 @@ def folder(tmp_path_factory):
     logeval.ingest(folder / "other.csv", folder / "other", format="table", quiet=True)
     logeval.fit_models(folder / "log", ["dcm", "pbm"], out=folder / "models", quiet=True)
     logeval.evaluate(
-        folder / "models", policies=["Random", "dcmKL-UCB"], horizon=20, runs=2, out=folder / "runs",
-        quiet=True,
+        folder / "models", policies=["Random", "dcmKL-UCB"], horizon=20, runs=2,
+        out=folder / "runs", quiet=True,
     )  # fmt: skip
     logeval.replay_estimate(
         folder / "other", "logged", estimators=["IP"], rounds=0, out=folder / "replay", quiet=True
@@ -322,7 +324,8 @@ def test_a_report_of_another_log_is_refused(folder, tmp_path):
         *report, "--log", folder / "other", code=2
     )
     assert not (tmp_path / "page").exists()
-    run(*report, "--log", folder / "log")
+    own = content_of(Report(folder / "runs", tmp_path / "page", log=folder / "log"))
+    assert list(own.logs) == [str(folder / "log")]
 
 
 def test_a_folder_of_somebody_elses_is_refused_before_the_work(folder, tmp_path, monkeypatch):
