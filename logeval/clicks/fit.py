@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
 from logeval.errors import LogevalError
@@ -123,7 +123,7 @@ class Fitting(Stage[R]):
         self._set("holdout", None if self.holdout is None else str(self.holdout))
         if self.wanted is not None and not self.wanted:
             raise LogevalError("queries is empty; leave it out to fit all queries")
-        lacking = without_method(names, self.method)
+        without_method(names, self.method)  # an error if that is all of them
         check(self.smoothing)
         with_priors = self.smoothing == "empirical-bayes"
         if self.scope is None:
@@ -137,8 +137,7 @@ class Fitting(Stage[R]):
         for name in names:
             base, settings = model_of(name)
             if settings:
-                own: Any = {"method": None} | settings if name in lacking else settings
-                self.replace(models=[base], **own)  # checks them
+                self._alone(base, settings)  # which checks them
 
     def arguments(self) -> Manifest:
         """The settings, and the code of click models of the user's own."""
@@ -148,6 +147,15 @@ class Fitting(Stage[R]):
         found = super().arguments()
         own = {name: source_checksum(kind_of(name)) for name in own_models(self.models)}
         return found | {"sources": own} if own else found
+
+    def _alone(self, base: str, settings: dict[str, str]) -> Self:
+        """The same for one model with settings of its own."""
+        from logeval.clicks.models.registry import MODELS
+
+        own: dict[str, Any] = dict(settings)
+        if self.method is not None and not MODELS[base].has_method(self.method):
+            own = {"method": None} | own
+        return self.replace(models=[base], **own)
 
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
@@ -182,9 +190,7 @@ class Fitting(Stage[R]):
 
         base, settings = model_of(name)
         if settings:
-            own: Any = settings
-            alone = self.replace(models=[base], **own)
-            return replace(alone.fit(base, data), model=name)
+            return replace(self._alone(base, settings).fit(base, data), model=name)
         options = Options(
             MODELS[name].method(self.method),
             str(self.scope),

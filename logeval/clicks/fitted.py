@@ -7,6 +7,7 @@ for a query the prior of the log, with position parameters averaged over queries
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +26,7 @@ SCOPES = ("partial", "per-query", "pooled")
 UNSEEN = -1  # the id of the stand-in for items never seen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FittedModel:
     """A model, of one of the ``SCOPES``, with Q queries and I (query, item) pairs."""
 
@@ -42,6 +43,12 @@ class FittedModel:
     unseen_query: dict[str, Any]  # every parameter by field: scalar, (K,) or (K, K + 1)
     base: list[Ints] | None = None  # (Q,) ids of the list shown most often; none: unknown
     report: dict[str, Any] = field(default_factory=dict)  # iterations, convergence, notes, ...
+
+    def __repr__(self) -> str:
+        return f"FittedModel: {self.model} ({self.method}, {len(self.queries)} queries)"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>"
 
     @property
     def kind(self) -> type[ClickModel]:

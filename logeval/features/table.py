@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,13 +30,22 @@ if TYPE_CHECKING:
 HALF = 0.5  # of the sessions, for the features; the simulator has the other
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Features:
     """Vectors of items (by query) and users, with the manifest of how they were made."""
 
     items: pa.Table  # schemas.FEATURES
     users: pa.Table  # schemas.USER_FEATURES; empty where the log has no users
     manifest: tables.Manifest
+
+    def __repr__(self) -> str:
+        return (
+            f"Features: {self.items.num_rows:,} items and {self.users.num_rows:,} users of queries "
+            f"{', '.join(self.queries)}, contexts {self.context} of length {self.dimension:,}"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>"
 
     @property
     def context(self) -> str:

@@ -137,8 +137,8 @@ def named_policies(
 ) -> list[str | type]:
     """A list of policies; ``all`` stands for those of a track that run everywhere in it.
 
-    Left out are the Oracle and what needs the list that a log shows most often (BubbleRank); who
-    may be told the examination estimates it.
+    Left out are the Oracle and what needs the lists of a log (BubbleRank, Logged); who may be told
+    the examination estimates it.
     """
     given = [policies] if isinstance(policies, str | type) else list(policies)
     others = [one for one in given if not (isinstance(one, str) and one.strip().lower() == ALL)]
@@ -150,7 +150,7 @@ def named_policies(
         for name, cls in POLICIES.items()
         if name.lower() not in named
         and track_of(class_in(cls, track)) in (track or RANKING, None)
-        and not {"best", "base_list"} & set(getattr(cls, "NEEDS", ()))
+        and not {"best", "base_list", "logged"} & set(getattr(cls, "NEEDS", ()))
     ]
     return [*every, *others]
 

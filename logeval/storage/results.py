@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-DRAWING = "logeval.reports.drawing"  # by name: imports point the other way
+# by name: imports point the other way
+DRAWING, NOTEBOOK = "logeval.reports.drawing", "logeval.reports.notebook"
 
 
 class Drawn:
@@ -39,6 +40,10 @@ class Drawn:
             if function is not None:
                 return MethodType(checked(function), self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _repr_html_(self) -> str:
+        text: str = importlib.import_module(NOTEBOOK).html_of(self)
+        return text
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *importlib.import_module(DRAWING).names_of(type(self))]

@@ -246,21 +246,25 @@ FACTORS = _table("factors", """
     """)  # fmt: skip
 
 ESTIMATES = _table("estimates", """
-    One row per target, query and estimator of `logeval replay estimate`.
+    One row per target, query and estimator of `logeval replay estimate`. Of a query that an
+        estimator does not cover, for want of support, it has no value; rows over all queries are
+        about those that it covers.
 
     target               string    the ranker: a table, log:FOLDER, day:27, best:dcm, ...
     query                string?   query; null for all of them
     estimator            string    estimator with its parameters, for instance DR(ubm)
     positions            int32     K: the positions that count
-    value                float64   estimated clicks per SERP
+    value                float64?  estimated clicks per SERP; null without support
     low                  float64?  lower end of the 95% interval
     high                 float64?  upper end of the 95% interval
     truth                float64?  clicks per SERP of a target that is a log; else null
-    logged               float64   clicks per SERP of the log that the estimate is from
-    difference           float64   value - logged
+    logged               float64?  clicks per SERP of the log that the estimate is from
+    difference           float64?  value - logged
     difference_low       float64?  its 95% interval, paired
     difference_high      float64?  likewise
-    serps                int64     SERPs of a target that is a log, else those of the log
+    serps                int64     SERPs of a target that is a log, else those of the log; over
+                                   all queries, of those that are covered
+    covered              float64   share of the target's SERPs that the value is about
     support              float64?  share of what the target shows that the log has shown, by the
                                    estimator's own cells; null for DM
     effective_serps      float64?  (sum of weights)^2 / sum of their squares, mean over positions;

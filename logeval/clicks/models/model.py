@@ -81,6 +81,19 @@ class ClickModel(ABC):
         """The number of items."""
         return len(self.items)
 
+    def _repr_html_(self) -> str:
+        """The parameters of the items, and those of the positions."""
+        import pandas as pd
+
+        shapes = {"item": ("item", self.items), "position": ("position", np.arange(1, self.K + 1))}
+        parts = [f"<p>{self.name} of one query: {self.L:,} items, {self.K} positions</p>"]
+        for kind, (name, ids) in shapes.items():
+            values = {p.name: getattr(self, p.field) for p in self.PARAMETERS if p.kind == kind}
+            frame = pd.DataFrame({name: ids.astype(str), **values})
+            if values:
+                parts.append(frame.to_html(index=False, max_rows=20, float_format="{:.4f}".format))
+        return "".join(parts)
+
     def rows_of(self, items: Any) -> Ints:
         """The rows of item ids, in their shape; an error for an id that is not the query's."""
         try:

@@ -26,7 +26,7 @@ from logeval.running.arrays import Bools, Floats
 
 SHRUNK = (
     "PBM: 95% intervals of examination are too narrow where queries share a prior (in simulations "
-    "they held the truth in 81 to 88%, and in 97% with --scope per-query)"
+    "they held the truth in 81 to 88%, and in 97% with scope=per-query)"
 )
 
 
