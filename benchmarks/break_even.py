@@ -36,7 +36,7 @@ from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.ranker import crossing
 from logeval.reports.trust import todays_lists
 from logeval.running import seeds
-from logeval.storage import tables
+from logeval.storage.schemas import CLICK_STATISTICS, PROBLEMS
 from logeval.synthetic.sessions import MEAN_SERPS, draw_sessions
 from logeval.synthetic.world import K, World, make_world
 
@@ -67,7 +67,7 @@ def log_of(world: World, serps: int, seed: int) -> Patterns:
         {"query_id": q, "holdout": False, "items": items, "clicks": c, "count": n}
         for q, *items, c, n in folded
     ]
-    return patterns_of(pa.Table.from_pylist(rows, schema=tables.CLICK_STATISTICS))
+    return patterns_of(pa.Table.from_pylist(rows, schema=CLICK_STATISTICS))
 
 
 def true_model(world: World, fitted: FittedModel) -> FittedModel:
@@ -97,90 +97,81 @@ def evaluations(world: World, data: Patterns, seed: int) -> dict[str, Runs]:
     }
 
 
-def in_clicks(runs: Runs) -> Runs:
-    """The same runs with clicks as their reward."""
-    rows, problems = runs.rows, runs.problems()
-    at = rows.schema.get_field_index("reward")
-    rows = rows.set_column(at, "reward", rows["expected_clicks"])
-    problems = problems.assign(ranker=problems["ranker_clicks"], best=problems["best_clicks"])
-    table = pa.Table.from_pandas(problems, runs._problems.schema, preserve_index=False)
-    return Runs(rows, problems=table)
+def in_units(runs: Runs) -> list[Runs]:
+    """The runs, and where they count satisfaction the same runs with clicks as their reward."""
+    problems = runs.problems()
+    if problems["reward"].iloc[0] == "clicks":
+        return [runs]
+    at = runs.rows.schema.get_field_index("reward")
+    rows = runs.rows.set_column(at, "reward", runs.rows["expected_clicks"])
+    problems = problems.assign(
+        reward="clicks", ranker=problems["ranker_clicks"], best=problems["best_clicks"]
+    )
+    return [runs, Runs(rows, problems=pa.Table.from_pandas(problems, PROBLEMS, False))]
 
 
-def gains(runs: Runs) -> tuple[np.ndarray, np.ndarray]:
-    """Steps, and the gain of each query at each of them, the mean over runs."""
-    known = runs.problems().set_index("query")["ranker"]
+def gains(runs: Runs) -> pd.DataFrame:
+    """The gain of each query (rows) at each step (columns), the mean over runs."""
+    ranker = runs.problems().set_index("query")["ranker"]
     earned = runs.table().pivot_table(index="query", columns="t", values="reward")
-    t = earned.columns.to_numpy(float)
-    return t, earned.to_numpy() - np.outer(known[earned.index], t)
+    return earned - np.outer(ranker[earned.index], earned.columns)
 
 
-def judged(row: Any, true: dict[str, float]) -> dict[str, float]:
-    """Which intervals hold, which ends are on the wrong side, and the estimates."""
-    found: dict[str, float] = {}
-    for name in MEASURES:
-        low, high = (("low", "high") if name == "reward" else (f"{name}_low", f"{name}_high"))
-        below, above = row[high] < true[name], row[low] > true[name]
-        found |= {f"{name} holds": not (below or above), f"{name} too low": below}
-        found |= {f"{name}": row[name], f"true {name}": true[name]}
-    return found | {"never": np.isinf(row["break_even"]), "open": np.isinf(row["break_even_high"])}
+def judged(table: pd.DataFrame, true: pd.DataFrame) -> pd.DataFrame:
+    """Which intervals hold the truth, and which end below it; both tables have the same rows."""
+    found = table[["unit", "simulators", *MEASURES]].copy()
+    for name, ends in zip(MEASURES, ("break_even_", "cost_", ""), strict=True):
+        low, high = table[f"{ends}low"], table[f"{ends}high"]
+        found[f"true {name}"] = true[name].to_numpy()
+        found[f"{name} too low"] = high < found[f"true {name}"]
+        found[f"{name} holds"] = ~found[f"{name} too low"] & (low <= found[f"true {name}"])
+    found["true never"] = np.isinf(found["true break_even"])
+    return found.assign(
+        never=np.isinf(table["break_even"]), open=np.isinf(table["break_even_high"])
+    )
 
 
 def coverage(model: str, logs: int, seed: int) -> list[dict[str, Any]]:
-    """A row for each reward, kind of simulator, and all queries of a log or each of them."""
-    kinds = ("draws", "fitted", "truth")
-    units = {"satisfaction": False, "clicks": True} if model == "DCM" else {"clicks": False}
-    every: list[dict[str, Any]] = []
-    curves: dict[str, list[np.ndarray]] = {unit: [] for unit in units}
-    ends: dict[str, list[float]] = {unit: [] for unit in units}
-    whole: list[tuple[str, str, Any]] = []
-    t = np.zeros(0)
+    """A row for all queries of a log, and for each of them, by reward and kind of simulator."""
+    whole, each, curves = [], [], []
     for i, (world, data) in enumerate(worlds(model, logs, seed)):
-        found = evaluations(world, data, seed * 10_000 + i)
-        for unit, other in units.items():
-            runs = {kind: in_clicks(found[kind]) if other else found[kind] for kind in kinds}
-            t, gain = gains(runs["truth"])
-            curves[unit].append(gain)
-            each = runs["truth"].against_ranker(by_query=True).set_index("query")
-            ends[unit] += each["reward"].tolist()
-            for kind in kinds:
-                whole.append((unit, kind, runs[kind].against_ranker().iloc[0]))
+        for kind, found in evaluations(world, data, seed * 10_000 + i).items():
+            for runs in in_units(found):
+                whole.append(runs.against_ranker().assign(simulators=kind))
+                each.append(runs.against_ranker(by_query=True).assign(simulators=kind, log=i))
                 if kind == "truth":
-                    continue
-                for _, row in runs[kind].against_ranker(by_query=True).iterrows():
-                    truth = each.loc[row["query"], list(MEASURES)].to_dict()
-                    every.append({"unit": unit, "simulators": kind, **judged(row, truth)})
+                    curves.append(gains(runs).assign(unit=whole[-1]["unit"].iloc[0]))
         print(f"{model} {i + 1} of {logs}", end="\r", file=sys.stderr, flush=True)
-    everywhere = []
-    for unit in units:
-        mean = np.concatenate(curves[unit]).mean(axis=0)
-        true = {"break_even": crossing(t, mean), "cost": max(-mean.min(), 0.0)}
-        true["reward"] = float(np.mean(ends[unit]))
-        everywhere += [
-            {"unit": unit, "simulators": kind, **judged(row, true)}
-            for mine, kind, row in whole
-            if mine == unit
-        ]
-    parts = {"all queries": everywhere, "each query": every}
+    everywhere, by_query = pd.concat(whole), pd.concat(each)
+    truth = by_query[by_query["simulators"] == "truth"].set_index(["unit", "log", "query"])
+    mean = pd.concat(curves).groupby("unit").mean()
+    expected = pd.DataFrame(
+        {
+            "break_even": [crossing(mean.columns.to_numpy(float), y) for y in mean.to_numpy()],
+            "cost": -mean.min(axis=1),
+            "reward": truth["reward"].groupby("unit").mean(),
+        },
+        index=mean.index,
+    )
+    by_query = by_query[by_query["simulators"] != "truth"]
+    keys = pd.MultiIndex.from_frame(by_query[["unit", "log", "query"]])
+    parts = {
+        "all queries": judged(everywhere, expected.loc[everywhere["unit"]]),
+        "each query": judged(by_query, truth.loc[keys]),
+    }
     return [
         {"users": model, "of": of, "unit": unit, "simulators": kind, **summary(part)}
         for of, table in parts.items()
-        for (unit, kind), part in pd.DataFrame(table).groupby(["unit", "simulators"])
+        for (unit, kind), part in table.groupby(["unit", "simulators"])
     ]
 
 
 def summary(part: pd.DataFrame) -> dict[str, float]:
-    """Shares that hold; medians of break-even (it may be infinite), means of what is finite."""
-    found: dict[str, float] = {"intervals": len(part)}
-    for name in MEASURES:
-        found |= {key: part[key].mean() for key in (f"{name} holds", f"{name} too low")}
-        middle = "median" if name == "break_even" else "mean"
-        found |= {key: part[key].agg(middle) for key in (name, f"true {name}")}
-    return found | {
-        "true never": np.isinf(part["true break_even"]).mean(),
-        "never": part["never"].mean(),
-        "open": part["open"].mean(),
-    }
+    """Shares that hold; medians of break-even, which may be infinite, and means of the others."""
+    numbers = part.drop(columns=["unit", "simulators"])
+    found = numbers.drop(columns=["break_even", "true break_even"]).mean().to_dict()
+    medians = numbers[["break_even", "true break_even"]].median().to_dict()
+    return {"intervals": len(part), **{str(key): x for key, x in (medians | found).items()}}
 
 
 def lists(logs: int, seed: int) -> list[dict[str, Any]]:
@@ -205,7 +196,9 @@ def lists(logs: int, seed: int) -> list[dict[str, Any]]:
                     rows.append(row)
             print(f"{users} {i + 1} of {logs}", end="\r", file=sys.stderr, flush=True)
     means = pd.DataFrame(rows).groupby(["users", "fitted", "draws"]).mean().reset_index()
-    return [{"logs": logs, **row} for row in means.to_dict("records")]
+    return [
+        {"logs": logs} | {str(key): x for key, x in row.items()} for row in means.to_dict("records")
+    ]
 
 
 def rows(logs: int = 20, seed: int = 0) -> list[dict[str, Any]]:

@@ -43,15 +43,12 @@ def true_models(kind: str, logs: int, log: int, seed: int) -> list[ClickModel]:
     dealt = seeds.generator(seed, "thin", name).permutation(QUERIES * logs)
     rng = seeds.generator(seed, "thin", name, log)
     field = "v" if name == "DCM" else "e"
-    return [
-        MODELS[name](
-            items=np.arange(ITEMS),
-            K=K,
-            w=rng.beta(1, 8, ITEMS),
-            **{field: ALIKE if "alike" in kind else world.parameters[field][q]},
-        )
-        for q in dealt[log * QUERIES : (log + 1) * QUERIES]
-    ]
+    found = []
+    for q in dealt[log * QUERIES : (log + 1) * QUERIES]:
+        shared = ALIKE if "alike" in kind else world.parameters[field][q]
+        values: dict[str, Any] = {"w": rng.beta(1, 8, ITEMS), field: shared}
+        found.append(MODELS[name](items=np.arange(ITEMS), K=K, **values))
+    return found
 
 
 def values(kind: str, n: int, logs: int, log: int, seed: int) -> list[dict[str, float]]:

@@ -120,7 +120,7 @@ def student(x: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _skewness(values: Floats) -> Floats:
-    """The third moment of units (m, ...) over the second to the power 3/2; 0 where all are equal."""
+    """The skewness of units (m, ...); 0 where all are equal."""
     apart = values - values.mean(axis=0)
     second, third = (apart**2).mean(axis=0), (apart**3).mean(axis=0)
     return np.divide(third, second**1.5, out=np.zeros_like(second), where=second > 0.0)

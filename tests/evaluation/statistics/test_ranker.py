@@ -35,8 +35,8 @@ def test_cost_is_the_deepest_point_and_nothing_where_it_is_never_behind():
 
 def test_the_cost_may_be_as_high_as_the_deepest_lower_end():
     """A gain that is known less and less may be deepest where it seems to have recovered."""
-    gain = np.array([-1.0, -4.0, -2.0, 6.0])
-    found = break_even(T, gain, gain - [0.1, 1.0, 7.0, 11.0], gain + [0.1, 1.0, 7.0, 11.0])
+    gain, half = np.array([-1.0, -4.0, -2.0, 6.0]), np.array([0.1, 1.0, 7.0, 11.0])
+    found = break_even(T, gain, gain - half, gain + half)
     assert (found["cost"], found["cost_low"], found["cost_high"]) == (4.0, 3.0, 9.0)
     assert found["break_even_high"] == np.inf
 
