@@ -8,6 +8,9 @@ the *cost* until then is the deepest point of the gain.
 The 95% interval of the break-even holds every t at which the 95% interval of the gain contains 0
 (a test turned around, as Fieller's interval of a ratio): the upper ends of the gain cross 0 first,
 the lower ends last. An end that is not reached is infinite: never within the steps that were run.
+Where the gain is really deepest is not known, so the cost may be as high as the deepest of all
+lower ends, and is at least that of the upper end where the gain seems deepest.
+``docs/statistics.md`` says how often all of these hold.
 """
 
 from __future__ import annotations
@@ -53,6 +56,7 @@ def _policy(rows: pd.DataFrame) -> dict[str, Any]:
     before = np.flatnonzero(t <= (1.0 - LAST) * t[-1])
     start, earned = (t[before[-1]], x[..., before[-1]]) if len(before) else (0.0, 0.0)
     mean, low, high = student(((x[..., -1] - earned) / (t[-1] - start))[..., None])
+    low = np.maximum(low, 0.0)  # what a search earns is never negative
     found: dict[str, Any] = {"reward": mean[0], "low": low[0], "high": high[0]}
     found["best"] = intervals.mean(best)[0] if not np.isnan(best).all() else np.nan
     found |= {"ranker": np.nan, "ranker_queries": int(known.sum())}
@@ -71,7 +75,7 @@ def break_even(t: Floats, gain: Floats, low: Floats, high: Floats) -> dict[str, 
     deepest = int(gain.argmin())
     # the further the gain, the sooner it breaks even
     ends = (np.nan, np.nan) if unknown else (crossing(t, high), crossing(t, low))
-    costs = [max(-float(x[deepest]), 0.0) for x in (gain, high, low)]
+    costs = [max(-float(y), 0.0) for y in (gain[deepest], high[deepest], low.min())]
     per_search = [float(x[-1] / t[-1]) for x in (gain, low, high)]
     values = (*per_search, crossing(t, gain), *ends, *(costs if not unknown else costs[:1] * 3))
     found = dict(zip(("gain", "gain_low", "gain_high", *names), values, strict=True))
@@ -95,10 +99,28 @@ def crossing(t: Floats, y: Floats) -> float:
 
 
 def student(x: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean and Student's 95% interval of samples (Q, ..., T) that may be negative."""
+    """Mean and Student's 95% interval of samples (Q, ..., T) that may be negative.
+
+    Gains are skewed, one way early and the other way late: the end on the long side is moved out by
+    what the skewness of the units says (Cornish and Fisher, as in ``skewed_interval``). With draws
+    of a single query the interval is where one draw more would be, since the truth is one: its
+    distance from the mean of D draws has the variance of a draw times 1 + 1/D.
+    """
     units = intervals.units(x)
     mean = intervals.mean(x)
     if units.size < 2:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    half = intervals.t_quantile(units.size) * units.error()
-    return mean, mean - half, mean + half
+    error = units.error()
+    half = intervals.t_quantile(units.size) * error
+    if units.n == 1:
+        half = half * np.sqrt(1.0 + 1.0 / units.size)
+        return mean, mean - half, mean + half
+    out = intervals.skew_term(units.size, g=_skewness(units.values)) / np.sqrt(units.n) * error
+    return mean, mean - half + np.minimum(out, 0.0), mean + half + np.maximum(out, 0.0)
+
+
+def _skewness(values: Floats) -> Floats:
+    """The skewness of units (m, ...); 0 where all are equal."""
+    apart = values - values.mean(axis=0)
+    second, third = (apart**2).mean(axis=0), (apart**3).mean(axis=0)
+    return np.divide(third, second**1.5, out=np.zeros_like(second), where=second > 0.0)
