@@ -100,7 +100,7 @@ def draw_2(outcome: Outcome) -> Any:
         runs = outcome.part("rank1-3")
         (panel,) = runs.panels()
         draw_curves(axes[1 + i], runs.curves(panel.simulator, query, panel.track))
-        axes[1 + i].set(xlabel="step t", ylabel="cumulative regret", title=f"Query {i}")
+        axes[1 + i].set(ylabel="cumulative regret", title=f"Query {i}")
         legend_below(axes[1 + i])
     axes[0].set(xlabel="item, sorted", ylabel="attraction")
     axes[1].set(xlabel="position, sorted", ylabel="examination")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from logeval.reports.answers.estimates import verdict
 from logeval.reports.content import Content
 from logeval.reports.page import Page
+from logeval.running.words import query_names
 
 if TYPE_CHECKING:
     from logeval.replay.estimates import Estimates
@@ -20,7 +21,7 @@ def the_replay(page: Page, content: Content) -> None:
 
 def add_estimates(page: Page, estimates: Estimates) -> None:
     """Values of the targets with intervals, their support, and what to make of them."""
-    page.section("What the log itself says")
+    page.section("What the log itself says", background=True)
     overall = estimates.overall()
     page.text(
         "No simulator here: clicks per SERP that each ranker would have earned on the logged "
@@ -53,4 +54,6 @@ def add_estimates(page: Page, estimates: Estimates) -> None:
         **figures,
     )
     queries = estimates.table[estimates.table["query"].notna()]
+    names = query_names([str(query) for query in queries["query"].unique()])
+    queries = queries.assign(query=queries["query"].astype(str).map(names))
     page.table("replay-queries", queries.dropna(axis=1, how="all"), "The same by query.", **figures)
