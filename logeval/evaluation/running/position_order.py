@@ -30,7 +30,9 @@ def _counted(known: Sequence[tuple[Problem, Floats]]) -> str:
 def order_notes(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> list[str]:
     """One note per simulator whose positions are in another order than policies assume."""
     weighted = [(p, p.position_weights()) for p in problems]
-    assuming = [s for s in specs if getattr(s.cls, "PARAMETERS", {}).get("order") is str]
+    assuming = [
+        s for s in specs if getattr(s.cls, "PARAMETERS", {}).get("order") in (str, "descending")
+    ]
     notes = []
     for simulator in dict.fromkeys(p.simulator for p in problems):
         known = [(p, w) for p, w in weighted if p.simulator == simulator and w is not None]

@@ -23,11 +23,8 @@ def examined(clicks: Ints, feedback: str = "first") -> Any:
 class CTS(Places):
     """Beta posteriors; ``u`` are L uniforms."""
 
-    def __init__(
-        self, replica: Replica, *, feedback: str = "first", order: str = "descending"
-    ) -> None:
-        super().__init__(replica, order)
-        self.uniforms, self.feedback = replica.uniforms(self.L), feedback
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=replica.L)
         self.S, self.N = np.zeros(self.L), np.zeros(self.L)
 
     def choose(self, t: int, u: Floats) -> Any:
@@ -37,7 +34,7 @@ class CTS(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count what was examined."""
-        end = examined(clicks, self.feedback)
+        end = examined(clicks, self.given.feedback)
         self.N[A[:end]] += 1
         self.S[A[:end]] += clicks[:end]
 
@@ -45,9 +42,8 @@ class CTS(Places):
 class TSCascade(Places):
     """One Gaussian for all items; ``u`` is one uniform."""
 
-    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
-        super().__init__(replica, order)
-        self.uniforms = replica.uniforms(1)
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=1)
         self.S, self.N = np.zeros(self.L), np.zeros(self.L)
 
     def choose(self, t: int, u: Floats) -> Any:

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.policies.contextual.rounds import FEEDBACK, Lists, observed_rows
+from logeval.policies.contextual.rounds import FEEDBACK, observed_rows
+from logeval.policies.parameters import given_to
 from logeval.policies.setting import Contexts, Round, Setting
 from logeval.running.arrays import Floats, Ints
 from logeval.running.uniforms import Uniforms
+from logeval.running.vectors import best_first_rows
 
 # What every policy that learns may be told.
 LEARNING: dict[str, Any] = {"feedback": FEEDBACK, "order": ("told", "assumed")}
@@ -29,20 +31,23 @@ class ContextualPolicy(ABC):
     TRACK = "contextual"
     NEEDS: ClassVar = ("contexts",)
 
-    def __init__(self, setting: Setting, feedback: str, order: str) -> None:
+    def __init__(self, setting: Setting, given: dict[str, Any]) -> None:
+        self.given, R, K = given_to(type(self), given), setting.R, setting.K
         self._contexts: Contexts = setting.ask("contexts")
-        uniforms = Uniforms(setting.generators, self._contexts.widest)
-        self._lists = Lists(setting.R, setting.K, uniforms.at)
-        self._assumed = np.tile(np.arange(setting.K), (setting.R, 1)) if order != "told" else None
-        self._feedback = FEEDBACK.index(feedback)
-        self._C = np.empty(setting.R, dtype=np.int64)
         self._now: Round
+        self._uniforms = Uniforms(setting.generators, self._contexts.widest)
+        assumed = getattr(self.given, "order", "told") == "assumed"
+        self._assumed = np.tile(np.arange(K), (R, 1)) if assumed else None
+        self._feedback = FEEDBACK.index(getattr(self.given, "feedback", "dcm"))
+        self._C, self._top = np.empty(R, dtype=np.int64), np.empty(K, dtype=np.int64)
+        self._A = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         self._now = self._contexts.at(t)
         order = self._now.order if self._assumed is None else self._assumed
-        return self._lists.best_first(t, self._scores(t), order)
+        best_first_rows(self._scores(t), self._uniforms.at(t), order, self._top, self._A)
+        return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""

@@ -13,13 +13,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from logeval.errors import LogevalError
-from logeval.policies.setting import Setting
+from logeval.policies.shared.memory import floats, ints
 from logeval.policies.shared.places import sort_descending
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.kernels import njit_views
 
 A = 0.5  # added to clicks and to views
 EVERY_STEP = 100  # until then kappa is estimated after every step
@@ -27,49 +24,18 @@ DIGITS = 9  # of an estimate: ties shall not depend on rounding
 
 
 class Views(NamedTuple):
-    """Counts and examination, of all replicas or of one."""
+    """Counts and examination of one replica."""
 
-    S: Ints  # (L, K) clicks
-    N: Ints  # (L, K) views
-    clicks: Floats  # (L,) over positions
-    views: Floats  # (L,)
-    looked: Floats  # (L,) N~
-    kappa: Floats  # (K,)
-    best: Ints  # (K,) positions from the most to the least examined
-    M: Floats  # (L, K) (S + a) / (N + a)
-    gram: Floats  # (K, K) M'M
-    image: Floats  # (K,) scratch: M'M kappa
-
-
-def views(setting: Setting, kappa: str) -> Views:
-    """Nothing seen yet; the examination is asked for if the policy must know it."""
-    R, K, L = setting.R, setting.K, int(max(setting.L))
-    e = np.ones((R, K))
-    if kappa == "known":
-        e[:] = setting.ask("examination")
-        if not ((e > 0.0).all() and (e <= 1.0).all()):
-            raise LogevalError(
-                f"policy {setting.policy}: examination must be above 0 and at most 1 at every "
-                "position; ask for fewer positions"
-            )
-    cells = (R, L, K)
-    gram = np.repeat(np.asarray(setting.L, dtype=float), K * K).reshape(R, K, K)
-    best = np.argsort(-e, axis=1, kind="stable")
-    return Views(
-        np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64), np.zeros((R, L)),
-        np.zeros((R, L)), np.zeros((R, L)), e, best, np.ones(cells), gram,
-        np.zeros((R, K)),
-    )  # fmt: skip
-
-
-@njit_inline
-def views_of(r, L, views):
-    """Those of replica r, which has L items."""
-    return Views(
-        views.S[r, :L], views.N[r, :L], views.clicks[r, :L], views.views[r, :L],
-        views.looked[r, :L], views.kappa[r], views.best[r], views.M[r, :L], views.gram[r],
-        views.image[r],
-    )  # fmt: skip
+    S: Ints = ints("L", "K")  # clicks
+    N: Ints = ints("L", "K")  # views
+    clicks: Floats = floats("L")  # over positions
+    views: Floats = floats("L")
+    looked: Floats = floats("L")  # N~
+    kappa: Floats = floats("K", fill=1.0)
+    best: Ints = ints("K")  # positions from the most to the least examined
+    M: Floats = floats("L", "K", fill=1.0)  # (S + a) / (N + a)
+    gram: Floats = floats("K", "K")  # M'M
+    image: Floats = floats("K", shared=True)  # scratch: M'M kappa
 
 
 @njit_views

@@ -36,8 +36,8 @@ class Random:
 class Oracle:
     """The best list, or pair, at every step; or the best items in the order that is assumed."""
 
-    def __init__(self, replica: Replica, order: str = "best") -> None:
-        self.best = replica.ask("best" if order == "best" else "best_items")
+    def __init__(self, replica: Replica) -> None:
+        self.best = replica.ask("best" if replica.given.order == "best" else "best_items")
 
     def recommend(self, t: int) -> Ints:
         """The same at every step."""
@@ -50,9 +50,6 @@ class Oracle:
 class ContextualRandom(ContextualReference):
     """A random list."""
 
-    def __init__(self, replica: Replica) -> None:
-        super().__init__(replica)
-
     def scores(self, t: int) -> Floats:
         """All equal: ties are broken at random."""
         return np.zeros(len(self.x))
@@ -61,14 +58,14 @@ class ContextualRandom(ContextualReference):
 class ContextualOracle:
     """The best list of the round."""
 
-    def __init__(self, replica: Replica, *, users: str = "each") -> None:
-        self.setting, self.r, self.common = replica.setting, replica.r, users == "common"
+    def __init__(self, replica: Replica) -> None:
+        self.setting, self.r, self.users = replica.setting, replica.r, replica.given.users
 
     def recommend(self, t: int) -> Ints:
         """For the user of the round, or for all users."""
         now = self.setting.ask("contexts").at(t)
         best: Ints = self.setting.ask("best")[self.r]
-        if not self.common:
+        if self.users == "each":
             return best
         A = np.empty_like(best)
         top = np.argsort(-self.setting.ask("common")()[self.r], kind="stable")

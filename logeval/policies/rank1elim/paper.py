@@ -23,9 +23,9 @@ Pairs = Generator[tuple[int, int], int, None]  # yields pairs, and is sent their
 class Rank1ElimKL:
     """rank1elimkl, Algorithm 1."""
 
-    def __init__(self, replica: Replica, budget: str = "printed", partner: str = "sweep") -> None:
-        self.K, self.L = replica.rows, replica.columns
-        self.authors, self.fresh, self.t = budget == "authors", partner == "fresh", 0
+    def __init__(self, replica: Replica) -> None:
+        self.K, self.L, given, self.t = replica.rows, replica.columns, replica.given, 0
+        self.authors, self.fresh = given.budget == "authors", given.partner == "fresh"
         self.log_n = math.log(max(replica.n, 3))
         self.uniforms = replica.uniforms(1)
         # the first partner is drawn when the policy is made

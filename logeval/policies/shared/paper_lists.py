@@ -21,16 +21,15 @@ class Places:
     choose: Any  # (t, u): the labels of the list, best place first
     learn: Any  # (t, labels, clicks)
 
-    def __init__(self, replica: Replica, order: str = "descending") -> None:
-        self.K, self.L, self.n = replica.K, replica.L, replica.n
-        self.positions = positions(order, self.K)
-        self.uniforms: Any = None
+    def __init__(self, replica: Replica, uniforms: int = 0) -> None:
+        self.given, self.K, self.L, self.n = replica.given, replica.K, replica.L, replica.n
+        self.positions = positions(getattr(self.given, "order", "descending"), self.K)
+        self.uniforms = replica.uniforms(uniforms)
 
     def recommend(self, t: int) -> Ints:
         """The list of step t."""
         A = np.empty(self.K, dtype=np.int64)
-        u = None if self.uniforms is None else self.uniforms.at(t)[0]
-        A[self.positions] = self.choose(t, u)
+        A[self.positions] = self.choose(t, self.uniforms.at(t)[0])
         return A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:

@@ -22,8 +22,9 @@ Action = Sequence[int] | Ints
 class Replica:
     """The problem of one replica, in the symbols of the papers."""
 
-    def __init__(self, setting: Setting, r: int) -> None:
+    def __init__(self, setting: Setting, r: int, given: Any) -> None:
         self.setting, self.r, self.n = setting, r, setting.horizon
+        self.given = given  # the parameters of the policy, by name
         self.K, self.L = setting.K, int(setting.L[r])  # positions of a list, items
         self.rows, self.columns = self.L, int(setting.limits[r, -1])  # to choose a pair from
         self.generator = setting.generators[r]  # for the policy alone
@@ -45,7 +46,7 @@ class Replica:
 class Reference(Protocol):
     """The interface of a reference: a policy for one replica."""
 
-    def __init__(self, replica: Replica, **parameters: Any) -> None: ...
+    def __init__(self, replica: Replica) -> None: ...
 
     def recommend(self, t: int) -> Action:
         """The list, or pair, of step t = 1, 2, ..."""
@@ -57,8 +58,8 @@ class Reference(Protocol):
 class OneByOne:
     """R replicas of a reference as one policy, one after the other."""
 
-    def __init__(self, setting: Setting, reference: type[Reference], **parameters: Any) -> None:
-        self.replicas = [reference(Replica(setting, r), **parameters) for r in range(setting.R)]
+    def __init__(self, setting: Setting, reference: type[Reference], given: Any) -> None:
+        self.replicas = [reference(Replica(setting, r, given)) for r in range(setting.R)]
 
     def recommend(self, t: int) -> Ints:
         """The actions (R, W) of step t."""
@@ -79,11 +80,10 @@ class EliminatingOneByOne(OneByOne):
         return np.array(left)
 
 
-def one_by_one(setting: Setting, reference: type[Reference], **parameters: Any) -> OneByOne:
+def one_by_one(setting: Setting, reference: type[Reference], given: Any) -> OneByOne:
     """R replicas of a reference as one policy."""
-    eliminating = hasattr(reference, "remaining")
-    cls = EliminatingOneByOne if eliminating else OneByOne
-    return cls(setting, reference, **parameters)
+    cls = EliminatingOneByOne if hasattr(reference, "remaining") else OneByOne
+    return cls(setting, reference, given)
 
 
 def largest(values: Floats) -> Ints:

@@ -17,9 +17,9 @@ class TopRank(Places):
 
     c = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))
 
-    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
-        super().__init__(replica, order)
-        L, self.uniforms = self.L, replica.uniforms(self.K)
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=replica.K)
+        L = self.L
         self.S, self.N = np.zeros((L, L)), np.zeros((L, L))
         self.beats = np.zeros((L, L), dtype=bool)
         self.blocks = [np.arange(L)]

@@ -16,11 +16,8 @@ from logeval.running.arrays import Floats, Ints
 class UniRank(Places):
     """A leading partition and its neighbours; ``u`` are K uniforms."""
 
-    def __init__(
-        self, replica: Replica, *, order: str = "descending", optimism: str = "none"
-    ) -> None:
-        super().__init__(replica, order)
-        self.uniforms, self.optimism = replica.uniforms(self.K), optimism
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=replica.K)
         L = self.L
         self.S, self.T = np.zeros((L, L)), np.zeros((L, L))
         self.tau: Counter[Any] = Counter()  # how often each partition was the leader
@@ -28,7 +25,7 @@ class UniRank(Places):
     def leader(self, t: int) -> Any:
         """The partition that the estimates say, S_ij < 0 if j is better than i."""
         beats = self.S > 0
-        if self.optimism == "loglog":
+        if self.given.optimism == "loglog":
             beats &= self.S**2 > self.T * np.log(np.log(t + 3))
         return peel(beats)
 
