@@ -29,7 +29,7 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.policies.names import format_call, parse_call
 from logeval.policies.parameters import defaults_of, given_to, parsed
 from logeval.policies.setting import Policy, Setting
-from logeval.policies.shared.replica import Reference, one_by_one
+from logeval.policies.shared.replica import OneByOne, Reference
 from logeval.policies.source import source_checksum
 
 # The files whose classes with a NAME are policies, in the order in which they are listed.
@@ -82,7 +82,7 @@ class PolicySpec:
         """The policy, ready for step 1."""
         told = setting.tell(self.cls, self.name)
         if self.reference is not None:
-            return one_by_one(told, self.reference, given_to(self.cls, self.parameters))
+            return OneByOne(told, self.reference, given_to(self.cls, self.parameters))
         policy: Policy = self.cls(told, **self.parameters)
         return policy
 

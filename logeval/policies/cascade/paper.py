@@ -74,21 +74,19 @@ class DcmKLUCB(CascadeKLUCB):
 class FirstClick(DcmKLUCB):
     """dcm-bandits, section 5.2: dcmKL-UCB that sees the first click only."""
 
+    sees = slice(0, 1)
+
     def read(self, clicks: Ints) -> tuple[int, Ints]:
         """As if the other clicks had not been."""
-        first = np.zeros_like(clicks)
-        first[np.flatnonzero(clicks)[:1]] = 1
-        return super().read(first)
+        seen = np.zeros_like(clicks)
+        seen[np.flatnonzero(clicks)[self.sees]] = 1
+        return super().read(seen)
 
 
-class LastClick(DcmKLUCB):
+class LastClick(FirstClick):
     """dcm-bandits, section 5.2: dcmKL-UCB that sees the last click only."""
 
-    def read(self, clicks: Ints) -> tuple[int, Ints]:
-        """As if the other clicks had not been."""
-        last = np.zeros_like(clicks)
-        last[np.flatnonzero(clicks)[-1:]] = 1
-        return super().read(last)
+    sees = slice(-1, None)
 
 
 class ContextualKLUCB(ContextualReference):

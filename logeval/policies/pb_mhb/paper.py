@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from logeval.policies.shared.paper_lists import Places
+from logeval.policies.shared.paper_lists import Cells
 from logeval.policies.shared.replica import Replica
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Floats
 
 
-class PBMHB(Places):
+class PBMHB(Cells):
     """A particle; ``u`` are 2 (K - 1) uniforms for kappa, then 2 L for theta."""
 
     def __init__(self, replica: Replica) -> None:
@@ -22,7 +22,6 @@ class PBMHB(Places):
         self.extra = 0.5 if self.given.prior == "half" else 0.0
         self.theta = replica.generator.random(L)
         self.kappa = np.concatenate([[1.0], replica.generator.random(K - 1)])
-        self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
 
     def move(self, x: Any, sd: Any, u: Floats, other: Any, S: Any, N: Any) -> Any:
         """One step of Metropolis-Hastings."""
@@ -47,9 +46,3 @@ class PBMHB(Places):
         largest = np.argsort(-self.theta, kind="stable")[: self.K]
         A[np.argsort(-self.kappa, kind="stable")] = largest
         return A
-
-    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
-        """Count."""
-        k = np.arange(self.K)
-        self.S[A, k] += clicks
-        self.N[A, k] += 1

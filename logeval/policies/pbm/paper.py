@@ -8,21 +8,20 @@ import numpy as np
 from scipy.special import betaincinv
 
 from logeval.policies.shared.paper_bounds import kl
-from logeval.policies.shared.paper_lists import Places
+from logeval.policies.shared.paper_lists import Cells
 from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
 CELLS, DROP, RISEN = 128, 32.0, 18.0  # of PBM-TS
 
 
-class PBM(Places):
-    """Clicks S and views N of items at positions."""
+class PBM(Cells):
+    """What they share: the examination kappa, and N~."""
 
     def __init__(self, replica: Replica, uniforms: int = 0) -> None:
         super().__init__(replica, uniforms)
-        K, L, self.estimated = self.K, self.L, self.given.kappa == "estimated"
-        self.kappa = np.ones(K) if self.estimated else replica.ask("examination")
-        self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
+        self.estimated = self.given.kappa == "estimated"
+        self.kappa = np.ones(self.K) if self.estimated else replica.ask("examination")
 
     def sums(self) -> Any:
         """S_i, N_i and N~_i."""
@@ -42,9 +41,7 @@ class PBM(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count, and estimate kappa where it is not known."""
-        k = np.arange(self.K)
-        self.S[A, k] += clicks
-        self.N[A, k] += 1
+        super().learn(t, A, clicks)
         if self.estimated and (t <= 100 or t % self.given.lag == 0):
             first = np.abs(np.linalg.svd((self.S + 0.5) / (self.N + 0.5))[2][0])
             self.kappa = np.maximum(np.floor(first / first.max() * 1e9 + 0.5) / 1e9, 1e-9)

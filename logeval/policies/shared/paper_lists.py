@@ -37,6 +37,35 @@ class Places:
         self.learn(t, A[self.positions], np.asarray(clicks)[self.positions])
 
 
+class Cells(Places):
+    """Clicks S and views N of items at positions."""
+
+    def __init__(self, replica: Replica, uniforms: int = 0) -> None:
+        super().__init__(replica, uniforms)
+        self.S, self.N = np.zeros((self.L, self.K)), np.zeros((self.L, self.K))
+
+    def learn(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Count."""
+        k = np.arange(self.K)
+        self.S[A, k] += clicks
+        self.N[A, k] += 1
+
+    def rho(self) -> Any:
+        """Mean clicks; 0 where unseen."""
+        return np.divide(self.S, self.N, out=np.zeros_like(self.S), where=self.N > 0)
+
+
+def compare(blocks: Any, A: Ints, clicks: Ints, S: Floats, N: Floats) -> None:
+    """Add C_i - C_j to S_ij and |C_i - C_j| to N_ij for the items of each block that is shown."""
+    C = np.zeros(len(S))
+    C[A] = clicks
+    for _, block in displayed(blocks, len(A)):
+        pairs = np.ix_(block, block)
+        U = C[block][:, None] - C[block][None, :]
+        S[pairs] += U
+        N[pairs] += np.abs(U)
+
+
 def peel(beats: Any) -> Any:
     """Ordered blocks: again and again the items that none of those left beats."""
     left, blocks = np.arange(len(beats)), []

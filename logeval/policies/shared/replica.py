@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from logeval.policies.setting import Eliminating, Setting
+from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats, Ints
 from logeval.running.uniforms import Uniforms
 
@@ -56,10 +56,15 @@ class Reference(Protocol):
 
 
 class OneByOne:
-    """R replicas of a reference as one policy, one after the other."""
+    """R replicas of a reference as one policy, one after the other.
+
+    It has ``remaining`` if the reference has: (R, 2) the rows and columns not eliminated.
+    """
 
     def __init__(self, setting: Setting, reference: type[Reference], given: Any) -> None:
-        self.replicas = [reference(Replica(setting, r, given)) for r in range(setting.R)]
+        self.replicas: list[Any] = [reference(Replica(setting, r, given)) for r in range(setting.R)]
+        if hasattr(reference, "remaining"):
+            self.remaining = lambda: np.array([replica.remaining() for replica in self.replicas])
 
     def recommend(self, t: int) -> Ints:
         """The actions (R, W) of step t."""
@@ -69,21 +74,6 @@ class OneByOne:
         """The clicks on the actions A."""
         for r, replica in enumerate(self.replicas):
             replica.update(t, A[r], clicks[r])
-
-
-class EliminatingOneByOne(OneByOne):
-    """Likewise, of a reference that eliminates rows and columns."""
-
-    def remaining(self) -> Ints:
-        """(R, 2) the rows and columns that are not eliminated."""
-        left = [r.remaining() for r in self.replicas if isinstance(r, Eliminating)]
-        return np.array(left)
-
-
-def one_by_one(setting: Setting, reference: type[Reference], given: Any) -> OneByOne:
-    """R replicas of a reference as one policy."""
-    cls = EliminatingOneByOne if hasattr(reference, "remaining") else OneByOne
-    return cls(setting, reference, given)
 
 
 def largest(values: Floats) -> Ints:

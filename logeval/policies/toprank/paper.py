@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.shared.paper_lists import Places, displayed, peel, shuffle_first
+from logeval.policies.shared.paper_lists import Places, compare, displayed, peel, shuffle_first
 from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
@@ -32,13 +32,7 @@ class TopRank(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count differing clicks within blocks; split where an order is sure."""
-        C = np.zeros(self.L)
-        C[A] = clicks
-        for _, block in displayed(self.blocks, self.K):
-            pairs = np.ix_(block, block)
-            U = C[block][:, None] - C[block][None, :]
-            self.S[pairs] += U
-            self.N[pairs] += np.abs(U)
+        compare(self.blocks, A, clicks, self.S, self.N)
         N = np.maximum(self.N, 1)
         sure = (self.N > 0) & (self.S >= np.sqrt(2 * N * np.log(self.c * self.n * np.sqrt(N))))
         if (sure & ~self.beats).any():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from logeval.policies.shared.paper_bounds import kl_index_at
-from logeval.policies.shared.paper_lists import Places, displayed, peel, shuffle_first
+from logeval.policies.shared.paper_lists import Places, compare, displayed, peel, shuffle_first
 from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
@@ -58,10 +58,4 @@ class UniRank(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count differing clicks within the blocks played."""
-        C = np.zeros(self.L)
-        C[A] = clicks
-        for _, block in displayed(self.played, self.K):
-            pairs = np.ix_(block, block)
-            U = C[block][:, None] - C[block][None, :]
-            self.S[pairs] += U
-            self.T[pairs] += np.abs(U)
+        compare(self.played, A, clicks, self.S, self.T)
