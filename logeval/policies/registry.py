@@ -160,7 +160,8 @@ def parse_policies(
         if reference and (not name or ":" in name):
             raise LogevalError(f"policy {policy}: only a built-in policy has a reference")
         if isinstance(policy, type):
-            name = _class_name(policy)
+            name = policy.__qualname__  # a class of a script or notebook has its plain name
+            name = name if policy.__module__ == "__main__" else f"{policy.__module__}:{name}"
             _check_methods(name, policy)
             if name.lower() in by_lower:
                 raise LogevalError(f"{name} is a built-in policy; give your class another name")
@@ -183,12 +184,6 @@ def own_sources(specs: Sequence[PolicySpec]) -> dict[str, str]:
     return {spec.name: source_checksum(spec.cls) for spec in specs if not spec.built_in}
 
 
-def _class_name(cls: type) -> str:
-    """``module:Class``; a class of a script or notebook has its plain name."""
-    name = cls.__qualname__
-    return name if cls.__module__ == "__main__" else f"{cls.__module__}:{name}"
-
-
 def track_of(cls: type) -> str | None:
     """The track of a policy; None: it runs in any."""
     track: str | None = getattr(cls, "TRACK", "ranking")
@@ -209,14 +204,13 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
     values = {key: parsed(name, key, given[key], known[key]) for key in known if key in given}
     values = {key: value for key, value in values.items() if value != defaults.get(key)}
     called = format_call(name, values)
-    spec = PolicySpec(called, cls, values, is_built_in(cls), track=track_of(cls))
+    spec = PolicySpec(called, cls, values, is_built_in(cls), track_of(cls))
     if not as_reference:
         return spec
-    reference = vars(cls).get("REFERENCE")
-    if reference is None:
+    if "REFERENCE" not in vars(cls):
         raise LogevalError(f"policy {name}: only a built-in policy has a reference")
     named = format_call(name, values | {"reference": "yes"})
-    return replace(spec, name=named, reference=reference, kernel=spec.name)
+    return replace(spec, name=named, reference=vars(cls)["REFERENCE"], kernel=called)
 
 
 def _literal(text: str) -> Any:

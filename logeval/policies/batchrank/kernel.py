@@ -29,7 +29,7 @@ from logeval.policies.batchrank import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl_budget, kl_lower, kl_upper
 from logeval.policies.shared.memory import floats, ints
-from logeval.policies.shared.places import ByPlaces, Places, read, show
+from logeval.policies.shared.places import ByPlaces, Places, read, show, sort_by
 from logeval.policies.shared.positions import ORDER
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
@@ -111,20 +111,6 @@ def split(j, s, b):
 
 
 @njit_views
-def sort_by_Lo(items, Lo):
-    """By decreasing Lo, equal ones by label."""
-    for k in range(items.shape[0]):
-        i, j = items[k], k
-        while j > 0:
-            other = items[j - 1]
-            if Lo[other] > Lo[i] or (Lo[other] == Lo[i] and other < i):
-                break
-            items[j] = other
-            j -= 1
-        items[j] = i
-
-
-@njit_views
 def end_stage(j, budget, b):
     """Split batch j, or drop items; whether it was split."""
     items = b.items[b.first[j] : b.first[j] + b.size[j]]
@@ -133,7 +119,7 @@ def end_stage(j, budget, b):
         i = items[k]
         p = b.clicks[i] / n
         b.U[i], b.Lo[i] = kl_upper(p, budget / n), kl_lower(p, budget / n)
-    sort_by_Lo(items, b.Lo)
+    sort_by(b.Lo, items)
     largest = -1.0
     for k in range(items.shape[0] - 1, 0, -1):
         largest = max(largest, b.U[items[k]])

@@ -7,23 +7,50 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.policies.contextual.rounds import FEEDBACK, observed_rows
 from logeval.policies.parameters import given_to
 from logeval.policies.setting import Contexts, Round, Setting
 from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
 from logeval.running.uniforms import Uniforms
 from logeval.running.vectors import best_first_rows
 
+FEEDBACK = ("dcm", "literal", "first")
+DCM, LITERAL, FIRST = range(3)
 # What every policy that learns may be told.
 LEARNING: dict[str, Any] = {"feedback": FEEDBACK, "order": ("told", "assumed")}
 TERMINATION = "order of termination"  # what they must know
 FEATURES = f"features, {TERMINATION}"
 
 
+@njit_views
+def observed_one(feedback, clicks):
+    """C, the number of positions to learn from.
+
+    ``dcm``: up to the last click, all K without one (as dcmKL-UCB); ``literal``: up to the last
+    click, none without one (gl-cdcm, Algorithm 1 as printed); ``first``: up to the first click,
+    all K without one (CascadeLinUCB).
+    """
+    K = clicks.shape[0]
+    C = 0 if feedback == LITERAL else K
+    for k in range(K):
+        if clicks[k]:
+            C = k + 1
+            if feedback == FIRST:
+                break
+    return C
+
+
+@njit_views
+def observed_rows(feedback, clicks, C):
+    """``observed_one`` for each replica."""
+    for r in range(C.shape[0]):
+        C[r] = observed_one(feedback, clicks[r])
+
+
 class ContextualPolicy(ABC):
     """Shows the items with the largest scores, and learns from the rows surely examined.
 
-    ``feedback`` says which these are (``rounds.observed_one``). ``order`` is "told": the order of
+    ``feedback`` says which these are (``observed_one``). ``order`` is "told": the order of
     the positions by termination is known, as the paper assumes; or "assumed": 1, 2, ..., K.
     """
 

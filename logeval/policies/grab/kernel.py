@@ -34,7 +34,7 @@ from logeval.policies.shared.bounds import kl, kl_upper
 from logeval.policies.shared.cells import ItemPositions, count
 from logeval.policies.shared.leaders import SLACK, Leaders, lead, leader_budget
 from logeval.policies.shared.memory import floats, ints
-from logeval.policies.shared.places import copy, sort_descending
+from logeval.policies.shared.places import copy, sort_by
 from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_inline, njit_views
@@ -94,7 +94,7 @@ def best_neighbour(every, b, mine, held):
         own[k], rho[k] = index(A[k], k, cells, b), cells.value[A[k], k]
         pi[k] = k
     if not every:
-        sort_descending(rho, K, pi)
+        sort_by(rho, pi)
     copy(A, held)
     best, first, second, item = 0.0, -1, -1, -1
     for x in range(K):

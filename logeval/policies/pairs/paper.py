@@ -13,7 +13,7 @@ from collections.abc import Generator
 import numpy as np
 
 from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1
-from logeval.policies.shared.replica import Replica
+from logeval.policies.shared.replica import Replica, Stepwise
 from logeval.running.arrays import Floats, Ints
 
 
@@ -64,22 +64,13 @@ class TS(UCB1):
         return divmod(int(np.argmax(theta)), self.columns)
 
 
-class UCB1Elim:
+class UCB1Elim(Stepwise):
     """Improved UCB on pairs."""
 
     def __init__(self, replica: Replica) -> None:
         self.columns, self.n = replica.columns, max(replica.n, 3)
         self.B = np.arange(replica.rows * replica.columns)  # remaining pairs
-        self.algorithm = self.run()
-        self.pair = next(self.algorithm)
-
-    def recommend(self, t: int) -> tuple[int, int]:
-        """The pair of step t."""
-        return self.pair
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Go on with the click."""
-        self.pair = self.algorithm.send(int(clicks[0]))
+        self.begin()
 
     def remaining(self) -> tuple[int, int]:
         """The rows and columns of the remaining pairs."""

@@ -19,13 +19,15 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from logeval.errors import LogevalError
 from logeval.policies.pb_mhb import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared import normal
 from logeval.policies.shared.cells import ItemPositions, count
 from logeval.policies.shared.memory import floats, ints
-from logeval.policies.shared.places import Places, insert_best, read, show, sort_descending
+from logeval.policies.shared.places import Places, insert_best, read, show, sort_by
 from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
@@ -41,7 +43,7 @@ class Particle(NamedTuple):
     cells: ItemPositions = ItemPositions()
     largest: Ints = ints("K", shared=True)  # items by theta
     value: Floats = floats("K", shared=True)  # their theta
-    by_kappa: Ints = ints("K", shared=True)  # places by kappa
+    by_kappa: Ints = ints("K")  # places by kappa
     places: Places = Places()
 
 
@@ -86,11 +88,11 @@ def sweep(sd, u, extra, p):
 @njit_inline
 def recommend_one(now, u, p, A):
     """A sweep, and the largest theta onto the largest kappa."""
-    (sd, extra), size, K = now, ZERO, A.shape[0]
+    (sd, extra), size = now, ZERO
     sweep(sd, u, extra, p)
     for i in range(p.theta.shape[0]):
         size = insert_best(p.largest, p.value, size, i, p.theta[i])
-    sort_descending(p.kappa, K, p.by_kappa)
+    sort_by(p.kappa, p.by_kappa)
     show(p.largest, p.by_kappa, p.places.held)
     show(p.places.held, p.places.order, A)
 
@@ -119,6 +121,7 @@ class PBMHB(KernelPolicy):
         if not 1 <= first <= K:
             raise LogevalError(f"PB-MHB: first={first} must be a position from 1 to {K}")
         self.memory.places.order[:] = [first - 1, *(k for k in range(K) if k != first - 1)]
+        self.memory.by_kappa[:] = np.arange(K)
         for r, generator in enumerate(setting.generators):
             self.memory.theta[r, : setting.L[r]] = generator.random(setting.L[r])
             self.memory.kappa[r, 1:] = generator.random(K - 1)

@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from logeval.policies.pbm import paper
-from logeval.policies.pbm.examination import Views
-from logeval.policies.pbm.kernel import PBM, learning
+from logeval.policies.pbm.kernel import PBM, Views, learning
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import ints
 from logeval.policies.shared.places import show

@@ -17,8 +17,7 @@ import math
 from typing import Any, ClassVar, NamedTuple
 
 from logeval.policies.pbm import paper
-from logeval.policies.pbm.examination import Views
-from logeval.policies.pbm.kernel import PBM, learning
+from logeval.policies.pbm.kernel import PBM, Views, learning
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl
 from logeval.policies.shared.memory import floats, ints

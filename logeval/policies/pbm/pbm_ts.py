@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from logeval.policies.pbm import paper
-from logeval.policies.pbm.examination import Views
-from logeval.policies.pbm.kernel import PBM, learn
+from logeval.policies.pbm.kernel import PBM, Views, learn
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats, ints
 from logeval.policies.shared.places import insert_best, show

@@ -1,6 +1,6 @@
 """PBM-UCB: upper confidence bounds in the position-based model with examination kappa.
 
-S_i clicks on item i in N_i views, N~_i = sum_l kappa_l N_il (``examination.py``), and
+S_i clicks on item i in N_i views, N~_i = sum_l kappa_l N_il (``pbm.kernel``), and
 theta_i = S_i / N~_i, which may exceed 1. The K largest
 
     theta_i + sqrt(N_i / N~_i) sqrt(delta / (2 N~_i)),    delta = (1 + eps) log t,
@@ -16,8 +16,7 @@ import math
 from typing import Any, ClassVar, NamedTuple
 
 from logeval.policies.pbm import paper
-from logeval.policies.pbm.examination import Views
-from logeval.policies.pbm.kernel import PBM, learning
+from logeval.policies.pbm.kernel import PBM, Views, learning
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats, ints
 from logeval.policies.shared.places import insert_best, show

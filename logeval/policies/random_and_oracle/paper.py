@@ -9,7 +9,14 @@ from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
 
-class Random:
+class Fixed:
+    """There is nothing to learn."""
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing."""
+
+
+class Random(Fixed):
     """A random list, or pair, at every step."""
 
     def __init__(self, replica: Replica) -> None:
@@ -29,11 +36,8 @@ class Random:
             self.items[[k, j]] = self.items[[j, k]]
         return self.items[:K]
 
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Nothing to learn."""
 
-
-class Oracle:
+class Oracle(Fixed):
     """The best list, or pair, at every step; or the best items in the order that is assumed."""
 
     def __init__(self, replica: Replica) -> None:
@@ -42,9 +46,6 @@ class Oracle:
     def recommend(self, t: int) -> Ints:
         """The same at every step."""
         return self.best
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Nothing to learn."""
 
 
 class ContextualRandom(ContextualReference):
@@ -55,7 +56,7 @@ class ContextualRandom(ContextualReference):
         return np.zeros(len(self.x))
 
 
-class ContextualOracle:
+class ContextualOracle(Fixed):
     """The best list of the round."""
 
     def __init__(self, replica: Replica) -> None:
@@ -71,6 +72,3 @@ class ContextualOracle:
         top = np.argsort(-self.setting.ask("common")()[self.r], kind="stable")
         A[now.order[self.r]] = top[: len(best)]
         return A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Nothing to learn."""

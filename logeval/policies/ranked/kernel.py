@@ -18,10 +18,10 @@ import numpy as np
 from logeval.policies.ranked import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
-from logeval.policies.shared.lazy_topk import MEMO, Bandit, n_blocks, select, touch
-from logeval.policies.shared.memory import floats, ints, of_items
+from logeval.policies.shared.lazy_topk import Bandit, select, touch
+from logeval.policies.shared.memory import ints, several, view_of
 from logeval.policies.shared.policy import KernelPolicy
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.arrays import Bools, Ints
 from logeval.running.kernels import njit_inline, njit_views
 
 
@@ -38,31 +38,16 @@ def random_free(u, taken, n_taken):
     return -1
 
 
-class Bandits(NamedTuple):
-    """The bandits of the positions of one replica; fields as in ``lazy_topk.Bandit``."""
+class Memory(NamedTuple):
+    """Of one replica."""
 
-    S: Floats = floats("K", of_items)
-    T: Floats = floats("K", of_items)
-    wake: Floats = floats("K", of_items)
-    level: Floats = floats("K", of_items)
-    block_wake: Floats = floats("K", n_blocks)
-    block_level: Floats = floats("K", n_blocks)
-    held: Ints = ints("K", 1, fill=-1)
-    U: Floats = floats("K", 1)
-    memo: Floats = floats(MEMO, 4, fill=-1.0, shared=True)
+    bandits: Bandit = several(Bandit(), "K", K=1)  # one per position, which looks for its best item
     chosen: Ints = ints("K")  # by the bandit of each position
     taken: Bools = ints("L", shared=True, dtype=np.bool_)  # items on the list
     nothing: Bools = ints("L", shared=True, dtype=np.bool_)  # none
 
 
-@njit_inline
-def bandit_of(k, mine):
-    """The bandit of position k."""
-    L = mine.taken.shape[0]
-    return Bandit(
-        mine.S[k, :L], mine.T[k, :L], mine.wake[k, :L], mine.level[k, :L], mine.block_wake[k],
-        mine.block_level[k], mine.held[k], mine.U[k], mine.memo,
-    )  # fmt: skip
+bandit_of = view_of(Bandit())
 
 
 @njit_inline
@@ -74,7 +59,7 @@ def recommend_one(now, u, mine, A):
         if rounds and t <= L:
             e = mine.chosen[k] = (t - 1 + k) % L
         else:
-            arms = bandit_of(k, mine)
+            arms = bandit_of(k, L, mine.bandits)
             select(kind, b, taken if best else mine.nothing, arms)
             e = mine.chosen[k] = arms.held[0]
             if taken[e]:
@@ -88,7 +73,7 @@ def recommend_one(now, u, mine, A):
 def learn_one(now, mine, A, clicks):
     """Each bandit's choice earns the click on it, and nothing if it was not shown."""
     for k in range(A.shape[0]):
-        arms, e = bandit_of(k, mine), mine.chosen[k]
+        arms, e = bandit_of(k, mine.taken.shape[0], mine.bandits), mine.chosen[k]
         arms.T[e] += 1.0
         if clicks[k] and A[k] == e:
             arms.S[e] += 1.0
@@ -106,7 +91,7 @@ class Ranked(KernelPolicy):
     KNOWS, READS, COST = "nothing", "all clicks", "L K"
     PARAMETERS: ClassVar = {"collision": ("best", "random"), "init": ("sample", "rounds")}
     NEEDS: ClassVar = ("free_samples",)
-    KERNELS = Bandits(), recommend_one, learn_one
+    KERNELS = Memory(), recommend_one, learn_one
     KIND: ClassVar[int]
 
     def __init__(self, setting: Setting, **given: Any) -> None:
@@ -115,9 +100,9 @@ class Ranked(KernelPolicy):
         self.rule = self.KIND, best, self.given.init == "rounds"
         if self.given.init == "sample":
             free_samples = setting.ask("free_samples")
-            self.memory.T[:] = 1.0
+            self.memory.bandits.T[:] = 1.0
             for r, L in enumerate(setting.L):
-                self.memory.S[r, :, :L] = free_samples(r, setting.K)
+                self.memory.bandits.S[r, :, :L] = free_samples(r, setting.K)
 
     def now(self, t: int) -> tuple[Any, ...]:
         """The step, its budget, and the rule."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,14 @@ def floats(*axes: Axis, fill: float = 0.0, shared: bool = False) -> Any:
 def ints(*axes: Axis, fill: int = 0, shared: bool = False, dtype: Any = np.int64) -> Any:
     """An array of integers, or of another type."""
     return Array(axes, dtype, fill, shared)
+
+
+def several(memory: Any, axis: Axis, **sizes: Axis) -> Any:
+    """The same memory along one more axis, with other ``sizes``: ``view_of`` cuts one out."""
+    if not isinstance(memory, Array):
+        return type(memory)(*(several(part, axis, **sizes) for part in memory))
+    axes = [{"L": of_items, **sizes}.get(str(a), a) for a in memory.axes]
+    return memory if memory.shared else replace(memory, axes=(axis, *axes))
 
 
 def allocate(memory: Any, R: int, **sizes: int) -> Any:

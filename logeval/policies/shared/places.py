@@ -58,14 +58,17 @@ def copy(source, target):
 
 
 @njit_views
-def sort_descending(value, n, by):
-    """In ``by`` the numbers below n, from the largest value down, equal ones in their order."""
-    for i in range(n):
-        j = i
-        while j > 0 and value[by[j - 1]] < value[i]:
-            by[j] = by[j - 1]
+def sort_by(value, items):
+    """The items from the largest value down, equal ones by label."""
+    for k in range(items.shape[0]):
+        i, j = items[k], k
+        while j > 0:
+            other = items[j - 1]
+            if value[other] > value[i] or (value[other] == value[i] and other < i):
+                break
+            items[j] = other
             j -= 1
-        by[j] = i
+        items[j] = i
 
 
 @njit_views

@@ -7,7 +7,7 @@ by step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -74,6 +74,25 @@ class OneByOne:
         """The clicks on the actions A."""
         for r, replica in enumerate(self.replicas):
             replica.update(t, A[r], clicks[r])
+
+
+class Stepwise:
+    """A reference written as an algorithm: ``run`` yields actions, and is sent their clicks."""
+
+    run: Callable[[], Generator[tuple[int, int], int, None]]
+
+    def begin(self) -> None:
+        """Up to the first action."""
+        self.algorithm = self.run()
+        self.pair = next(self.algorithm)
+
+    def recommend(self, t: int) -> tuple[int, int]:
+        """The row and column of step t."""
+        return self.pair
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Go on with the click."""
+        self.pair = self.algorithm.send(int(clicks[0]))
 
 
 def largest(values: Floats) -> Ints:

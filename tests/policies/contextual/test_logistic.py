@@ -6,10 +6,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from logeval.policies.contextual import folded as counted
+from logeval.policies.contextual.base import observed_one
 from logeval.policies.contextual.folded import Folded
 from logeval.policies.contextual.folded_gram import FoldedGram
 from logeval.policies.contextual.gradient import Gradient, GradientGram
-from logeval.policies.contextual.rounds import observed_one
 from logeval.policies.contextual.unfolded import Unfolded
 from tests.policies.contextual.worlds import environment, policy_in
 

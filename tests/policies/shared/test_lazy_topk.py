@@ -32,8 +32,8 @@ def expected(policy, t, r, L, A):
         arms = policy.memory.arms
         return by_bound(policy.KIND, arms.S[r, :L], arms.T[r, :L], b)[: len(A)].tolist()
     best = policy.given.collision == "best"
-    orders = [by_bound(policy.KIND, S[:L], T[:L], b)
-              for S, T in zip(policy.memory.S[r], policy.memory.T[r], strict=True)]  # fmt: skip
+    bandits = zip(policy.memory.bandits.S[r], policy.memory.bandits.T[r], strict=True)
+    orders = [by_bound(policy.KIND, S[:L], T[:L], b) for S, T in bandits]
     return [next(e for e in order if not best or e not in A[:k]) for k, order in enumerate(orders)]
 
 
