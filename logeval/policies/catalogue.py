@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from logeval.policies.parameters import options
+from logeval.policies.names import options
 from logeval.policies.registry import POLICIES, class_in, track_of
 
 

@@ -5,7 +5,7 @@ A policy is a class; what is known of it stands there:
 - ``NAME``: as the paper prints it; ``PAPER``; ``REFERENCE``: the paper's pseudocode, as a class
 - ``TRACK``: ranking unless said otherwise, None for any; ``IN_TRACK``: the classes that take its
   place in other tracks
-- ``PARAMETERS``: what its name may be given (``policies.parameters``)
+- ``PARAMETERS``: what its name may be given (``policies.names``)
 - ``NEEDS``: what it asks the simulator for (``policies.setting``)
 - ``KNOWS``, ``READS``, ``COST``: what somebody who deploys it has to tell it, what it reads of the
   clicks, and what a step costs in the worst case (M: different contexts)
@@ -26,8 +26,7 @@ from typing import Any, TypeVar
 from logeval.clicks.models import registry as models
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call, parse_call
-from logeval.policies.parameters import defaults_of, given_to, parsed
+from logeval.policies.names import defaults_of, format_call, given_to, parse_call, parsed
 from logeval.policies.setting import Policy, Setting
 from logeval.policies.shared.replica import OneByOne, Reference
 from logeval.policies.source import source_checksum

@@ -29,7 +29,7 @@ from logeval.policies.batchrank import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl_budget, kl_lower, kl_upper
 from logeval.policies.shared.memory import floats, ints
-from logeval.policies.shared.places import ByPlaces, Places, read, show, sort_by
+from logeval.policies.shared.places import ByPlaces, Places, read, show, shuffle_first, sort_by
 from logeval.policies.shared.positions import ORDER
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
@@ -48,7 +48,7 @@ class Batches(NamedTuple):
     stage: Ints = ints("K")
     start: Ints = ints("K")  # first position
     length: Ints = ints("K")  # how many positions
-    counts: Ints = ints("K")  # whether a click at this position counts
+    counts: Ints = ints("L")  # whether a click on this item counts
     U: Floats = floats("L", shared=True)  # bounds of each item at the end of a stage
     Lo: Floats = floats("L", shared=True)
     places: Places = Places()
@@ -62,29 +62,21 @@ def stage_length(stage, log_n):
 
 @njit_inline
 def display(j, u, b, held):
-    """Batch j shows its least shown items; u are two uniforms per position."""
-    first, start, length = b.first[j], b.start[j], b.length[j]
-    items, w = b.items[first : first + b.size[j]], b.waiting[j]
-    rest = items[w:]
-    for k in range(length):
-        x = u[start + k]
-        if b.waiting[j] > 0:
-            i = min(int(x * b.waiting[j]), b.waiting[j] - 1)
-            b.waiting[j] -= 1
-            last = b.waiting[j]
-            items[i], items[last] = items[last], items[i]
-            held[start + k] = items[last]
-        else:
-            m = k - w
-            i = min(m + int(x * (rest.shape[0] - m)), rest.shape[0] - 1)
-            rest[m], rest[i] = rest[i], rest[m]
-            held[start + k] = rest[m]
-        b.counts[start + k] = k < w
-    for k in range(length):
-        i = min(k + int(u[held.shape[0] + start + k] * (length - k)), length - 1)
-        x, y = start + k, start + i
-        held[x], held[y] = held[y], held[x]
-        b.counts[x], b.counts[y] = b.counts[y], b.counts[x]
+    """Batch j shows its least shown items in random order; u are two uniforms per position."""
+    K, start, length = held.shape[0], b.start[j], b.length[j]
+    items, w = b.items[b.first[j] : b.first[j] + b.size[j]], min(b.waiting[j], length)
+    rest, shown = items[b.waiting[j] :], held[start : start + length]
+    for k in range(w):
+        b.waiting[j] -= 1
+        i, last = min(int(u[start + k] * (b.waiting[j] + 1)), b.waiting[j]), b.waiting[j]
+        items[i], items[last] = items[last], items[i]
+        shown[k] = items[last]
+        b.counts[shown[k]] = 1
+    shuffle_first(rest, u[start + w : start + length])
+    for k in range(w, length):
+        shown[k] = rest[k - w]
+        b.counts[shown[k]] = 0
+    shuffle_first(shown, u[K + start : K + start + length])
 
 
 @njit_views
@@ -150,7 +142,7 @@ def learn_one(now, b, A, clicks):
     (log_n, budget), (_, held, c) = now, b.places
     read(A, clicks, b.places)
     for k in range(held.shape[0]):
-        if b.counts[k]:
+        if b.counts[held[k]]:
             b.clicks[held[k]] += c[k]
     j = ZERO
     while j < b.number[0]:

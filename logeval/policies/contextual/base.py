@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.policies.parameters import given_to
+from logeval.policies.names import given_to
 from logeval.policies.setting import Contexts, Round, Setting
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views

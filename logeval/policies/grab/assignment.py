@@ -1,7 +1,8 @@
 """The list with the largest sum of values: the best assignment of items to positions.
 
 Given values M[i, k] of item i at position k, the K x L assignment problem is solved by shortest
-augmenting paths, one position after another (Kuhn 1955; Jonker and Volgenant 1987): O(K^2 L).
+augmenting paths, one position after another (Kuhn 1955; Jonker and Volgenant 1987): O(K^2 L); scipy
+does the same, but a kernel cannot call it, and needs the prices.
 It leaves prices v[i] >= 0 of the items, 0 for those not on the list, under which every position
 prefers its own item: M[A_k, k] - v[A_k] >= M[i, k] - v[i] for all i. As long as that holds the list
 is the best one, so after a few values have changed, only these are compared: ``rival[k]`` is at

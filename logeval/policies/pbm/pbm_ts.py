@@ -92,6 +92,22 @@ def border(top, end, i, views):
 
 
 @njit_views
+def add_up(i, p):
+    """The cumulative masses of item i; whether its cells cover the density, and not much more."""
+    log, top = p.log[i], p.log[i, 0]
+    for g in range(1, CELLS):
+        top = max(top, log[g])
+    above, total = 0, 0.0
+    for g in range(CELLS):
+        total += math.exp(log[g] - top)
+        p.mass[i, g] = total
+        above += log[g] > top - RISEN
+    low = p.low[i] > 0.0 and log[0] > top - RISEN
+    high = p.high[i] < 1.0 and log[CELLS - 1] > top - RISEN
+    return above >= CELLS // 2 and not low and not high
+
+
+@njit_views
 def lay(i, p):
     """New cells for item i."""
     views = p.views
@@ -100,39 +116,7 @@ def lay(i, p):
     width = (p.high[i] - p.low[i]) / CELLS
     for g in range(CELLS):
         p.log[i, g] = log_density(p.low[i] + (g + 0.5) * width, i, views)
-
-
-@njit_views
-def largest(log):
-    """The largest of the logarithms in the cells."""
-    top = log[0]
-    for g in range(1, CELLS):
-        top = max(top, log[g])
-    return top
-
-
-@njit_views
-def fits(i, p):
-    """Whether the cells of item i still cover its density, and not much more."""
-    log = p.log[i]
-    top = largest(log)
-    if p.low[i] > 0.0 and log[0] > top - RISEN:
-        return False
-    if p.high[i] < 1.0 and log[CELLS - 1] > top - RISEN:
-        return False
-    above = 0
-    for g in range(CELLS):
-        above += log[g] > top - RISEN
-    return above >= CELLS // 2
-
-
-@njit_views
-def add_up(i, p):
-    """The cumulative masses of item i."""
-    top, total = largest(p.log[i]), 0.0
-    for g in range(CELLS):
-        total += math.exp(p.log[i, g] - top)
-        p.mass[i, g] = total
+    add_up(i, p)
 
 
 @njit_inline
@@ -142,9 +126,8 @@ def observe(i, k, click, p):
     for g in range(CELLS):
         x = p.low[i] + (g + 0.5) * width
         p.log[i, g] += math.log(x) if click else math.log(1.0 - p.views.kappa[k] * x)
-    if not fits(i, p):
+    if not add_up(i, p):
         lay(i, p)
-    add_up(i, p)
 
 
 @njit_views
@@ -179,7 +162,6 @@ def learn_one(now, p, A, clicks):
     if learn(now, A, clicks, p.views):
         for i in range(p.low.shape[0]):
             lay(i, p)
-            add_up(i, p)
     else:
         for k in range(A.shape[0]):
             observe(A[k], k, clicks[k], p)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from logeval.policies.contextual.base import ContextualPolicy
-from logeval.policies.parameters import given_to
+from logeval.policies.names import given_to
 from logeval.policies.random_and_oracle import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.places import copy, shuffle_first

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.policies.parameters import given_to
+from logeval.policies.names import given_to
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import allocate, plain, view_of
 from logeval.running.arrays import Ints

@@ -62,25 +62,22 @@ def above(best, j, i, pairs, b):
 @njit_views
 def best_neighbour(b, K, pairs, blocks):
     """The block d, the block to merge with the next one, and the item to add to d; -1 for none."""
+    items, end = blocks.items, blocks.end
     best, merge, add = 0.5, -1, -1
-    d, start = 0, 0
-    while blocks.end[d] < K and blocks.end[d] < blocks.items.shape[0]:
-        end, stop = blocks.end[d], blocks.end[d + 1]
-        for m in range(end, stop):
-            for k in range(start, end):
-                score = above(best, blocks.items[m], blocks.items[k], pairs, b)
+    d, start, L = 0, 0, items.shape[0]
+    while True:
+        last = end[d] >= K or end[d] == L
+        for m in range(end[d], L if last else end[d + 1]):
+            if best >= 1.0:
+                break
+            for k in range(start, end[d]):
+                score = above(best, items[m], items[k], pairs, b)
                 if score > best:
-                    best, merge = score, d
-        start = end
+                    best, merge, add = (score, -1, items[m]) if last else (score, d, -1)
+        if last:
+            return d, merge, add
+        start = end[d]
         d += 1
-    for m in range(blocks.end[d], blocks.items.shape[0]):
-        if best >= 1.0:
-            break
-        for k in range(start, blocks.end[d]):
-            score = above(best, blocks.items[m], blocks.items[k], pairs, b)
-            if score > best:
-                best, merge, add = score, -1, blocks.items[m]
-    return d, merge, add
 
 
 @njit_inline

@@ -2,7 +2,7 @@
 
 import pytest
 
-from logeval.policies.parameters import defaults_of, given_to, options
+from logeval.policies.names import defaults_of, given_to, options
 
 
 class Ours:
