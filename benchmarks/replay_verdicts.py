@@ -83,9 +83,7 @@ def rows(repetitions: int = 100, rounds: int = 200, refits: int = 20) -> list[di
         for kind in USERS:
             said: list[dict[str, Any]] = []
             for r in range(repetitions):
-                logged, target, truth = (
-                    draw(USERS[kind], r) if world == "narrow" else wide(kind, r)
-                )
+                logged, target, truth = draw(USERS[kind], r) if world == "narrow" else wide(kind, r)
                 one = verdict_on(logged, target, r, rounds, refits)
                 if one.believed is None:
                     said.append({"silent": 1})
