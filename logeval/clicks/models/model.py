@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from logeval.clicks.models.users.browsing import Browsing
 from logeval.clicks.models.users.chain import Chain, Formulas
+from logeval.clicks.models.users.mixture import Mixture, Users
 from logeval.clicks.models.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
 from logeval.kinds import checked
@@ -56,7 +56,7 @@ class ClickModel(ABC):
 
     @property
     @abstractmethod
-    def users(self) -> Chain | Browsing:
+    def users(self) -> Users:
         """The users this model describes."""
 
     @classmethod
@@ -155,11 +155,14 @@ class ClickModel(ABC):
                 f"{self.name}: a list of {K} is asked for; the model has {self.K} positions "
                 f"and {self.L} items"
             )
-        users, reward = self.users, self._reward(reward)
-        if isinstance(users, Chain):
-            A, proven = best_chain(users, K, reward)
-        else:
-            A, proven = best_browsing(users, K, reward)
+        return self.best(K, self._reward(reward))
+
+    def best(self, K: int, reward: str) -> Optimum:
+        """``optimum``, of checked arguments."""
+        users = self.users
+        assert not isinstance(users, Mixture)  # ``Classes`` knows these
+        find = best_chain if isinstance(users, Chain) else best_browsing
+        A, proven = find(users, K, reward)  # type: ignore[arg-type]
         return Optimum(A, float(users.expected_reward(A[None], reward)[0]), proven)
 
     @checked
