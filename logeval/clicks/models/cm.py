@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from logeval.clicks.estimation.chain.inference import Users
+from logeval.clicks.estimation.classes.beside import CountedClasses, chain_log_likelihood
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import up_to_first_click
+from logeval.clicks.estimation.em import Params
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ChainModel, Parameter
 from logeval.clicks.models.users.chain import Formulas
 from logeval.running.arrays import Floats
@@ -34,3 +39,14 @@ class CM(ChainModel):
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Count down to the first click."""
         return fit_counts("CM", data, options, {"w": up_to_first_click(data)})
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+        """Classes that differ in what they like; no user of any class clicks twice."""
+
+        def likelihood(mine: Patterns, x: Params) -> Floats:
+            nothing = np.zeros((1, mine.K))
+            users = Users(x["w"], np.ones(mine.I), nothing, np.ones(1))
+            return chain_log_likelihood(mine, np.zeros(mine.Q, dtype=np.int64), users)
+
+        return CountedClasses(("w",), lambda mine: {"w": up_to_first_click(mine)}, likelihood)

@@ -25,8 +25,9 @@ from logeval.running.arrays import Bools, Floats, Ints, place_of
 from logeval.running.seeds import generator
 
 if TYPE_CHECKING:
+    from logeval.clicks.estimation.classes.beside import Beside
     from logeval.clicks.estimation.estimates import ModelEstimate, Options
-    from logeval.clicks.estimation.patterns import FoldedClicks
+    from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 
 Kind = Literal["item", "position", "transition", "scalar"]
 
@@ -63,6 +64,14 @@ class ClickModel(ABC):
     @abstractmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Estimate the parameters of all queries in ``data`` in one pass."""
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> Beside:
+        """The model beside clicks that have weights, for classes of users."""
+        raise LogevalError(
+            f"{cls.name} cannot be fitted in classes of users; give it a method `beside`, as the "
+            "built-in models have, or leave classes out"
+        )
 
     @classmethod
     def has_method(cls, asked: str) -> bool:
