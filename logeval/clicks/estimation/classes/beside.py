@@ -16,7 +16,7 @@ from logeval.clicks.estimation.browsing.cells import Cells
 from logeval.clicks.estimation.browsing.em import complete_rows, expect_rows
 from logeval.clicks.estimation.browsing.information import examination_variances
 from logeval.clicks.estimation.chain.em import ChainClicks, ChainEM
-from logeval.clicks.estimation.chain.inference import Users, log_likelihood_rows
+from logeval.clicks.estimation.chain.inference import log_likelihood_rows
 from logeval.clicks.estimation.chain.information import shared_variances
 from logeval.clicks.estimation.em import CAP, Params
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
@@ -118,7 +118,9 @@ class ChainClasses(Beside):
         clicks = ChainClicks(self.model, data, self._options)
         at_items = self.model.at_items(x, clicks.item_group)
         users = self.model.users(x, at_items, clicks.G, data.K)
-        return chain_log_likelihood(data, clicks.group, users)
+        group, out = clicks.group[data.query], np.empty(data.P)
+        log_likelihood_rows(data.items, data.clicks, data.length, group, users, out)
+        return out
 
     def item_evidence(self, data: Patterns, x: Params) -> dict[str, Pair]:
         """What is left of the expected counts without what is missing (Louis)."""
@@ -130,13 +132,6 @@ class ChainClasses(Beside):
         model, strength = self.model, {name: a + b for name, (a, b) in pseudo.items()}
         variance = shared_variances(data, model.formulas, model.slopes, self.items, x, strength)
         return {n: evidence(x[n], v, pseudo[n]) for n, v in variance.items()}
-
-
-def chain_log_likelihood(data: Patterns, group: Ints, users: Users) -> Floats:
-    """ln P(clicks) of each pattern under the chains of its group."""
-    out = np.empty(data.P)
-    log_likelihood_rows(data.items, data.clicks, data.length, group[data.query], users, out)
-    return out
 
 
 class BrowsingClasses(Beside):
