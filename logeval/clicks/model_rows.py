@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
-from logeval.clicks.fitted import FittedModel
+from logeval.clicks.fitted import FittedClasses, FittedModel
 from logeval.clicks.models.model import Parameter
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Ints
 from logeval.storage.schemas import MODELS, QUERIES
 from logeval.storage.tables import list_column
 
+SHARE = Parameter("share", "share", "scalar")  # of a class of users
 NUMBERS = ("value", "low", "high", "observations", "raw")  # of a ParameterEstimate
 
 
@@ -37,6 +38,8 @@ def parameter_rows(fitted: FittedModel) -> pa.Table:
 
     Those without an item, or without a query, are for what was never seen.
     """
+    if isinstance(fitted, FittedClasses):
+        return _class_rows(fitted)
     every, known = np.arange(len(fitted.queries)), ParameterEstimate.known
     parts = []
     for p in fitted.kind.PARAMETERS:
@@ -52,6 +55,22 @@ def parameter_rows(fitted: FittedModel) -> pa.Table:
             parts.append(_shared_rows(fitted, p, x, fitted.positions, of_queries=True))
             longest = np.array(unseen.value.shape[1:2] or [1])
             parts.append(_shared_rows(fitted, p, unseen, longest))
+    return pa.concat_tables(parts)
+
+
+def _class_rows(fitted: FittedClasses) -> pa.Table:
+    """The rows of each class, and the shares of all."""
+    parts, column = [], MODELS.get_field_index("class")
+    for c, part in enumerate(fitted.parts):
+        rows = parameter_rows(part)
+        number = pa.repeat(pa.scalar(c + 1, pa.int32()), rows.num_rows)
+        parts.append(rows.set_column(column, MODELS.field(column), number))
+    share, q = fitted.estimates["share"], np.arange(len(fitted.queries))
+    for c in range(len(fitted.parts)):
+        numbers = np.full(len(q), c + 1)
+        own = share.map(lambda x, c=c: x[:, c])  # type: ignore[misc]
+        keys: dict[str, Any] = {"class": numbers}
+        parts.append(_rows(fitted, SHARE, own, q=q, **keys))
     return pa.concat_tables(parts)
 
 

@@ -47,7 +47,8 @@ def show_fit(
     if print_for_programs(plain, as_json, as_csv, **more):
         return
     print_frame(f"Models in {asked.out}", _model_rows(summary))
-    for line in (*models.manifest.get("chosen", []), *verdicts.values()):
+    who = [f"{n}: {f.report['who']}" for n, f in models.fitted.items() if "who" in f.report]
+    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values()):
         print(wrapped(line))
     for note in notes:
         print(wrapped(in_options(f"note: {note}", Fit)), file=sys.stderr)

@@ -67,11 +67,13 @@ MODELS = _table("models", """
     scope         string      partial, per-query, or pooled: whose the position parameters are
     query_id      int64?      query; null for a shared parameter, and for queries never seen
     region_id     int64?      region of the query
-    parameter     string      attraction, termination, examination, ...
+    parameter     string      attraction, termination, examination, ...; share: of a class of users
     item_id       int64?      item; null for a position parameter, and for items of the query never
                               seen
     position      int32?      position, from 1; null likewise
     previous      int32?      position of the previous click, 0 for none (UBM only)
+    class         int32?      class of users, from 1, those first who click least; null where users
+                              do not differ
     value         float64     the value that simulators use
     low           float64?    lower end of the 95% interval
     high          float64?    upper end of the 95% interval

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from logeval.clicks.estimation.classes.beside import CountedClasses, Counts, independent
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import by_position
+from logeval.clicks.estimation.em import Params
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Floats
@@ -45,6 +47,19 @@ class GCTR(ClickModel):
         clicks, shown = (x.sum(axis=1) for x in by_position(data, G, group))
         return fit_counts("GCTR", data, options, {}, {"ctr": (clicks, shown)})
 
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+        """Classes that differ in their rate."""
+        G, group = options.groups(data)
+
+        def counted(mine: Patterns) -> Counts:
+            clicks, shown = (x.sum(axis=1) for x in by_position(mine, G, group))
+            return {"ctr": (clicks, shown)}
+
+        return CountedClasses(
+            (), counted, lambda mine, x: independent(mine, x["ctr"][group[mine.shown.query]])
+        )
+
 
 @dataclass(frozen=True)
 class RCTR(ClickModel):
@@ -67,6 +82,17 @@ class RCTR(ClickModel):
         G, group = options.groups(data)
         return fit_counts("RCTR", data, options, {}, {"ctr": by_position(data, G, group)})
 
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+        """Classes that differ in their rates."""
+        G, group = options.groups(data)
+
+        def likelihood(mine: Patterns, x: Params) -> Floats:
+            shown = mine.shown
+            return independent(mine, x["ctr"][group[shown.query], shown.position])
+
+        return CountedClasses((), lambda mine: {"ctr": by_position(mine, G, group)}, likelihood)
+
 
 @dataclass(frozen=True)
 class DCTR(ClickModel):
@@ -87,3 +113,12 @@ class DCTR(ClickModel):
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Clicks / impressions of each item."""
         return fit_counts("DCTR", data, options, {"ctr": (data.item_clicks, data.impressions)})
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+        """Classes that differ in what they like."""
+        return CountedClasses(
+            ("ctr",),
+            lambda mine: {"ctr": (mine.item_clicks, mine.impressions)},
+            lambda mine, x: independent(mine, x["ctr"][mine.shown.item]),
+        )

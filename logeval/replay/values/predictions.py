@@ -27,7 +27,7 @@ class Prediction:
 
 def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Prediction:
     """What the model says of the log's lists, cut to the target's positions, and of the target."""
-    if isinstance(target, MarginalTarget) and fitted.model not in OF_CELLS:
+    if isinstance(target, MarginalTarget) and fitted.kind.name not in OF_CELLS:
         raise LogevalError(
             f"target {target.name}: it gives probabilities per rank, and {fitted.model} needs "
             f"whole lists; use a model of item and position ({', '.join(OF_CELLS)})"
