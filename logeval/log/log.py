@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.errors import LogevalError, one_line, unknown_names
+from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, sql_condition, sql_limit
 from logeval.storage import files, tables
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from logeval.log.describe import Description
 
 MEMORY_LIMIT = "1200MB"
+MAY_LACK = {"propensities": "NULL::DOUBLE[]", "random": "NULL::BOOLEAN"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,18 @@ class Log:
         if not counts.get("clicks_matched"):
             return ["the log holds no clicks; a click model of it says nothing"]
         return []
+
+    @property
+    def title(self) -> str:
+        """Its folder; what it was made of, if that is gone with it."""
+        inputs = self.manifest["inputs"]
+        frames = [each["name"] for each in inputs if "bytes" not in each]
+        return ", ".join(frames) or str(self.path)
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of queries, items, users and domains, where the log had text for ids."""
+        return Names(self.path)
 
     def __repr__(self) -> str:
         counts = self.manifest.get("counts", {})
@@ -124,8 +138,9 @@ class Log:
                 listed = ", ".join(_quoted(file) for file in chosen)
                 source = f"read_parquet([{listed}], hive_partitioning = false)"
                 there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
-                new = "" if "propensities" in there else ", NULL::DOUBLE[] AS propensities"
-                connection.execute(f"CREATE VIEW serps AS SELECT *{new} FROM {source}")
+                new = [f"{kind} AS {name}" for name, kind in MAY_LACK.items() if name not in there]
+                select = ", ".join(["*", *new])
+                connection.execute(f"CREATE VIEW serps AS SELECT {select} FROM {source}")
                 yield connection
             except duckdb.OutOfMemoryException as error:
                 raise LogevalError(
@@ -192,6 +207,10 @@ def load(path: str | Path | Log) -> Log:
     """Open an ingested log; one that is open stays as it is."""
     if isinstance(path, Log):
         return path
+    if not isinstance(path, str | Path):
+        raise LogevalError(
+            f"a {type(path).__name__} is no ingested log; make one of it first: logeval.ingest(...)"
+        )
     path = Path(path)
     manifest = tables.read_manifest(path)
     if manifest["stage"] != "ingest":

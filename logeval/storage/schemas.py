@@ -46,8 +46,25 @@ SERPS = pa.schema(
             "for the query; null where the log has none",
             nullable=True,
         ),
+        _field(
+            "random",
+            pa.bool_(),
+            "whether the list was shown in random order; null where the log does not say",
+            nullable=True,
+        ),
     ],
     metadata={"doc": "One row per search engine result page (SERP), in the order of the log."},
+)
+
+NAMES = pa.schema(
+    [
+        _field("id", pa.int64(), "the number inside the log"),
+        _field("name", pa.string(), "what it was called in the log as it was"),
+    ],
+    metadata={
+        "doc": "`names/query.parquet`, likewise `item`, `user`, `domain`, `region`: one row per id, "
+        "where ids were text."
+    },
 )
 
 CLICK_STATISTICS = pa.schema(
@@ -437,6 +454,7 @@ CROSS_CHECK = pa.schema(
 
 TABLES: dict[str, pa.Schema] = {
     "serps": SERPS,
+    "names": NAMES,
     "click_statistics": CLICK_STATISTICS,
     "models": MODELS,
     "queries": QUERIES,

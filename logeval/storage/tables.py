@@ -33,6 +33,7 @@ from logeval.storage.schemas import FACTORS as FACTORS
 from logeval.storage.schemas import FEATURES as FEATURES
 from logeval.storage.schemas import HARDNESS as HARDNESS
 from logeval.storage.schemas import MODELS as MODELS
+from logeval.storage.schemas import NAMES as NAMES
 from logeval.storage.schemas import QUALITY as QUALITY
 from logeval.storage.schemas import RUNS as RUNS
 from logeval.storage.schemas import SERPS as SERPS
@@ -85,8 +86,11 @@ def write_parquet(table: pa.Table, path: Path | pa.NativeFile) -> None:
 def write_serps(table: pa.Table, path: Path) -> None:
     """Write SERPs: as ``write_parquet``, tuned to be half again as fast, and smaller.
 
-    Numbers are stored as differences; statistics are kept of the columns people filter by.
+    Numbers are stored as differences; statistics are kept of the columns people filter by. Where a
+    log does not say which lists were in random order, there is no column for it.
     """
+    if table["random"].null_count == len(table):
+        table = table.drop_columns("random")
     lists = [
         f.name for f in SERPS if pa.types.is_list(f.type) and pa.types.is_integer(f.type.value_type)
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -31,6 +31,7 @@ class LineFormat(Format):
     """A format by its parser of lines, a kernel as ``lines.fields`` describes it."""
 
     kind: ClassVar[str] = LOG
+    unit: ClassVar[str] = "lines"
     parse: Any
     domains: bool = False  # whether there is one beside every item
     shortest_query: bytes  # lines: what of them a block can hold, there is room for
@@ -41,7 +42,7 @@ class LineFormat(Format):
         """What is compiled for this format, when it is first needed."""
         return scan.line_kernels(self.parse)
 
-    def likeness(self, source: Source) -> float:
+    def likeness(self, source: Source, columns: Mapping[str, str]) -> float:
         """The share of the first lines that are valid, if it is over a half."""
         counts = Scanner(self).scan(np.frombuffer(bytearray(source.first_lines), np.uint8))
         share = 1 - counts[scan.N_REJECTED] / counts[scan.LINES]
@@ -123,6 +124,7 @@ class Scanner:
             lists(pa.array(self._clicks[:m])),
             lists(_array(self._click_times[:m], nullable=True)),
             pa.nulls(n, pa.list_(pa.float64())),  # propensities: no raw format has them
+            pa.nulls(n, pa.bool_()),  # nor does one say which lists were in random order
         ]
         return pa.Table.from_arrays(columns, schema=SERPS)
 
