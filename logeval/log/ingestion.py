@@ -38,18 +38,18 @@ def in_memory(asked: Ingest) -> Log:
     with ExitStack() as failing:
         failing.callback(held.close)
         folder = held.enter_context(files.scratch()) / "log"
-        write_log(asked.replace(out=folder))
+        write_log(asked.replace(out=folder), temporary=True)
         log = load(folder)
         weakref.finalize(log, failing.pop_all().close)
     return log
 
 
-def write_log(asked: Ingest) -> None:
+def write_log(asked: Ingest, temporary: bool = False) -> None:
     """Read all files and put the table into its folder."""
     text: frozenset[str] = frozenset()
     while True:
         try:
-            return _write_log(asked, text)
+            return _write_log(asked, text, {"temporary": True} if temporary else {})
         except NotNumbers as error:
             if any(map(is_stream, asked.given)):
                 raise LogevalError(f"{error}, others are; a stream cannot be read again") from None
@@ -59,7 +59,7 @@ def write_log(asked: Ingest) -> None:
             text |= {error.kind}
 
 
-def _write_log(asked: Ingest, text: frozenset[str]) -> None:
+def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> None:
     sizes = [None if is_stream(log) else _size(log) for log in asked.given]
     size = None if None in sizes else sum(filter(None, sizes))
     quiet = asked.quiet or asked.scheduler is not None  # a cluster has bars of its own
@@ -79,7 +79,12 @@ def _write_log(asked: Ingest, text: frozenset[str]) -> None:
                 run.read_files()
         name_by_content(staging / "serps")
         manifest = tables.manifest_of(asked.NAME, asked.arguments(), run.inputs, again=asked.AGAIN)
-        manifest |= {"formats": run.formats, "counts": dict(run.counts), "stamps": run.stamps}
+        manifest |= {
+            "formats": run.formats,
+            "counts": dict(run.counts),
+            "stamps": run.stamps,
+            **more,
+        }
         if run.said:
             manifest["columns"] = run.said
         if notes := notes_on_names(staging):
@@ -117,11 +122,13 @@ class _Run:
             for given in self.asked.given:
                 if not is_frame(given):
                     self._say(f"{given}: reading")
-                kind = Frame if is_frame(given) else Source
+                kind: Any = Frame if is_frame(given) else Source
                 source = opened.enter_context(closing(kind(given, self.progress.advance)))
                 sources.append(source)
-                stamped = isinstance(source, Source) and not is_stream(given)
-                self.stamps.append(manifests.stamp(source.fileno()) if stamped else {})
+                if isinstance(source, Source) and not is_stream(given):
+                    self.stamps.append(manifests.stamp(source.fileno()))
+                else:
+                    self.stamps.append({})
                 format = self._format_of(source)
                 if not format.together or len(sources) == len(self.asked.given):
                     self._read(format, sources)

@@ -60,9 +60,9 @@ class Log:
     @property
     def title(self) -> str:
         """Its folder; what it was made of, if that is gone with it."""
-        inputs = self.manifest["inputs"]
-        frames = [each["name"] for each in inputs if "bytes" not in each]
-        return ", ".join(frames) or str(self.path)
+        if not self.manifest.get("temporary"):
+            return str(self.path)
+        return ", ".join(str(each.get("name")) for each in self.manifest["inputs"])
 
     @cached_property
     def names(self) -> Names:
@@ -72,14 +72,14 @@ class Log:
     def __repr__(self) -> str:
         counts = self.manifest.get("counts", {})
         pages, clicks = (counts.get(name, 0) for name in ("queries", "clicks_matched"))
-        return f"Log {self.path}: {pages:,} result pages, {clicks:,} clicked results"
+        return f"Log {self.title}: {pages:,} result pages, {clicks:,} clicked results"
 
     def _repr_html_(self) -> str:
         counts = self.manifest.get("counts", {})
         shown = {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in counts.items()}
         cells = [[html.escape(text) for text in row] for row in shown.items()]
         rows = "".join(f"<tr><td>{name}</td><td>{count}</td></tr>" for name, count in cells)
-        return f"<p>Log {html.escape(str(self.path))}</p><table>{rows}</table>"
+        return f"<p>Log {html.escape(self.title)}</p><table>{rows}</table>"
 
     @property
     def identity(self) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import duckdb
 import numpy as np
@@ -23,8 +22,7 @@ from logeval.errors import visible
 from logeval.storage import tables
 from logeval.storage.schemas import NAMES
 
-Kind = Literal["query", "item", "user", "domain", "region"]
-KINDS: tuple[Kind, ...] = ("query", "item", "user", "domain", "region")
+KINDS = ("query", "item", "user", "domain", "region")
 FOLDER = "names"
 WIDTH = 40  # characters of a name in a table or a figure
 DOTS = "\u2026"
@@ -59,7 +57,7 @@ class Names:
     _known: dict[tuple[str, int], str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[str]:
         """The kinds of ids that have names."""
         if self.folder is None:
             return []

@@ -73,8 +73,8 @@ class Tally:
             self.check()
             if self.counts["rejected"] == self.counts[self.unit]:
                 raise LogevalError(
-                    f"{self.name}: none of the first {self.counts[self.unit]:,} {self.unit} is a record "
-                    f"({'; '.join(self._examples)}); check the format; no table was written"
+                    f"{self.name}: none of the first {self.counts[self.unit]:,} {self.unit} is a "
+                    f"record ({'; '.join(self._examples)}); check the format; no table was written"
                 )
         return before
 
@@ -83,8 +83,8 @@ class Tally:
         bad, lines = self.counts["rejected"], self.counts[self.unit]
         if bad > self.max_bad * lines:
             raise LogevalError(
-                f"{self.name}: {bad:,} of {lines:,} {self.unit} ({bad / lines:.1%}) are not records, "
-                f"over max_bad = {self.max_bad:g} ({'; '.join(self._examples)}); check the format, "
-                "or allow more with max_bad; no table was written"
+                f"{self.name}: {bad:,} of {lines:,} {self.unit} ({bad / lines:.1%}) are not "
+                f"records, over max_bad = {self.max_bad:g} ({'; '.join(self._examples)}); check "
+                "the format, or allow more with max_bad; no table was written"
             )
         return self.counts

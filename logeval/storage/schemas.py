@@ -62,8 +62,8 @@ NAMES = pa.schema(
         _field("name", pa.string(), "what it was called in the log as it was"),
     ],
     metadata={
-        "doc": "`names/query.parquet`, likewise `item`, `user`, `domain`, `region`: one row per id, "
-        "where ids were text."
+        "doc": "`names/query.parquet`, likewise `item`, `user`, `domain`, `region`: one row per "
+        "id, where ids were text."
     },
 )
 

@@ -15,7 +15,6 @@ from logeval.log.columns.table_file import (
     Batch,
     TableFile,
     batch_of,
-    column,
     leaves,
 )
 from logeval.log.reading.source import Source
@@ -100,4 +99,4 @@ def _open_stream(
 
 
 def _flat(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> pa.Table:
-    return pa.table({name: column(table, name) for name in names})
+    return pa.table(dict(batch_of(table, names).columns))

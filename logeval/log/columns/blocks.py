@@ -52,16 +52,16 @@ def end_of_records(text: bytes | bytearray, size: int, delimiter: str | None) ->
 
 @njit_views
 def _end_of_records(text, delimiter):
-    """As Arrow has it: a quote counts at the start of a value; a line ends with \\n, \\r\\n or \\r."""
+    """As Arrow has it: a quote counts at the start of a value, and both ends of lines do."""
     state, end = VALUE_STARTS, 0
     for i in range(text.shape[0]):
         c = text[i]
         if state == IN_QUOTES:
             if c == QUOTE:
                 state = QUOTE_CLOSED
-        elif c == QUOTE and (state == VALUE_STARTS or state == QUOTE_CLOSED):
+        elif c == QUOTE and state in (VALUE_STARTS, QUOTE_CLOSED):
             state = IN_QUOTES
-        elif c == NEWLINE or c == RETURN:
+        elif c in (NEWLINE, RETURN):
             state, end = VALUE_STARTS, i + 1
         elif c == delimiter:
             state = VALUE_STARTS

@@ -18,9 +18,11 @@ from logeval.log.columns.table_file import (
     SAMPLE,
     Batch,
     TableFile,
+    batch_of,
     column,
     leaves,
     one_array,
+    plain,
     readable,
 )
 from logeval.storage.tables import Manifest
@@ -61,15 +63,17 @@ class Frame(TableFile):
 
     def _sample(self) -> pa.Table:
         if not _is_pandas(self.given):
-            return pa.table({name: column(self.given[:SAMPLE], name) for name in self.names})
+            first = self.given.slice(0, SAMPLE)
+            return pa.table(dict(batch_of(first, self.names).columns))
         first = self.given.head(SAMPLE)
-        return pa.table({name: _of_pandas(first[name]) for name in self.names})
+        return pa.table({name: plain(_of_pandas(first[name])) for name in self.names})
 
     def _batches(self, wanted: Sequence[str]) -> Iterator[Callable[[], Batch]]:
         columns = {name: self._column(name) for name in wanted if name in self.names}
         for start in range(0, len(self.given), BATCH_ROWS):
             n = min(BATCH_ROWS, len(self.given) - start)
-            yield partial(Batch, {k: a.slice(start, n) for k, a in columns.items()}, n)
+            rows = {name: array.slice(start, n) for name, array in columns.items()}
+            yield partial(batch_of, pa.table(rows), list(rows))
             self.advance(n)
 
     def identity(self, columns: Iterable[str] | None = None) -> Manifest:

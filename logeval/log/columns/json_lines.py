@@ -104,7 +104,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def _flat(found: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     """The values of an object, those of inner ones by their path."""
-    flat = {}
+    flat: dict[str, Any] = {}
     for name, value in found.items():
         if isinstance(value, Mapping) and value:
             flat |= _flat(value, f"{path}{name}.")

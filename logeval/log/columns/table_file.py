@@ -22,6 +22,9 @@ from logeval.running.arrays import Ints
 
 SAMPLE = 1000  # rows by which columns are recognised
 BATCH_ROWS = 1 << 16
+LISTS = [pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list]
+if hasattr(pa.types, "is_list_view"):
+    LISTS += [pa.types.is_list_view, pa.types.is_large_list_view]
 DAMAGED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)  # what Arrow says
 
 
@@ -32,10 +35,14 @@ class Batch:
     columns: Mapping[str, pa.Array]  # those that were wanted and are there
     rows: int  # of the file, with those that are rejected
     rejects: Sequence[Reject] = ()  # records that are no rows, numbered within the batch
+    found: Ints | None = None  # which rows the columns hold, if not all others
+    heads: int = 0  # rows that say something of those after them
 
     @property
     def numbers(self) -> Ints:
         """Which of the rows of the file the columns hold, from 0 within the batch."""
+        if self.found is not None:
+            return self.found
         return np.delete(np.arange(self.rows), [reject.line for reject in self.rejects])
 
     def first(self, n: int) -> Batch:
@@ -43,7 +50,8 @@ class Batch:
         kept = int((self.numbers < n).sum())
         columns = {name: array.slice(0, kept) for name, array in self.columns.items()}
         rejects = [reject for reject in self.rejects if reject.line < n]
-        return Batch(columns, min(n, self.rows), rejects)
+        rows = min(n, self.rows)
+        return Batch(columns, rows, rejects, self.numbers[:kept], rows - kept - len(rejects))
 
 
 class TableFile(ABC):
@@ -133,4 +141,23 @@ def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 def batch_of(table: pa.Table | pa.RecordBatch, wanted: Sequence[str]) -> Batch:
     """The wanted columns of rows that are all good."""
     found = {name: column(table, name) for name in wanted}
-    return Batch({name: a for name, a in found.items() if a is not None}, table.num_rows)
+    return Batch({name: plain(a) for name, a in found.items() if a is not None}, table.num_rows)
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """A column in the common one of several types: not every kernel knows views of text."""
+    kind = _plain_type(array.type)
+    return array if kind == array.type else array.cast(kind)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if is_list(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    return kind
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether it is a type of lists."""
+    return any(is_one(kind) for is_one in LISTS)

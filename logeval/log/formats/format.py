@@ -78,13 +78,14 @@ class Format(ABC):
     columns: bool = False  # whether users may say what its columns are called
     actions: bool = False  # whether users may say which actions are clicks
     unit: ClassVar[str] = "rows"  # what its files hold
+    accounts: ClassVar[Mapping[str, str]] = {}  # counts that add up to all of them, in words
     together: bool = False  # whether its files are one log only together
     regions: bool = False  # whether a query is a QueryID in a region
     tests: bool = False  # whether there are test records, whose clicks are withheld
     writer: Writer | None = None
 
     @abstractmethod
-    def likeness(self, source: Source, columns: Mapping[str, str]) -> float:
+    def likeness(self, source: Source | Frame, columns: Mapping[str, str]) -> float:
         """How much a file looks like this format by its first bytes: from 0, not at all, to 1.
 
         ``columns`` are those that the user has named.

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
 from logeval.log.formats.format import Format, Job, Read, Reading
 from logeval.log.layouts.recognition import recognised
 from logeval.log.reading.source import Source
+from logeval.log.rows.pages import ACCOUNTS
 from logeval.log.rows.reader import read_tables
 
 
@@ -23,9 +26,11 @@ class Long(Format):
 
     columns: bool = True
     together: bool = True
+    accounts: ClassVar[Mapping[str, str]] = ACCOUNTS
     known: Mapping[str, str] = field(default_factory=dict)  # role -> column
+    by_file: bool = False  # whether searches of two files are never the same
 
-    def likeness(self, source: Source, columns: Mapping[str, str]) -> float:
+    def likeness(self, source: Source | Frame, columns: Mapping[str, str]) -> float:
         """Less than a log whose lines are mostly valid, and than a format that knows all names."""
         if self.known:
             there = set(self.known.values()) <= set(open_table(source).names)
@@ -35,7 +40,8 @@ class Long(Format):
 
     def read(self, reading: Reading) -> Iterator[Job | Read]:
         """All files together: a search may be in several."""
-        return read_tables(reading, "results", self.known or None)
+        tables = list(map(open_table, reading.sources))
+        return read_tables(reading, tables, "results", self.known or None, self.by_file)
 
 
 FORMAT = Long(name="long")

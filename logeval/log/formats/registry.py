@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from logeval.errors import LogevalError, printable, unknown_names
 from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
-from logeval.log.formats import expedia, long, table, yandex_personalized, yandex_relpred
+from logeval.log.formats import (
+    baidu_ultr,
+    baidu_ultr_raw,
+    expedia,
+    long,
+    table,
+    ubi,
+    yandex_personalized,
+    yandex_relpred,
+)
 from logeval.log.formats.format import Format
 from logeval.log.lines.line_format import LineFormat
 from logeval.log.reading.source import Source
@@ -17,7 +26,10 @@ FORMATS: dict[str, Format] = {
     yandex_relpred.FORMAT.name: yandex_relpred.FORMAT,
     long.FORMAT.name: long.FORMAT,
     table.FORMAT.name: table.FORMAT,
+    ubi.FORMAT.name: ubi.FORMAT,
     expedia.FORMAT.name: expedia.FORMAT,
+    baidu_ultr.FORMAT.name: baidu_ultr.FORMAT,
+    baidu_ultr_raw.FORMAT.name: baidu_ultr_raw.FORMAT,
 }
 GENERATED = {name: format.writer for name, format in FORMATS.items() if format.writer is not None}
 AUTO = "auto"

@@ -1,4 +1,4 @@
-"""From the names of columns and the first rows: what each column is taken for, and what is not used.
+"""From names of columns and the first rows: what each column is taken for, and what is not used.
 
 Rows are results (a position each), pages (a list each), or counts (impressions and clicks of a
 result at a position). A user's map comes first, then the names that a format knows, then those of
@@ -17,10 +17,9 @@ import pyarrow as pa
 from logeval.errors import LogevalError, printable, unknown_names, visible
 from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
-from logeval.log.columns.table_file import Batch, TableFile, check_names, one_array
+from logeval.log.columns.table_file import Batch, TableFile, check_names, is_list, one_array
 from logeval.log.layouts.roles import ROLES, plain, role_named
 from logeval.log.reading.source import Source
-from logeval.log.rows.lists import is_list
 from logeval.log.rows.texts import BAD, GOOD, MISSING
 from logeval.log.rows.values import DAY, Values, as_floats, as_numbers, as_times, time_unit
 
@@ -52,6 +51,7 @@ class Layout:
     doubts: dict[str, str] = field(default_factory=dict)  # of those: what may be wrong
     unit: str | None = None  # of the times, if they are numbers
     dates: bool = False  # whether days are dates
+    by_file: bool = False  # whether searches of two files are never the same
 
     def column(self, role: str) -> str | None:
         """The column of a role that has one."""
@@ -74,7 +74,9 @@ class Layout:
     @property
     def has_dates(self) -> bool:
         """Whether days are dates: by themselves, or those of the times."""
-        return self.dates or ("day" not in self.columns and "time" in self.columns and self.has_clock)
+        return self.dates or (
+            "day" not in self.columns and "time" in self.columns and self.has_clock
+        )
 
     @property
     def wanted(self) -> list[str]:
@@ -84,7 +86,8 @@ class Layout:
     def sentence(self) -> str:
         """What was taken for what, and what is not used."""
         taken = ", ".join(
-            f"{role} = {printable([f' {AND} '.join(names)])}" for role, names in self.columns.items()
+            f"{role} = {f' {AND} '.join(map(visible, names))}"
+            for role, names in self.columns.items()
         )
         if self.unit not in (None, "plain"):
             taken += f" ({self.unit} since 1970)"
@@ -119,11 +122,11 @@ def recognise(
         _find_search(columns)
     unused = [name for name in table.names if not any(name in n for n in columns.values())]
     for name in unused:
-        if name not in doubts and (role := _meant(name, columns, kind)):
-            doubts[name] = f"is it the {role}? --map {role}={visible(name)}"
+        if name not in doubts and (meant := _meant(name, columns, kind)):
+            doubts[name] = f"is it the {meant}? --map {meant}={visible(name)}"
     times, days = columns.get("time"), columns.get("day")
     unit = time_unit(one_array(sample[times[0]])) if times else None
-    dates = bool(days) and are_dates(one_array(sample[days[0]]))
+    dates = days is not None and are_dates(one_array(sample[days[0]]))
     return Layout(kind, columns, unused, doubts, unit, dates)
 
 

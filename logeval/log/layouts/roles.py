@@ -67,7 +67,7 @@ ROLES = {
             "items itemids docids urls documents documentids products productids skus results "
             "resultids objectids list hits hitids",
         ),
-        _role("domain", "domain of the result", "domain domainid host hostname", "domains", "domains"),
+        _role("domain", "domain of the result", "domain domainid host", "domains", "domains"),
         _role(
             "position",
             "position of the result",
@@ -83,7 +83,7 @@ ROLES = {
             "clicks",
             "clicks click clicked",
         ),
-        _role("click_time", "time of the click", "clicktime clickedat", "click_times", "clicktimes"),
+        _role("click_time", "time of the click", "clicktime", "click_times", "clicktimes"),
         _role(
             "propensity",
             "probability that the logger shows the result there",

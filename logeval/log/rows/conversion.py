@@ -12,7 +12,6 @@ import pyarrow as pa
 from logeval.errors import visible
 from logeval.log.columns.table_file import Batch
 from logeval.log.layouts.recognition import Layout, as_days
-from logeval.log.names import Kind
 from logeval.log.rejects import EXCERPT, Reject
 from logeval.log.rows.ids import Given, NotNumbers, given_ids, session_numbers
 from logeval.log.rows.texts import BAD, GOOD, Sums
@@ -21,8 +20,8 @@ from logeval.running.arrays import Bools, Floats, Ints
 
 NONE = -1  # where there is no such number
 APART, SEEN = -1, -2  # the position of a click, or of a view, that does not say where
-OF_SEARCH: tuple[Kind, ...] = ("query", "user", "region")  # the same in all rows of a search
-OF_RESULT: tuple[Kind, ...] = ("item", "domain")
+OF_SEARCH = ("query", "user", "region")  # the same in all rows of a search
+OF_RESULT = ("item", "domain")
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Rejects:
         """All of them in order."""
         return sorted(self.found, key=lambda reject: reject.line)
 
-    def ids(self, kind: Kind, array: pa.Array, text: frozenset[str]) -> Given:
+    def ids(self, kind: str, array: pa.Array, text: frozenset[str]) -> Given:
         """The ids of a column; an error names the record by its number."""
         try:
             return given_ids(kind, array, kind in text)

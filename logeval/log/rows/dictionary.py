@@ -37,11 +37,15 @@ class Dictionary:
         """The id of each name; an empty one has none. ``sums`` are theirs, if they are known."""
         sums = sums_of_texts(names) if sums is None else sums
         found = np.empty(len(names), np.int64)
-        lengths = np.diff(np.frombuffer(names.buffers()[1], np.int32)[names.offset :][: len(names) + 1])
+        lengths = np.diff(
+            np.frombuffer(names.buffers()[1], np.int32)[names.offset :][: len(names) + 1]
+        )
         done, new = 0, np.empty(len(names), np.int64)
         while done < len(names):
             room = len(self._ids) * 2 // 3
-            done, n = _number(*sums, lengths, self._hi, self._lo, self._ids, self.size, room, done, found, new)
+            done, n = _number(
+                *sums, lengths, self._hi, self._lo, self._ids, self.size, room, done, found, new
+            )
             self._keep(names.take(pa.array(new[:n])))
             if done < len(names):
                 self._grow()

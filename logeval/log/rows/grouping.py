@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -57,7 +58,7 @@ def chunks(spill: Spill, threads: int) -> Iterator[Chunk]:
 def _connection(spill: Spill, threads: int) -> Iterator[duckdb.DuckDBPyConnection]:
     """DuckDB with the views ``runs`` and ``rows``."""
     folder = spill.folder
-    settings = {
+    settings: dict[str, Any] = {
         "memory_limit": MEMORY_LIMIT,
         "temp_directory": str(folder / "sorting"),
         "threads": threads,
@@ -84,9 +85,12 @@ def _connection(spill: Spill, threads: int) -> Iterator[duckdb.DuckDBPyConnectio
 
 def _views(db: duckdb.DuckDBPyConnection, spill: Spill) -> None:
     for name, file in (("runs", spill.run_file), ("rows", spill.row_file)):
-        path = str(file).replace("'", "''")
         numbered = ", file_row_number = true" if name == "rows" else ""
-        db.execute(f"CREATE VIEW {name} AS FROM read_parquet(['{path}']{numbered})")
+        db.execute(f"CREATE VIEW {name} AS FROM read_parquet(['{_quoted(file)}']{numbered})")
+
+
+def _quoted(file: Path) -> str:
+    return str(file).replace("'", "''")
 
 
 def _neighbours(db: duckdb.DuckDBPyConnection) -> bool:
@@ -104,32 +108,47 @@ def _as_they_are(file: Path) -> Iterator[pa.Table]:
 def _sorted(
     db: duckdb.DuckDBPyConnection, spill: Spill
 ) -> tuple[Iterator[pa.Table], Iterator[pa.Table]]:
+    """Rows and pages; step by step, each of which fits into the memory."""
     there = pq.read_schema(spill.run_file).names
+    shared = [name for name in OF_SEARCH if name in there]
+    firsts = ", ".join(f"arg_min({name}, run) FILTER (query >= 0) AS {name}" for name in shared)
+    db.execute(
+        f"""CREATE TABLE firsts AS
+            SELECT hi, lo, min(run) FILTER (query >= 0) AS page, {firsts}
+            FROM runs GROUP BY hi, lo"""
+    )
     # what a run says and the page says otherwise; -1 says nothing
     contrary = " OR ".join(
-        f"(r.{name} >= 0 AND p.{name} >= 0 AND r.{name} <> p.{name})"
-        for name in OF_SEARCH
-        if name in there
+        f"(r.{name} >= 0 AND f.{name} >= 0 AND r.{name} <> f.{name})" for name in shared
     )
-    whole = "OR (r.whole > 0 AND r.run <> p.run)" if "whole" in there else ""
-    db.execute(
-        f"""
-        CREATE VIEW firsts AS
-            SELECT hi, lo, min(run) FILTER (query >= 0) AS page FROM runs GROUP BY hi, lo;
-        CREATE VIEW places AS
-            SELECT r.run, coalesce(f.page, {LOST}) AS page,
-                coalesce({contrary}, false) {whole} AS fate
-            FROM runs AS r JOIN firsts AS f ON r.hi = f.hi AND r.lo = f.lo
-            LEFT JOIN runs AS p ON p.run = f.page"""
+    whole = "OR (r.whole > 0 AND r.run <> f.page)" if "whole" in there else ""
+    if whole:
+        again = "SELECT sum(whole > 0) - (SELECT count(page) FROM firsts) FROM runs"
+        (spill.repeated,) = db.execute(again).fetchone() or (0,)
+    places = _written(
+        db,
+        spill.folder / "places.parquet",
+        f"""SELECT r.run, coalesce(f.page, {LOST}) AS page,
+                coalesce({contrary} {whole}, false)::TINYINT AS fate
+            FROM runs AS r JOIN firsts AS f ON r.hi = f.hi AND r.lo = f.lo""",
     )
-    rows = db.cursor().sql(
-        "SELECT page, fate::TINYINT AS fate, rows.* EXCLUDE (run, file_row_number) "
-        "FROM rows JOIN places USING (run) ORDER BY page, position, file_row_number"
+    pages = _written(
+        db,
+        spill.folder / "pages.parquet",
+        "SELECT * FROM runs SEMI JOIN firsts ON run = page ORDER BY run",
     )
-    pages = db.cursor().sql(
-        "SELECT run AS page, runs.* EXCLUDE (run) FROM runs JOIN firsts ON run = page ORDER BY run"
+    db.execute("DROP TABLE firsts")
+    rows = db.sql(
+        "SELECT page, fate, rows.* EXCLUDE (run, file_row_number) "
+        f"FROM rows JOIN read_parquet(['{_quoted(places)}']) USING (run) "
+        "ORDER BY page, position, rows.file_row_number"
     )
-    return _streamed(rows), _streamed(pages)
+    return _streamed(rows), _as_they_are(pages)
+
+
+def _written(db: duckdb.DuckDBPyConnection, file: Path, select: str) -> Path:
+    db.execute(f"COPY ({select}) TO '{_quoted(file)}' (FORMAT parquet, COMPRESSION uncompressed)")
+    return file
 
 
 def _streamed(relation: duckdb.DuckDBPyRelation) -> Iterator[pa.Table]:

@@ -16,7 +16,15 @@ import pyarrow as pa
 from logeval.errors import visible
 from logeval.log.names import KINDS, file_of
 from logeval.log.rows.dictionary import NONE, Dictionary
-from logeval.log.rows.texts import BAD, GOOD, MISSING, Sums, numbers_of, sums_of_numbers, sums_of_texts
+from logeval.log.rows.texts import (
+    BAD,
+    GOOD,
+    MISSING,
+    Sums,
+    numbers_of,
+    sums_of_numbers,
+    sums_of_texts,
+)
 from logeval.log.rows.values import as_numbers, as_texts, is_whole
 from logeval.running.arrays import Bools, Ints
 
@@ -51,8 +59,14 @@ class Given:
         if self.numbers is not None:
             return self.numbers == NONE
         assert self.names is not None
-        found: Bools = np.diff(np.frombuffer(self.names.buffers()[1], np.int32)[
-            self.names.offset :][: len(self.names) + 1]) == 0
+        found: Bools = (
+            np.diff(
+                np.frombuffer(self.names.buffers()[1], np.int32)[self.names.offset :][
+                    : len(self.names) + 1
+                ]
+            )
+            == 0
+        )
         return found
 
     def __getitem__(self, kept: Ints) -> Given:

@@ -14,17 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from logeval.log.columns.table_file import is_list, plain
 from logeval.log.rows.values import as_texts
 
 VALUE = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,]+)""")
 MISSING = ("-", "null", "None", "nan", "NaN")
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Whether it is a type of lists."""
-    return (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
 
 
 def as_lists(array: pa.Array) -> pa.ListArray:
@@ -32,7 +26,7 @@ def as_lists(array: pa.Array) -> pa.ListArray:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if is_list(array.type):
-        return _plain(array)
+        return _whole(plain(array))
     texts = pc.utf8_trim_whitespace(as_texts(array))
     if not pc.any(pc.starts_with(texts, "[")).as_py():
         lists = pc.split_pattern_regex(texts, r"\s+")
@@ -45,10 +39,8 @@ def as_lists(array: pa.Array) -> pa.ListArray:
     return pa.array(cells, pa.list_(pa.string()))
 
 
-def _plain(array: pa.Array) -> pa.ListArray:
-    """Lists of any kind as those with offsets of 32 bits, without values under nulls."""
-    kind = pa.list_(array.type.value_type)
-    array = array.cast(kind)
+def _whole(array: pa.ListArray) -> pa.ListArray:
+    """Lists that have no values under nulls, or before the first."""
     if array.null_count or array.offset:
         array = array.take(pa.array(np.arange(len(array))))
     return array

@@ -18,7 +18,7 @@ from logeval.running.arrays import Ints
 NEEDED = ("item", "clicks")
 
 
-def convert_pages(batch: Batch, layout: Layout, text: frozenset[str]) -> Converted:
+def convert_pages(batch: Batch, file: int, layout: Layout, text: frozenset[str]) -> Converted:
     """The pages of a batch; raises NotNumbers for an id that should be a number."""
     columns = layout.of(batch)
     rejects = Rejects(batch)

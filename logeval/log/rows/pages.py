@@ -20,7 +20,6 @@ from logeval.log.formats.format import Read
 from logeval.log.rows.conversion import APART, NONE, SEEN
 from logeval.log.rows.grouping import Chunk
 from logeval.log.rows.ids import IS_TEXT
-from logeval.log.rows.values import DAY
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
 from logeval.storage.schemas import SERPS
@@ -36,14 +35,27 @@ COUNTS = (
     "rows_unseen",
     "views",
     "views_orphan",
+    "pages_empty",
     "pages_with_gaps",
     "pages_with_item_twice",
     "clicks_dropped",
 )
 (
     RESULTS, REPEATED, DOUBLED, CUT, CONTRARY, CLICKS_APART, ORPHAN, UNSEEN, VIEWS, VIEWS_ORPHAN,
-    GAPS, TWICE, DROPPED,
+    EMPTY, GAPS, TWICE, DROPPED,
 ) = range(len(COUNTS))  # fmt: skip
+
+# what becomes of a row
+ACCOUNTS = {
+    "results": "results shown",
+    "rows_repeated": "the same result again, its clicks added up",
+    "rows_doubled": "another item at the same position",
+    "rows_cut": "beyond the last position that is kept",
+    "clicks_apart": "clicks without a position, on a result shown",
+    "clicks_orphan": "clicks without a position, on what was not shown",
+    "rows_contrary": "contradict their search: another query, user or region",
+    "rejected": "rejected (rejects.tsv)",
+}
 
 
 @dataclass(frozen=True)
@@ -64,16 +76,23 @@ def serps_of(chunk: Chunk, facts: Facts) -> tuple[pa.Table, Read]:
     fate = rows.get("fate", np.zeros(n, np.int8))
     times = rows.get("click_time", np.full(n, NONE))
     lengths = np.zeros(len(chunk.first) - 1, np.int64)
-    source, clicks, first_click = np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.int64)
+    source, clicks, first_click = (
+        np.empty(n, np.int64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int64),
+    )
     counts = np.zeros(len(COUNTS), np.int64)
     size = _fill(
         chunk.first, rows["position"], rows["item"], rows["clicks"], fate, times,
-        facts.first_position, facts.limit, facts.views, lengths, source, clicks, first_click, counts,
+        facts.first_position, facts.limit, facts.views, lengths, source, clicks, first_click,
+        counts,
     )  # fmt: skip
     source, clicks, first_click = source[:size], clicks[:size], first_click[:size]
     table = _table(chunk, facts, rows, lengths, source, clicks, first_click)
     counted = Counter(dict(zip(COUNTS, counts.tolist(), strict=True)))
-    counted["clicks_orphan"] += int((fate[: chunk.first[0]] == 0).sum())
+    lost = rows["position"][: chunk.first[0]]
+    counted["clicks_orphan"] += int((lost == APART).sum())
+    counted["views_orphan"] += int((lost == SEEN).sum())
     clicked = int((clicks > 0).sum())
     counted.update(
         queries=len(table),
@@ -197,6 +216,7 @@ def _fill(
         n = end
         lengths[p] = n - start
         counts[RESULTS] += n - start
+        counts[EMPTY] += n == start
         counts[GAPS] += gap
         counts[TWICE] += shows_one_twice(start, n, item, source)
     return n

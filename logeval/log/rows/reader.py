@@ -7,11 +7,12 @@ page of its own row need not, unless days are dates: then the first one must be 
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from logeval.errors import LogevalError, printable
-from logeval.log.columns.opening import open_table
 from logeval.log.columns.table_file import Batch, TableFile, one_array
 from logeval.log.formats.format import Job, Read, Reading
 from logeval.log.layouts.recognition import Kind, Layout, Map, check_complete, recognise
@@ -29,15 +30,21 @@ from logeval.log.rows.spill import Spill
 from logeval.log.rows.values import DAY
 
 READING = 0.6  # of the time, where rows go onto the disk
-Convert = Callable[[Batch], Converted]
+Convert = Callable[[Batch, int], Converted]  # of a batch and the number of its file
 
 
 def read_tables(
-    reading: Reading, kind: Kind, known: Map | None = None
+    reading: Reading,
+    tables: list[TableFile],
+    kind: Kind,
+    known: Map | None = None,
+    by_file: bool = False,
 ) -> Iterator[Job | Read]:
-    """All files together; ``known`` names the columns of their format."""
-    tables = [open_table(source) for source in reading.sources]
-    layout = common_layout(tables, reading.columns, kind, known)
+    """All files together; ``known`` names the columns of their format.
+
+    With ``by_file`` searches of two files are never the same, even if they have the same id.
+    """
+    layout = replace(common_layout(tables, reading.columns, kind, known), by_file=by_file)
     reading.say(layout.sentence())
     text = reading.text | text_kinds(tables, layout)
     numbering = Numbering(Ids(reading.folder, text))
@@ -92,6 +99,8 @@ def spilled_pages(
         yield partial(serps_of, chunk, facts)
         done = len(chunk.rows["item"]) / spill.rows
         reading.advance((1 - READING) * reading.size * done)
+    if spill.repeated:
+        yield Read(Counter(queries_repeated=spill.repeated))
     shutil.rmtree(spill.folder)
 
 
@@ -103,7 +112,7 @@ def converted(
         rows = 0
         try:
             calls = (
-                partial(_converted, convert, read, reading.most)
+                partial(_converted, convert, read, file, reading.most)
                 for read in table.batches(wanted)
             )
             for batch in in_order(calls, reading.workers):
@@ -117,9 +126,11 @@ def converted(
             raise LogevalError(f"{table.name}: has no rows; there is nothing to ingest")
 
 
-def _converted(convert: Convert, read: Callable[[], Batch], most: int | None) -> Converted:
+def _converted(
+    convert: Convert, read: Callable[[], Batch], file: int, most: int | None
+) -> Converted:
     batch = read()
-    return convert(batch if most is None else batch.first(most))
+    return convert(batch if most is None else batch.first(most), file)
 
 
 def common_layout(

@@ -21,19 +21,21 @@ from logeval.log.rows.conversion import (
     of_search,
 )
 from logeval.log.rows.ids import Given, sums_of
-from logeval.log.rows.texts import BAD, GOOD, MISSING, Sums, together
+from logeval.log.rows.texts import BAD, GOOD, MISSING, Sums, sums_of_numbers, together
 from logeval.log.rows.values import as_floats, as_numbers, as_times
 from logeval.running.arrays import Bools, Floats, Ints
 
 MOST_CLICKS = np.iinfo(np.int32).max
 
 
-def convert_results(batch: Batch, layout: Layout, text: frozenset[str]) -> Converted:
+def convert_results(batch: Batch, file: int, layout: Layout, text: frozenset[str]) -> Converted:
     """The rows of a batch; raises NotNumbers for an id that should be a number."""
     columns = layout.of(batch)
     rejects = Rejects(batch)
     key, missing = _key([batch.columns[name] for name in layout.columns["search"]])
     rejects.add(missing, "search is empty")
+    if layout.by_file:
+        key = together(key, sums_of_numbers(np.full(len(missing), file)))
     ids = {kind: rejects.ids(kind, columns[kind], text) for kind in OF_SEARCH if kind in columns}
     rejects.add(ids["query"].missing, "query is empty")
     results = results_of(columns, layout, text, rejects)
@@ -51,7 +53,7 @@ def convert_results(batch: Batch, layout: Layout, text: frozenset[str]) -> Conve
         rows = rows.chosen(np.flatnonzero(rejects.good))
     rejected = rejects.all()
     empty = int((results.empty & rejects.good).sum())
-    counts = Counter(rows=batch.rows, rejected=len(rejected), clicks_empty=empty)
+    counts = Counter(rows=batch.rows, heads=batch.heads, rejected=len(rejected), clicks_empty=empty)
     return Converted(rows, rejected, counts)
 
 

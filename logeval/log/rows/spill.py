@@ -1,7 +1,7 @@
 """Rows on their way to pages, on disk: all of them in their order, and the runs that they form.
 
-In most logs a search is one run; then the rows are in order already. What belongs to a search stands
-once per run, what belongs to a result once per row.
+In most logs a search is one run; then the rows are in order already. What belongs to a search
+stands once per run, what belongs to a result once per row.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Spill:
         self.folder, self._numbering = folder, numbering
         folder.mkdir()
         self.rows = 0
+        self.repeated = 0  # searches that were there before, whole; known once pages are made
         self.first_position: int | None = None
         self.first_day: int | None = None  # since 1970, if days are dates
         self.first_time: int | None = None  # likewise

@@ -98,7 +98,9 @@ def as_floats(array: pa.Array) -> Values:
         array = pc.if_else(pc.equal(texts, ""), None, texts)
     missing = array.is_null(nan_is_null=texts is None).to_numpy(zero_copy_only=False)
     try:
-        values = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False, writable=True)
+        values = (
+            array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False, writable=True)
+        )
     except DAMAGED:
         values = np.full(len(array), np.nan)
     states = np.where(missing, MISSING, np.where(np.isfinite(values), GOOD, BAD)).astype(np.uint8)
@@ -120,7 +122,9 @@ def as_times(array: pa.Array, unit: str | None) -> Values:
     if pa.types.is_timestamp(array.type):
         array = array.cast(pa.timestamp("s", array.type.tz), safe=False).cast(pa.int64())
         missing = array.is_null().to_numpy(zero_copy_only=False)
-        return Values(array.fill_null(0).to_numpy(), np.where(missing, MISSING, GOOD).astype(np.uint8))
+        return Values(
+            array.fill_null(0).to_numpy(), np.where(missing, MISSING, GOOD).astype(np.uint8)
+        )
     texts = as_texts(array)
     empty = pc.equal(texts, "")
     for zone in (None, "UTC"):  # Arrow reads texts with a zone or without, but not both
