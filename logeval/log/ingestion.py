@@ -125,7 +125,7 @@ class _Run:
                 kind: Any = Frame if is_frame(given) else Source
                 source = opened.enter_context(closing(kind(given, self.progress.advance)))
                 sources.append(source)
-                if isinstance(source, Source) and not is_stream(given):
+                if not isinstance(source, Frame) and not is_stream(given):
                     self.stamps.append(manifests.stamp(source.fileno()))
                 else:
                     self.stamps.append({})
@@ -172,7 +172,7 @@ class _Run:
         tallies = [rejects.Tally(source.name, asked.max_bad, format.unit) for source in sources]
         with ExitStack() as checks:
             for source in sources if format.kind == TABLE else ():
-                if isinstance(source, Source):
+                if not isinstance(source, Frame):
                     if is_stream(source.path):
                         raise LogevalError(
                             f"{source.path}: a table cannot be read from a stream; give its file"

@@ -14,7 +14,7 @@ from typing import ClassVar
 from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
 from logeval.log.formats.format import Format, Job, Read, Reading
-from logeval.log.layouts.recognition import recognised
+from logeval.log.layouts.recognition import column_names, recognised
 from logeval.log.reading.source import Source
 from logeval.log.rows.pages import ACCOUNTS
 from logeval.log.rows.reader import read_tables
@@ -33,7 +33,7 @@ class Long(Format):
     def likeness(self, source: Source | Frame, columns: Mapping[str, str]) -> float:
         """Less than a log whose lines are mostly valid, and than a format that knows all names."""
         if self.known:
-            there = set(self.known.values()) <= set(open_table(source).names)
+            there = set(self.known.values()) <= column_names(source)
             return 0.9 if there and not columns else 0.0
         layout = recognised(source, columns)
         return 0.5 if layout is not None and layout.kind == "results" else 0.0

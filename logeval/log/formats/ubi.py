@@ -18,6 +18,7 @@ from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
 from logeval.log.columns.table_file import TableFile, one_array
 from logeval.log.formats.format import Format, Job, Read, Reading
+from logeval.log.layouts.recognition import column_names
 from logeval.log.reading.source import Source
 from logeval.log.rows.ids import Ids
 from logeval.log.rows.numbering import Numbering
@@ -51,7 +52,7 @@ class Ubi(Format):
 
     def likeness(self, source: Source | Frame, columns: Mapping[str, str]) -> float:
         """By the names of fields that nobody else has."""
-        names = open_table(source).names
+        names = column_names(source)
         return 0.9 if SEARCH in names and (HITS in names or ACTION in names) else 0.0
 
     def read(self, reading: Reading) -> Iterator[Job | Read]:

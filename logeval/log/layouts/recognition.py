@@ -20,6 +20,7 @@ from logeval.log.columns.opening import open_table
 from logeval.log.columns.table_file import Batch, TableFile, check_names, is_list, one_array
 from logeval.log.layouts.roles import ROLES, plain, role_named
 from logeval.log.reading.source import Source
+from logeval.log.rows.lists import as_lists
 from logeval.log.rows.texts import BAD, GOOD, MISSING
 from logeval.log.rows.values import DAY, Values, as_floats, as_numbers, as_times, time_unit
 
@@ -105,6 +106,7 @@ def recognise(
 
     ``given`` is the user's map, ``known`` that of a format.
     """
+    check_names(table.name, table.names)
     columns = _mapped(table, {**(known or {}), **given})
     for role in ROLES.values() if known is None else ():
         taken = {name for names in columns.values() for name in names}
@@ -124,10 +126,28 @@ def recognise(
     for name in unused:
         if name not in doubts and (meant := _meant(name, columns, kind)):
             doubts[name] = f"is it the {meant}? --map {meant}={visible(name)}"
-    times, days = columns.get("time"), columns.get("day")
-    unit = time_unit(one_array(sample[times[0]])) if times else None
+    days = columns.get("day")
     dates = days is not None and are_dates(one_array(sample[days[0]]))
+    unit = _unit(columns, sample, kind)
     return Layout(kind, columns, unused, doubts, unit, dates)
+
+
+def _unit(columns: Mapping[str, Sequence[str]], sample: pa.Table, kind: Kind) -> str | None:
+    """The unit of times; those of clicks have the same."""
+    if "time" in columns:
+        return time_unit(one_array(sample[columns["time"][0]]))
+    if "click_time" not in columns:
+        return None
+    values = one_array(sample[columns["click_time"][0]])
+    return time_unit(as_lists(values).flatten() if kind == "pages" else values)
+
+
+def column_names(source: Source | Frame) -> set[str]:
+    """The names of a source's columns; none, if it is no table."""
+    try:
+        return set(open_table(source).names)
+    except LogevalError:
+        return set()
 
 
 def recognised(source: Source | Frame, given: Map) -> Layout | None:
@@ -142,7 +162,6 @@ def recognised(source: Source | Frame, given: Map) -> Layout | None:
 
 def check_complete(table: TableFile, layout: Layout | None) -> Layout:
     """The layout, if nothing is missing; else an error that asks for it."""
-    check_names(table.name, table.names)
     there = printable(table.names[:30]) + (", ..." if len(table.names) > 30 else "")
     if layout is None:
         raise LogevalError(
@@ -222,11 +241,13 @@ def _unreadable(
     doubts = {}
     asked = {role_named(name) for name in given}
     for role, (reason, convert) in checks.items():
-        if kind != "results" or role in asked or role not in columns:
+        if role in asked or role not in columns or (kind == "pages" and ROLES[role].lists):
             continue
         states = convert(one_array(sample[columns[role][0]])).states
         if (states == BAD).sum() * 2 > (states != MISSING).sum():
             doubts[columns.pop(role)[0]] = reason
+        elif role == "random" and (states == MISSING).all():
+            doubts[columns.pop(role)[0]] = "empty"
     return doubts
 
 

@@ -66,13 +66,10 @@ class LineFormat(Format):
         blocks = session_blocks(source, self.kernels.ends, reading.block_size)
         if reading.most is not None:
             blocks = iter([_first_lines(source, reading.most)])
-        jobs = self.jobs(blocks)
-        if reading.positions < MAX_ITEMS:
-            jobs = (partial(_cut, job, reading.positions) for job in jobs)
-        return jobs
+        return self.jobs(blocks, reading.positions)
 
-    def jobs(self, blocks: Iterable[Bytes]) -> Iterator[Job]:
-        """Parse each block, with a scanner for every thread."""
+    def jobs(self, blocks: Iterable[Bytes], positions: int = MAX_ITEMS) -> Iterator[Job]:
+        """Parse each block, with a scanner for every thread; lists are cut at a position."""
         own = threading.local()
 
         def parsed(block: Bytes) -> tuple[pa.Table, Read]:
@@ -82,7 +79,8 @@ class LineFormat(Format):
             bad = partial(rejects.rejects_of, own.scanner.rejects(), block)
             return own.scanner.table(), Read(counts, bad)
 
-        return (partial(parsed, block) for block in blocks)
+        jobs = (partial(parsed, block) for block in blocks)
+        return (partial(_cut, job, positions) for job in jobs) if positions < MAX_ITEMS else jobs
 
 
 def _first_lines(source: Source, most: int) -> Bytes:
