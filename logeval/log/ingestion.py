@@ -77,6 +77,8 @@ def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> No
                     run.read_on_cluster()
             else:
                 run.read_files()
+        if not any((staging / "serps").iterdir()):
+            tables.write_serps(tables.SERPS.empty_table(), run.next_part())
         name_by_content(staging / "serps")
         manifest = tables.manifest_of(asked.NAME, asked.arguments(), run.inputs, again=asked.AGAIN)
         manifest |= {

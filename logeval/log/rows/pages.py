@@ -45,6 +45,7 @@ COUNTS = (
     EMPTY, GAPS, TWICE, DROPPED,
 ) = range(len(COUNTS))  # fmt: skip
 
+ALL_COUNTS = (*COUNTS, "queries", "test_queries", "clicks_matched", "clicks_repeat")
 # what becomes of a row
 ACCOUNTS = {
     "results": "results shown",

@@ -24,7 +24,7 @@ from logeval.log.rows.ids import Ids, NotNumbers, are_numbers
 from logeval.log.rows.lists import as_lists
 from logeval.log.rows.numbering import Numbering
 from logeval.log.rows.page_lists import convert_pages
-from logeval.log.rows.pages import Facts, serps_of
+from logeval.log.rows.pages import ALL_COUNTS, Facts, serps_of
 from logeval.log.rows.results import convert_results
 from logeval.log.rows.spill import Spill
 from logeval.log.rows.values import DAY
@@ -64,6 +64,7 @@ def direct_pages(
 ) -> Iterator[Job | Read]:
     """Pages of rows that are one each."""
     facts = Facts(reading.positions)
+    yield Read(Counter(dict.fromkeys(ALL_COUNTS, 0)))
     for batch, read in converted(reading, tables, wanted, convert):
         yield read
         if len(batch.rows):
@@ -82,6 +83,7 @@ def spilled_pages(
 ) -> Iterator[Job | Read]:
     """Pages of rows that may be anywhere."""
     spill = Spill(reading.folder / ".rows", numbering)
+    yield Read(Counter(dict.fromkeys(ALL_COUNTS, 0)))
     for source in reading.sources:
         source.advance = lambda n: reading.advance(n * READING)
     for batch, read in converted(reading, tables, wanted, convert):
