@@ -18,7 +18,7 @@ import pyarrow.json as pajson
 from logeval.errors import LogevalError, visible
 from logeval.log.columns.blocks import record_blocks
 from logeval.log.columns.table_file import DAMAGED, SAMPLE, Batch, TableFile, batch_of
-from logeval.log.reading.source import Source
+from logeval.log.reading.source import HEAD, Source
 from logeval.log.rejects import EXCERPT, Reject
 
 WRAPPED = "_source."
@@ -29,6 +29,7 @@ class JsonLines(TableFile):
 
     def __init__(self, source: Source) -> None:
         self.name, self._source = source.name, source
+        self.complete = len(source.head) < HEAD - 3  # and a byte order mark
         lines = source.first_lines.splitlines()[:SAMPLE]
         found = [each for each in map(_object, lines) if each is not None]
         if not found:

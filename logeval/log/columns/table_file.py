@@ -60,6 +60,7 @@ class TableFile(ABC):
     name: str  # for messages
     names: list[str]  # of its columns
     typed = True  # whether a number is another thing than its digits
+    complete = True  # whether there are no other columns
 
     def sample(self) -> pa.Table:
         """The first rows, flat."""

@@ -79,7 +79,7 @@ class Ubi(Format):
 def _check(tables: list[TableFile]) -> None:
     """Raise unless there are queries with hits, and events."""
     for name, what in ((HITS, "queries"), (ACTION, "events")):
-        if not any(name in table.names for table in tables):
+        if not any(name in table.names or not table.complete for table in tables):
             raise LogevalError(
                 f"{tables[0].name}: no file has {name}; give the {what} of UBI, too, beside what "
                 f"has {printable(tables[0].names[:20])}"

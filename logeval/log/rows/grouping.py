@@ -47,11 +47,11 @@ def chunks(spill: Spill, threads: int) -> Iterator[Chunk]:
         neighbours = _neighbours(db)
     if neighbours:
         of_rows, of_pages = _as_they_are(spill.row_file), _as_they_are(spill.run_file)
-        yield from _cut(of_rows, _Pages(of_pages))
+        yield from _cut(of_rows, _Pages(of_pages, spill))
         return
     with _connection(spill, threads) as db:
         of_rows, of_pages = _sorted(db, spill)
-        yield from _cut(of_rows, _Pages(of_pages))
+        yield from _cut(of_rows, _Pages(of_pages, spill))
 
 
 @contextmanager
@@ -101,8 +101,12 @@ def _neighbours(db: duckdb.DuckDBPyConnection) -> bool:
 
 def _as_they_are(file: Path) -> Iterator[pa.Table]:
     for batch in row_batches(pq.ParquetFile(file), CHUNK_ROWS):
-        table = pa.Table.from_batches([batch])
-        yield table.rename_columns(["page" if n == "run" else n for n in table.column_names])
+        yield _with_page(pa.Table.from_batches([batch]))
+
+
+def _with_page(runs: pa.Table) -> pa.Table:
+    """Runs that are pages."""
+    return runs.rename_columns(["page" if n == "run" else n for n in runs.column_names])
 
 
 def _sorted(
@@ -159,9 +163,10 @@ def _streamed(relation: duckdb.DuckDBPyRelation) -> Iterator[pa.Table]:
 class _Pages:
     """What is known of pages, given out in their order."""
 
-    def __init__(self, tables: Iterator[pa.Table]) -> None:
+    def __init__(self, tables: Iterator[pa.Table], spill: Spill) -> None:
         self._tables = tables
         self._held: pa.Table | None = next(tables, None)
+        self._none = _with_page(pq.read_schema(spill.run_file).empty_table())
 
     def up_to(self, last: int) -> pa.Table:
         """The next pages, with page ``last``."""
@@ -173,7 +178,7 @@ class _Pages:
                 self._held = self._held.slice(n)
                 break
             self._held = next(self._tables, None)
-        return pa.concat_tables(taken)
+        return pa.concat_tables(taken) if taken else self._none
 
 
 def _cut(tables: Iterator[pa.Table], pages: _Pages) -> Iterator[Chunk]:

@@ -15,7 +15,7 @@ from logeval.log.rows.lists import as_lists
 from logeval.log.rows.results import results_of
 from logeval.running.arrays import Ints
 
-NEEDED = ("item", "clicks")
+NEEDED = ("item", "clicks", "position")
 
 
 def convert_pages(batch: Batch, file: int, layout: Layout, text: frozenset[str]) -> Converted:

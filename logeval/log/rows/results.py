@@ -38,7 +38,7 @@ def convert_results(batch: Batch, file: int, layout: Layout, text: frozenset[str
         key = together(key, sums_of_numbers(np.full(len(missing), file)))
     ids = {kind: rejects.ids(kind, columns[kind], text) for kind in OF_SEARCH if kind in columns}
     rejects.add(ids["query"].missing, "query is empty")
-    results = results_of(columns, layout, text, rejects)
+    results = results_of(columns, layout, text, rejects, alone=True)
     rows = Rows(
         key,
         ids | results.ids,
@@ -78,9 +78,13 @@ class Results:
 
 
 def results_of(
-    columns: dict[str, pa.Array], layout: Layout, text: frozenset[str], rejects: Rejects
+    columns: dict[str, pa.Array],
+    layout: Layout,
+    text: frozenset[str],
+    rejects: Rejects,
+    alone: bool = False,
 ) -> Results:
-    """The columns of results as arrays; a position may be missing where there is a click."""
+    """The columns of results as arrays; what is ``alone`` may be a click without a position."""
     ids = {kind: rejects.ids(kind, columns[kind], text) for kind in OF_RESULT if kind in columns}
     rejects.add(ids["item"].missing, "item is empty")
     clicks = as_numbers(columns["clicks"])
@@ -89,7 +93,7 @@ def results_of(
     clicked = clicks.filled(0)
     position = as_numbers(columns["position"])
     rejects.add(position.states == BAD, "position is no whole number", columns["position"])
-    apart = (position.states == MISSING) & (clicked > 0)
+    apart = (position.states == MISSING) & (clicked > 0) & alone
     rejects.add((position.states == MISSING) & ~apart, "no position")
     more: dict[str, Ints | Floats] = {}
     if "propensity" in columns:
