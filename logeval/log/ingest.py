@@ -115,6 +115,8 @@ class Ingest(Stage["Log"]):
         from logeval.log.formats.registry import AUTO, FORMATS, check_format
 
         check_format(self.format)
+        whole = [log.read_all() if hasattr(log, "read_all") else log for log in self.given]
+        self._set("logs", whole)  # of a stream of Arrow, which can be read once
         if self.format != AUTO:
             format = FORMATS[self.format]
             if self.columns and not format.columns:

@@ -7,6 +7,7 @@ spilled to a temporary folder.
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,15 +48,31 @@ class Log:
         return counts
 
     def cautions(self) -> list[str]:
-        """What would make models of this log worthless."""
-        counts = self.counts
-        if not counts.get("queries"):
+        """What would make models of this log worthless, or looks like a mistake."""
+        counts = Counter(self.counts)
+        if not counts["queries"]:
             return ["the log holds no result pages; there is nothing to fit"]
-        if counts["queries"] == counts.get("test_queries", 0):
+        if counts["queries"] == counts["test_queries"]:
             return ["all result pages are test records, whose clicks are withheld"]
-        if not counts.get("clicks_matched"):
+        if not counts["clicks_matched"]:
             return ["the log holds no clicks; a click model of it says nothing"]
-        return []
+        found = []
+        if counts["clicks_matched"] == counts["results"]:
+            found.append("every result was clicked; were only those logged that were?")
+        if 1 < counts["queries"] == counts["results"]:
+            found.append("every page has a single result; is the search the right column?")
+        if counts["pages_with_gaps"] * 2 > counts["queries"]:
+            share = counts["pages_with_gaps"] / counts["queries"]
+            found.append(
+                f"{share:.0%} of the pages leave positions out; were some results not logged?"
+            )
+        odd = counts["rows_doubled"] + counts["rows_contrary"]
+        if odd * 100 > counts["results"] > 0:
+            found.append(
+                f"{odd:,} rows have a position that another item of their search has, or another "
+                "query; is the search the right column?"
+            )
+        return found
 
     @property
     def title(self) -> str:
