@@ -81,39 +81,49 @@ def _last_query(text: bytes) -> int:
     return 0
 
 
+class _NoRecord(Exception):
+    """Why a line is none."""
+
+
 def _parse(block: bytes, start: int) -> Batch:
-    columns: tuple[list[str], ...] = ([], [], [], [], [])
-    search, query, heads = "", "", 0
-    rejects: list[Reject] = []
+    documents: list[tuple[str, ...]] = []
     numbers: list[int] = []
-    lines = block.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
+    rejects: list[Reject] = []
+    search: tuple[str, str] | None = None  # where it begins, and its query
+    heads = 0
+    lines = block.removesuffix(b"\n").split(b"\n")
     for number, line in enumerate(lines):
         fields = line.split(b"\t", DOCUMENT_FIELDS)
-        reason = ""
         try:
             if len(fields) <= QUERY_FIELDS:
+                search = None
+                search = str(start), _query(fields)
                 heads += 1
-                search, query = str(start), " ".join(fields[1].decode().split("\1")).strip()
-            elif len(fields) < DOCUMENT_FIELDS:
-                reason = f"{len(fields)} fields"
-            elif not search:
-                reason = "a document before any query"
+            elif search is None:
+                raise _NoRecord("a document without a query")
             else:
-                found = (search, query, fields[1].decode(), fields[0].decode(), fields[5].decode())
-                for column, value in zip(columns, found, strict=True):
-                    column.append(value)
+                documents.append((*search, *_document(fields)))
                 numbers.append(number)
-        except UnicodeDecodeError:
-            reason = "not UTF-8"
-        except IndexError:
-            heads, search, reason = heads - 1, "", "a query without text"
-        if reason:
+        except (_NoRecord, UnicodeDecodeError) as error:
+            reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
             text = visible(line[:EXCERPT].decode(errors="backslashreplace"))
             rejects.append(Reject(number, reason, text))
         start += len(line) + 1
-    arrays = [pa.array(column, pa.string()) for column in columns]
-    return Batch(
-        dict(zip(NAMES, arrays, strict=True)), len(lines), rejects, np.array(numbers, int), heads
-    )
+    columns = zip(*documents, strict=True) if documents else [[] for _ in NAMES]
+    arrays = {n: pa.array(c, pa.string()) for n, c in zip(NAMES, columns, strict=True)}
+    return Batch(arrays, len(lines), rejects, np.array(numbers, np.int64), heads)
+
+
+def _query(fields: list[bytes]) -> str:
+    """The tokens of a query."""
+    text = " ".join(fields[1].decode().split("\1")).strip() if len(fields) > 1 else ""
+    if not text:
+        raise _NoRecord("a query without text")
+    return text
+
+
+def _document(fields: list[bytes]) -> tuple[str, str, str]:
+    """MD5 of the URL, position and click."""
+    if len(fields) < DOCUMENT_FIELDS:
+        raise _NoRecord(f"{len(fields)} fields")
+    return fields[1].decode(), fields[0].decode(), fields[5].decode()

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from logeval.errors import LogevalError, visible
@@ -23,6 +25,8 @@ from logeval.log.columns.table_file import SAMPLE, Batch, TableFile, one_array
 from logeval.log.reading.source import Source
 from logeval.log.rejects import EXCERPT, Reject
 
+ESCAPED = re.compile("[\udc80-\udcff]")  # what is left of a byte that is not UTF-8
+MARK = "\ufdd0"  # no character, for those
 DELIMITERS = ",\t;|"  # of those that are most in the first record, the first
 
 
@@ -55,21 +59,20 @@ class CsvTable(TableFile):
 
     def _parse(self, block: memoryview, wanted: Sequence[str], with_names: bool) -> Batch:
         rejects: list[Reject] = []
-        try:
-            table = self._table(block, wanted, with_names, pa.string(), rejects)
-        except pa.ArrowInvalid:  # not UTF-8 somewhere
-            rejects.clear()
-            table = self._table(block, wanted, with_names, pa.binary(), rejects)
-            return _decoded(table, rejects)
-        columns = {name: one_array(table[name]) for name in wanted}
-        return Batch(columns, table.num_rows + len(rejects), rejects)
+        if _is_utf8(block):
+            table = self._table(block, wanted, with_names, rejects)
+            columns = {name: one_array(table[name]) for name in wanted}
+            return Batch(columns, table.num_rows + len(rejects), rejects)
+        text = bytes(block).decode(errors="surrogateescape")
+        marked = ESCAPED.sub(MARK, text).encode()
+        table = self._table(memoryview(marked), wanted, with_names, rejects)
+        return _without_marked(table, wanted, rejects)
 
     def _table(
         self,
         block: memoryview,
         wanted: Sequence[str],
         with_names: bool,
-        kind: pa.DataType,
         rejects: list[Reject],
     ) -> pa.Table:
         def reject(row: pacsv.InvalidRow) -> str:
@@ -88,35 +91,39 @@ class CsvTable(TableFile):
         )
         convert = pacsv.ConvertOptions(
             include_columns=list(wanted) or self.names[:1],  # to count the rows
-            column_types=dict.fromkeys(self.names, kind),
+            column_types=dict.fromkeys(self.names, pa.string()),
+            check_utf8=False,
             strings_can_be_null=False,
             null_values=[],
         )
         return pacsv.read_csv(pa.BufferReader(block), read, parse, convert)
 
 
-def _decoded(table: pa.Table, rejects: list[Reject]) -> Batch:
-    """A block that holds bytes which are not UTF-8, without the rows that have them."""
-    numbers = np.delete(np.arange(table.num_rows + len(rejects)), [r.line for r in rejects])
-    columns = {name: one_array(table[name]).to_pylist() for name in table.column_names}
-    bad = set()
-    for values in columns.values():
-        for row, value in enumerate(values):
-            try:
-                value.decode()
-            except UnicodeDecodeError:
-                bad.add(row)
-                text = visible(value[:EXCERPT].decode(errors="backslashreplace"))
-                found = Reject(int(numbers[row]), "not UTF-8", text)
-                if found.line not in {reject.line for reject in rejects}:
-                    rejects.append(found)
-    kept = [row for row in range(table.num_rows) if row not in bad]
-    texts = {
-        name: pa.array([values[row].decode() for row in kept], pa.string())
-        for name, values in columns.items()
-    }
+def _is_utf8(block: memoryview) -> bool:
+    """Whether a block is; Arrow looks at it faster than Python."""
+    offsets = pa.py_buffer(np.array([0, len(block)], np.int32))
+    text = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(block)])
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _without_marked(table: pa.Table, wanted: Sequence[str], rejects: list[Reject]) -> Batch:
+    """The rows of a block in which bytes that are not UTF-8 were marked, without those."""
+    rows = table.num_rows + len(rejects)
+    numbers = np.delete(np.arange(rows), [reject.line for reject in rejects])
+    good = np.ones(table.num_rows, np.bool_)
+    for name in wanted:
+        bad = pc.match_substring(one_array(table[name]), MARK).to_numpy(False)
+        for place in np.flatnonzero(bad & good):
+            text = visible(table[name][place].as_py()[:EXCERPT])
+            rejects.append(Reject(int(numbers[place]), "not UTF-8", text))
+        good &= ~bad
+    kept = table.filter(pa.array(good))
     rejects.sort(key=lambda reject: reject.line)
-    return Batch(texts, len(kept) + len(rejects), rejects)
+    return Batch({name: one_array(kept[name]) for name in wanted}, rows, rejects)
 
 
 def _first_record(head: str) -> str:

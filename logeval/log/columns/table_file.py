@@ -64,6 +64,7 @@ class TableFile(ABC):
 
     def sample(self) -> pa.Table:
         """The first rows, flat."""
+        check_names(self.name, self.names)
         with readable(self.name):
             return self._sample()
 

@@ -185,10 +185,10 @@ def test_damaged_lines_of_baidu_are_rejected(tmp_path):
     rejected = [row.split("\t")[1:3] for row in (log.path / "rejects.tsv").read_text().splitlines()]
     lines = good.count(b"\n") + 1
     assert rejected[1:] == [
-        ["1", "a document before any query"],
+        ["1", "a document without a query"],
         [f"{lines + 1}", "a query without text"],
         [f"{lines + 2}", "5 fields"],
-        [f"{lines + 3}", "a document before any query"],
+        [f"{lines + 3}", "a document without a query"],
     ]
     assert adds_up(log)
     assert log.counts["queries"] == 5
