@@ -179,15 +179,15 @@ def test_baidu_as_it_was_published(tmp_path, monkeypatch):
 
 def test_damaged_lines_of_baidu_are_rejected(tmp_path):
     good = written.baidu_raw(PAGES[:5])
-    bad = b"7\n" + b"1\tabc\tx\ty\t-\n" + b"x\tabc\tx\ty\t-\t1\t-\n"
+    bad = b"1\tabc\tx\ty\t-\n" + b"7\n" + b"x\tabc\tx\ty\t-\t1\t-\n"
     (path,) = put(tmp_path, a=b"1\t" + b"a\t" * 6 + b"\n" + good + bad)
     log = logeval.ingest(path, format="baidu-ultr-raw", max_bad=0.5, quiet=True)
     rejected = [row.split("\t")[1:3] for row in (log.path / "rejects.tsv").read_text().splitlines()]
     lines = good.count(b"\n") + 1
     assert rejected[1:] == [
         ["1", "a document without a query"],
-        [f"{lines + 1}", "a query without text"],
-        [f"{lines + 2}", "5 fields"],
+        [f"{lines + 1}", "5 fields"],
+        [f"{lines + 2}", "a query without text"],
         [f"{lines + 3}", "a document without a query"],
     ]
     assert adds_up(log)
