@@ -24,7 +24,6 @@ import pandas as pd
 import logeval
 from benchmarks.intervals import clicks_of
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.draws import drawn
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitting import fit_one
@@ -78,7 +77,7 @@ def repetition(world: str, seed: int, policy: str) -> dict[str, float]:
     dcm = fitted.named("DCM")
     out["fitted optimum"] = np.mean([dcm.of(q).optimum().value for q in dcm.queries])
     drawn_optima = [
-        drawn(dcm, d + 1).of(q).optimum().value for d in range(DRAWS) for q in dcm.queries
+        dcm.drawn(d + 1).of(q).optimum().value for d in range(DRAWS) for q in dcm.queries
     ]
     out["draws optimum"] = np.mean(drawn_optima)
     return out

@@ -14,7 +14,7 @@ from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.policies.shared.leaders import SETS, WAYS
 from logeval.running import seeds
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 
 LOOKS = (100_000, 1_000_000, 10_000_000)

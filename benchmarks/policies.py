@@ -17,9 +17,9 @@ from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
 from logeval.running import seeds
 from logeval.tracks.meters import Meters
-from logeval.tracks.problems import b_lb
 from logeval.tracks.rank1 import RANK1, Rank1Environment, needle
-from logeval.tracks.ranking import RANKING, RankingEnvironment
+from logeval.tracks.ranking.environment import RANKING, RankingEnvironment
+from logeval.tracks.ranking.problems import b_lb
 
 SIZES = ((16, 4), (100, 10), (871, 10))
 PAIR_SIZES = ((32, 32), (871, 10))
@@ -93,7 +93,7 @@ def speed(
     policy: Policy = parse_policies([name])[0].cls(setting_of(name, users, horizon), **options)
     start = time.perf_counter()
     track = RANK1 if isinstance(users, Rank1Environment) else RANKING
-    run(users, policy, Meters(track.meters, users, policy, [horizon]), [horizon])
+    run(users, policy, Meters(track.meters, users, policy), [horizon])
     return horizon * len(users.replicas) / (time.perf_counter() - start)
 
 

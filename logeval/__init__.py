@@ -15,9 +15,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from logeval.clicks.collection import read_models as read_models
     from logeval.clicks.fit import fit_models as fit_models
-    from logeval.clicks.models.browsing import Browsing as Browsing
-    from logeval.clicks.models.chain import Chain as Chain
     from logeval.clicks.models.model import ClickModel as ClickModel
+    from logeval.clicks.models.users.browsing import Browsing as Browsing
+    from logeval.clicks.models.users.chain import Chain as Chain
     from logeval.clicks.quality.check import check_models as check_models
     from logeval.clicks.quality.compare import compare_models as compare_models
     from logeval.clicks.quality.compare import score as score
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from logeval.synthetic.generate import generate as generate
 
 _HOME = {
-    "Browsing": "logeval.clicks.models.browsing",
-    "Chain": "logeval.clicks.models.chain",
+    "Browsing": "logeval.clicks.models.users.browsing",
+    "Chain": "logeval.clicks.models.users.chain",
     "ClickModel": "logeval.clicks.models.model",
     "LogevalError": "logeval.errors",
     "Policy": "logeval.policies.setting",

@@ -27,8 +27,28 @@ def _root(
         bool,
         typer.Option("--debug", "--verbose", help="Before the command: errors with a traceback."),
     ] = False,
+    own: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            help="Before the command: a click model of your own, module:Class, or a module that "
+            "registers some; repeatable.",
+        ),
+    ] = None,
 ) -> None:
-    pass
+    for name in own or []:
+        _import(name)
+
+
+def _import(name: str) -> None:
+    if ":" in name:
+        from logeval.clicks.models.registry import import_model
+
+        import_model(name)
+    else:
+        from logeval.running.own_code import imported
+
+        imported("module", name)
 
 
 # in the order of ``--help``
@@ -46,7 +66,7 @@ def main() -> None:
 
 
 def main_of_module() -> None:
-    """``python -m logeval.cli``."""
+    """``python -m logeval``, or ``python -m logeval.cli``."""
     try:
         main()
     except SystemExit as done:

@@ -15,6 +15,15 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
+def short(value: object) -> str:
+    """A value in a message: as Python shows it, or only its type where that would be long."""
+    try:
+        text = repr(value)
+    except Exception:  # of a class of the user's
+        text = ""
+    return text if text and len(text) <= 100 and "\n" not in text else f"a {type(value).__name__}"
+
+
 def visible(text: str, keep: str = "") -> str:
     """Text without control characters, which a terminal would obey; names may hold them.
 
@@ -34,7 +43,7 @@ def unknown_names(kind: str, unknown: Iterable[str], known: Iterable[str]) -> Lo
     """One error for all unknown names at once, each with the closest known ones."""
     by_lower = {name.lower(): name for name in known}
     parts = []
-    for name in unknown:
+    for name in map(str, unknown):
         close = difflib.get_close_matches(name.lower(), by_lower, n=2, cutoff=0.4)
         hint = " or ".join(by_lower[c] for c in close)
         parts.append(f"{name!r}" + (f" (did you mean {hint}?)" if hint else ""))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
+import shlex
 import sys
 import tomllib
 import zlib
@@ -26,19 +28,21 @@ from logeval import __version__
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fit import Fit
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.registry import MODELS, option_names
+from logeval.clicks.models.registry import AUTO, kind_of, option_names
+from logeval.clicks.quality.choosing import PAPERS
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
 from logeval.evaluation.results import Runs
 from logeval.evaluation.running.matching import in_tracks
 from logeval.features.make import MakeFeatures
+from logeval.kinds import fits
 from logeval.log.ingest import Ingest
 from logeval.log.log import Log
 from logeval.log.log import load as load_log
 from logeval.log.queries import among
 from logeval.replay.estimate import ReplayEstimate
 from logeval.reports.report import Report
-from logeval.stage import Stage, fits, recipe_keys
+from logeval.stage import Stage, arguments_of, recipe_keys
 from logeval.storage import files, tables
 from logeval.synthetic.generate import Generate
 from logeval.tracks.fitted import fitted_queries
@@ -68,6 +72,7 @@ class Recipe:
     seed: int = 0
     title: str = "logeval"
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
+    path: Path = Path("RECIPE")  # where it was read
 
     def text(self) -> str:
         """The recipe as TOML, with the versions that ran it and a mark that it is ours."""
@@ -115,7 +120,8 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
             raise LogevalError(f"{path}: {key} = {data[key]!r} must be {kind.__name__}")
     if ("generate" in stages) == ("logs" in stages["ingest"]):
         raise LogevalError(f"{path}: names no log, or two; give logs in [ingest] or a [generate]")
-    recipe = Recipe(Path(data["out"]), data.get("seed", 0), data.get("title", path.stem), stages)
+    title = data.get("title", path.stem)
+    recipe = Recipe(Path(data["out"]), data.get("seed", 0), title, stages, path)
     records(recipe, f"{path}: ")
     return recipe
 
@@ -171,7 +177,8 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
             "ask for fewer"
         )
     try:
-        examples = [(name, "1", _example(name)) for name in fit.models]
+        names = [*PAPERS] if AUTO in fit.models else fit.models
+        examples = [(name, "1", _example(name)) for name in names]
         fitted = fitted_queries(examples, reward=evaluate.reward)
         for track in {str(spec.track) for spec in specs}:
             TRACKS[track].usable(fitted)
@@ -186,7 +193,7 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
 def _example(name: str) -> ClickModel:
     """A small model of that kind: what the tracks say to it, they will say to the fitted one."""
     shapes = {"item": (2,), "position": (2,), "transition": (2, 3), "scalar": ()}
-    kind = MODELS[name]
+    kind = kind_of(name)
     values: Any = {p.field: np.full(shapes[p.kind], 0.5) for p in kind.PARAMETERS}
     return kind(items=np.arange(2), K=2, **values)
 
@@ -199,7 +206,10 @@ def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[S
         try:
             ingest.check_inputs()
         except LogevalError as error:
-            raise LogevalError(f"[ingest] {error}") from None
+            raise LogevalError(
+                f"[ingest] {error}, or name your copy of the log: "
+                f"`logeval run {shlex.quote(str(recipe.path))} --set ingest.logs=FILE`"
+            ) from None
     steps: list[Step] = []
     if not dry_run:
         recipe.out.mkdir(parents=True, exist_ok=True)
@@ -272,11 +282,25 @@ def _set(data: dict[str, Any], override: str) -> None:
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
-        value = text.strip()
+        value = _of_text(STAGES.get("".join(sections)), name, text.strip())
     target = data.setdefault(sections[0], {}) if sections else data
     if not isinstance(target, dict):
         raise LogevalError(f"{override}: {sections[0]} is not a section")
     target[name] = value
+
+
+def _of_text(record: type[Stage[Any]] | None, name: str, text: str) -> Any:
+    """What a text stands for: where several may be given, those between its commas.
+
+    The commas of RankedExp3(gamma=0.05,collision=random) are not between two policies.
+    """
+    for argument, hint, arg in [] if record is None else arguments_of(record):
+        if argument == name and fits([""], hint) and not Path(text).exists():
+            parts = re.findall(r"(?:[^,(]|\([^)]*\)?)+", text)
+            return [part.strip() for part in parts] if len(parts) > 1 else text
+        if argument == name and arg.parse is not None:
+            return arg.parse(text)
+    return text
 
 
 def _keys(stage: str) -> list[str]:

@@ -15,8 +15,8 @@ whether an output is up to date::
         top_queries: Annotated[int | None, Arg("Only the most frequent queries.", least=1)] = None
 
         def check(self): ...  # all that can be known before the long part
-        def inputs(self): ...  # what its manifest vouches for
-        def make(self, manifest): ...  # the result; ``read`` reads it back from its folder
+        def inputs(self): ...  # what its manifest vouches for, where it is not the log alone
+        def make(self, manifest): ...  # the result
 
 The command line reads records for ``--help``: their files import nothing heavy, and what makes the
 output is imported when it is made.
@@ -26,7 +26,7 @@ output is imported when it is made.
 
 import dataclasses
 import inspect
-import types
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +35,6 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
-    ForwardRef,
     Generic,
     Literal,
     ParamSpec,
@@ -48,6 +47,7 @@ from typing import (
 )
 
 from logeval.errors import LogevalError, unknown_names
+from logeval.kinds import fits, names_of, plain, refusal, wants_list
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
@@ -109,20 +109,21 @@ class Stage(Generic[R]):
     NAME: ClassVar[str] = ""
     EXAMPLE: ClassVar[str] = ""
     AGAIN: ClassVar[str] = ""  # how its output is made again
+    READ: ClassVar[str] = ""  # "module:function" that reads its output from a folder
     REUSED: ClassVar[bool] = True  # an output that is there is read, and not made again
     # some have these
     log: Any
     models: Any
     queries: Any
     out: Path | str | None
+    overwrite: bool
     quiet: bool
 
     def __post_init__(self) -> None:
         for name, hint, arg in arguments_of(type(self)):
-            value = getattr(self, name)
-            if isinstance(value, str) and wants_list(hint):
-                value = [value]
-                self._set(name, value)
+            value = plain(getattr(self, name))
+            value = [value] if isinstance(value, str) and wants_list(hint) else value
+            self._set(name, value)
             if arg.role != "input" or arg.in_recipe:  # who opens an input knows it better
                 check_value(name, value, hint, arg)
         self.check()
@@ -130,11 +131,22 @@ class Stage(Generic[R]):
     @classmethod
     def of(cls, *given: Any, **named: Any) -> Self:
         """The record of what users give; names that it does not have are options of models."""
-        known = {name for name, _, _ in arguments_of(cls)}
-        if "options" in known:
-            own = {name: named.pop(name) for name in list(named) if name not in known}
-            named["options"] = {**named.get("options", {}), **own}
-        needed = [f.name for f in dataclasses.fields(cls) if _has_no_default(f)]  # type: ignore[arg-type]
+        every = dataclasses.fields(cls)  # type: ignore[arg-type]
+        known = [f.name for f in every]
+        first = [f.name for f in every if not f.kw_only]
+        if len(given) > len(first):
+            raise LogevalError(
+                f"{cls.NAME}: takes {' and '.join(first)} without their names; write the others "
+                f"with them, as {known[len(first)]}=..."
+            )
+        if twice := [name for name in first[: len(given)] if name in named]:
+            raise LogevalError(f"{twice[0]} is given twice")
+        own = {name: named.pop(name) for name in list(named) if name not in known}
+        if own and "options" not in known:
+            raise unknown_names(f"argument of {cls.NAME}", own, known)
+        if own:
+            named["options"] = {**(named.get("options") or {}), **own}
+        needed = [f.name for f in every if _has_no_default(f)]
         if missing := [name for name in needed[len(given) :] if name not in named]:
             raise LogevalError(f"{missing[0]} is missing")
         return cls(*given, **named)
@@ -175,15 +187,18 @@ class Stage(Generic[R]):
 
     def arguments(self) -> Manifest:
         """The settings, as the manifest records them."""
-        settings = [name for name, _, arg in arguments_of(type(self)) if arg.role == "setting"]
-        found = {name: _plain(getattr(self, name)) for name in settings}
-        if "queries" in found and not isinstance(found["queries"], int):
-            found["queries"] = None if self.wanted is None else [str(q) for q in self.wanted]
+        found = {}
+        for name, hint, arg in arguments_of(type(self)):
+            if arg.role != "setting":
+                continue
+            found[name] = _plain(getattr(self, name))
+            if name == "queries" and fits("1", hint):  # and not how many there are
+                found[name] = None if self.wanted is None else [str(q) for q in self.wanted]
         return found
 
     def inputs(self) -> list[Manifest]:
         """What the output is made from."""
-        raise NotImplementedError
+        return [{"log": self.opened.identity}]
 
     def manifest(self) -> Manifest:
         """The manifest of the output that these arguments ask for."""
@@ -197,11 +212,12 @@ class Stage(Generic[R]):
 
     def write(self, result: R, out: Path) -> None:
         """Put the result into its folder."""
-        result.write(out)  # type: ignore[attr-defined]
+        how = {"overwrite": self.overwrite} if hasattr(self, "overwrite") else {}
+        result.write(out, **how)  # type: ignore[attr-defined]
 
     def read(self, out: Path) -> R:
         """The result that a folder holds."""
-        raise NotImplementedError
+        return pkgutil.resolve_name(self.READ)(out)  # type: ignore[no-any-return]
 
     def run(self) -> R:
         """The result; made, unless ``out`` holds it already."""
@@ -211,6 +227,8 @@ class Stage(Generic[R]):
         out = None if self.out is None else Path(self.out)
         if out is not None and self.REUSED and tables.same_work(out, manifest):
             return self.read(out)
+        if out is not None:
+            tables.check_output(out, self.NAME, overwrite=True)
         result = self.make(manifest)
         if out is not None:
             self.write(result, out)
@@ -229,11 +247,11 @@ class Stage(Generic[R]):
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def stage(name: str, *, example: str = "", again: str = "") -> Callable[[S], S]:
+def stage(name: str, *, example: str = "", again: str = "", read: str = "") -> Callable[[S], S]:
     """Make a class the record of a stage."""
 
     def register(cls: S) -> S:
-        cls.NAME, cls.EXAMPLE, cls.AGAIN = name, example, again
+        cls.NAME, cls.EXAMPLE, cls.AGAIN, cls.READ = name, example, again, read
         return dataclass(frozen=True)(cls)  # type: ignore[return-value]
 
     return register
@@ -274,10 +292,9 @@ def _has_no_default(field: "dataclasses.Field[Any]") -> bool:
 def check_value(name: str, value: Any, hint: Any, arg: Arg) -> None:
     """Raise unless a value is of its type, within its bounds and among its names."""
     if not fits(value, hint):
-        if isinstance(value, str) and (names := _names_of(hint)):
+        if isinstance(value, str) and (names := names_of(hint)):
             raise unknown_names(name, [value], names)
-        shown = repr(value) if len(repr(value)) <= 100 else f"a {type(value).__name__}"
-        raise LogevalError(f"{name}={shown}: must be {in_words(hint)}")
+        raise refusal(name, value, hint)
     if value is None:
         return
     if arg.among is not None:
@@ -292,70 +309,6 @@ def check_value(name: str, value: Any, hint: Any, arg: Arg) -> None:
             raise LogevalError(f"{name}={value}: must be at least {least:,}{upper}")
         if most is not None and not value <= most:
             raise LogevalError(f"{name}={value}: must be at most {most:,}")
-
-
-def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type; a name that is not defined here fits nothing else.
-
-    >>> fits(True, int), fits(3, float), fits(["a"], Sequence[str]), fits("a", Sequence[str])
-    (False, True, True, False)
-    """
-    origin, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return True
-    if hint is None or hint is types.NoneType:
-        return value is None
-    if origin in (Union, types.UnionType):
-        return any(fits(value, one) for one in inner)
-    if origin is Annotated:
-        return fits(value, inner[0])
-    if origin is Literal:
-        return value in inner
-    if isinstance(hint, str | ForwardRef):
-        name = hint if isinstance(hint, str) else hint.__forward_arg__
-        return any(cls.__name__ == name for cls in type(value).__mro__)
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return isinstance(value, Mapping) and all(fits(v, inner[1]) for v in value.values())
-    if origin is tuple:
-        return isinstance(value, tuple) and len(value) == len(inner)
-    if isinstance(origin, type) and issubclass(origin, Iterable):
-        many = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
-        return many and (not isinstance(value, Sequence) or all(fits(v, inner[0]) for v in value))
-    if isinstance(value, bool) or hint is bool:
-        return isinstance(value, bool) and hint is bool
-    if hint is float:
-        return isinstance(value, int | float)
-    if hint is int:
-        return isinstance(value, int) or hasattr(value, "__index__")  # NumPy's, too
-    return isinstance(hint, type) and isinstance(value, hint)
-
-
-def _names_of(hint: Any) -> list[str]:
-    """The names that a ``Literal``, or one among others, allows."""
-    if get_origin(hint) is Literal:
-        return list(get_args(hint))
-    return [name for one in get_args(hint) for name in _names_of(one)]
-
-
-def wants_list(hint: Any) -> bool:
-    """Whether one text stands for a list of one."""
-    return not fits("", hint) and fits([""], hint)
-
-
-def in_words(hint: Any) -> str:
-    """A type as an error names it: ``int``, ``str or a list of str``."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        parts = [in_words(one) for one in inner if get_origin(one) is not tuple]
-        return " or ".join(dict.fromkeys(part for part in parts if part))
-    if origin is Literal:
-        return " or ".join(inner)
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return "a table"
-    if isinstance(origin, type) and issubclass(origin, Iterable):
-        return f"a list of {in_words(inner[0])}"
-    plain = {int: "int", float: "float", str: "str", bool: "bool", Path: "str"}
-    return plain.get(hint, "")
 
 
 def _plain(value: Any) -> Any:

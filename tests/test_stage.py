@@ -16,8 +16,9 @@ import logeval
 from logeval.clicks.fit import Fit
 from logeval.commands.command import command_of
 from logeval.errors import LogevalError
+from logeval.kinds import fits, in_words
 from logeval.pipeline import STAGES
-from logeval.stage import Arg, Stage, arguments_of, fits, function, in_words, recipe_keys, stage
+from logeval.stage import Arg, Stage, arguments_of, function, recipe_keys, stage
 
 
 @stage("count", example="logeval count t --word a", again="logeval count {folder}")

@@ -18,36 +18,25 @@ import numpy as np
 import pyarrow as pa
 
 from logeval.clicks.fitted import FittedModel
+from logeval.clicks.lists import Lists
 from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
 from logeval.clicks.models.registry import model_names
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
-from logeval.storage import tables
+from logeval.storage import files, tables
 from logeval.storage.results import Drawn
 from logeval.storage.schemas import MODELS, QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SUMMARY = (
-    "model",
-    "method",
-    "queries",
-    "items",
-    "dropped_items",
-    "serps",
-    "log_likelihood",
-    "perplexity",
-    "conditional_perplexity",
-    "iterations",
-    "converged",
-    "seconds",
-    "cpu_seconds",
-    "patterns",
-)
+SUMMARY = ["model", "method", "queries", "items", "dropped_items", "serps"]
+SUMMARY += ["log_likelihood", "perplexity", "conditional_perplexity"]
+SUMMARY += ["iterations", "converged", "seconds", "cpu_seconds", "patterns"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +45,7 @@ class FittedModels(Drawn):
 
     fitted: dict[str, FittedModel]
     manifest: tables.Manifest = field(default_factory=dict)
+    lists: Lists | None = None  # that the log showed; None: it is not known
 
     def __iter__(self) -> Iterator[tuple[str, Query, ClickModel]]:
         for name, fitted in self.fitted.items():
@@ -139,7 +129,7 @@ class FittedModels(Drawn):
         return f"FittedModels: {', '.join(parts)}"
 
     def _repr_html_(self) -> str:
-        shown = self.summary().drop(columns=["notes", "priors"], errors="ignore")
+        shown = self.summary().drop(columns=["notes", "priors", "checks"], errors="ignore")
         table: str = shown.dropna(axis=1, how="all").to_html(
             index=False, float_format="{:.4g}".format
         )
@@ -157,6 +147,8 @@ class FittedModels(Drawn):
         """Write the tables into a folder that is being staged."""
         tables.write_parquet(self.arrow(), folder / "models.parquet")
         tables.write_parquet(self.query_table(), folder / "queries.parquet")
+        if self.lists is not None:
+            tables.write_parquet(self.lists.table(), folder / "lists.parquet")
 
     def to_json(self) -> str:
         """The rows of both tables as JSON; nulls are left out."""
@@ -182,14 +174,24 @@ def opened_models(models: FittedModels | Path | str) -> FittedModels:
 
 def refuse_to_replace(out: Path | str) -> None:
     """Raise if there are models in a folder already, or whatever else logeval wrote."""
+    files.check_name(out)
     if (Path(out) / tables.MANIFEST).exists():
-        raise LogevalError(f"{out}: holds other models already; choose another out, or overwrite")
+        raise LogevalError(
+            f"{out}: holds other models already; choose another folder, or "
+            "replace them with overwrite=True"
+        )
 
 
 def read_models(folder: Path | str) -> FittedModels:
     """The models of a folder that ``fit-models`` or ``models import`` wrote."""
-    folder = Path(folder)
     manifest = tables.read_manifest(folder)
+    folder = Path(folder)
+    for name, report in manifest.get("models", {}).items():
+        if name not in MODELS_BY_NAME and (cls := report.get("class")):
+            raise LogevalError(
+                f"{folder}: {name} is not a built-in click model; import its class first, with "
+                f"`logeval --import {cls} COMMAND`, or in Python with logeval.register"
+            )
     rows = tables.read_table(folder, "models")
     if not (folder / "queries.parquet").exists():
         raise LogevalError(
@@ -197,13 +199,15 @@ def read_models(folder: Path | str) -> FittedModels:
             "version: fit them again"
         )
     queries = tables.read_table(folder, "queries")
+    has_lists = "lists.parquet" in manifest["files"]
+    lists = Lists.read(tables.read_table(folder, "lists")) if has_lists else None
     if tables.read_manifest(folder) != manifest:  # others took their place meanwhile
         return read_models(folder)
     fitted = fitted_of_rows(rows, queries, str(folder / "models.parquet"))
     for name, report in manifest.get("models", {}).items():
         if name in fitted:
             fitted[name].report.update(report)
-    return FittedModels(fitted, manifest)
+    return FittedModels(fitted, manifest, lists)
 
 
 def models_of_json(text: str, source: str = "the JSON") -> FittedModels:

@@ -1,12 +1,12 @@
 """``fit-models``: serps -> click statistics -> models."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError
 from logeval.stage import (
     Arg,
     LogFolder,
@@ -35,7 +35,8 @@ def model_names(incomplete: str = "") -> list[str]:
     """The click models whose names start so, for the shell."""
     from logeval.clicks.models.registry import MODELS
 
-    return [name for name in [*MODELS, "all"] if name.lower().startswith(incomplete.lower())]
+    names = [*MODELS, "all", "auto"]
+    return [name for name in names if name.lower().startswith(incomplete.lower())]
 
 
 def options_of(texts: Iterable[str]) -> dict[str, str]:
@@ -60,7 +61,7 @@ class Fitting(Stage[R]):
     models: Annotated[
         Sequence[str],
         Arg(
-            "Click model, or all; may be given several times.",
+            "Click model, all, or auto (those that predict best); may be given several times.",
             option="--model/-m",
             complete=model_names,
         ),
@@ -105,18 +106,24 @@ class Fitting(Stage[R]):
         """Names of models, methods and options, and what goes together."""
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.estimation.statistics.fold import Holdout
-        from logeval.clicks.models.registry import MODELS, check_options, model_names
+        from logeval.clicks.models.registry import (
+            MODELS,
+            check_options,
+            model_names,
+            model_of,
+            without_method,
+        )
 
         every = [name.lower() for name in self.models] == ["all"]
         names = model_names(MODELS if every else self.models)
+        if not names:
+            raise LogevalError("there is no click model to fit; name one, as dcm")
         self._set("models", names)
         self._set("options", check_options(names, dict(self.options)))
         self._set("holdout", None if self.holdout is None else str(self.holdout))
         if self.wanted is not None and not self.wanted:
             raise LogevalError("queries is empty; leave it out to fit all queries")
-        methods = {method for m in MODELS.values() for method in (*m.methods, *m.ALIASES)}
-        if self.method is not None and self.method not in methods:
-            raise unknown_names("method", [self.method], methods)
+        lacking = without_method(names, self.method)
         check(self.smoothing)
         with_priors = self.smoothing == "empirical-bayes"
         if self.scope is None:
@@ -127,10 +134,20 @@ class Fitting(Stage[R]):
                 "another one; use scope=per-query"
             )
         Holdout.parse(self.holdout)
+        for name in names:
+            base, settings = model_of(name)
+            if settings:
+                own: Any = {"method": None} | settings if name in lacking else settings
+                self.replace(models=[base], **own)  # checks them
 
-    def inputs(self) -> list[Manifest]:
-        """The log."""
-        return [{"log": self.opened.identity}]
+    def arguments(self) -> Manifest:
+        """The settings, and the code of click models of the user's own."""
+        from logeval.clicks.models.registry import kind_of, own_models
+        from logeval.running.own_code import source_checksum
+
+        found = super().arguments()
+        own = {name: source_checksum(kind_of(name)) for name in own_models(self.models)}
+        return found | {"sources": own} if own else found
 
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
@@ -161,8 +178,13 @@ class Fitting(Stage[R]):
         from logeval.clicks.estimation.estimates import Options
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.fitting import fit_one
-        from logeval.clicks.models.registry import MODELS
+        from logeval.clicks.models.registry import MODELS, model_of
 
+        base, settings = model_of(name)
+        if settings:
+            own: Any = settings
+            alone = self.replace(models=[base], **own)
+            return replace(alone.fit(base, data), model=name)
         options = Options(
             MODELS[name].method(self.method),
             str(self.scope),
@@ -180,6 +202,7 @@ class Fitting(Stage[R]):
     "fit-models",
     example="logeval fit-models data/yandex -m dcm --top-queries 20 --out data/yandex/models/dcm",
     again="logeval fit-models LOG --out {folder} --overwrite",
+    read="logeval.clicks.collection:read_models",
 )
 class Fit(Fitting["FittedModels"]):
     """Fit click models to a log.
@@ -191,43 +214,96 @@ class Fit(Fitting["FittedModels"]):
     fitted and the held-out part scored. With ``out`` the models are written there, unless they are
     there already; other models that are there stay, and it is an error, without ``overwrite``.
     With a ``scheduler`` the log is folded by the workers of that Dask cluster, which must see it.
+
+    ``models="auto"`` fits all models and keeps those that predict held-out SERPs best, beside the
+    papers' DCM and PBM. ``alternatives`` adds the fits with other scopes and priors that predict
+    them as well: a verdict should hold on all of these. Both hold out a fifth of the sessions
+    unless told otherwise.
     """
 
     _: KW_ONLY
+    alternatives: Annotated[
+        bool,
+        Arg(
+            "Also other scopes and priors of each model, where held-out SERPs cannot tell them "
+            "from the best."
+        ),
+    ] = False
     out: Annotated[Path | str | None, Arg("Folder for the models.", "output", needed=True)] = None
+    verdict: Annotated[
+        bool,
+        Arg(
+            "Say in a line what each model gets wrong (see check-models).",
+            option="--verdict/--no-verdict",
+        ),
+    ] = True
     scheduler: Scheduler = None
     overwrite: Overwrite = False
     quiet: Quiet = False
 
+    def check(self) -> None:
+        """What chooses among fits needs held-out SERPs."""
+        auto = [name.lower() for name in self.models] == ["auto"]
+        if auto:
+            self._set("models", ["DCM"])  # whatever: the others are fitted with the same settings
+        if (auto or self.alternatives) and self.holdout is None:
+            self._set("holdout", "0.2")
+        super().check()
+        if auto:
+            self._set("models", ["auto"])
+
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
+        from logeval.clicks.lists import Lists
+        from logeval.clicks.models.registry import AUTO, own_models, without_method
+        from logeval.clicks.quality.checks.predictive import quick_records
+        from logeval.clicks.quality.choosing import (
+            ALTERNATIVES,
+            alternatives,
+            candidates,
+            chosen,
+        )
         from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
 
         if self.out is not None and not self.overwrite:
             refuse_to_replace(self.out)
         data, held_out = self.patterns(self.scheduler)
-        fitted = {}
-        with Progress("fit", len(self.models), "models", self.quiet) as progress:
-            for name in self.models:
-                fitted[name] = self.fit(name, data)
-                if held_out is not None:
-                    fitted[name].report.update(score_model(fitted[name], held_out).headline())
-                progress.advance(1)
+        names, why = candidates(self.models), []
+
+        def fit(name: str) -> "tuple[FittedModel, Any]":
+            one = self.fit(name, data)
+            score = None if held_out is None else score_model(one, held_out)
+            one.report.update({} if score is None else score.headline())
+            if name in without_method(names, self.method):
+                one.report["notes"].append(
+                    f"{name}: it has no method {self.method}, so it was fitted by {one.method}"
+                )
+            progress.advance(1)
+            return one, score
+
+        with Progress("fit", len(names), "models", self.quiet) as progress:
+            found = {name: fit(name) for name in names}
+        if AUTO in self.models:
+            names, reason = chosen(found)
+            found, why = {name: found[name] for name in names}, [reason]
+        if self.alternatives:
+            others = len(names) * len(ALTERNATIVES)
+            with Progress("alternatives", others, "models", self.quiet) as progress:
+                kept = [alternatives(name, fit, own) for name, own in found.items()]
+            found = {name: one for each in kept for name, one in each.items()}
+        fitted = {name: one for name, (one, _) in found.items()}
+        for name, cls in own_models(fitted).items():
+            fitted[name].report["class"] = cls
+        manifest["chosen"] = why
+        if self.verdict:
+            records = quick_records(fitted, data, held_out, self.seed, self.quiet)
+            for name, record in records.items():
+                fitted[name].report["checks"] = record
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
-        return FittedModels(fitted, manifest)
-
-    def write(self, result: "FittedModels", out: Path) -> None:
-        """Models that are there stay, unless they are to be replaced."""
-        result.write(out, self.overwrite)
-
-    def read(self, out: Path) -> "FittedModels":
-        """The models of a folder."""
-        from logeval.clicks.collection import read_models
-
-        return read_models(out)
+        return FittedModels(fitted, manifest, Lists.of(data))
 
 
 fit_models = function(Fit)

@@ -7,7 +7,7 @@ for a query the prior of the log, with position parameters averaged over queries
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.models.model import ClickModel, Parameter
-from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.registry import kind_of
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, Ints
 
@@ -46,7 +46,7 @@ class FittedModel:
     @property
     def kind(self) -> type[ClickModel]:
         """The class of the model."""
-        return MODELS[self.model]
+        return kind_of(self.model)
 
     @cached_property
     def index(self) -> dict[Query, int]:
@@ -70,6 +70,30 @@ class FittedModel:
     def group(self, q: int) -> int:
         """The set of shared parameters that query q uses."""
         return 0 if self.scope == "pooled" else q
+
+    def estimate(self, p: Parameter, query: Query) -> ParameterEstimate:
+        """The estimate of a parameter for one query."""
+        q = self.index[query]
+        at = self.span(q) if p.kind == "item" else self.group(q)
+        return replace(self.estimates[p.field], draws=None).map(lambda x: x[at])
+
+    def drawn(self, draw: int) -> FittedModel:
+        """Draw number ``draw``, from 1, of its parameters in place of the fitted values.
+
+        Draws are made with the fit, from the joint posterior of all its parameters
+        (``estimation.posterior``): the d-th values of all of them belong together, and pooled ones
+        are the same for all queries.
+        """
+        estimates = {
+            name: replace(x, value=x.draws[draw - 1])
+            for name, x in self.estimates.items()
+            if x.draws is not None
+        }
+        return replace(self, estimates=estimates)
+
+    def some_draws(self, most: int) -> list[FittedModel]:
+        """Its draws, at most so many; the model itself where it has none."""
+        return [self.drawn(d + 1) for d in range(min(self.n_draws, most))] or [self]
 
     def of(self, query: Query, unseen: bool = False, K: int | None = None) -> ClickModel:
         """The model of a query.
@@ -134,7 +158,7 @@ def averaged(value: Floats, weight: Floats, longest: Ints | None = None) -> Any:
         return 0.5
     if longest is None or value.ndim == 1:
         mean = np.tensordot(weight / max(float(weight.sum()), 1e-300), value, axes=1)
-        return mean if mean.ndim else float(mean)
+        return np.minimum(mean, 1.0) if mean.ndim else min(float(mean), 1.0)  # rounding
     at = weight[:, None] * (np.arange(value.shape[1]) < longest[:, None])
     share = at / np.maximum(at.sum(axis=0), 1e-300)
-    return np.einsum("gk,gk...->k...", share, value)
+    return np.minimum(np.einsum("gk,gk...->k...", share, value), 1.0)  # rounding

@@ -10,7 +10,7 @@ import numpy as np
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.fitted import FittedModel, averaged
-from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.registry import kind_of
 from logeval.running.arrays import Bools
 
 NO_CLICK = "there is no click in these SERPs"
@@ -21,7 +21,7 @@ def fit_one(
 ) -> FittedModel:
     """One model fitted to all queries of ``data``; rarely shown items are dropped afterwards."""
     start, cpu = time.perf_counter(), time.process_time()
-    kind = MODELS[name]
+    kind = kind_of(name)
     fit = kind.fit(data, options)
     G, group = options.groups(data)
     weight = np.zeros(G)

@@ -13,7 +13,7 @@ from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.optimum import Optimum
+from logeval.clicks.models.users.optimum import Optimum
 from logeval.log.log import Log, load
 from logeval.log.queries import GivenQuery, Query
 from logeval.storage import tables
@@ -83,18 +83,13 @@ def _parameters(
     fitted: FittedModel, query: Query, own: ClickModel
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The parameters by item, and those by position; three columns each."""
-    q = fitted.index[query]
-    span, g = fitted.span(q), fitted.group(q)
     items: dict[str, Any] = {"item": own.items}
     positions: dict[str, Any] = {"position": np.arange(1, own.K + 1)}
     for p in fitted.kind.PARAMETERS:
-        found = fitted.estimates[p.field]
-        where: Any = span if p.kind == "item" else (g, slice(0, own.K))
-        target = {"item": items, "position": positions}.get(p.kind)
-        if target is not None:
-            target[p.name] = np.asarray(found.value)[where]
-            target[f"{p.name}_low"] = np.asarray(found.low)[where]
-            target[f"{p.name}_high"] = np.asarray(found.high)[where]
+        if p.kind in ("item", "position"):
+            found, target = fitted.estimate(p, query), items if p.kind == "item" else positions
+            for end, x in (("", found.value), ("_low", found.low), ("_high", found.high)):
+                target[p.name + end] = x if p.kind == "item" else x[: own.K]
     return pd.DataFrame(items), pd.DataFrame(positions)
 
 

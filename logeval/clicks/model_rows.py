@@ -10,8 +10,9 @@ import pyarrow as pa
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import Parameter
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.arrays import Bools, Ints
 from logeval.storage.schemas import MODELS, QUERIES
+from logeval.storage.tables import list_column
 
 NUMBERS = ("value", "low", "high", "observations", "raw")  # of a ParameterEstimate
 
@@ -110,29 +111,20 @@ def _rows(
 ) -> pa.Table:
     """The values at some places, with what they are of; the query is given by its number."""
     n = len(x.value[at])
-    columns: dict[str, Any] = {
-        "model": pa.repeat(fitted.model, n),
-        "method": pa.repeat(fitted.method, n),
-        "scope": pa.repeat(fitted.scope, n),
-        "parameter": pa.repeat(p.name, n),
-        **keys,
-    }
+    same = {"model": fitted.model, "method": fitted.method, "scope": fitted.scope}
+    same |= {"parameter": p.name}
+    columns: dict[str, Any] = {name: pa.repeat(value, n) for name, value in same.items()} | keys
     if q is not None:
         columns["query_id"], columns["region_id"] = _keys(fitted, q)
     for name in NUMBERS:
         if (numbers := getattr(x, name)) is not None:
-            columns[name] = pa.array(numbers[at], mask=np.isnan(numbers[at]))
+            columns[name] = numbers[at]
     if x.draws is not None and len(x.draws):
-        columns["draws"] = _draws(x.draws[(slice(None), *at)])
+        columns["draws"] = list_column(x.draws[(slice(None), *at)].T.astype(np.float32))
     arrays = [
-        pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(n, f.type)
+        pa.array(columns[f.name], f.type, from_pandas=True)
+        if f.name in columns
+        else pa.nulls(n, f.type)
         for f in MODELS
     ]
     return pa.table(arrays, schema=MODELS)
-
-
-def _draws(draws: Floats) -> pa.ListArray:
-    """Those of each row, of (D, rows)."""
-    D, n = draws.shape
-    flat = np.ascontiguousarray(draws.T, dtype=np.float32).ravel()
-    return pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32) * D), pa.array(flat))

@@ -23,23 +23,16 @@ from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats
 
-# our field -> the name of PyClick's parameter
-NAMES: dict[str, dict[str, str]] = {
-    "GCTR": {"ctr": "ctr"},
-    "RCTR": {"ctr": "ctr"},
-    "DCTR": {"ctr": "ctr"},
-    "PBM": {"w": "attr", "e": "exam"},
-    "CM": {"w": "attr"},
-    "DCM": {"w": "attr", "v": "cont"},
-    "SDBN": {"w": "attr", "s": "sat"},
-    "DBN": {"w": "attr", "s": "sat", "gamma": "cont"},
-    "UBM": {"w": "attr", "e": "exam"},
-    "CCM": {
-        "w": "attr",
-        "tau1": "cont_noclick",
-        "tau2": "cont_click_nonrel",
-        "tau3": "cont_click_rel",
-    },
+NAMES = {  # of our parameters -> PyClick's
+    "ctr": "ctr",
+    "attraction": "attr",
+    "examination": "exam",
+    "satisfaction": "sat",
+    "termination": "cont",
+    "continuation": "cont",
+    "tau1": "cont_noclick",
+    "tau2": "cont_click_nonrel",
+    "tau3": "cont_click_rel",
 }
 UNSEEN_VALUE = 0.5  # PyClick's value of what it has not seen
 
@@ -81,11 +74,10 @@ def to_sessions(log: Log | Path | str, queries: Iterable[Query] | None = None) -
 def from_pyclick(model: Any, name: str | None = None) -> FittedModels:
     """A fitted PyClick model as ours, with the values of all its queries."""
     name = model_names([name or type(model).__name__])[0]
-    names = NAMES[name]
     params = {parameter.name: container for parameter, container in model.params.items()}
-    by_field = {field: params[theirs] for field, theirs in names.items()}
-    item_fields = [p.field for p in MODELS[name].PARAMETERS if p.kind == "item"]
-    pairs = _pairs(by_field[item_fields[0]]) if item_fields else []
+    by_field = {p.field: params[NAMES[p.name]] for p in MODELS[name].PARAMETERS}
+    of_items = [by_field[p.field] for p in MODELS[name].PARAMETERS if p.kind == "item"]
+    pairs = _pairs(of_items[0]) if of_items else []
     queries = list(dict.fromkeys(query for query, _ in pairs))
     counts = np.array([sum(1 for q, _ in pairs if q == query) for query in queries], dtype=int)
     estimates, unseen_items, unseen_query = {}, {}, {}

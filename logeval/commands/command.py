@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -19,12 +21,24 @@ import typer
 
 from logeval.commands.app import app, replay_app
 from logeval.errors import LogevalError
-from logeval.stage import Arg, Stage, arguments_of, fits
+from logeval.kinds import fits
+from logeval.stage import Arg, Stage, arguments_of
 
 Show = Callable[..., None]
-Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
-Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.")]
+
+
+def _one_format(ctx: typer.Context, value: bool) -> bool:
+    if value and (ctx.params.get("as_json") or ctx.params.get("as_csv")):
+        raise LogevalError("--json and --csv: only one of them can be printed; leave one out")
+    return value
+
+
+Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.", callback=_one_format)]
+Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.", callback=_one_format)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+_options_of_all: dict[str, str] = {}  # by argument, of all commands that were made
 
 
 def command(
@@ -51,16 +65,18 @@ def command_of(
         if p.kind is p.KEYWORD_ONLY
     ]
     options = _options(record)
+    _options_of_all.update(_option_names(record))
 
     def run(**given: Any) -> None:
         from logeval.storage.manifests import check_figures
 
         for_show = {p.name: given.pop(p.name) for p in own}
         _check_needed(record, given)
-        asked = record(**_values(record, given))
-        if figures and asked.out is not None:
-            check_figures(Path(asked.out), *figures)
-        show(asked.run(), asked, **for_show)
+        with naming_options(record):
+            asked = record(**_values(record, given))
+            if figures and asked.out is not None:
+                check_figures(Path(asked.out), *figures)
+            show(asked.run(), asked, **for_show)
 
     last = [options.pop("quiet")] if "quiet" in options else []
     parameters = [*options.values(), *own, *last]
@@ -162,3 +178,43 @@ def refuse_empty(option: str, texts: Sequence[str]) -> None:
     """Raise for an option that was given without a value."""
     if not all(text.strip(" ,") for text in texts):
         raise LogevalError(f"{option} is empty; leave it out for all")
+
+
+@contextmanager
+def naming_options(record: type[Stage[Any]] | None, **more: str) -> Iterator[None]:
+    """Errors speak of the options that were given, and not of the arguments behind them."""
+    try:
+        yield
+    except LogevalError as error:
+        raise LogevalError(in_options(str(error), record, **more)) from error
+
+
+def in_options(text: str, record: type[Stage[Any]] | None, **more: str) -> str:
+    """What the library says of arguments as people type them.
+
+    ``name=value`` becomes ``--name value``, ``name=True`` and a name with an underscore ``--name``.
+    What stands in brackets is the parameter of a policy or an estimator, and stays.
+    """
+    options = _options_of_all | ({} if record is None else _option_names(record)) | more
+    names = "|".join(sorted(options, key=len, reverse=True))
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found["name"], found["value"]
+        if value is None:
+            return options[name] if "_" in name else found[0]
+        return options[name] if value == "True" else f"{options[name]} {value}"
+
+    value = r"'[^']*'|[^\s;:,()'\"]*[^\s;:,()'\".]"
+    return re.sub(
+        rf"(?<![\w(,./-])(?P<name>{names})\b(=(?P<value>{value})|(?![/.]\w))", option, text
+    )
+
+
+def _option_names(record: type[Stage[Any]]) -> dict[str, str]:
+    """The long option of every argument that has one."""
+    named = {f.name for f in fields(record) if f.kw_only}  # type: ignore[arg-type]
+    return {
+        name: (arg.option or f"--{name.replace('_', '-')}").split("/")[0]
+        for name, _, arg in arguments_of(record)
+        if arg.on_command_line and (arg.option or name in named)
+    }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.commands.app import app, plot_app
-from logeval.commands.command import Csv, Json, command
+from logeval.commands.command import Csv, Json, command, naming_options
 from logeval.commands.show import (
     print_for_programs,
     print_table,
@@ -101,6 +101,12 @@ def plot_regret(
     out: Figure = Path("regret.pdf"),
     log_x: LogX = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="One panel per query.")] = False,
+    simulator: Annotated[
+        str | None, typer.Option(help="Only this simulator, as DCM; default: all.")
+    ] = None,
+    track: Annotated[
+        str | None, typer.Option(help="Only this track.", autocompletion=track_names)
+    ] = None,
     style: Style = "paper",
 ) -> None:
     """Cumulative regret over time, with 95% bands.
@@ -109,7 +115,12 @@ def plot_regret(
     """
     from logeval.reports.figures.regret import regret_figure
 
-    _draw(lambda found: regret_figure(found, log_x=log_x, per_query=per_query), runs, out, style)
+    def draw(found: Runs) -> Any:
+        return regret_figure(
+            found, simulator=simulator, track=track, log_x=log_x, per_query=per_query
+        )
+
+    _draw(draw, runs, out, style)
 
 
 def _plot_over_time(name: str, about: str, example: str) -> None:
@@ -134,7 +145,7 @@ def _draw(draw: Callable[[Runs], Any], folder: Path, out: Path, style: str) -> N
     from logeval.reports.figures.style import styled
 
     check_kind(out)
-    with styled(style):
+    with styled(style), naming_options(None, simulator="--simulator", track="--track"):
         print(save_figure(draw(Runs.load(folder)), out))
 
 
@@ -157,7 +168,7 @@ _plot_over_time(
 
 def summary_text(runs: Runs) -> str:
     """The summary as tables for people, one per simulator and track."""
-    from logeval.reports.verdict import of_panel
+    from logeval.reports.details import of_panel
 
     summary: pd.DataFrame = runs.summary()
     texts = []
@@ -189,7 +200,7 @@ def robustness_text(runs: Runs) -> str:
     for track, part in runs.best().groupby("track"):
         lines += [wrapped(f"{track}: {line}") for line in best_text(part)]
     shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
-    found = shares.map("{:.0%}".format).reset_index()
+    found = shares.map(lambda x: "" if x != x else f"{x:.0%}").reset_index()
     shown = table_text(list(found.columns), found.to_numpy().tolist())
     return "\n".join([*lines, "\nShares in the variance of mean regret", shown])
 

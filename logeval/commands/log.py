@@ -13,6 +13,7 @@ from logeval.commands.app import app
 from logeval.commands.command import Json, command
 from logeval.commands.show import print_frame, print_table
 from logeval.log.ingest import Ingest
+from logeval.running.words import joined
 from logeval.synthetic.generate import Generate
 
 if TYPE_CHECKING:
@@ -97,7 +98,10 @@ def describe(
     if as_json:
         print(json.dumps(found.to_dict(), indent=1))
     else:
-        print_table(str(log), ["", "count"], list(found.totals.items()))
+        counted = [(name, n) for name, n in found.totals.items() if n is not None]
+        print_table(str(log), ["", "count"], counted)
+        if absent := [name for name, n in found.totals.items() if n is None]:
+            print(f"The log does not say: {joined(absent)}.\n")
         print_frame("CTR by rank", found.ctr_by_rank)
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)

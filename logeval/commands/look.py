@@ -51,7 +51,7 @@ def inspect(
         print(json.dumps({"query": str(found.query), **rest, **parts}))
         return
     serps = "" if found.serps is None else f", {found.serps:,} SERPs in the log"
-    shown = found.items.head(top)
+    shown = found.items.head(top).astype({"item": str})  # an id is a name, not an amount
     print_table(
         f"{found.model} of query {found.query}{serps}: {min(top, len(found.items))} of "
         f"{len(found.items)} items",

@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from logeval.clicks.quality.comparison import Comparison
 
 Folder = Annotated[Path, typer.Argument(help="Folder of fitted models.")]
-Verdict = Annotated[
-    bool,
-    typer.Option(
-        "--verdict/--no-verdict",
-        help="With --holdout: say in a line what each model gets wrong (see check-models).",
-    ),
-]
 
 
 @command(Fit)
@@ -41,28 +34,27 @@ def show_fit(
     models: FittedModels,
     asked: Fit,
     *,
-    verdict: Verdict = True,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
     """A row per model, what the checks say of each, and notes."""
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
-    plain = summary.drop(columns=["notes", "priors"])
-    verdicts: dict[str, str] = {}
-    if verdict and asked.holdout is not None:
-        from logeval.clicks.quality.checks.predictive import quick_verdicts
-
-        verdicts = quick_verdicts(models, asked.opened, asked.seed, asked.quiet)
+    plain = summary.drop(columns=["notes", "priors", "checks"], errors="ignore")
+    checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
+    verdicts = {name: found["line"] for name, found in checks.items() if found}
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
     if print_for_programs(plain, as_json, as_csv, **more):
         return
     print_frame(f"Models in {asked.out}", _model_rows(summary))
-    for line in verdicts.values():
-        print(line)
+    for line in (*models.manifest.get("chosen", []), *verdicts.values()):
+        print(wrapped(line))
     for note in notes:
         print(wrapped(f"note: {note}"), file=sys.stderr)
-    print(f"more: logeval inspect {asked.out} --query {models.queries[0]}", file=sys.stderr)
+    own = "".join(
+        f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
+    )
+    print(f"more: logeval{own} inspect {asked.out} --query {models.queries[0]}", file=sys.stderr)
 
 
 def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:

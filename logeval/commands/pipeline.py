@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from logeval.commands.app import app
 from logeval.commands.command import Quiet, command
 from logeval.commands.show import print_table
 from logeval.reports.report import Report
+from logeval.stage import Stage
 
 
 @command(Report, short_help="Runs -> a page to send to a colleague.")
@@ -35,7 +36,7 @@ def run(
 
     Example: logeval run pipelines/demo.toml --set evaluate.horizon=1000
     """
-    from logeval.pipeline import read_recipe
+    from logeval.pipeline import read_recipe, records
     from logeval.pipeline import run as run_recipe
 
     found = read_recipe(recipe, set or [])
@@ -46,4 +47,15 @@ def run(
         return
     for step in steps:
         print(f"{step.stage:<12}{step.out}")
-    print(f"\nLook at {steps[-1].out / 'index.html'}")
+    print(f"\n{_answer(records(found), {step.stage: step.out for step in steps})}")
+    print(f"\nmore: {steps[-1].out / 'index.html'}")
+
+
+def _answer(stages: dict[str, Stage[Any]], out: dict[str, Path]) -> str:
+    """The verdict on the runs that the recipe asks for; there may be others in their folder."""
+    from logeval.evaluation.results import Runs
+    from logeval.reports.verdict import verdict
+
+    page = stages["report"]
+    assert isinstance(page, Report)
+    return verdict(Runs.load(out["evaluate"]).only(page.policies, page.n_runs)).text()

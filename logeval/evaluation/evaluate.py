@@ -41,7 +41,7 @@ def steps_of(text: str) -> int | list[int]:
 Policies = Annotated[
     str | type | Sequence[str | type],
     Arg(
-        "A policy, RankedExp3(gamma=0.05), or module:Class; may be repeated.",
+        "A policy, RankedExp3(gamma=0.05), module:Class, or all of a track; may be repeated.",
         option="--policy",
         complete=policy_names,
     ),
@@ -170,7 +170,7 @@ class Evaluate(Stage["Runs"]):
         """The policies; without ``load`` code of the user's is not run, and not looked at."""
         from logeval.policies.registry import parse_policies
 
-        return parse_policies(self.policies, self.reference, track, load)
+        return parse_policies(self.policies, self.reference, self.track or track, load)
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""

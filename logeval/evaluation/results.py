@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -15,18 +15,23 @@ import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
 from logeval.evaluation.running.store import horizon_of, sorted_rows
-from logeval.evaluation.statistics import intervals, relative, robustness
+from logeval.evaluation.statistics import intervals, ranker, relative, robustness
 from logeval.evaluation.statistics.paired import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
 from logeval.storage.results import Drawn
-from logeval.storage.tables import HARDNESS, read_manifest, read_table
+from logeval.storage.schemas import PROBLEMS
+from logeval.storage.tables import read_manifest, read_table
 from logeval.tracks.keys import Panel
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
 
 
+FEWEST_SERPS = 10  # of a query; a simulator that rests on fewer is not tested
+TESTED = (
+    "low", "high", "difference_low", "difference_high", "p", "ratio_low", "ratio_high", "ratio_p",
+)  # fmt: skip
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -57,12 +62,15 @@ class Runs(Drawn):
         rows: pa.Table,
         seed: int = 0,
         folder: Path | None = None,
-        hardness: pa.Table | None = None,
+        problems: pa.Table | None = None,
         notes: Sequence[str] = (),
+        simulators: Mapping[str, Any] | None = None,
     ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
         self.notes = list(notes)  # what the user should know about them
-        self._hardness = HARDNESS.empty_table() if hardness is None else hardness
+        # what is known of those that were fitted to a log: checks and number of draws, by name
+        self.simulators = dict(simulators or {})
+        self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
         self._made: dict[tuple[str, int], Any] = {}  # by method and step; see ``_once``
 
@@ -72,9 +80,8 @@ class Runs(Drawn):
         manifest = read_manifest(folder)
         seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
         folder = Path(folder)
-        has = (folder / "hardness.parquet").exists()
-        hardness = read_table(folder, "hardness") if has else None
-        return cls(read_table(folder, "runs"), seed, folder, hardness, notes)
+        rows, problems = read_table(folder, "runs"), read_table(folder, "problems")
+        return cls(rows, seed, folder, problems, notes, manifest.get("simulators"))
 
     def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
         """The runs of some policies, and the first ``runs`` of each."""
@@ -86,7 +93,7 @@ class Runs(Drawn):
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))
-        return Runs(rows, self.seed, self.folder, self._hardness, self.notes)
+        return Runs(rows, self.seed, self.folder, self._problems, self.notes, self.simulators)
 
     def table(self) -> pd.DataFrame:
         """All rows (see ``logeval.storage.tables.RUNS``)."""
@@ -114,7 +121,8 @@ class Runs(Drawn):
         on which its mean is the smallest (ties count for all), ``replicas`` what the numbers are
         taken from, and ``missing`` how many this policy lacks.
         """
-        found = pd.concat([summary(rows) for _, rows in self._at(t)], ignore_index=True)
+        parts = [self._testable(panel, summary(rows)) for panel, rows in self._at(t)]
+        found = pd.concat(parts, ignore_index=True)
         found.attrs["cautions"] = self.cautions(t)
         return found
 
@@ -128,7 +136,23 @@ class Runs(Drawn):
         over queries of regret of the worse over regret of the better (nan with one query).
         ``queries_better`` says on how many of the ``queries`` the order is the same.
         """
-        return pd.concat([pairs(rows) for _, rows in self._at(t)], ignore_index=True)
+        parts = [self._testable(panel, pairs(rows)) for panel, rows in self._at(t)]
+        return pd.concat(parts, ignore_index=True)
+
+    def _testable(self, panel: Panel, table: pd.DataFrame) -> pd.DataFrame:
+        """A table without intervals and p-values where the simulator rests on hardly any SERP."""
+        if not self._hardly_any(panel):
+            return table
+        tested = [c for c in TESTED if c in table]
+        table = table.assign(**dict.fromkeys(tested, np.nan))
+        return table.assign(in_best_set=True) if "in_best_set" in table else table
+
+    def _hardly_any(self, panel: Panel) -> float:
+        """The most SERPs that a query of the panel was fitted to, if these are too few; else 0."""
+        known = self.problems()
+        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
+        most = known["serps"].max()
+        return float(most) if most == most and most < FEWEST_SERPS else 0.0
 
     @_once
     def variance(self, t: int | None = None) -> pd.DataFrame:
@@ -163,7 +187,32 @@ class Runs(Drawn):
         for panel, rows in self._at(t):
             where = f"{self.title(panel)}: " if several else ""
             found += [where + caution for caution in cautions(rows)]
+            if most := self._hardly_any(panel):
+                found.append(
+                    f"{where}the simulator was fitted to {most:.0f} SERPs of a query at most, so "
+                    "it is nearly all prior: no interval or test means anything"
+                )
         return found
+
+    def against_ranker(self, by_query: bool = False) -> pd.DataFrame:
+        """Every policy beside today's ranker, per simulator and track, or per query of them.
+
+        ``reward`` per search at the end with its 95% interval, that of the ``ranker`` and of the
+        ``best`` list; ``break_even``, the searches of a query after which the policy has earned
+        more than the ranker in all (infinite: never within the steps run), and ``cost``, by how
+        much it was behind at worst; see ``statistics.ranker``. The unit is that of ``problems``.
+        """
+        key = ["simulator", "track", *(["query"] if by_query else [])]
+        problems = dict(iter(self.problems().groupby(key)))
+        found = []
+        for name, rows in self._table.groupby(key):
+            if name in problems:
+                table = ranker.against_ranker(rows, problems[name])
+                table.insert(0, "unit", problems[name]["reward"].iloc[0])
+                for i, (column, value) in enumerate(zip(key, name, strict=True)):
+                    table.insert(i, column, str(value))
+                found.append(table)
+        return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
@@ -186,9 +235,40 @@ class Runs(Drawn):
         parts = self._table[self._table["t"] == self._step(t)].groupby(["simulator", "track"])
         return [(Panel(*map(str, key)), part) for key, part in parts]
 
+    def problems(self) -> pd.DataFrame:
+        """What is known of every query beforehand (see ``logeval.storage.schemas.PROBLEMS``)."""
+        return self._problems.to_pandas()
+
+    def units(self) -> dict[Panel, str]:
+        """What the reward of each panel counts: satisfaction, clicks or any-click."""
+        known = self.problems().drop_duplicates(["simulator", "track"])
+        keys = zip(known["simulator"], known["track"], strict=True)
+        named = dict(zip((Panel(*key) for key in keys), known["reward"], strict=True))
+        return {panel: named.get(panel, "satisfaction") for panel in self.panels()}
+
+    def in_clicks(self, panel: Panel) -> pd.DataFrame:
+        """Expected clicks per search of each policy of a panel, over all steps, least regret first.
+
+        ``ranker`` and ``best`` are those of today's ranker and of the list with the most clicks.
+        """
+        rows = self._table[(self._table["t"] == self.horizon)]
+        rows = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
+        order = rows.groupby("policy")["regret"].mean().sort_values(kind="stable").index
+        clicks = (
+            rows.groupby(["policy", "query"])["expected_clicks"].mean().groupby("policy").mean()
+        )
+        known = self.problems()
+        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
+        today, best = (
+            known.groupby("query")[name].mean().mean() for name in ("ranker_clicks", "best_clicks")
+        )
+        found = pd.DataFrame({"policy": order, "clicks": clicks[order].to_numpy() / self.horizon})
+        return found.assign(ranker=today, best=best).dropna(subset="clicks")
+
     def hardness(self) -> pd.DataFrame:
         """mu, p_max, gamma and Theorem 1's bound of each query of the rank-1 track."""
-        return self._hardness.to_pandas()
+        found = self.problems()
+        return found[found["mu"].notna()].reset_index(drop=True)
 
     def remaining(self, simulator: str) -> dict[str, pd.DataFrame]:
         """Per policy that eliminates: t, rows_left, columns_left, means over queries and runs."""

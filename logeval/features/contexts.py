@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.features.factors import normalised
 from logeval.running.arrays import Floats
 
 ITEM, USER_AND_ITEM, USER_TIMES_ITEM = CONTEXTS = ("item", "user+item", "user*item")
@@ -30,14 +29,3 @@ def dimension(context: str, d: int, r: int) -> int:
 def item_contexts(items: Floats) -> Floats:
     """(L, 1 + d) the contexts that know the item alone."""
     return np.column_stack([np.ones(len(items)), items]) / np.sqrt(2.0)
-
-
-def user_contexts(context: str, user: Floats, items: Floats, r: int) -> Floats:
-    """The contexts of all items for one user, (L, ``dimension``)."""
-    L = len(items)
-    if context == USER_AND_ITEM:
-        of_user = np.broadcast_to(user, (L, len(user)))
-    else:
-        p, q = normalised(user[None, :r]), normalised(items[:, :r])
-        of_user = (q[:, :, None] * p[:, None, :]).reshape(L, -1)
-    return np.column_stack([np.ones(L), items, of_user]) / np.sqrt(3.0)

@@ -28,6 +28,7 @@ MOST_DIMENSIONS = 1_000  # singular values; memory grows with them
     example="logeval features data/yandex --top-queries 3 --items 100 --dim 200 --context item "
     "--out data/yandex/features",
     again="logeval features LOG --out {folder} --overwrite",
+    read="logeval.features.table:read_features",
 )
 class MakeFeatures(Stage["Features"]):
     """Make features of items (and users) from who clicked what: a truncated SVD.
@@ -66,25 +67,11 @@ class MakeFeatures(Stage["Features"]):
         top = settings.pop("top_queries")
         return settings | {"queries": chosen_queries(self.opened, top, settings["queries"])}
 
-    def inputs(self) -> list[Manifest]:
-        """The log."""
-        return [{"log": self.opened.identity}]
-
     def make(self, manifest: Manifest) -> "Features":
         """The features."""
         from logeval.features.table import make_table
 
         return make_table(self, manifest["arguments"]["queries"], manifest)
-
-    def write(self, result: "Features", out: Path) -> None:
-        """Write the folder."""
-        result.write(out, self.overwrite)
-
-    def read(self, out: Path) -> "Features":
-        """The features of a folder."""
-        from logeval.features.table import read_features
-
-        return read_features(out)
 
 
 make_features = function(MakeFeatures)

@@ -19,7 +19,7 @@ from logeval.features.matrix import SESSION, click_matrix
 from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition
 from logeval.running import seeds
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Floats, Ints, place_of
 from logeval.running.progress import Progress
 from logeval.storage import tables
 
@@ -162,14 +162,14 @@ def _shown(log: Log, queries: list[str], items: int, condition: str) -> pd.DataF
 
 def _items(shown: pd.DataFrame, item_ids: Ints, vectors: Vectors) -> pa.Table:
     ids = shown["item_id"].to_numpy()
-    at = np.searchsorted(item_ids, ids).clip(max=len(item_ids) - 1)
-    rows = np.where((item_ids[at] == ids)[:, None], vectors.scaled(at), 0.0)
+    at = place_of(ids, item_ids)
+    rows = np.where((at >= 0)[:, None], vectors.scaled(at), 0.0)
     columns: dict[str, Any] = {
         "query_id": pa.array(shown["query_id"], from_pandas=True),
         "region_id": pa.array(shown["region_id"].astype("Int64"), from_pandas=True),
         "item_id": ids,
         "impressions": shown["impressions"].to_numpy(),
-        "vector": _lists(rows),
+        "vector": tables.list_column(rows),
     }
     return pa.table(columns).cast(tables.FEATURES)
 
@@ -186,13 +186,11 @@ def _users(
     at = np.flatnonzero(np.isin(user_ids, asked))
     if len(at) > n:
         at = np.sort(seeds.generator(seed, "users of features").choice(at, n, replace=False))
-    columns: dict[str, Any] = {"user_id": user_ids[at], "vector": _lists(vectors.scaled(at))}
+    columns: dict[str, Any] = {
+        "user_id": user_ids[at],
+        "vector": tables.list_column(vectors.scaled(at)),
+    }
     return pa.table(columns).cast(tables.USER_FEATURES)
-
-
-def _lists(rows: Floats) -> pa.Array:
-    offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
-    return pa.ListArray.from_arrays(offsets, np.ascontiguousarray(rows).ravel())
 
 
 def _matrix(column: pa.ChunkedArray, d: int) -> Floats:

@@ -26,10 +26,12 @@ TOTALS = {
     "test_serps": "SELECT count(*) FROM serps WHERE test",
     "queries": "SELECT count(*) FROM (SELECT DISTINCT query_id, region_id FROM serps)",
     "items": "SELECT count(*) FROM (SELECT DISTINCT unnest(items) FROM serps)",
-    "users": "SELECT count(DISTINCT user_id) FROM serps",
-    "days": "SELECT count(DISTINCT day) FROM serps",
-    "clicked_results": "SELECT sum(len(list_filter(clicks, lambda c: c > 0))) FROM serps",
-    "clicks": "SELECT sum(list_sum(clicks)) FROM serps",
+    # null for a log that does not have them
+    "users": "SELECT nullif(count(DISTINCT user_id), 0) FROM serps",
+    "days": "SELECT nullif(count(DISTINCT day), 0) FROM serps",
+    "clicked_results": "SELECT coalesce(sum(len(list_filter(clicks, lambda c: c > 0))), 0) "
+    "FROM serps",
+    "clicks": "SELECT coalesce(sum(list_sum(clicks)), 0) FROM serps",
 }
 
 CTR_BY_RANK = """
@@ -68,7 +70,7 @@ LISTS_OF = """
 class Description(Drawn):
     """The description of a log."""
 
-    totals: dict[str, int]
+    totals: dict[str, int | None]  # None: the log does not say
     ctr_by_rank: pd.DataFrame  # rank, serps, ctr
     clicks_per_serp: pd.DataFrame  # clicked, serps, share
     top_queries: pd.DataFrame  # query, serps, items, lists, clicks_per_serp, list_entropy
@@ -95,9 +97,9 @@ def describe(log: Log, top: int = 20) -> Description:
         )
 
 
-def _number(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
+def _number(connection: duckdb.DuckDBPyConnection, sql: str) -> int | None:
     row = connection.execute(sql).fetchone()
-    return int(row[0] or 0) if row else 0
+    return None if row is None or row[0] is None else int(row[0])
 
 
 def _lists_of(connection: duckdb.DuckDBPyConnection, queries: pd.DataFrame) -> pd.DataFrame:

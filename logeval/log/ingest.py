@@ -20,7 +20,7 @@ from logeval.stage import (
 
 if TYPE_CHECKING:
     from pandas import DataFrame as DataFrame
-    from pyarrow import RecordBatchReader as RecordBatchReader
+    from pyarrow import RecordBatch as RecordBatch
     from pyarrow import Table as Table
 
     from logeval.log.log import Log
@@ -29,7 +29,7 @@ MAX_WORKERS = 8  # each takes about 90 MB; all of it stays under 1.2 GiB
 MAX_POSITIONS = 50
 LOOK_ROWS = 1_000  # of a dry run
 
-OneLog = Union[str, Path, "DataFrame", "Table", "RecordBatchReader"]
+OneLog = Union[str, Path, "DataFrame", "Table", "RecordBatch"]
 
 
 def pairs_of(texts: Iterable[str]) -> dict[str, str]:
@@ -115,8 +115,6 @@ class Ingest(Stage["Log"]):
         from logeval.log.formats.registry import AUTO, FORMATS, check_format
 
         check_format(self.format)
-        whole = [log.read_all() if hasattr(log, "read_all") else log for log in self.given]
-        self._set("logs", whole)  # of a stream of Arrow, which can be read once
         if self.format != AUTO:
             format = FORMATS[self.format]
             if self.columns and not format.columns:
@@ -161,7 +159,8 @@ class Ingest(Stage["Log"]):
                     print(visible(done), file=sys.stderr)
                 return load(out)
             raise LogevalError(
-                f"{out}: holds another table already; choose another out, or overwrite"
+                f"{out}: holds another table already; choose another folder, or replace it with "
+                "overwrite=True"
             )
         if not self.overwrite:
             tables.check_free(out, ("serps", rejects.FILE))

@@ -19,7 +19,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from logeval.errors import LogevalError, one_line, unknown_names
+from logeval.errors import LogevalError, one_line, short, unknown_names
+from logeval.kinds import checked
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, sql_condition, sql_limit
 from logeval.storage import files, tables
@@ -175,6 +176,7 @@ class Log:
             finally:
                 connection.close()
 
+    @checked
     def serps(
         self,
         columns: str | Iterable[str] | None = None,
@@ -196,12 +198,14 @@ class Log:
             table = connection.sql(select).to_arrow_table()
         return table.cast(pa.schema([tables.SERPS.field(name) for name in names]))
 
+    @checked
     def describe(self, top: int = 20) -> Description:
         """What the log holds: totals, CTR by rank, the most frequent queries."""
         from logeval.log.describe import describe
 
         return describe(self, top)
 
+    @checked
     def top_queries(self, n: int = 20) -> pd.DataFrame:
         """The ``n`` most frequent queries (test SERPs not counted), most frequent first."""
         with self.connect() as connection:
@@ -226,7 +230,8 @@ def load(path: str | Path | Log) -> Log:
         return path
     if not isinstance(path, str | Path):
         raise LogevalError(
-            f"a {type(path).__name__} is no ingested log; make one of it first: logeval.ingest(...)"
+            f"{short(path)}: is not a log; give the folder of an ingested one, or what ingest "
+            "returns, of a data frame, too"
         )
     path = Path(path)
     manifest = tables.read_manifest(path)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
 from logeval.errors import LogevalError
 
 T = TypeVar("T")
@@ -51,7 +49,7 @@ def given_queries(queries: GivenQueries) -> list[Query] | None:
     """Queries as users give them: one or several; None for all."""
     if queries is None:
         return None
-    if isinstance(queries, str | int | np.integer | tuple):
+    if isinstance(queries, str | tuple) or not isinstance(queries, Iterable):
         return [Query.of(queries)]  # type: ignore[arg-type]
     return [Query.of(q) for q in queries]
 
@@ -67,6 +65,8 @@ def among(query: GivenQuery, known: Sequence[T]) -> list[T]:
 
 def sql_limit(top: int) -> str:
     """SQL for the first ``top`` rows; more than there can be are all of them."""
+    if top < 0:
+        raise LogevalError(f"{top}: there cannot be fewer than 0 rows")
     return f"LIMIT {min(int(top), MOST)}"
 
 

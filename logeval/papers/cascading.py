@@ -14,7 +14,7 @@ import numpy as np
 from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.shared.figures import curves
 from logeval.papers.shared.measures import Measure, between, last_half, over, quotient, regret
-from logeval.tracks.ranking_theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
+from logeval.tracks.ranking.theory import cascade_kl_upper, cascade_lower_slope, cascade_ucb1_upper
 
 HORIZON, RUNS = 100_000, 20
 P = 0.2

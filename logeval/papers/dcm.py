@@ -27,7 +27,7 @@ from logeval.papers.shared.measures import (
 )
 from logeval.papers.shared.outcome import Outcome
 from logeval.running.arrays import Floats
-from logeval.tracks.ranking_theory import dcm_lower_slope, dcm_upper
+from logeval.tracks.ranking.theory import dcm_lower_slope, dcm_upper
 
 HORIZON, RUNS = 100_000, 20
 DCM_KL, RANKED = "dcmKL-UCB", "RankedKL-UCB"

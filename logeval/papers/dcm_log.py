@@ -24,7 +24,7 @@ from logeval.papers.shared.measures import Measure, Measured, measure, over
 from logeval.papers.shared.outcome import Outcome
 from logeval.reports.figures.canvas import legend_below, new_axes
 from logeval.running.arrays import Floats
-from logeval.tracks.ranking_theory import dcm_upper
+from logeval.tracks.ranking.theory import dcm_upper
 
 EXP3 = "RankedExp3"
 KNOWN, CONSTANT = "dcmKL-UCB(order=known)", "Oracle(order=assumed)"

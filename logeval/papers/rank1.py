@@ -20,7 +20,7 @@ from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part
 from logeval.papers.shared.figures import curves
 from logeval.papers.shared.measures import Cases, Measure, last_half, over, regret
 from logeval.papers.shared.outcome import Outcome
-from logeval.tracks.rank1_theory import rank1_upper
+from logeval.tracks.rank1 import rank1_upper
 
 HORIZON, RUNS = 2_000_000, 20
 SIZES = (32, 64, 128)

@@ -19,7 +19,7 @@ from logeval.papers.shared.measures import Measure, Measured, measure, over
 from logeval.papers.shared.outcome import Outcome
 from logeval.reports.figures.canvas import legend_below, new_panels
 from logeval.reports.figures.regret import draw_curves
-from logeval.tracks.rank1_theory import Hardness, rank1_hardness, rank1_upper
+from logeval.tracks.rank1 import Hardness, rank1_hardness, rank1_upper
 
 RUNS = 5
 

@@ -69,7 +69,7 @@ class Reproduce(Stage[list["Outcome"]]):
         if self.experiment == "all":
             if self.out is None:
                 raise LogevalError(
-                    "reproduce all takes long: give out, a folder, so that it can go on later"
+                    "reproduce all takes long: give out=FOLDER, so that it can go on later"
                 )
             if not self.logs:
                 raise LogevalError(f"reproduce all needs {NEEDS_LOG.format(': give one')}")

@@ -147,7 +147,9 @@ def finished(asked: Reproduce) -> Iterator[Outcome]:
     """The outcomes that a folder has, whatever their sizes; what is not finished says so."""
     known = {} if asked.out is None else records(asked.out)
     if not known:
-        raise LogevalError("there is nothing to show: give out, a folder that reproduce wrote")
+        raise LogevalError(
+            "there is nothing to show: give a folder that reproduce wrote, out=FOLDER"
+        )
     for record in known.values():
         experiment, log = named(record["experiment"]), record["log"]
         horizon, runs = record["horizon"], record["runs"]

@@ -19,7 +19,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -27,10 +26,10 @@ from typing import Any, TypeVar
 from logeval.clicks.models import registry as models
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call, parse_call
 from logeval.policies.setting import Policy, Setting
 from logeval.policies.shared.replica import Reference, one_by_one
-from logeval.policies.source import source_checksum
+from logeval.running.names import format_call, parse_call
+from logeval.running.own_code import imported, is_built_in, name_of, source_checksum
 
 # The files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (
@@ -56,8 +55,10 @@ KERNELS = (
     "linear.kernel",
     "logistic.kernel",
     "random_and_oracle.kernel",
+    "logged.kernel",
 )
 POLICIES: dict[str, type[Any]] = {}
+ALL, RANKING = "all", "ranking"
 P = TypeVar("P", bound=type)
 
 
@@ -114,11 +115,6 @@ def register(cls: P) -> P:
     return cls
 
 
-def is_built_in(cls: type) -> bool:
-    """Whether a policy belongs to logeval."""
-    return cls.__module__.partition(".")[0] == "logeval"
-
-
 def class_in(cls: type, track: str | None) -> type[Any]:
     """The class of a policy in a track: its own, or the one that takes its place there."""
     other: type = vars(cls).get("IN_TRACK", {}).get(track, cls)
@@ -136,19 +132,42 @@ def defaults_of(cls: type) -> dict[str, Any]:
     return {key: found[key].default for key in getattr(cls, "PARAMETERS", {}) if key in found}
 
 
+def named_policies(
+    policies: str | type | Sequence[str | type], track: str | None = None
+) -> list[str | type]:
+    """A list of policies; ``all`` stands for those of a track that run everywhere in it.
+
+    Left out are the Oracle and what needs the list that a log shows most often (BubbleRank); who
+    may be told the examination estimates it.
+    """
+    given = [policies] if isinstance(policies, str | type) else list(policies)
+    others = [one for one in given if not (isinstance(one, str) and one.strip().lower() == ALL)]
+    if len(others) == len(given):
+        return given
+    named = {one.partition("(")[0].strip().lower() for one in others if isinstance(one, str)}
+    every = [
+        f"{name}(kappa=estimated)" if "kappa" in getattr(cls, "PARAMETERS", {}) else name
+        for name, cls in POLICIES.items()
+        if name.lower() not in named
+        and track_of(class_in(cls, track)) in (track or RANKING, None)
+        and not {"best", "base_list"} & set(getattr(cls, "NEEDS", ()))
+    ]
+    return [*every, *others]
+
+
 def parse_policies(
     policies: str | type | Sequence[str | type],
     reference: bool = False,
     track: str | None = None,
     load: bool = True,
 ) -> list[PolicySpec]:
-    """Names (or classes) of policies; all unknown names are reported at once.
+    """Names (or classes) of policies, or all; all unknown names are reported at once.
 
     ``reference`` stands for the parameter reference=yes in every name. In a ``track`` that has its
     own class for a name, that is meant. Without ``load`` no code of the user's is run: a class that
     would have to be imported is not looked at, and taken to be of any track.
     """
-    policies = [policies] if isinstance(policies, str | type) else list(policies)
+    policies = named_policies(policies, track)
     if strange := [p for p in policies if not isinstance(p, str | type)]:
         raise LogevalError(
             f"policy {strange[0]!r}: is neither a name nor a class; give the class itself, it is "
@@ -166,7 +185,7 @@ def parse_policies(
         if reference and (not name or ":" in name):
             raise LogevalError(f"policy {policy}: only a built-in policy has a reference")
         if isinstance(policy, type):
-            name = _class_name(policy)
+            name = name_of(policy)
             _check_methods(name, policy)
             if name.lower() in by_lower:
                 raise LogevalError(f"{name} is a built-in policy; give your class another name")
@@ -189,15 +208,9 @@ def own_sources(specs: Sequence[PolicySpec]) -> dict[str, str]:
     return {spec.name: source_checksum(spec.cls) for spec in specs if not spec.built_in}
 
 
-def _class_name(cls: type) -> str:
-    """``module:Class``; a class of a script or notebook has its plain name."""
-    name = cls.__qualname__
-    return name if cls.__module__ == "__main__" else f"{cls.__module__}:{name}"
-
-
 def track_of(cls: type) -> str | None:
     """The track of a policy; None: it runs in any."""
-    track: str | None = getattr(cls, "TRACK", "ranking")
+    track: str | None = getattr(cls, "TRACK", RANKING)
     return track
 
 
@@ -205,6 +218,12 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
     cls = class_in(POLICIES[name], track)
     known = getattr(cls, "PARAMETERS", {})
     given = dict(given)
+    if "" in given:  # Logged(top) is Logged(lists=top)
+        word = given.pop("")
+        owners = [key for key, kind in known.items() if isinstance(kind, tuple) and word in kind]
+        if len(owners) != 1 or owners[0] in given:
+            raise LogevalError(f"{name}({word}): {word!r} is not parameter=value")
+        given[owners[0]] = word
     as_reference = _value(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
     unknown = [key for key in given if key not in known]
     if unknown:
@@ -244,17 +263,9 @@ def _literal(text: str) -> Any:
 
 
 def _imported(name: str) -> type:
-    module, _, attribute = name.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")  # the current folder; last, so that it hides no installed module
-    try:
-        cls = getattr(importlib.import_module(module), attribute)
-    except AttributeError:
-        raise LogevalError(f"policy {name}: there is no {attribute} in {module}") from None
-    except Exception as error:  # whatever the user's module raises
-        raise LogevalError(f"policy {name}: cannot import {module} ({error})") from None
+    cls: type = imported("policy", name)
     _check_methods(name, cls)
-    return cls  # type: ignore[no-any-return]
+    return cls
 
 
 def _check_methods(name: str, cls: type) -> None:

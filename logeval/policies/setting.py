@@ -57,6 +57,10 @@ CAPABILITIES = {
         "fit the models again, from a log whose lists are long enough, or name the list of a "
         "synthetic problem (base=2>1>3)",
     ),
+    "logged": Capability(
+        "a function (r): the actions (n, W) of replica r that the log shows, and how often each",
+        "evaluate models that `logeval fit-models` fitted to a log, without features",
+    ),
     "common": Capability(
         "a function: the mean attraction over all users of the items of the round",
         "leave this policy out",

@@ -26,7 +26,7 @@ Estimators = Annotated[
     Sequence[str],
     Arg("IP, IP(normalised), PBM, DR(ubm), ...; repeatable.", option="--estimator/-e"),
 ]
-POLICY = Arg("A policy that shows lists, or module:Class.", option="--policy")
+POLICY = Arg("A policy that shows lists, module:Class, or all.", option="--policy")
 Out = Annotated[Path | str | None, Arg("Folder for the table and the figure.", "output")]
 
 

@@ -25,7 +25,7 @@ class ReplayCrossCheck(Replaying["CrossCheck"]):
     values of the lists that the policies ended with.
     """
 
-    policies: Annotated[Sequence[str], POLICY]
+    policies: Annotated[str | type | Sequence[str | type], POLICY]
     _: KW_ONLY
     positions: Annotated[int, Arg("Length of the lists.", least=1)] = 2
     items: Items = None
@@ -35,8 +35,11 @@ class ReplayCrossCheck(Replaying["CrossCheck"]):
 
     def check(self) -> None:
         """Two policies at least."""
-        if len(self.policies) < 2:
-            raise LogevalError("a cross-check compares policies; name two or more")
+        from logeval.policies.registry import named_policies
+
+        self._set("policies", named_policies(self.policies))
+        if len(self.policies) < 2:  # type: ignore[arg-type]
+            raise LogevalError("a cross-check compares policies; name two or more, as Random")
 
     def make(self, manifest: Manifest) -> "CrossCheck":
         """The three ways side by side."""

@@ -40,7 +40,7 @@ class ReplayEstimate(Replaying["Estimates"]):
     _: KW_ONLY
     estimators: Estimators = ("IP", "PBM", "Prefix", "DR")
     positions: Annotated[
-        int | None, Arg("K: the positions that count; default: up to 10.", least=1)
+        int | None, Arg("K: the positions that count; default: up to 10.", least=1, most=1000)
     ] = None
     clip: Annotated[float | None, Arg("Largest weight; default: none.")] = None
     smoothing: Smoothing = 0.0

@@ -43,7 +43,7 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     def check(self) -> None:
         """Policies that show lists, of enough candidates."""
         from logeval.clicks.read_rows import LONGEST_LIST
-        from logeval.tracks.ranking import RANKING
+        from logeval.tracks.ranking.environment import RANKING
 
         if self.positions > LONGEST_LIST:
             raise LogevalError(f"positions={self.positions}: must be at most {LONGEST_LIST:,}")
@@ -63,11 +63,10 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     @property
     def specs(self) -> "list[PolicySpec]":
         """The policies, with ``init=rounds`` unless they say otherwise."""
-        from logeval.policies.registry import parse_policies
+        from logeval.policies.registry import named_policies, parse_policies
         from logeval.replay.replays import with_rounds
 
-        several = self.policies
-        given = [several] if isinstance(several, str | type) else list(several)
+        given = named_policies(self.policies)
         return [with_rounds(*each) for each in zip(given, parse_policies(given), strict=True)]
 
     def arguments(self) -> Manifest:

@@ -11,12 +11,12 @@ from scipy.special import stdtrit
 from logeval.errors import LogevalError
 from logeval.evaluation.running.loop import columns_of
 from logeval.evaluation.running.plan import checkpoints_of
-from logeval.policies.names import format_call, parse_call
 from logeval.policies.registry import PolicySpec
 from logeval.replay.logged import cut, read_logged
 from logeval.replay.stream import Accepted, QueryStream, ReplayEnvironment, streams_of
 from logeval.running import seeds
 from logeval.running.arrays import Ints
+from logeval.running.names import format_call, parse_call
 from logeval.running.progress import Progress
 from logeval.storage import tables
 from logeval.storage.results import Stored

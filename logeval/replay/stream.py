@@ -25,9 +25,9 @@ import numpy as np
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.policies.setting import Policy
 from logeval.running import seeds
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.arrays import Bools, Ints
 from logeval.tracks.labels import Labels
-from logeval.tracks.meters import Meter
+from logeval.tracks.meters import Columns, Meter
 
 
 @dataclass(frozen=True)
@@ -158,24 +158,16 @@ class _Queue:
 class Accepted(Meter):
     """Clicks on accepted SERPs; nan once the queue is exhausted."""
 
-    def __init__(
-        self, environment: ReplayEnvironment, policy: Policy, checkpoints: Sequence[int]
-    ) -> None:
-        R, n = len(environment.replicas), len(checkpoints)
-        self._environment = environment
-        self._clicks, self._any = np.zeros(R), np.zeros(R)
-        self.clicks, self.any_click = np.full((R, n), np.nan), np.full((R, n), np.nan)
+    def __init__(self, environment: ReplayEnvironment, policy: Policy) -> None:
+        super().__init__(environment, policy)
+        self._clicks, self._any = np.zeros((2, len(environment.replicas)))
 
     def add(self, t: int, A: Ints, clicks: Ints) -> None:
         """Step t."""
         self._clicks += clicks.sum(axis=1)
         self._any += clicks.any(axis=1)
 
-    def record(self, i: int) -> None:
-        """Checkpoint i."""
-        alive = self._environment.alive
-        self.clicks[alive, i], self.any_click[alive, i] = self._clicks[alive], self._any[alive]
-
-    def columns(self) -> dict[str, Floats | Ints]:
-        """(R, number of checkpoints) each."""
-        return {"clicks": self.clicks, "any_click": self.any_click}
+    def columns(self, t: int) -> Columns:
+        """Clicks, and SERPs with a click."""
+        found = {"clicks": self._clicks, "any_click": self._any}
+        return {name: np.where(self.environment.alive, x, np.nan) for name, x in found.items()}

@@ -68,7 +68,28 @@ def content_of(asked: Report) -> Content:
             found.logs[named] = load(named)
         else:
             found.notes.append(f"the log is no longer in {named}")
+    refuse_other_logs(asked, found)
     return found
+
+
+def refuse_other_logs(asked: Report, found: Content) -> None:
+    """Raise if the log, or the estimates from one, are not of the log that the models are of."""
+    fitted = {log for models in found.models.values() for log in _logs(models.manifest)}
+    given = {} if asked.log is None else {str(asked.log): {load(asked.log).identity}}
+    if found.replay is not None:
+        given[str(asked.replay)] = set(_logs(found.replay.manifest))
+    for name, logs in given.items():
+        if fitted and logs and not fitted & logs:
+            what = "is not the log" if name == str(asked.log) else "is not estimated from the log"
+            raise LogevalError(
+                f"{name}: {what} that the models of these runs were fitted to; give that of the "
+                "same log, or leave it out"
+            )
+
+
+def _logs(manifest: tables.Manifest) -> list[str]:
+    """The identities of the logs that an output was made from."""
+    return [one["log"] for one in manifest.get("inputs", []) if one.get("log")]
 
 
 def refuse_other_models(

@@ -25,6 +25,7 @@ METHODS = {
         "plot_regret": "figures.regret:plot_regret",
         "plot_relative": "figures.tracks:plot_relative",
         "report": "report:report_of",
+        "verdict": "verdict:verdict",
     },
     "Validation": {"plot": "figures.replay:plot_validation"},
 }

@@ -3,25 +3,65 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.summary import ORACLE, is_oracle
-from logeval.policies.names import parse_call
 from logeval.policies.registry import POLICIES
+from logeval.running.names import parse_call
+from logeval.running.words import joined
 
 FLAT = 0.5  # a curve is flat when the last half of the steps costs less than this of the average
-NAMED = 4  # policies of a simulator, the flattest first
+NAMED = 4  # policies, the flattest first
 MOSTLY = 0.5  # of the runs
-BASELINES = (ORACLE, "Random")  # they do not learn
+BASELINES = (ORACLE, "Random", "Logged")  # they do not learn
 
 
 def limits_of(runs: Runs) -> list[str]:
-    """One sentence for each thing that limits the conclusions."""
-    return [*runs.cautions(), *not_flat(runs), *nothing_eliminated(runs), *runs.notes]
+    """One sentence for each thing that limits the conclusions, whatever the simulators it is of."""
+    names = {runs.title(panel) for panel in runs.panels()} | {p.simulator for p in runs.panels()}
+    found = [
+        *merged(runs.cautions(), names),
+        *not_flat(runs),
+        *nothing_eliminated(runs),
+        *free_samples(runs),
+    ]
+    return [*found, *merged(runs.notes, names)]
+
+
+def merged(sentences: Sequence[str], names: Collection[str]) -> list[str]:
+    """Sentences about simulators, ``DCM: ...``, that say the same, as one: ``DCM and PBM: ...``."""
+    about: dict[str, list[str]] = {}
+    for sentence in sentences:
+        name, colon, rest = sentence.partition(": ")
+        known = colon and name in names
+        about.setdefault(rest if known else sentence, []).extend([name] if known else [])
+    return [
+        f"{joined(list(dict.fromkeys(who)))}: {what}" if who else what
+        for what, who in about.items()
+    ]
+
+
+def free_samples(runs: Runs) -> list[str]:
+    """Policies that begin with an observation of every item that nobody paid for."""
+    policies = dict.fromkeys(runs.table()["policy"])
+    free = [
+        policy
+        for policy in policies
+        if "free_samples" in getattr(POLICIES.get(parse_call(policy)[0]), "NEEDS", ())
+        and "init=rounds" not in policy
+    ]
+    if not free or runs.problems()["ranker"].isna().all():
+        return []
+    begin, they = ("begins", "it") if len(free) == 1 else ("begin", "they")
+    return [
+        f"{joined(free)} {begin} with one free observation of every item, as in the papers, so "
+        f"{they} would break even later in traffic, by up to as many searches as there are items; "
+        f"init=rounds pays for them, as {parse_call(free[0])[0]}(init=rounds)"
+    ]
 
 
 def late_slope(curve: pd.DataFrame) -> float:
@@ -44,24 +84,26 @@ def flattens(curves: Mapping[str, pd.DataFrame]) -> bool:
 
 
 def not_flat(runs: Runs) -> list[str]:
-    """The policies that have not learned to the end at the horizon."""
-    found = []
+    """The policies that have not learned to the end at the horizon, the flattest first."""
+    slopes: dict[str, list[float]] = {}
     for panel in runs.panels():
-        curves = runs.curves(panel.simulator, track=panel.track)
-        learning = {p: c for p, c in curves.items() if p.partition("(")[0] not in BASELINES}
-        slopes = {p: late_slope(c) for p, c in learning.items()}
-        rising = {p: s for p, s in slopes.items() if s >= FLAT}
-        if not rising:
-            continue
-        policies = [f"{p} {s:.0%}" for p, s in sorted(rising.items(), key=lambda x: x[1])]
-        more = [f"and {len(policies) - NAMED} more"] if len(policies) > NAMED else []
-        found.append(f"{runs.title(panel)} ({', '.join([*policies[:NAMED], *more])})")
-    if not found:
+        for policy, curve in runs.curves(panel.simulator, track=panel.track).items():
+            if policy.partition("(")[0] not in BASELINES and (s := late_slope(curve)) >= FLAT:
+                slopes.setdefault(policy, []).append(s)
+    if not slopes:
         return []
+    rising = sorted(slopes.items(), key=lambda x: min(x[1]))
+    policies = [f"{p} {' to '.join(dict.fromkeys(_percents(s)))}" for p, s in rising]
+    more = [f"{len(policies) - NAMED} more"] if len(policies) > NAMED else []
     return [
-        f"curves still rise at {runs.horizon:,} steps; with more steps the order may change. "
-        f"Regret per step in the second half, compared with the average: {'; '.join(found)}"
+        f"curves still rise at {runs.horizon:,} searches; with more the order may change. Regret "
+        "per search in the second half, compared with the average: "
+        f"{joined([*policies[:NAMED], *more])}"
     ]
+
+
+def _percents(slopes: Sequence[float]) -> list[str]:
+    return [f"{min(slopes):.0%}", f"{max(slopes):.0%}"]
 
 
 def nothing_eliminated(runs: Runs) -> list[str]:
@@ -72,8 +114,10 @@ def nothing_eliminated(runs: Runs) -> list[str]:
     found = []
     for (simulator, policy), part in rows.groupby(["simulator", "policy"]):
         mine = sizes[sizes["simulator"] == simulator]
-        part = part.merge(mine[["query", "rows", "columns"]], on="query")
-        all_left = (part["rows_left"] == part["rows"]) & (part["columns_left"] == part["columns"])
+        part = part.merge(mine[["query", "draw", "items", "positions"]], on=["query", "draw"])
+        all_left = (part["rows_left"] == part["items"]) & (
+            part["columns_left"] == part["positions"]
+        )
         if len(part) and all_left.mean() >= MOSTLY:
             where = f" on {simulator}" if len(runs.panels()) > 1 else ""
             often = "" if all_left.all() else f" in {all_left.sum()} of {len(part)} runs"
@@ -90,7 +134,7 @@ def _why(policy: str, part: pd.DataFrame, runs: Runs) -> str:
         return f" in {runs.horizon:,} steps"
     n = runs.horizon
     queries = part.drop_duplicates("query")
-    needed = [budget(*sizes, n) for sizes in queries[["rows", "columns"]].to_numpy().tolist()]
+    needed = [budget(*sizes, n) for sizes in queries[["items", "positions"]].to_numpy().tolist()]
     ended = sum(steps <= n for steps in needed)
     low, high = min(needed), max(needed)
     steps = f"{low:,}" if low == high else f"{low:,} to {high:,}"

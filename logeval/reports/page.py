@@ -17,6 +17,7 @@ import pandas as pd
 
 from logeval.reports.figures.canvas import drawn, laid_out
 from logeval.reports.figures.inline import inline
+from logeval.reports.verdict import Verdict
 from logeval.running.words import cell
 from logeval.storage.spreadsheets import csv_of
 
@@ -53,9 +54,12 @@ class Page:
         """A paragraph."""
         self._add(kind="text", text=text)
 
-    def verdict(self, answer: str, findings: Sequence[str], limits: Sequence[str]) -> None:
-        """The answer, what it rests on, and what limits it."""
-        self._add(kind="verdict", answer=answer, findings=findings, limits=limits)
+    def verdict(self, found: Verdict) -> None:
+        """The answer, whether to believe it, what limits it, and the details, folded."""
+        *open_, (_, details) = found.sections() if found.details else [*found.sections(), ("", [])]
+        self._add(
+            kind="verdict", answer=found.answer, sound=found.sound, parts=open_, details=details
+        )
 
     def notes(self, notes: Sequence[str]) -> None:
         """Things to know before believing a number."""

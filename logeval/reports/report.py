@@ -5,11 +5,14 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, short
+from logeval.kinds import fits
 from logeval.stage import Arg, Manifest, Quiet, Stage, function, stage
 
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs
+
+PARTS = ("index.html", "figures", "tables")  # of the folder of a report
 
 
 @stage(
@@ -65,7 +68,9 @@ class Report(Stage[Path]):
         """The folders of the runs."""
         from logeval.evaluation.results import Runs
 
-        several = [self.runs] if isinstance(self.runs, Runs | str | Path) else self.runs
+        several: Any = [self.runs] if isinstance(self.runs, Runs | str | Path) else self.runs
+        if not fits(several, Sequence[Runs | Path | str]):
+            raise LogevalError(f"{short(self.runs)}: are not runs; give the folder of some")
         folders = [r.saved_in() if isinstance(r, Runs) else Path(r) for r in several]
         if not folders:
             raise LogevalError("there is nothing to report; name the folder of some runs")
@@ -89,7 +94,9 @@ class Report(Stage[Path]):
     def run(self) -> Path:
         """Write the page."""
         from logeval.reports.writing import write_report
+        from logeval.storage import tables
 
+        tables.check_output(self.out, self.NAME, PARTS)
         write_report(self, self.manifest())
         return Path(self.out) / "index.html"
 

@@ -30,3 +30,12 @@ def distinct(key: Ints, size: int) -> tuple[Ints, Ints]:
     place = np.empty(size, dtype=np.int64)
     place[keys] = np.arange(len(keys))
     return keys, place[key]
+
+
+def place_of(ids: Ints, known: Ints) -> Ints:
+    """Where each id is among the known ones; -1: nowhere."""
+    if not len(known):
+        return np.full(np.shape(ids), -1)
+    order = np.argsort(known, kind="stable")
+    at = order[np.searchsorted(known, ids, sorter=order).clip(max=len(known) - 1)]
+    return np.where(known[at] == ids, at, -1)

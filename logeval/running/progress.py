@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Self
 
 from logeval.running.terminal import unguarded
@@ -24,49 +25,57 @@ class Progress:
     """
 
     def __init__(
-        self, title: str, total: float | None = None, unit: str = "items", quiet: bool = False
+        self,
+        title: str,
+        total: float | None = None,
+        unit: str = "items",
+        quiet: bool = False,
+        display: rich.progress.Progress | None = None,
     ) -> None:
         self.title, self.total, self.unit, self.quiet = title, total, unit, quiet
         self.done = 0.0
         self._printed = -1.0  # what was done at the last plain line
-        self._bar = None
-        if not quiet and sys.stderr.isatty():
-            self._bar = _bar(unit)
-            self._task = self._bar.add_task(title, total=total)
+        self._display = display or _display(unit, quiet)
+        if self._display:
+            self._task = self._display.add_task(title, total=total, start=False)
 
     def __enter__(self) -> Self:
-        self._start = self._last_line = time.monotonic()
-        if self._bar:
-            self._bar.start()
+        if self._display:
+            self._display.start()
+        self.begin()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        if self._bar:
-            self._bar.stop()
-        elif error is None and self._seconds() > SILENT_SECONDS and self._printed != self.done:
-            self._line()
+    def __exit__(self, error: object, *more: object) -> None:
+        if self._display:
+            self._display.stop()
+        elif error is None:
+            self.end()
+
+    def begin(self) -> None:
+        """Start the clock."""
+        self._start = self._last_line = time.monotonic()
+        if self._display:
+            self._display.start_task(self._task)
 
     def advance(self, amount: float) -> None:
         """``amount`` more is done."""
         self.done += amount
-        if self._bar:
-            self._bar.advance(self._task, amount)
+        if self._display:
+            self._display.advance(self._task, amount)
         elif time.monotonic() - self._last_line > LINE_SECONDS:
             self._line()
 
-    def _seconds(self) -> float:
-        return time.monotonic() - self._start
+    def end(self) -> None:
+        """Say what is not said yet."""
+        took = time.monotonic() - self._start
+        if self._display is None and took > SILENT_SECONDS and self._printed != self.done:
+            self._line()
 
     def _line(self) -> None:
         if self.quiet:
             return
         self._last_line, self._printed = time.monotonic(), self.done
-        speed = self.done / max(self._seconds(), 1e-9)
+        speed = self.done / max(self._last_line - self._start, 1e-9)
         scale, unit = 1.0, self.unit
         if unit == "bytes":
             scale, unit = (1e6, "MB") if max(self.done, self.total or 0) > 1e7 else (1e3, "kB")
@@ -81,79 +90,50 @@ def _rate(speed: float) -> str:
     return f"{speed:,.0f}" if speed >= 9.95 else f"{speed:.2g}"
 
 
-class Bars:
-    """One bar per title in a common display, for work that advances on several at once."""
+@contextmanager
+def progress_of(
+    totals: Mapping[str, float], unit: str = "items", quiet: bool = False
+) -> Iterator[Callable[[str, float], None]]:
+    """A function that hears how much more is done of a title: several bars in one display.
 
-    def __init__(self, totals: dict[str, float], unit: str = "items", quiet: bool = False) -> None:
-        self._plain = {
-            title: Progress(title, total, unit, quiet=quiet or sys.stderr.isatty())
-            for title, total in totals.items()
-        }
-        self._bar = _bar(unit) if not quiet and sys.stderr.isatty() else None
-        if self._bar:
-            self._tasks = {
-                t: self._bar.add_task(t, total=n, start=False) for t, n in totals.items()
-            }
+    The clock of a title starts when it is first heard of.
+    """
+    display = _display(unit, quiet)
+    bars = {title: Progress(title, n, unit, quiet, display) for title, n in totals.items()}
 
-    def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
-        return self
+    def advance(title: str, amount: float) -> None:
+        bar = bars[title]
+        if not bar.done:
+            bar.begin()
+        bar.advance(amount)
+        if bar.total and bar.done >= bar.total:
+            bar.end()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def advance(self, title: str, amount: float) -> None:
-        """``amount`` more is done of ``title``; its clock starts at the first call."""
-        if self._bar:
-            self._bar.start_task(self._tasks[title])
-            self._bar.advance(self._tasks[title], amount)
-            return
-        plain = self._plain[title]
-        if not plain.done:
-            plain.__enter__()
-        plain.advance(amount)
-        if plain.total and plain.done >= plain.total:
-            plain.__exit__(None, None, None)
+    with display or nullcontext():
+        yield advance
 
 
-def _bar(unit: str) -> rich.progress.Progress:
+def _display(unit: str, quiet: bool) -> rich.progress.Progress | None:
+    """The display of bars; None without a terminal."""
+    if quiet or not sys.stderr.isatty():
+        return None
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-    from rich.progress import Progress as RichProgress
     from rich.text import Text
 
-    class Speed(ProgressColumn):
-        def render(self, task: Task) -> Text:
+    class Speed(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
             speed = task.finished_speed or task.speed
             return Text(f"{_rate(speed)} {unit}/s" if speed else "")
 
-    amount = (
-        [DownloadColumn(), TransferSpeedColumn()]
-        if unit == "bytes"
-        else [MofNCompleteColumn(), Speed()]
-    )
-    return RichProgress(
-        TextColumn("{task.description}"),
-        BarColumn(),
+    amount: list[progress.ProgressColumn] = [progress.MofNCompleteColumn(), Speed()]
+    if unit == "bytes":
+        amount = [progress.DownloadColumn(), progress.TransferSpeedColumn()]
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
         *amount,
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
         console=Console(file=unguarded(sys.stderr)),
     )

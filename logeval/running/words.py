@@ -6,6 +6,13 @@ import math
 import re
 from collections.abc import Sequence
 
+# what a reward counts, as people say it
+UNITS = {
+    "satisfaction": "satisfied searches",
+    "clicks": "clicks",
+    "any-click": "searches with a click",
+}
+
 
 def number(x: float, sign: str = "") -> str:
     """A value with the digits that matter: about three."""
@@ -119,3 +126,20 @@ def with_error(value: float, error: float) -> str:
 def p_cell(p: float) -> str:
     """Four places; smaller ones are not told apart."""
     return "" if p != p else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def out_of(shares: Sequence[float]) -> str:
+    """Shares, or their range, as people count: ``50 of 1,000``, ``29 to 141 of 1,000``.
+
+    >>> out_of([0.0502]), out_of([0.141, 0.029]), out_of([0.00004]), out_of([0.0])
+    ('50 of 1,000', '29 to 141 of 1,000', '40 of 1,000,000', '0 of 1,000')
+    """
+    low, high = min(shares), max(shares)
+    base = 1000 if high >= 0.0095 or high < 5e-7 else 10_000 if high >= 0.0005 else 1_000_000
+    ends = [f"{round(share * base):,}" for share in (low, high)]
+    return f"{' to '.join(dict.fromkeys(ends))} of {base:,}"
+
+
+def searches(steps: float, never: str = "") -> str:
+    """A number of searches; what is said of none at all is ``never``."""
+    return never if math.isinf(steps) else f"{math.ceil(steps):,}"

@@ -17,7 +17,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     CancelledError,
-    Executor,
     Future,
     ProcessPoolExecutor,
     wait,
@@ -29,9 +28,10 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from logeval.errors import LogevalError
-from logeval.running.progress import Bars
+from logeval.running.progress import progress_of
 
 Tick = Callable[[float], None]
+Advance = Callable[[str, float], None]  # of a title
 CONNECT_SECONDS = 10  # to reach a scheduler
 CLOSE_SECONDS = 2  # to take leave of it
 LONELY_SECONDS = 5.0  # without a result, after which one looks whether there are any workers
@@ -63,18 +63,18 @@ def run_tasks(
     totals: dict[str, float] = {}
     for task in tasks:
         totals[task.title] = totals.get(task.title, 0.0) + task.size
-    with Bars(totals, unit, quiet) as bars:
+    with progress_of(totals, unit, quiet) as advance:
         if scheduler is not None:
-            yield from _on_cluster(function, tasks, scheduler, bars)
+            yield from _on_cluster(function, tasks, scheduler, advance)
         elif workers == 1 or len(tasks) == 1:
             for task in tasks:
-                yield function(task.argument, partial(bars.advance, task.title))
+                yield function(task.argument, partial(advance, task.title))
         elif tasks:
-            yield from _in_processes(function, tasks, min(workers, len(tasks)), bars)
+            yield from _in_processes(function, tasks, min(workers, len(tasks)), advance)
 
 
 def _in_processes(
-    function: Callable[[Any, Tick], Any], tasks: Sequence[Task], workers: int, bars: Bars
+    function: Callable[[Any, Tick], Any], tasks: Sequence[Task], workers: int, advance: Advance
 ) -> Iterator[Any]:
     context = multiprocessing.get_context("spawn")
     done = context.RawArray("d", len(tasks))  # by task: one writer each, so it needs no lock
@@ -89,7 +89,7 @@ def _in_processes(
             for i, (before, now) in enumerate(zip(seen, done, strict=True)):
                 if now != before:
                     seen[i] = now
-                    bars.advance(tasks[i].title, now - before)
+                    advance(tasks[i].title, now - before)
             yield from (future.result() for future in ready)
     except BrokenProcessPool:
         raise LogevalError(
@@ -136,7 +136,7 @@ def _call(function: Callable[[Any, Tick], Any], argument: Any, i: int) -> Any:
 
 
 def _on_cluster(
-    function: Callable[[Any, Tick], Any], tasks: Sequence[Task], scheduler: str, bars: Bars
+    function: Callable[[Any, Tick], Any], tasks: Sequence[Task], scheduler: str, advance: Advance
 ) -> Iterator[Any]:
     try:
         from distributed import Client, KilledWorker
@@ -160,7 +160,9 @@ def _on_cluster(
     try:
         logger.setLevel(logging.CRITICAL)  # it would log a traceback where we say what happened
         pool = client.get_executor(pure=False)
-        by_future = _submit(pool, function, tasks)
+        by_future: dict[Future[Any], Task] = {
+            pool.submit(function, task.argument, _silent): task for task in tasks
+        }
         pending = set(by_future)
         said = False
         while pending:
@@ -171,7 +173,7 @@ def _on_cluster(
                 print(f"logeval: {text}", file=sys.stderr, flush=True)
             for future in ready:
                 yield future.result()
-                bars.advance(by_future[future].title, by_future[future].size)
+                advance(by_future[future].title, by_future[future].size)
     except KilledWorker as error:
         raise LogevalError(
             f"several workers of {scheduler} died over the same unit (out of memory?); look into "
@@ -185,12 +187,6 @@ def _on_cluster(
     finally:
         client.close(timeout=CLOSE_SECONDS)
         logger.setLevel(level)
-
-
-def _submit(
-    pool: Executor, function: Callable[[Any, Tick], Any], tasks: Sequence[Task]
-) -> dict[Future[Any], Task]:
-    return {pool.submit(function, task.argument, _silent): task for task in tasks}
 
 
 def _silent(amount: float) -> None:

@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, short
 from logeval.storage import locks
 
 PARTIAL = ".partial-"
@@ -53,7 +53,9 @@ def put_in_place(temporary: Path, path: Path) -> None:
 
 
 def check_name(path: Path | str) -> None:
-    """Raise for a name that is not UTF-8: neither Arrow nor DuckDB can open it."""
+    """Raise for what is no name, or not UTF-8: neither Arrow nor DuckDB can open it."""
+    if not isinstance(path, str | Path):
+        raise LogevalError(f"{short(path)}: is not the name of a file or folder; give its path")
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -86,7 +88,7 @@ def partial_file(path: Path) -> Iterator[Path]:
     while True:
         temporary = partial_name(path)
         with locks.locked(temporary, os.O_CREAT | os.O_EXCL) as ours:
-            if not ours:  # another process was quicker, took it for abandoned, and removes it
+            if ours is False:  # another process was quicker, took it for abandoned, and removes it
                 continue
             try:
                 yield temporary
@@ -103,7 +105,7 @@ def partial_folder(path: Path, home: Path, mode: int = 0o777) -> Iterator[Path]:
             folder = home / partial_name(path).name
             folder.mkdir(mode)
             with contextlib.suppress(FileNotFoundError):  # another process was quicker, as above
-                if held.enter_context(locks.locked(folder / locks.LOCK, os.O_CREAT)):
+                if held.enter_context(locks.locked(folder / locks.LOCK, os.O_CREAT)) is not False:
                     break
         try:
             yield folder
@@ -142,9 +144,9 @@ def abandoned(home: Path, name: str | None = None) -> Iterator[Path]:
         dead = match[1] == platform.node() and not locks.process_alive(int(match[2]))
         with (
             contextlib.suppress(OSError),  # gone already, or in a folder that is read only
-            locks.locked(file, flags, otherwise=dead) as free,
+            locks.locked(file, flags) as free,
         ):
-            if free:
+            if free or (free is None and dead):
                 yield left
 
 

@@ -18,6 +18,7 @@ import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from logeval.errors import LogevalError
 
@@ -39,21 +40,22 @@ def holding(folder: Path, doing: str, seconds: float = 0.0) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    file = folder / LOCK
-    until = time.monotonic() + seconds
-    while (descriptor := _take(file)) is None:
+    file, until = folder / LOCK, time.monotonic() + max(seconds, POLL_SECONDS)
+    about = f"{platform.node()}\n{os.getpid()}\n{doing}\n{_boot()}\n".encode()
+    while True:
+        with locked(file, os.O_CREAT) as mine:
+            holder = Holder.of(file)
+            free = not (holder.pid and process_alive(holder.pid)) if mine is None else mine
+            if free and holder.may_be_replaced:
+                file.write_bytes(about)
+                try:
+                    yield
+                finally:
+                    file.unlink(missing_ok=True)  # while it is ours: who waits makes a new one
+                return
         if time.monotonic() >= until:
-            raise LogevalError(_held(file))
+            raise LogevalError(Holder.of(file).in_words(file))
         time.sleep(POLL_SECONDS)
-    try:
-        os.truncate(descriptor, 0)
-        holder = f"{platform.node()}\n{os.getpid()}\n{doing}\n{_boot()}\n"
-        os.pwrite(descriptor, holder.encode(), 0)
-        yield
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            file.unlink()  # while it is still ours: who waits for it then makes a new one
-        os.close(descriptor)
 
 
 def clear(folder: Path) -> None:
@@ -64,68 +66,71 @@ def clear(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(file: Path, flags: int = 0, otherwise: bool = True) -> Iterator[bool]:
+def locked(file: Path, flags: int = 0) -> Iterator[bool | None]:
     """Lock a file while the block lasts; whether it is ours, and not another's or removed.
 
-    ``flags`` may make it. Where there are no locks, the answer is ``otherwise``.
+    ``flags`` may make it. None where there are no locks. A link that was put there before is not
+    followed.
     """
-    descriptor = _open(file, flags)
+    descriptor = os.open(file, os.O_RDWR | flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    if fcntl is None:  # an open file could be neither renamed nor removed
+        os.close(descriptor)
+        yield None
+        return
     try:
-        if fcntl is None:  # an open file could be neither renamed nor removed
-            os.close(descriptor)
-        mine = None if fcntl is None else _lock(descriptor)
-        yield otherwise if mine is None else mine and _is_still(file, descriptor)
+        yield _lock(descriptor, file)
     finally:
-        if fcntl is not None:
-            os.close(descriptor)
+        os.close(descriptor)
 
 
-def _open(file: Path, flags: int) -> int:
-    """A link that was put there before is not followed."""
-    return os.open(file, os.O_RDWR | flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+def _lock(descriptor: int, file: Path) -> bool | None:
+    """Whether it could be locked, and is still there; None on a file system without locks.
 
-
-def _take(file: Path) -> int | None:
-    """An open descriptor of the locked file, or None if another process has it."""
-    descriptor = _open(file, os.O_CREAT)
-    mine = _lock(descriptor)
-    if mine is None:
-        mine = not _alive(descriptor)
-    if mine and _is_still(file, descriptor) and _takes_over(descriptor):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
-def _lock(descriptor: int) -> bool | None:
-    """Whether it could be locked; None on a file system without locks."""
+    The holder before us may have removed the file between our opening and locking it.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        return os.path.samestat(os.stat(file), os.fstat(descriptor))
+    except (BlockingIOError, FileNotFoundError):
         return False
     except OSError:
         return None
-    return True
 
 
-def _is_still(file: Path, descriptor: int) -> bool:
-    """The holder before us may have removed the file between our opening and locking it."""
-    try:
-        return os.path.samestat(os.stat(file), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
+class Holder(NamedTuple):
+    """Whom a lock names; nobody while it is being written."""
 
+    host: str
+    pid: int
+    doing: str
+    boot: str
 
-def _takes_over(descriptor: int) -> bool:
-    host, _, _, boot = _holder(descriptor)
-    return host in ("", platform.node()) or boot == _boot() != ""
+    @classmethod
+    def of(cls, file: Path) -> Holder:
+        """The one that a file names."""
+        text = ""
+        with contextlib.suppress(OSError):
+            text = file.read_text(errors="replace")
+        host, pid, doing, boot, *_ = [*text.split("\n"), "", "", ""]
+        return cls(host, int(pid) if pid.isdigit() else 0, doing, boot)
 
+    @property
+    def may_be_replaced(self) -> bool:
+        """Whether a lock that we could take is ours: none of another machine's is."""
+        return self.host in ("", platform.node()) or self.boot == _boot() != ""
 
-def _holder(descriptor: int) -> tuple[str, int, str, str]:
-    """Machine, process, command and boot of the holder; empty if nobody is named (yet)."""
-    text = os.pread(descriptor, 4096, 0).decode(errors="replace")
-    host, pid, doing, boot, *_ = [*text.split("\n"), "", "", ""]
-    return host, int(pid) if pid.isdigit() else 0, doing, boot
+    def in_words(self, file: Path) -> str:
+        """What to tell who wanted the lock."""
+        at_work = f"{file.parent}: {self.doing or 'a command'} is at work here (process "
+        if self.host in ("", platform.node()):
+            return (
+                f"{at_work}{self.pid or 'unknown'}); wait until it ends and run the command again, "
+                "or name another folder"
+            )
+        return (
+            f"{at_work}{self.pid} on {self.host}); wait until it ends, or delete {file} if that "
+            "process is no more"
+        )
 
 
 def _boot() -> str:
@@ -134,11 +139,6 @@ def _boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
-
-
-def _alive(descriptor: int) -> bool:
-    pid = _holder(descriptor)[1]
-    return pid > 0 and process_alive(pid)
 
 
 def process_alive(pid: int) -> bool:
@@ -150,23 +150,3 @@ def process_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _held(file: Path) -> str:
-    try:
-        descriptor = os.open(file, os.O_RDONLY)
-    except OSError:
-        return f"{file.parent}: another process is at work here; run the command again"
-    try:
-        host, pid, doing, _ = _holder(descriptor)
-    finally:
-        os.close(descriptor)
-    if host in ("", platform.node()):
-        return (
-            f"{file.parent}: {doing or 'a command'} is at work here (process {pid or 'unknown'}); "
-            "wait until it ends and run the command again, or name another folder"
-        )
-    return (
-        f"{file.parent}: {doing} is at work here (process {pid} on {host}); wait until it ends, or "
-        f"delete {file} if that process is no more"
-    )

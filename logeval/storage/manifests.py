@@ -26,6 +26,7 @@ from logeval.storage.locks import LOCK
 
 MANIFEST = "manifest.json"
 MARKER = ".logeval"  # the names of what was written, for the day on which the manifest is damaged
+DONE = ("stage", "version", "arguments", "inputs")  # what was done, of all that is known
 Manifest = dict[str, Any]
 
 
@@ -88,26 +89,27 @@ def read_manifest(path: Path | str) -> Manifest:
         manifest = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise LogevalError(f"{file}: not a manifest ({error}); write the table again") from None
-    kinds = {"stage": str, "version": str, "arguments": dict, "inputs": list, "files": dict}
-    if not isinstance(manifest, dict):
-        raise LogevalError(f"{file}: not a manifest of logeval; write the table again")
-    for key, kind in kinds.items():
-        if not isinstance(manifest.get(key), kind):
-            raise LogevalError(
-                f"{file}: not a manifest of this version of logeval ({key!r} is missing or not "
-                "what it should be); write the table again"
-            )
-    # earlier versions wrote none
-    if manifest.get("checksum", _own_checksum(manifest)) != _own_checksum(manifest) or not all(
-        isinstance(record, dict) and {"bytes", "crc32"} <= record.keys() and _is_below(name)
-        for listed in (manifest["files"], *map(manifest.get, ("replaced", "figures"), ({}, {})))
-        for name, record in listed.items()
-    ):
+    if not _is_manifest(manifest):
         raise LogevalError(
-            f"{file}: not a manifest as logeval wrote it (damaged, or edited by hand); write the "
-            "table again"
+            f"{file}: not a manifest as logeval wrote it (damaged, of another version, or edited "
+            "by hand); write the table again"
         )
-    return manifest
+    return manifest  # type: ignore[no-any-return]
+
+
+def _is_manifest(found: Any) -> bool:
+    """Whether it has all parts of a manifest, is unchanged, and names only files of its folder."""
+    kinds = {"stage": str, "version": str, "arguments": dict, "inputs": list, "files": dict}
+    if not isinstance(found, dict) or not all(isinstance(found.get(k), kinds[k]) for k in kinds):
+        return False
+    if found.get("checksum", own := _own_checksum(found)) != own:  # earlier versions wrote none
+        return False
+    listed = [found["files"], found.get("replaced", {}), found.get("figures", {})]
+    return all(
+        isinstance(record, dict) and {"bytes", "crc32"} <= record.keys() and _is_below(name)
+        for records in listed
+        for name, record in records.items()
+    )
 
 
 def _is_below(name: str) -> bool:
@@ -180,18 +182,16 @@ def why(path: Path | str, wanted: Manifest) -> str | None:
     return None
 
 
-def identity_of(manifest: Manifest) -> str:
+def identity_of(manifest: Manifest, parts: tuple[str, ...] = (*DONE, "files")) -> str:
     """What the folder of a manifest holds, as a checksum; the same work done again has the same."""
-    kept = [manifest[key] for key in ("stage", "version", "arguments", "inputs", "files")]
+    kept = [manifest[key] for key in parts]
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def work_of(manifest: Manifest) -> str | None:
     """What was done, as a checksum; the same work has the same result. None: nobody knows."""
-    if not manifest.get("inputs") and not manifest.get("arguments"):
-        return None
-    done = [manifest[key] for key in ("stage", "version", "arguments", "inputs")]
-    return hashlib.sha256(json.dumps(done, sort_keys=True).encode()).hexdigest()
+    known = manifest.get("inputs") or manifest.get("arguments")
+    return identity_of(manifest, DONE) if known else None
 
 
 def checksum(path: Path) -> str:

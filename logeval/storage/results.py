@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
+from logeval.kinds import checked
 from logeval.storage import tables
 
 if TYPE_CHECKING:
@@ -27,11 +28,16 @@ class Drawn:
     They are found when they are called, so that neither figures nor pages are imported before.
     """
 
+    def __init_subclass__(cls) -> None:
+        for name, method in list(vars(cls).items()):
+            if isinstance(method, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, checked(method))
+
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("plot", "report")):
+        if name.startswith(("plot", "report", "verdict")):
             function = importlib.import_module(DRAWING).method_of(type(self), name)
             if function is not None:
-                return MethodType(function, self)
+                return MethodType(checked(function), self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:

@@ -12,9 +12,12 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from logeval.errors import LogevalError
 from logeval.storage import files, locks, manifests
@@ -31,7 +34,6 @@ from logeval.storage.manifests import written_here
 from logeval.storage.schemas import CLICK_STATISTICS as CLICK_STATISTICS
 from logeval.storage.schemas import FACTORS as FACTORS
 from logeval.storage.schemas import FEATURES as FEATURES
-from logeval.storage.schemas import HARDNESS as HARDNESS
 from logeval.storage.schemas import MODELS as MODELS
 from logeval.storage.schemas import NAMES as NAMES
 from logeval.storage.schemas import QUALITY as QUALITY
@@ -61,6 +63,7 @@ def there_is(folder: Path | str) -> bool:
 
 def read_manifest(folder: Path | str) -> Manifest:
     """The manifest of a folder that a stage wrote."""
+    files.check_name(folder)
     with contextlib.suppress(LogevalError):  # it may be taken away between a look and the next
         return manifests.read_manifest(folder)
     there_is(folder)
@@ -72,22 +75,19 @@ def identity(folder: Path | str) -> str:
     return identity_of(read_manifest(folder))
 
 
-def write_parquet(table: pa.Table, path: Path | pa.NativeFile) -> None:
+def write_parquet(table: pa.Table, path: Path | pa.NativeFile, **tuned: Any) -> None:
     """Write one Parquet file (zstd), statistics on, one row group per 128 Ki rows."""
-    pq.write_table(
-        table,
-        path,
-        compression="zstd",
-        compression_level=1,
-        row_group_size=1 << 17,
-    )
+    how: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "row_group_size": 1 << 17}
+    pq.write_table(table, path, **how, **tuned)
 
 
 def write_serps(table: pa.Table, path: Path) -> None:
     """Write SERPs: as ``write_parquet``, tuned to be half again as fast, and smaller.
 
     Numbers are stored as differences; statistics are kept of the columns people filter by. Where a
-    log does not say which lists were in random order, there is no column for it.
+    log does not say which lists were in random order, there is no column for it. Arrow's default
+    memory pool gives memory back to the system between any two columns, and takes a third of the
+    time with it.
     """
     if table["random"].null_count == len(table):
         table = table.drop_columns("random")
@@ -96,17 +96,20 @@ def write_serps(table: pa.Table, path: Path) -> None:
     ]
     numbers = [f.name for f in SERPS if pa.types.is_integer(f.type)]
     columns = numbers + [f"{name}.list.element" for name in lists]
-    pq.write_table(
+    write_parquet(
         table,
         path,
-        compression="zstd",
-        compression_level=1,
-        row_group_size=1 << 17,
         use_dictionary=False,
         column_encoding=dict.fromkeys(columns, "DELTA_BINARY_PACKED"),
         write_statistics=numbers,
-        memory_pool=pa.system_memory_pool(),  # the default one gives memory back to the system
-    )  # between any two columns, and takes a third of the time with it
+        memory_pool=pa.system_memory_pool(),
+    )
+
+
+def list_column(rows: NDArray[Any]) -> pa.ListArray:
+    """The rows of a matrix as a column of lists."""
+    offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
+    return pa.ListArray.from_arrays(offsets, np.ascontiguousarray(rows).ravel())
 
 
 def read_table(path: Path | str, name: str) -> pa.Table:
@@ -155,6 +158,7 @@ def staged(
     Only the manifest is flushed to the disk. If the machine dies and a file was not, its checksum
     tells.
     """
+    files.check_name(out)
     out = output_folder(Path(out))
     existed = out.exists()
     # inside an existing folder, which may be a file system of its own, else beside the new one
@@ -237,14 +241,32 @@ def _replace_entries(staging: Path, out: Path, overwrite: bool | None) -> None:
 
 def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool | None) -> list[str]:
     """The entries of ``out`` that make way, the manifest first; an error if one must not."""
+    check_output(out, _stage_of(staging), new, overwrite)
     in_the_way = [name for name in new if os.path.lexists(out / name)]
+    ours = written_here(out)
+    entries = {Path(name).parts[0] for name in ours}
+    outdated = [
+        name
+        for name in entries.difference(in_the_way)
+        if (out / name).exists() and not _foreign(out / name, out, ours)
+    ]
+    return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
+
+
+def check_output(
+    out: Path | str, stage: str | None, names: Iterable[str] = (), overwrite: bool | None = None
+) -> None:
+    """Raise unless a stage may write entries of these names to ``out``; see ``staged``.
+
+    Asked before the long part starts, and again when it is done.
+    """
+    out = output_folder(Path(out))
+    in_the_way = [name for name in names if os.path.lexists(out / name)]
     if overwrite is False:
         check_free(out, in_the_way)
+    if (made := _stage_of(out)) and made != stage:
+        raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
     ours = written_here(out)
-    if made := _stage_of(out):
-        makes = _stage_of(staging)
-        if made != makes:
-            raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
     for name in in_the_way:
         if foreign := _foreign(out / name, out, ours):
             raise LogevalError(
@@ -256,13 +278,6 @@ def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool | None) 
             f"{file}: changed since logeval wrote it (edited, or damaged), so it is not replaced; "
             "move it away, or delete it"
         )
-    entries = {Path(name).parts[0] for name in ours}
-    outdated = [
-        name
-        for name in entries.difference(in_the_way)
-        if (out / name).exists() and not _foreign(out / name, out, ours)
-    ]
-    return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
 
 
 def check_free(out: Path, names: Iterable[str]) -> None:
@@ -270,7 +285,8 @@ def check_free(out: Path, names: Iterable[str]) -> None:
     for name in names:
         if os.path.lexists(out / name):
             raise LogevalError(
-                f"{out / name}: is there already; choose another folder, or overwrite"
+                f"{out / name}: is there already; choose another folder, or replace it with "
+                "overwrite=True"
             )
 
 

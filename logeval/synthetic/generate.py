@@ -107,7 +107,9 @@ class Generate(Stage[Path]):
             if self.why(thorough=True) is None:
                 return self.truth
             there = self.path if self.path.exists() else self.truth
-            raise LogevalError(f"{there}: exists already; choose another name, or overwrite")
+            raise LogevalError(
+                f"{there}: exists already; choose another name, or replace it with overwrite=True"
+            )
         write_log(self, self.manifest())
         return self.truth
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from logeval.clicks.models import browsing, chain
 from logeval.clicks.models.model import ChainModel
 from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.users import browsing, chain
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.synthetic.world import K, World
@@ -144,14 +144,10 @@ def _clicks(world: World, query: Ints, lists: Ints, user: Ints, uniforms: Floats
         w = world.tastes.attraction(w, user, lists)
     clicks = np.zeros(lists.shape, np.int64)
     if issubclass(kind, ChainModel):
-        index: dict[str, Any] = {
-            "item": lists,
-            "position": query,
-            "scalar": 0,  # equal for all queries
-        }
-        x = {p.field: values[p.field][index[p.kind]] for p in kind.PARAMETERS} | {"w": w}
-        skip, examined = float(kind.formulas.skip(x)), np.empty(len(lists), np.int64)
-        chain.sample_rows(x["w"], kind.formulas.stay(x), skip, uniforms, clicks, examined)
+        of: dict[str, Any] = {"item": lists, "position": query, "scalar": 0}  # equal for all
+        x = {p.field: values[p.field][of[p.kind]] for p in kind.PARAMETERS} | {"w": w}
+        skip = float(kind.formulas.skip(x))
+        chain.sample_rows(w, kind.formulas.stay(x), skip, uniforms, clicks)
     elif world.model == "UBM":
         browsing.sample_rows(w, values["e"][0], uniforms, clicks)
     else:

@@ -38,12 +38,10 @@ class Tastes:
     def write(self, folder: Path) -> None:
         """Write the factors beside the true models."""
         n_users, n_items = len(self.users), len(self.items)
-        values = np.concatenate([self.users, self.items])
-        offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
         columns: dict[str, Any] = {
             "kind": np.repeat(["user", "item"], [n_users, n_items]),
             "id": np.concatenate([np.arange(n_users), np.arange(1, n_items + 1)]),
-            "factors": pa.ListArray.from_arrays(offsets, values.ravel()),
+            "factors": tables.list_column(np.concatenate([self.users, self.items])),
         }
         tables.write_parquet(pa.table(columns).cast(tables.FACTORS), folder / FILE)
 

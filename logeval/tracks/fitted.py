@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.lists import Ranker
+from logeval.clicks.models.registry import check_reward
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
@@ -20,11 +24,14 @@ if TYPE_CHECKING:
 class FittedQuery(NamedTuple):
     """The click model of a query, from which a track makes its problem."""
 
+    simulator: str  # what the model is called
     query: str
     model: Any  # a ClickModel
     K: int  # positions to use, at most those of the model
     base: Ints | None = None  # (L,) items in the order of the list that the log shows most often
     draw: int = 0  # of the parameters; 0: the fitted values
+    ranker: Ranker | None = None  # what the log showed
+    serps: float = np.nan  # that the model was fitted to
 
 
 @dataclass(frozen=True)
@@ -42,18 +49,25 @@ class Fitted:
 
 def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:
     """Draws 1 to ``draws`` of the parameters of every model, in its place."""
-    from logeval.clicks.draws import check_draws, drawn
-
     if not isinstance(models, FittedModels):
         raise LogevalError("draws need models with intervals, as `logeval fit-models` gives them")
     by_draw: dict[str, list[Any]] = {}
-    for name in dict.fromkeys(f.model.name for f in fitted):
-        check_draws(models.named(name), draws)
-        by_draw[name] = [drawn(models.named(name), d + 1) for d in range(draws)]
+    for name in dict.fromkeys(f.simulator for f in fitted):
+        whole = models.named(name)
+        if not whole.n_draws:
+            raise LogevalError(
+                f"{name} has no draws; fit it to a log with fit-models, or evaluate without"
+            )
+        if whole.n_draws < draws:
+            raise LogevalError(
+                f"draws={draws}: {name} was fitted with {whole.n_draws}; ask for fewer, or fit it "
+                f"with draws={draws}"
+            )
+        by_draw[name] = whole.some_draws(draws)
     return [
         f._replace(model=one.of(Query.of(f.query)), draw=d + 1)
         for f in fitted
-        for d, one in enumerate(by_draw[f.model.name])
+        for d, one in enumerate(by_draw[f.simulator])
     ]
 
 
@@ -69,38 +83,47 @@ def fitted_queries(
     must be one that every model has, ``queries`` selects.
     """
     try:
-        by_query = [(str(query), model) for _, query, model in models]
+        given = [(str(name), str(query), model) for name, query, model in models]
     except (TypeError, ValueError):
         raise LogevalError(
             f"a {type(models).__name__} cannot be simulated; give fitted models, as fit_models "
             "returns them, or their folder"
         ) from None
     if queries is not None:
-        known = list(dict.fromkeys(query for query, _ in by_query))
+        known = list(dict.fromkeys(query for _, query, _ in given))
         found = {str(q): among(q, known) for q in queries}
         if not found:
             raise LogevalError("queries is empty; leave it out for all of them")
         if unknown := [q for q, meant in found.items() if not meant]:
             raise unknown_names("query", unknown, known)
         wanted = {query for meant in found.values() for query in meant}
-        by_query = [(query, model) for query, model in by_query if query in wanted]
-    if not by_query:
+        given = [one for one in given if one[1] in wanted]
+    if not given:
         raise LogevalError("there are no models to simulate; fit some with fit-models")
-    keys = [(model.name, query) for query, model in by_query]
+    keys = [(name, query) for name, query, _ in given]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise LogevalError(
             f"there are two models {twice[0][0]} of query {twice[0][1]}; evaluate them apart"
         )
-    K = min(model.K for _, model in by_query) if positions is None else positions
-    for query, model in by_query:
+    K = min(model.K for _, _, model in given) if positions is None else positions
+    check_reward({name: model.rewards for name, _, model in given}, reward)
+    for name, query, model in given:
         if not 1 <= K <= model.K:
-            raise LogevalError(f"query {query}: its model has {model.K} positions, not {K}")
-        if reward is not None and reward not in model.rewards:
-            raise unknown_names("reward", [reward], model.rewards)
-    orders = _base_orders(models)
-    return [
-        FittedQuery(query, model, K, orders.get((model.name, query))) for query, model in by_query
-    ]
+            raise LogevalError(
+                f"positions={K}: the {name} of query {query} has {model.K}; ask for at most "
+                f"{min(model.K for _, _, model in given)}"
+            )
+    if not isinstance(models, FittedModels):
+        return [FittedQuery(name, query, model, K) for name, query, model in given]
+    return [_of_log(models, *one, K) for one in given]
+
+
+def _of_log(models: FittedModels, name: str, query: str, model: Any, K: int) -> FittedQuery:
+    """A query with what the log showed, of models that were fitted to one."""
+    q, fitted = Query.of(query), models.fitted[name]
+    ranker = None if models.lists is None else models.lists.ranker(q, model.items, K)
+    serps = float(fitted.serps[fitted.index[q]])
+    return FittedQuery(name, query, model, K, models.base_order(name, q), 0, ranker, serps)
 
 
 def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
@@ -111,14 +134,6 @@ def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
             "lower positions or select others with queries"
         )
     return list(fitted)
-
-
-def _base_orders(models: object) -> dict[tuple[str, str], Ints]:
-    """Of models that were fitted to a log."""
-    if not isinstance(models, FittedModels):
-        return {}
-    found = {(name, str(query)): models.base_order(name, query) for name, query, _ in models}
-    return {key: order for key, order in found.items() if order is not None}
 
 
 def shortened(fitted: Sequence[FittedQuery]) -> str | None:

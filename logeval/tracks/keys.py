@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from logeval.errors import LogevalError, unknown_names
+from logeval.running.names import parse_call
+
+LARGEST = 1_000_000  # items, positions, ... of a synthetic problem
 
 
 class Panel(NamedTuple):
@@ -50,3 +56,24 @@ class ReplicaKey(NamedTuple):
     def problem(self) -> ProblemKey:
         """The problem."""
         return ProblemKey(self.simulator, self.track, self.query, self.draw)
+
+
+def numbers(text: str, kinds: dict[str, type], optional: Sequence[str] = ()) -> dict[str, Any]:
+    """The parameters of a synthetic problem; their names are matched without regard to case."""
+    name, given = parse_call(text)
+    by_lower = {key.lower(): key for key in kinds}
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        if key.lower() not in by_lower:
+            raise unknown_names(f"parameter of {name}", [key], kinds)
+        key = by_lower[key.lower()]
+        try:
+            values[key] = kinds[key](value)
+        except ValueError:
+            raise LogevalError(f"{text}: {key}={value} is not a number") from None
+        if kinds[key] is int and values[key] > LARGEST:
+            raise LogevalError(f"{text}: {key}={value} is too many; at most {LARGEST:,}")
+    missing = [key for key in kinds if key not in values and key not in optional]
+    if missing:
+        raise LogevalError(f"{text}: {missing[0]} is missing; {name} needs {', '.join(kinds)}")
+    return values

@@ -29,6 +29,11 @@ class Labels:
         """The item of each label of replica r."""
         return self.item[self.start[r] : self.start[r + 1]]
 
+    def labels_of(self, r: int, items: Ints) -> Ints:
+        """The labels of some items of replica r."""
+        labels: Ints = self._label[self.start[r] + items]
+        return labels
+
     def items(self, labels: Ints) -> Ints:
         """The items behind the labels (R, W) of all replicas."""
         items: Ints = self.item[self.start[:-1, None] + labels]

@@ -8,22 +8,52 @@ has one row and one column that stand out: rank1(K, L, p, gap), their equation 8
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from logeval.clicks.lists import Ranker
 from logeval.errors import LogevalError
-from logeval.policies.names import format_call
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Floats, Ints, sum_by
 from logeval.running.kernels import njit
+from logeval.running.names import format_call
 from logeval.tracks.fitted import FittedQuery
+from logeval.tracks.keys import numbers
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Left, PairRegret
-from logeval.tracks.problems import examination, numbers
-from logeval.tracks.rank1_theory import rank1_hardness, rank1_upper
+from logeval.tracks.ranking.problems import examination
 from logeval.tracks.track import SYNTHETIC, Problem, Replicas, Reward, Simulation, Track
+
+
+class Hardness(NamedTuple):
+    """What decides the regret of Rank1ElimKL (rank1elimkl, equations 3 to 5)."""
+
+    mu: float  # the smaller of the mean row and the mean column
+    p_max: float
+    gamma: float  # max(mu, 1 - p_max)
+
+
+def rank1_hardness(u_bar: Floats, v_bar: Floats) -> Hardness:
+    """mu, p_max and gamma of a rank-1 problem."""
+    mu = float(min(np.mean(u_bar), np.mean(v_bar)))
+    p_max = float(max(np.max(u_bar), np.max(v_bar)))
+    return Hardness(mu, p_max, max(mu, 1.0 - p_max))
+
+
+def rank1_upper(u_bar: Floats, v_bar: Floats, n: int) -> float:
+    """Rank1ElimKL, rank1elimkl, Theorem 1; infinite when all rows or all columns are equal."""
+    hard = rank1_hardness(u_bar, v_bar)
+    gaps_u, gaps_v = np.max(u_bar) - u_bar, np.max(v_bar) - v_bar
+    if not (gaps_u.any() and gaps_v.any() and hard.mu > 0.0):
+        return float("inf")
+    smallest_u, smallest_v = gaps_u[gaps_u > 0].min(), gaps_v[gaps_v > 0].min()
+    rows = np.where(gaps_u > 0, gaps_u, smallest_v)
+    columns = np.where(gaps_v > 0, gaps_v, smallest_u)
+    leading = 160.0 / (hard.mu * hard.gamma) * ((1.0 / rows).sum() + (1.0 / columns).sum())
+    return float(leading * np.log(n) + (6.0 * math.e + 82.0) * (len(u_bar) + len(v_bar)))
 
 
 @dataclass(frozen=True)
@@ -35,6 +65,8 @@ class Rank1Problem(Problem):
     u_bar: Floats  # (rows,) attraction of the items
     v_bar: Floats  # (columns,) examination of the positions
     reward: str = field(default="clicks", kw_only=True)
+    ranker: Ranker | None = field(default=None, kw_only=True, repr=False)  # what the log shows
+    serps: float = field(default=np.nan, kw_only=True)  # that it was fitted to
 
     @property
     def rows(self) -> int:
@@ -42,14 +74,9 @@ class Rank1Problem(Problem):
         return len(self.u_bar)
 
     @property
-    def columns(self) -> int:
+    def positions(self) -> int:
         """Number of columns: positions."""
         return len(self.v_bar)
-
-    @property
-    def positions(self) -> int:
-        """Number of positions, as every track calls it."""
-        return self.columns
 
     @property
     def best(self) -> Ints:
@@ -61,17 +88,36 @@ class Rank1Problem(Problem):
         values = np.concatenate([self.u_bar, [np.nan], self.v_bar]).astype("<f8")
         return hashlib.sha256(values.tobytes()).hexdigest()[:16]
 
-    def hardness(self, n: int) -> dict[str, Any]:
-        """mu, p_max, gamma and Theorem 1's bound at horizon n."""
-        return {
-            "simulator": self.simulator,
-            "query": self.key.drawn_query,
-            "rows": self.rows,
-            "columns": self.columns,
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return self.rows
+
+    def logged(self) -> tuple[Ints, Floats]:
+        """Today's ranker as pairs (n, 2): its first item at the first position, and how often."""
+        assert self.ranker is not None
+        items, group = np.unique(self.ranker.A[:, 0], return_inverse=True)
+        p = sum_by(group.ravel(), self.ranker.p, len(items))
+        order = np.argsort(-p, kind="stable")
+        return np.column_stack([items, np.zeros_like(items)])[order], p[order]
+
+    def facts(self, n: int) -> dict[str, Any]:
+        """mu, p_max, gamma and Theorem 1's bound at horizon n; what today's ranker earns."""
+        best = self.u_bar.max() * self.v_bar.max()
+        found = super().facts(n) | {
             **rank1_hardness(self.u_bar, self.v_bar)._asdict(),
-            "n": n,
             "bound": rank1_upper(self.u_bar, self.v_bar, n),
+            "best": best,
+            "best_clicks": best,
+            "serps": self.serps,
         }
+        if self.ranker is None:
+            return found
+        pairs, p = self.logged()
+        earned = self.u_bar[pairs[:, 0]] * self.v_bar[0]
+        value = p @ earned
+        about = {"covered": self.ranker.covered, "top_list": earned[0]}
+        return found | about | {"ranker": value, "ranker_clicks": value}
 
 
 def needle(K: int, L: int, p: float, gap: float) -> Rank1Problem:
@@ -103,7 +149,15 @@ def with_pairs(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
 def rank1_problems(fitted: Sequence[FittedQuery]) -> list[Rank1Problem]:
     """The rank-1 problems of fitted PBMs; the reward is the click."""
     return [
-        Rank1Problem(f.model.name, f.query, f.model.users.w.astype(float), v_bar, draw=f.draw)
+        Rank1Problem(
+            f.simulator,
+            f.query,
+            f.model.users.w.astype(float),
+            v_bar,
+            draw=f.draw,
+            ranker=f.ranker,
+            serps=f.serps,
+        )
         for f in with_pairs(fitted)
         if (v_bar := examination(f.model.users, f.K)) is not None
     ]
@@ -136,7 +190,7 @@ class Rank1Environment(Simulation):
     def __init__(self, problems: Sequence[Rank1Problem], replicas: Replicas, seed: int) -> None:
         super().__init__(problems, replicas, seed, clicks=1)
         mine = self.mine
-        self.limits = np.array([(p.rows, p.columns) for p in mine], dtype=np.int64)
+        self.limits = np.array([(p.rows, p.positions) for p in mine], dtype=np.int64)
         generators = self.generators("labels")
         self.row_labels = Labels(generators, self.limits[:, 0])
         self.column_labels = Labels(generators, self.limits[:, 1])
@@ -145,6 +199,9 @@ class Rank1Environment(Simulation):
             [self.row_labels.labels(best[:, :1]), self.column_labels.labels(best[:, 1:])]
         )
         self.offers = {"free_samples": self.free_samples, "best": self.best}
+        if all(p.ranker is not None for p in mine):
+            self.offers["logged"] = self.logged
+        self.expected_clicks = self._reward  # the reward is the click
         self._start = self.row_labels.start
         self._u_bar = np.concatenate(
             [p.u_bar[self.row_labels.items_of(r)] for r, p in enumerate(mine)]
@@ -165,6 +222,12 @@ class Rank1Environment(Simulation):
         u_bar = self._u_bar[self._start[r] : self._start[r + 1]]
         u = self.generator("sample", r).random((m, len(u_bar)))
         return (u < u_bar * self._v_bar[r].max()).astype(np.int8)
+
+    def logged(self, r: int) -> tuple[Ints, Floats]:
+        """Today's ranker: pairs (n, 2) of replica r, and how often each is shown."""
+        pairs, p = self.mine[r].logged()
+        rows = self.row_labels.labels_of(r, pairs[:, 0])
+        return np.column_stack([rows, self.column_labels.labels_of(r, pairs[:, 1])]), p
 
     def items(self, A: Ints) -> Ints:
         """The rows and columns (R, 2) of the problems that the labels A stand for."""

@@ -51,7 +51,7 @@ class Problem(ABC):
 
     @property
     def size(self) -> int:
-        """Number of items, where the problems of a simulator differ in it."""
+        """Number of items."""
         return 0
 
     @abstractmethod
@@ -62,9 +62,16 @@ class Problem(ABC):
         """By how much each position counts for the best action; None: there is no order."""
         return None
 
-    def hardness(self, n: int) -> dict[str, Any] | None:
-        """A row of the hardness table at horizon n, in tracks that have a measure."""
-        return None
+    def facts(self, n: int) -> dict[str, Any]:
+        """Its row of the table ``problems``, for n steps; a track adds what it knows."""
+        return {
+            **self.key._asdict(),
+            "reward": self.reward,
+            "positions": self.positions,
+            "items": self.size,
+            "proven": self.proven,
+            "n": n,
+        }
 
 
 class Environment(Protocol):
@@ -100,6 +107,7 @@ class Simulation(ABC):
         self._uniforms = Uniforms(self.generators("environment"), clicks)
         self._clicks = np.empty((len(replicas), clicks), dtype=np.int8)
         self._reward = np.empty(len(replicas))
+        self.expected_clicks = np.full(len(replicas), np.nan)  # of the actions last rewarded
         self._t = 0  # steps so far
 
     @property

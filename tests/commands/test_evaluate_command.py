@@ -45,7 +45,7 @@ def test_steps_of_the_curves_and_draws_of_the_parameters(tmp_path):
     assert sorted(set(rows["t"].to_pylist())) == [10, 50]
     assert sorted(set(rows["draw"].to_pylist())) == [1, 2, 3]
     wrong = run("evaluate", folder, "--policy", "Random", "--checkpoints", "x")
-    assert "checkpoints=x: write a number, or steps like 10,100" in wrong.stderr
+    assert "--checkpoints x: write a number, or steps like 10,100" in wrong.stderr
 
 
 def test_unknown_policies_are_an_error():

@@ -9,7 +9,6 @@ import pytest
 
 import logeval
 from logeval.clicks.collection import models_of_json, read_models
-from logeval.clicks.draws import drawn
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics import intervals
 from tests.clicks.examples import three_queries
@@ -28,12 +27,12 @@ def test_draws_are_those_that_the_table_keeps_and_ties_stay(models, tmp_path):
     again = read_models(tmp_path / "models")
     query = models.queries[0]
     for name in ("DCM", "PBM"):
-        one, other = (drawn(models[name], d).of(query) for d in (1, 2))
+        one, other = (models[name].drawn(d).of(query) for d in (1, 2))
         assert not np.array_equal(one.w, other.w)
-        kept = drawn(again[name], 1).of(query)
+        kept = again[name].drawn(1).of(query)
         assert np.allclose(kept.w, one.w, atol=1e-7)  # of single precision
         assert models[name].estimates["w"].draws.shape == (20, len(models[name].item_ids))
-    one = drawn(models["DCM"], 1).of(query)
+    one = models["DCM"].drawn(1).of(query)
     assert np.isfinite(models["DCM"].estimates["v"].raw[0])[-1]
     assert one.v[-1] == one.v[-2]
 

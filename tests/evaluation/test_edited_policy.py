@@ -7,7 +7,7 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.policies.source import UNKNOWN, source_checksum
+from logeval.running.own_code import UNKNOWN, source_checksum
 
 POLICY = """
 from mine.rules import base

@@ -183,7 +183,7 @@ def test_wrong_lists_of_a_users_policy_are_named():
 
 
 def test_a_wrong_optimum_is_noticed():
-    from logeval.tracks.problems import b_lb
+    from logeval.tracks.ranking.problems import b_lb
 
     class Wrong:
         name, K, items, rewards = "CM", 2, np.arange(4), ("satisfaction",)

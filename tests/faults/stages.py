@@ -83,8 +83,8 @@ def _everything(out):
 STAGES = [
     Stage("raw", _generate, lambda out: _generated(out)),
     Stage("log", _ingest, lambda out: [le.load(out).serps(), le.load(out).counts]),
-    Stage("models", _fit, _tables(["models", "queries"])),
-    Stage("runs", _evaluate, _tables(["runs"])),
+    Stage("models", _fit, _tables(["models", "queries", "lists"])),
+    Stage("runs", _evaluate, _tables(["runs", "problems"])),
 ]
 if LONG:  # figures take seconds
     STAGES += [Stage("report", _report, lambda out: _page(out)), Stage("run", _run, _everything)]

@@ -9,13 +9,14 @@ from scipy import sparse
 import logeval
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.features.contexts import CONTEXTS, item_contexts, user_contexts
+from logeval.features.contexts import CONTEXTS, dimension, item_contexts
 from logeval.features.factors import normalised, truncated_svd
 from logeval.features.make import make_features
 from logeval.features.matrix import click_matrix
 from logeval.features.table import read_features
 from logeval.log.ingest import ingest
 from logeval.synthetic.generate import generate
+from logeval.tracks.contextual.worlds import fill_contexts
 
 ALL = slice(None)
 
@@ -145,6 +146,26 @@ def test_a_smaller_rank_is_used():
     rng = np.random.default_rng(2)
     low = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 20))
     assert len(truncated_svd(sparse.csr_array(low), 10).values) == 3
+
+
+def user_contexts(context, user, items, r):
+    """The contexts of all items for one user, by the kernel of the environment."""
+    X = np.empty((1, len(items), dimension(context, items.shape[1], r)))
+    q, p = normalised(items[:, :r]), normalised(user[None, :r])
+    arm, product = np.arange(len(items))[None], context == "user*item"
+    fill_contexts(product, np.zeros(1, dtype=int), arm, items, user[None], q, p, X)
+    return X[0]
+
+
+def test_contexts_are_what_their_table_says():
+    rng = np.random.default_rng(5)
+    items, user = rng.standard_normal((4, 5)), rng.standard_normal(5)
+    for j, v in enumerate(items):
+        beside = np.array([1.0, *v, *user]) / np.sqrt(3.0)
+        assert user_contexts("user+item", user, items, 2)[j] == pytest.approx(beside)
+        q, p = (x[:2] / np.linalg.norm(x[:2]) for x in (v, user))
+        product = np.array([1.0, *v, *np.outer(q, p).ravel()]) / np.sqrt(3.0)
+        assert user_contexts("user*item", user, items, 2)[j] == pytest.approx(product)
 
 
 @pytest.mark.parametrize("context", CONTEXTS)

@@ -43,7 +43,7 @@ def test_polars_and_arrow_are_read_as_pandas(tmp_path):
     expected = named(logeval.ingest(FRAME, quiet=True))
     table = pa.Table.from_pandas(FRAME)
     assert named(logeval.ingest(table, quiet=True)) == expected
-    assert named(logeval.ingest(table.to_reader(), quiet=True)) == expected
+    assert named(logeval.ingest(table.to_batches(100), quiet=True)) == expected
     polars = pytest.importorskip("polars", reason="polars is not installed")
     frame = polars.DataFrame(written.results(PAGES))
     assert named(logeval.ingest(frame, quiet=True)) == expected
@@ -60,7 +60,7 @@ def test_the_same_frame_again_does_nothing_and_another_is_refused(tmp_path, caps
     assert Ingest(unused, tmp_path / "out").why() is None
     other = FRAME.assign(is_click=1 - FRAME["is_click"])
     assert Ingest(other, tmp_path / "out").why() == "its input has changed"
-    with pytest.raises(LogevalError, match="or overwrite"):
+    with pytest.raises(LogevalError, match="or replace it with overwrite"):
         logeval.ingest(other, tmp_path / "out", quiet=True)
     log = logeval.ingest(other, tmp_path / "out", overwrite=True, quiet=True)
     assert log.counts["clicks_matched"] == int(other["is_click"].sum())
@@ -85,7 +85,7 @@ def test_columns_of_several_types_are_text_and_odd_names_are_errors():
 
 
 def test_a_frame_in_the_place_of_a_log_says_what_to_do():
-    with pytest.raises(LogevalError, match=r"no ingested log; make one of it first: logeval.inges"):
+    with pytest.raises(LogevalError, match=r"is not a log; give .*what ingest returns"):
         logeval.fit_models(FRAME, "PBM")
     with pytest.raises(LogevalError, match="logs=5: must be"):
         logeval.ingest(5)
@@ -100,7 +100,7 @@ def test_a_look_at_the_first_rows_writes_nothing(tmp_path):
     assert "not used: device" in end.said
     assert "rows read" in end.said
     assert "1,000" in end.said
-    assert "running shoes, no." in end.said
+    assert "https://sho" in end.said
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
     end = run("ingest", tmp_path / "a.csv")
     assert end.code == 2

@@ -5,7 +5,7 @@ import numpy as np
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 
 W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"

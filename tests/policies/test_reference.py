@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.users.chain import Chain
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.policies.registry import POLICIES, parse_policies
-from logeval.tracks.problems import RankingProblem
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.tracks.ranking.problems import RankingProblem
 from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import make, setting_of
 from tests.stand_in import large_dcm
@@ -45,8 +45,8 @@ VARIANTS = {
 }
 
 IN_DISTRIBUTION = ["TS"]  # their kernels draw other random numbers
-ALL = [
-    *(name for name in POLICIES if name not in IN_DISTRIBUTION),
+ALL = [  # test_logged.py compares Logged, which needs a log
+    *(name for name in POLICIES if name not in [*IN_DISTRIBUTION, "Logged"]),
     *(f"{name}({inside})" for name, found in VARIANTS.items() for inside in found),
 ]
 LISTS = [name for name in ALL if parse_policies([name])[0].track in ("ranking", None)]
@@ -156,7 +156,7 @@ def test_every_policy_has_a_reference_that_imports_no_kernel(name):
 @pytest.mark.parametrize(("name", "odd"), LIST_CASES)
 def test_lists(name, odd):
     problems, horizon = ODD_LISTS[odd]
-    if "2>3>1" in name and problems[0].K != 3:
+    if "2>3>1" in name and problems[0].positions != 3:
         name = "dcmKL-UCB(init=rounds)"
     replicas = [(q, 0) for q in range(len(problems))]
     compare(name, RankingEnvironment(problems, replicas, seed=5), horizon)
@@ -197,7 +197,7 @@ def test_lists_of_a_pbm(name, odd):
     texts, horizon = ODD_PBM[odd]
     problems = [synthetic_problem(text) for text in texts]
     if name == "BubbleRank":  # it ranks all items
-        problems = [p for p in problems if p.L == p.K]
+        problems = [p for p in problems if p.size == p.positions]
     if name.startswith("PBM-TS"):  # its reference takes milliseconds a draw
         horizon = min(horizon, 60 if len(problems) > 1 else 200)
     replicas = [(q, 0) for q in range(len(problems))]

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.evaluation.results import Runs
-from logeval.storage.tables import HARDNESS, RUNS
+from logeval.storage.schemas import PROBLEMS, RUNS
 
 STEPS = (1, 50, 100)
 
@@ -39,12 +39,19 @@ def rows(regrets, simulator="DCM", track="ranking", shape=None, **columns):
     return pd.DataFrame(found)
 
 
-def runs_of(*frames, hardness=(), notes=()):
+def runs_of(*frames, problems=(), notes=(), simulators=None):
     """The runs of some tables."""
     table = pd.concat(frames).reindex(columns=RUNS.names)
     rows = pa.Table.from_pandas(table, schema=RUNS, preserve_index=False)
-    sizes = pa.Table.from_pylist(list(hardness), schema=HARDNESS)
-    return Runs(rows, hardness=sizes, notes=notes)
+    known = pa.Table.from_pylist(list(problems), schema=PROBLEMS)
+    return Runs(rows, problems=known, notes=notes, simulators=simulators)
+
+
+def problem(query="0@0", simulator="DCM", track="ranking", **facts):
+    """A row of the table of problems."""
+    about = {"draw": 0, "reward": "satisfaction", "positions": 4, "items": 8, "proven": True}
+    key = {"simulator": simulator, "track": track, "query": query}
+    return {**key, **about, "n": 100, "best": 1.0, **facts}
 
 
 def around(mean, spread, n=12, seed=0):

@@ -8,7 +8,7 @@ import pytest
 
 from logeval.reports.limits import flattens, late_slope
 from logeval.reports.verdict import verdict
-from tests.reports.tables import rows, runs_of
+from tests.reports.tables import problem, rows, runs_of
 
 FINAL = [10.0 + q for q in range(12)]
 
@@ -82,8 +82,8 @@ def test_the_curves_that_rise_are_named_the_flattest_first():
     frames = [rows({p: FINAL}, shape=half(s)) for p, s in (("A", 0.5), ("B", 0.7), ("C", 0.9))]
     (text,) = limits(*frames, about="still rise")
     assert text == (
-        "curves still rise at 100 steps; with more steps the order may change. Regret per step in "
-        "the second half, compared with the average: DCM (B 60%, A 100%)"
+        "curves still rise at 100 searches; with more the order may change. Regret per search in "
+        "the second half, compared with the average: B 60% and A 100%"
     )
 
 
@@ -91,32 +91,53 @@ def test_four_curves_that_rise_are_named_and_the_others_counted():
     shares = dict(zip("ABCDE", (0.5, 0.52, 0.54, 0.56, 0.58), strict=True))
     frames = [rows({p: FINAL}, shape=half(s)) for p, s in shares.items()]
     (text,) = limits(*frames, about="still rise")
-    assert text.endswith("DCM (E 84%, D 88%, C 92%, B 96%, and 1 more)")
+    assert text.endswith("average: E 84%, D 88%, C 92%, B 96% and 1 more")
     (text,) = limits(*frames[1:], about="still rise")
-    assert text.endswith("DCM (E 84%, D 88%, C 92%, B 96%)")
+    assert text.endswith("average: E 84%, D 88%, C 92% and B 96%")
 
 
 def test_policies_that_do_not_learn_are_not_expected_to_flatten():
     table = {"Random": FINAL, "Oracle(order=items)": FINAL, "A": FINAL}
     (text,) = limits(rows(table, shape=half(0.5)), about="still rise")
-    assert text.endswith("DCM (A 100%)")
+    assert text.endswith("average: A 100%")
 
 
-def test_curves_are_those_of_their_simulator_and_track():
+def test_a_policy_that_rises_on_several_simulators_is_named_once():
     frames = [
         rows({"A": FINAL}, shape=half(0.6)),
         rows({"A": FINAL}, simulator="PBM", shape=half(0.7)),
-        rows({"A": FINAL}, simulator="PBM", track="rank1", shape=half(0.5)),
+        rows({"B": FINAL}, simulator="PBM", track="rank1", shape=half(0.5)),
         rows({"A": FINAL}, simulator="UBM", shape=half(0.9)),
     ]
     (text,) = limits(*frames, about="still rise")
-    assert text.endswith("DCM (ranking) (A 80%); PBM (rank1) (A 100%); PBM (ranking) (A 60%)")
+    assert text.endswith("average: A 60% to 80% and B 100%")
+
+
+def test_what_is_said_of_several_simulators_is_said_once():
+    frames = [rows({"A": [5.0, 6.0], "B": [7.0, 9.0]}, simulator=s) for s in ("DCM", "PBM")]
+    notes = ["DCM: v_K is not identified", "PBM: v_K is not identified", "lists: are short"]
+    found = verdict(runs_of(*frames, notes=notes)).limits
+    assert "DCM and PBM: v_K is not identified" in found
+    assert "lists: are short" in found
+    (few,) = [text for text in found if "few" in text]
+    assert few.startswith("DCM and PBM: 2 queries are few")
+
+
+def test_free_observations_are_said_where_policies_are_compared_with_the_ranker():
+    frame = rows({"dcmKL-UCB": FINAL, "TopRank": FINAL, "CascadeKL-UCB(init=rounds)": FINAL})
+    facts = [problem(f"{q}@0", ranker=0.3) for q in range(12)]
+    (text,) = limits(frame, about="free observation", problems=facts)
+    assert text.startswith("dcmKL-UCB begins with one free observation of every item")
+    assert text.endswith("as dcmKL-UCB(init=rounds)")
+    assert not limits(
+        frame, about="free observation", problems=[problem(f"{q}@0") for q in range(12)]
+    )
 
 
 def test_what_limits_the_answer_comes_in_one_order():
     left = {"rows_left": 8, "columns_left": 4}
     frame = rows({"Rank1ElimKL": [5.0, 6.0]}, "PBM", "rank1", half(0.5), **left)
-    runs = runs_of(frame, hardness=[size("0@0"), size("1@0")], notes=["a note"])
+    runs = runs_of(frame, problems=[size("0@0"), size("1@0")], notes=["a note"])
     found = verdict(runs).limits
     assert ["few" in found[0], "still rise" in found[1], "eliminated" in found[2]] == [True] * 3
     assert found[3:] == ["a note"]
@@ -126,8 +147,8 @@ def test_what_limits_the_answer_comes_in_one_order():
 
 
 def size(query, rows=8, columns=4, simulator="PBM"):
-    measures = {"mu": 0.1, "p_max": 0.5, "gamma": 0.5, "n": 100, "bound": 1e6}
-    return {"simulator": simulator, "query": query, "rows": rows, "columns": columns, **measures}
+    measures = {"mu": 0.1, "p_max": 0.5, "gamma": 0.5, "bound": 1e6}
+    return problem(query, simulator, "rank1", items=rows, positions=columns, **measures)
 
 
 def pair_rows(left, policy="Rank1ElimKL", simulator="PBM"):
@@ -143,7 +164,7 @@ SO_FAR = "; so far its regret is that of exploring, and says nothing about later
 
 def test_the_reason_that_nothing_was_eliminated_for_one_query():
     # 16 log 100 = 73.7: 74 observations of each of 8 rows and 4 columns
-    (text,) = limits(pair_rows([ALL]), about="eliminated nothing", hardness=[size("0@0")])
+    (text,) = limits(pair_rows([ALL]), about="eliminated nothing", problems=[size("0@0")])
     assert text == (
         "Rank1ElimKL eliminated nothing: its first stage, during which it cannot eliminate "
         f"anything, takes 888 steps, and there were 100{SO_FAR}"
@@ -153,7 +174,7 @@ def test_the_reason_that_nothing_was_eliminated_for_one_query():
 def test_the_reason_for_queries_of_several_sizes():
     # of 1 row and 0 columns the first stage takes 74 steps, which were there
     sizes = [size("0@0"), size("1@0", 1, 0)]
-    (text,) = limits(pair_rows([ALL, (1, 0)]), about="eliminated nothing", hardness=sizes)
+    (text,) = limits(pair_rows([ALL, (1, 0)]), about="eliminated nothing", problems=sizes)
     assert text == (
         "Rank1ElimKL eliminated nothing: its first stage, during which it cannot eliminate "
         "anything, takes 74 to 888 steps and ends within 100 on 1 of 2 queries; where its bounds "
@@ -164,19 +185,19 @@ def test_the_reason_for_queries_of_several_sizes():
 def test_a_first_stage_of_just_as_many_steps_has_ended():
     # 2 log 100 = 9.2: 10 observations of each of 5 x 2 pairs
     frame = pair_rows([(5, 2)], policy="UCB1Elim")
-    (text,) = limits(frame, about="eliminated nothing", hardness=[size("0@0", 5, 2)])
+    (text,) = limits(frame, about="eliminated nothing", problems=[size("0@0", 5, 2)])
     assert "takes 100 steps, and there were 100; where its bounds are still too wide" in text
 
 
 def test_a_policy_whose_first_stage_is_unknown_gives_no_reason():
     frame = pair_rows([ALL], policy="UCB1")
-    (text,) = limits(frame, about="eliminated nothing", hardness=[size("0@0")])
+    (text,) = limits(frame, about="eliminated nothing", problems=[size("0@0")])
     assert text == "UCB1 eliminated nothing in 100 steps"
 
 
 @pytest.mark.parametrize("left", [(7, 4), (8, 3), (1, 1)])
 def test_a_row_or_a_column_less_is_eliminated(left):
-    assert not limits(pair_rows([left]), about="eliminated nothing", hardness=[size("0@0")])
+    assert not limits(pair_rows([left]), about="eliminated nothing", problems=[size("0@0")])
 
 
 @pytest.mark.parametrize(
@@ -185,7 +206,7 @@ def test_a_row_or_a_column_less_is_eliminated(left):
 )
 def test_elimination_is_missed_where_half_of_the_runs_have_none(left, said):
     sizes = [size(f"{q}@0") for q in range(3)]
-    found = limits(pair_rows(left), about="eliminated nothing", hardness=sizes)
+    found = limits(pair_rows(left), about="eliminated nothing", problems=sizes)
     if said is None:
         assert found == []
     else:
@@ -194,15 +215,15 @@ def test_elimination_is_missed_where_half_of_the_runs_have_none(left, said):
 
 def test_elimination_is_judged_at_the_end():
     frame = pair_rows([ALL]).assign(rows_left=[8, 8, 2])
-    assert not limits(frame, about="eliminated nothing", hardness=[size("0@0")])
+    assert not limits(frame, about="eliminated nothing", problems=[size("0@0")])
 
 
 def test_elimination_is_judged_by_the_sizes_of_the_simulator():
     frames = pair_rows([ALL]), pair_rows([ALL], simulator="UBM")
     sizes = [size("0@0"), size("0@0", 16, 4, simulator="UBM")]
-    (text,) = limits(*frames, about="eliminated nothing", hardness=sizes)
+    (text,) = limits(*frames, about="eliminated nothing", problems=sizes)
     assert text.startswith("Rank1ElimKL eliminated nothing on PBM: its first stage")
 
 
 def test_policies_without_elimination_are_not_reproached():
-    assert not limits(rows({"A": FINAL}), about="eliminated nothing", hardness=[size("0@0")])
+    assert not limits(rows({"A": FINAL}), about="eliminated nothing", problems=[size("0@0")])

@@ -96,7 +96,7 @@ def test_the_page_begins_with_the_verdict(site):
     found = verdict(logeval.Runs.load(site / "runs"))
     text = html.unescape(page_of(site))
     assert found.answer in text
-    assert all(line in text for line in (*found.findings, *found.limits))
+    assert all(line in text for line in (*found.trust, *found.limits, *found.details))
 
 
 def test_ids_are_unique_and_every_reference_has_one(site):

@@ -10,7 +10,7 @@ from logeval.policies.rank1elim.kernel import Rank1ElimKL
 from logeval.reports.limits import late_slope
 from logeval.reports.verdict import verdict
 from logeval.running.words import interval, joined, number, p_value
-from tests.reports.tables import around, rows, runs_of
+from tests.reports.tables import around, problem, rows, runs_of
 
 BASE = around(10.0, 3.0)
 
@@ -22,9 +22,9 @@ def shifted(by, spread=0.5, seed=1):
 def test_a_clear_winner_is_named_with_difference_interval_and_p():
     runs = runs_of(rows({"A": BASE, "B": shifted(5.0), "RankedExp3": shifted(20.0, seed=2)}))
     found = verdict(runs)
-    assert found.answer.startswith("On DCM A lost less than every other policy: 10.0 in 100 steps")
     pair = runs.pairs().iloc[0]
-    (text,) = found.findings
+    (text,) = found.details
+    assert text.startswith("On DCM A lost less than every other policy: 10.0 in 100 steps")
     assert f"the next, B, lost 5.00 more ({interval(pair.low, pair.high)}, p < 0.0001)" in text
     assert "RankedExp3 lost 20.0 more" in text
     assert "A was best on 12 of 12 queries." in text
@@ -33,7 +33,7 @@ def test_a_clear_winner_is_named_with_difference_interval_and_p():
 
 def test_only_the_next_and_the_missions_policies_are_compared_in_words():
     table = {"A": BASE, "B": shifted(5.0), "C": shifted(6.0, seed=2), "dcmKL-UCB": shifted(9.0)}
-    (text,) = verdict(runs_of(rows(table))).findings
+    (text,) = verdict(runs_of(rows(table))).details
     assert "B, lost" in text
     assert "dcmKL-UCB lost 9.00 more" in text
     assert "C lost" not in text
@@ -42,7 +42,7 @@ def test_only_the_next_and_the_missions_policies_are_compared_in_words():
 def test_of_several_variants_the_best_is_compared_in_words():
     table = {"A": BASE, "B": shifted(5.0), "RankedExp3": shifted(9.0)}
     table["RankedExp3(gamma=0.3)"] = shifted(7.0, seed=3)
-    (text,) = verdict(runs_of(rows(table))).findings
+    (text,) = verdict(runs_of(rows(table))).details
     assert "RankedExp3(gamma=0.3) lost 7.00 more" in text
     assert "RankedExp3 lost" not in text
 
@@ -50,16 +50,16 @@ def test_of_several_variants_the_best_is_compared_in_words():
 def test_a_tie_has_no_winner():
     twin = shifted(0.1, spread=2.0)
     found = verdict(runs_of(rows({"A": BASE, "B": twin})))
-    assert "there is no winner: B cannot be told apart from A" in found.answer
+    assert "there is no winner: B cannot be told apart from A" in found.details[0]
     found = verdict(runs_of(rows({"A": BASE, "B": twin, "C": shifted(30.0)})))
-    assert found.answer.startswith("On DCM A has the smallest mean, 10.0 in 100 steps")
-    assert found.answer.endswith("It cannot be told apart from B; it lost less than C.")
+    assert found.details[0].startswith("On DCM A has the smallest mean, 10.0 in 100 steps")
+    assert "It cannot be told apart from B; it lost less than C." in found.details[0]
 
 
 def test_who_is_best_on_most_queries_is_said_where_it_is_another():
     # A is better in the mean, because of one query; B on all others
     a, b = [10.0] * 12, [9.0] * 11 + [60.0]
-    (text,) = verdict(runs_of(rows({"A": a, "B": b}))).findings
+    (text,) = verdict(runs_of(rows({"A": a, "B": b}))).details
     assert "A was best on 1 of 12 queries, B on 11." in text
 
 
@@ -67,16 +67,16 @@ def test_a_ratio_that_is_clear_where_the_mean_is_not_is_said():
     a = [2.0**i for i in range(12)]
     b = [1.5 * x * (1.02 if i % 2 else 0.98) for i, x in enumerate(a)]
     found = verdict(runs_of(rows({"A": a, "B": b})))
-    assert "there is no winner" in found.answer
-    assert "1.50 times as much on a typical query, which is clear (" in found.findings[0]
+    assert "there is no winner" in found.details[0]
+    assert "1.50 times as much on a typical query, which is clear (" in found.details[0]
 
 
 def test_simulators_that_agree():
     table = {"A": BASE, "B": shifted(5.0)}
     found = verdict(runs_of(rows(table), rows(table, simulator="PBM")))
-    assert found.answer == "A lost less than every other policy on DCM and PBM."
-    assert len(found.findings) == 2
-    assert not any("change places" in text for text in found.findings)
+    assert found.answer.startswith("A loses least on DCM and PBM. In 100 searches of a query")
+    assert len(found.details) == 2
+    assert not any("change places" in text for text in found.details)
 
 
 def test_simulators_that_contradict_each_other():
@@ -85,7 +85,7 @@ def test_simulators_that_contradict_each_other():
     assert found.answer == (
         "The answer depends on the simulator: the best policy is A on DCM and B on PBM."
     )
-    assert found.findings[-1] == (
+    assert found.details[-1] == (
         "A and B change places: B lost 5.00 more on DCM (p < 0.0001), "
         "A lost 7.00 more on PBM (p < 0.0001)."
     )
@@ -95,12 +95,9 @@ def test_means_that_differ_by_chance_are_no_contradiction():
     one = {"A": BASE, "B": shifted(0.1, spread=2.0)}
     other = {"B": BASE, "A": shifted(0.1, spread=2.0)}
     found = verdict(runs_of(rows(one), rows(other, simulator="PBM")))
-    assert (
-        "DCM and PBM do not contradict each other: on both any of A and B may be best"
-        in found.answer
-    )
-    assert (
-        "the smallest mean is that of A on DCM and B on PBM, within the intervals" in found.answer
+    assert found.answer.startswith(
+        "There is no winner: any of A and B may be best; the smallest loss is that of A on DCM and "
+        "B on PBM. In 100"
     )
 
 
@@ -111,16 +108,17 @@ def test_simulators_without_a_common_policy_say_nothing_about_each_other():
 
 def test_one_policy_and_one_run():
     found = verdict(runs_of(rows({"A": BASE})))
-    assert "only A was run; it lost 10.0 in 100 steps" in found.answer
-    assert found.findings == []
+    assert found.answer.startswith("Only A was run on DCM. In 100 searches of a query it loses")
+    (text,) = found.details
+    assert "only A was run; it lost 10.0 in 100 steps" in text
     found = verdict(runs_of(rows({"A": [1.0], "B": [2.0]})))
-    assert "A lost least, 1.00 in 100 steps" in found.answer
-    assert "nothing can be tested" in found.answer
+    assert found.answer.startswith("A loses least on DCM; nothing can be tested. In 100 searches")
+    assert "A lost least, 1.00 in 100 steps" in found.details[0]
 
 
 def test_the_oracle_does_not_win():
     found = verdict(runs_of(rows({"Oracle": [0.0] * 12, "A": BASE, "B": shifted(5.0)})))
-    assert found.answer.startswith("On DCM A lost less")
+    assert found.answer.startswith("A loses least on DCM")
     assert "Oracle" not in found.text()
 
 
@@ -131,7 +129,7 @@ def test_few_queries_rising_curves_and_notes_are_limits():
     limits = verdict(runs).limits
     assert any("3 queries are few" in text for text in limits)
     (rising,) = [text for text in limits if "still rise" in text]
-    assert rising.endswith("compared with the average: DCM (A 100%, B 100%)")  # Random never learns
+    assert rising.endswith("compared with the average: A 100% and B 100%")  # Random never learns
     assert "DCM: v_K is not identified" in limits
 
 
@@ -139,8 +137,9 @@ def test_a_log_without_clicks_has_no_verdict():
     runs = runs_of(rows({"A": BASE, "B": shifted(5.0)}), notes=[f"DCM: {NO_CLICK}: prior"])
     found = verdict(runs)
     assert found.answer.startswith("There is no click in the log")
-    assert found.findings == []
+    assert found.details == []
     assert found.limits[-1].startswith("DCM")
+    assert not found.sound
 
 
 def test_the_late_slope_of_known_curves():
@@ -155,7 +154,7 @@ def test_lists_and_pairs_meet_at_the_best_position():
     lists["pair_regret"] = lists["regret"]
     pairs = rows({"Rank1ElimKL": shifted(60.0)}, simulator="PBM", track="rank1", **pair)
     pairs["pair_regret"] = pairs["regret"]
-    found = verdict(runs_of(lists, pairs)).findings[-1]
+    found = verdict(runs_of(lists, pairs)).details[-1]
     assert "there A lost least, 10.0% of the optimum; Rank1ElimKL lost 60.0 points more" in found
 
 
@@ -172,29 +171,29 @@ def test_the_share_in_words_is_that_of_the_table():
     table = runs.relative().set_index(["policy", "reward"])["relative_regret"]
     share = table["A", "top pair"]
     assert share == pytest.approx(sum(BASE) / sum(optimal))
-    text = verdict(runs).findings[-1]
+    text = verdict(runs).details[-1]
     assert f"there A lost least, {share:.1%} of the optimum" in text
     points = 100 * (table["Rank1ElimKL", "pair"] - share)
     assert f"Rank1ElimKL lost {points:.1f} points more" in text
 
 
 def size(query, rows, columns):
-    measures = {"mu": 0.1, "p_max": 0.5, "gamma": 0.5, "n": 100, "bound": 1e6}
-    return {"simulator": "PBM", "query": query, "rows": rows, "columns": columns, **measures}
+    measures = {"mu": 0.1, "p_max": 0.5, "gamma": 0.5, "bound": 1e6}
+    return problem(query, "PBM", "rank1", items=rows, positions=columns, **measures)
 
 
 def test_elimination_that_has_not_begun_is_explained():
     left = {"rows_left": 8, "columns_left": 4}
     table = rows({"Rank1ElimKL": [5.0, 6.0]}, simulator="PBM", track="rank1", **left)
-    runs = runs_of(table, hardness=[size("0@0", 8, 4), size("1@0", 8, 4)])
+    runs = runs_of(table, problems=[size("0@0", 8, 4), size("1@0", 8, 4)])
     (text,) = [text for text in verdict(runs).limits if "eliminated nothing" in text]
     # 16 log 100 = 73.7: 74 observations of each of 8 rows and 4 columns
     assert "takes 888 steps and ends within 100 on 0 of 2 queries" in text
     some = table.assign(columns_left=[4, 4, 4, 4, 4, 2])
-    runs = runs_of(some, hardness=[size("0@0", 8, 4), size("1@0", 8, 4)])
+    runs = runs_of(some, problems=[size("0@0", 8, 4), size("1@0", 8, 4)])
     assert any("eliminated nothing in 1 of 2 runs" in text for text in verdict(runs).limits)
     done = table.assign(columns_left=2)
-    runs = runs_of(done, hardness=[size("0@0", 8, 4), size("1@0", 8, 4)])
+    runs = runs_of(done, problems=[size("0@0", 8, 4), size("1@0", 8, 4)])
     assert not any("eliminated nothing" in text for text in verdict(runs).limits)
 
 

@@ -100,12 +100,12 @@ class EnvironmentContract:
     def test_meters_have_a_column_each_for_the_rewards_of_the_track(self, name):
         environment = self.environment(name)
         policy = self.random(environment)
-        meters = Meters(self.TRACK.meters, environment, policy, [2, 3])
+        meters = Meters(self.TRACK.meters, environment, policy)
         for t in range(1, 4):
             A = policy.recommend(t)
             meters.add(t, A, environment.step(A))
             if t > 1:
-                meters.record()
+                meters.record(t)
         columns = meters.columns()
         assert {x.shape for x in columns.values()} == {(len(REPLICAS), 2)}
         assert {self.TRACK.rewards[0].regret, self.TRACK.rewards[0].optimal} <= set(columns)

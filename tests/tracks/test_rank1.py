@@ -1,10 +1,12 @@
+import math
+
 import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.tracks.fitted import fitted_queries
-from logeval.tracks.rank1 import RANK1, needle, rank1_problems
+from logeval.tracks.rank1 import RANK1, needle, rank1_hardness, rank1_problems, rank1_upper
 from tests.stand_in import models
 from tests.tracks.contract import EnvironmentContract
 
@@ -44,3 +46,12 @@ def test_queries_may_have_fewer_items_than_positions(policy):
     assert done.table()["query"].nunique() == 3
     with pytest.raises(LogevalError, match="fewer than 3 items"):
         evaluate(few, policies=["dcmKL-UCB"], horizon=30, runs=2, quiet=True)
+
+
+def test_hardness_and_theorem_1_of_rank1elimkl_by_hand():
+    u, v = np.array([0.75, 0.25, 0.25]), np.array([0.75, 0.25])
+    hard = rank1_hardness(u, v)
+    assert hard == pytest.approx((1.25 / 3, 0.75, 1.25 / 3))
+    expected = 160 / hard.mu**2 * (5 / 0.5) * math.log(1000) + (6 * math.e + 82) * 5
+    assert rank1_upper(u, v, 1000) == pytest.approx(expected)
+    assert rank1_upper(np.full(2, 0.5), v, 1000) == math.inf

@@ -1,1 +1,1 @@
-"""The click models, one file each, and the two families of users they belong to."""
+"""The click models, one file each; ``users`` has the two families of users they describe."""

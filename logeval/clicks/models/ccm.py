@@ -20,8 +20,8 @@ from logeval.clicks.estimation.chain.inference import Tally
 from logeval.clicks.estimation.chain.information import Slopes
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.clicks.models.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
 
 TAUS = ("tau1", "tau2", "tau3")

@@ -13,8 +13,8 @@ from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import up_to_first_click
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.models.chain import Formulas
 from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.clicks.models.users.chain import Formulas
 from logeval.running.arrays import Floats
 
 

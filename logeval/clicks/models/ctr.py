@@ -14,8 +14,8 @@ from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import by_position
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Floats
 
 REWARDS = ("clicks", "any-click")

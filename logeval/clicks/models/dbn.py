@@ -26,8 +26,8 @@ from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import last_clicks, up_to_last_click
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.clicks.models.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
 
 FEW_CLICKS = 200  # per item, with fewer of which intervals of the DBN were too narrow

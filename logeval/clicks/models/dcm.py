@@ -34,8 +34,8 @@ from logeval.clicks.estimation.counts import up_to_last_click
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import Pair
-from logeval.clicks.models.chain import Formulas, Parameters
 from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.clicks.models.users.chain import Formulas, Parameters
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 

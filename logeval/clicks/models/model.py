@@ -11,15 +11,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain, Formulas
-from logeval.clicks.models.optimum import Optimum, best_browsing, best_chain
+from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.models.users.chain import Chain, Formulas
+from logeval.clicks.models.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.kinds import checked
+from logeval.running.arrays import Bools, Floats, Ints, place_of
+from logeval.running.seeds import generator
 
 if TYPE_CHECKING:
     from logeval.clicks.estimation.estimates import ModelEstimate, Options
@@ -62,6 +65,11 @@ class ClickModel(ABC):
         """Estimate the parameters of all queries in ``data`` in one pass."""
 
     @classmethod
+    def has_method(cls, asked: str) -> bool:
+        """Whether it has an estimator of that name."""
+        return cls.ALIASES.get(asked, asked) in cls.methods
+
+    @classmethod
     def method(cls, asked: str | None) -> str:
         """The estimator of that name, or the default of a model that has none of that name."""
         name = cls.ALIASES.get(asked or "", asked)
@@ -80,19 +88,22 @@ class ClickModel(ABC):
             given = np.array([], dtype=object)  # lists of different lengths
         if given.dtype.kind not in "iu" or given.ndim not in (1, 2):
             raise LogevalError(f"{self.name}: a list holds item ids, as [70, 71]; not {items!r}")
-        order = np.argsort(self.items)
-        place = np.searchsorted(self.items, given, sorter=order).clip(max=self.L - 1)
-        rows = order[place]
-        if (wrong := given[self.items[rows] != given]).size:
+        rows = place_of(given, self.items)
+        if (wrong := given[rows < 0]).size:
             few = ", ".join(map(str, self.items[:5]))
             more = f", ... ({self.L} in all)" if self.L > 5 else ""
             raise LogevalError(f"{self.name}: there is no item {wrong.flat[0]}; it has {few}{more}")
-        return np.asarray(rows, dtype=np.int64)
+        return rows
 
+    @checked
     def click_probs(self, items: Any) -> Floats:
         """P(c_k = 1) at each position of a list of item ids, (K,), or of n lists, (n, K)."""
-        rows = self.rows_of(items)
-        A = np.atleast_2d(rows)
+        p = self.click_probs_of_rows(self._lists(items))
+        return p if np.ndim(items) == 2 else p[0]
+
+    def _lists(self, items: Any) -> Ints:
+        """The rows of a list of item ids, or of n lists, (n, K), that the model can show."""
+        A = np.atleast_2d(self.rows_of(items))
         if not 1 <= A.shape[1] <= self.K:
             raise LogevalError(
                 f"{self.name}: a list of {A.shape[1]} items; it has {self.K} positions"
@@ -100,12 +111,22 @@ class ClickModel(ABC):
         ordered = np.sort(A, axis=1)
         if (twice := ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]).size:
             raise LogevalError(f"{self.name}: item {self.items[twice[0]]} is twice in a list")
-        p = self.click_probs_of_rows(A)
-        return p if rows.ndim == 2 else p[0]
+        return A
 
     def click_probs_of_rows(self, A: Ints) -> Floats:
         """P(c_k = 1) of each list of rows, (n, K)."""
         return self.users.click_probs(A)
+
+    @checked
+    def simulate(self, items: Any, n: int, *, seed: int = 0) -> Ints:
+        """The clicks (n, K) of n users on a list of item ids; the same seed, the same users."""
+        A = self._lists(items)
+        if np.ndim(items) != 1:
+            raise LogevalError(f"{self.name}: simulate takes one list of item ids, as [70, 71]")
+        if index(n) < 0:
+            raise LogevalError(f"n={n}: the number of users must be 0 or more")
+        uniforms = generator(seed, "simulate", self.name).random((index(n), A.shape[1]))
+        return self.sample(np.repeat(A, index(n), axis=0), uniforms)
 
     def conditional_click_probs(self, A: Ints, c: Ints | Bools) -> Floats:
         """P(c_k = 1 | c_<k) of each list and its clicks, (n, K)."""
@@ -113,8 +134,7 @@ class ClickModel(ABC):
 
     def sample(self, A: Ints, uniforms: Floats) -> Ints:
         """Clicks (n, K) of one user per list, from one uniform per position."""
-        drawn = self.users.sample(A, uniforms)
-        return drawn[0] if isinstance(drawn, tuple) else drawn
+        return self.users.sample(A, uniforms)
 
     def expected_reward(self, A: Ints, reward: str | None = None) -> Floats:
         """The expected reward of each list, (n,)."""
@@ -126,9 +146,10 @@ class ClickModel(ABC):
         with np.errstate(divide="ignore"):
             return np.log(np.where(np.asarray(c).astype(np.bool_), p, 1.0 - p)).sum(axis=1)
 
+    @checked
     def optimum(self, K: int | None = None, reward: str | None = None) -> Optimum:
         """A list of K items with the highest expected reward, its value, whether proven."""
-        K = self.K if K is None else K
+        K = self.K if K is None else index(K)
         if not 1 <= K <= min(self.K, self.L):
             raise LogevalError(
                 f"{self.name}: a list of {K} is asked for; the model has {self.K} positions "
@@ -141,6 +162,7 @@ class ClickModel(ABC):
             A, proven = best_browsing(users, K, reward)
         return Optimum(A, float(users.expected_reward(A[None], reward)[0]), proven)
 
+    @checked
     def best_list(self, K: int | None = None, reward: str | None = None) -> Ints:
         """The ids of the K items with the highest expected reward, in the best order, (K,)."""
         return self.items[self.best_rows(K, reward)]

@@ -20,8 +20,8 @@ from logeval.clicks.estimation.browsing.cells import fold
 from logeval.clicks.estimation.browsing.em import fit_browsing, fit_em, fit_mle
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.models.browsing import Browsing
 from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Bools, Floats
 
 SHRUNK = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from logeval.clicks.models.ccm import CCM
@@ -14,6 +14,8 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.ubm import UBM
 from logeval.errors import LogevalError, unknown_names
+from logeval.running.names import format_call, parse_call
+from logeval.running.own_code import imported, is_built_in, name_of
 
 MODELS: dict[str, type[ClickModel]] = {
     "GCTR": GCTR,
@@ -33,7 +35,7 @@ M = TypeVar("M", bound=type[ClickModel])
 def register(model: M) -> M:
     """Make a click model known by its ``name``; see ``logeval.register``."""
     known = {name.lower(): name for name in MODELS}.get(model.name.lower())
-    if known and MODELS[known].__module__.partition(".")[0] == "logeval":
+    if known and is_built_in(MODELS[known]):
         raise LogevalError(f"{known} is a built-in click model; give your class another name")
     if known:  # a cell of a notebook that is run again
         del MODELS[known]
@@ -41,20 +43,96 @@ def register(model: M) -> M:
     return model
 
 
-def model_names(names: Iterable[str]) -> list[str]:
-    """The models of those names, as the papers print them; case does not matter."""
-    names = list(names)
+AUTO = "auto"  # in place of names: those that predict held-out SERPs best
+
+# what the name of a model may set, as in DCM(scope=per-query): arguments of fit-models
+SETTINGS = ("method", "scope", "smoothing")
+
+
+def import_model(name: str) -> str:
+    """The name of a click model of the user's, ``module:Class``, which is known from now on."""
+    model = imported("click model", name)
+    if not (isinstance(model, type) and issubclass(model, ClickModel)):
+        raise LogevalError(f"click model {name}: is no click model; derive it from one, as CM")
+    if model not in MODELS.values():
+        register(model)
+    return model.name
+
+
+def own_models(names: Iterable[str]) -> dict[str, str]:
+    """Those that are not built in, as ``module:Class``."""
+    kinds = {name: kind_of(name) for name in names if name != AUTO}
+    return {name: name_of(kind) for name, kind in kinds.items() if not is_built_in(kind)}
+
+
+def without_method(models: Iterable[str], method: str | None) -> list[str]:
+    """Those that lack an estimator, and use another: an error if it is all of them."""
+    plain = {name: kind_of(name) for name in models if "method" not in model_of(name)[1]}
+    if method is None or not plain:
+        return []
+    lacking = [name for name, kind in plain.items() if not kind.has_method(method)]
+    if len(lacking) < len(plain):
+        return lacking
+    owners = [name for name, model in MODELS.items() if model.has_method(method)]
+    if not owners:
+        known = {m for model in MODELS.values() for m in (*model.methods, *model.ALIASES)}
+        raise unknown_names("method", [method], known)
+    have = "; ".join(f"{name} has {' and '.join(plain[name].methods)}" for name in lacking)
+    raise LogevalError(f"method={method}: only {' and '.join(owners)} can be fitted so; {have}")
+
+
+def check_reward(have: Mapping[str, Sequence[str]], reward: str | None) -> None:
+    """Raise unless all models, by name with the rewards they have, have this one."""
+    lacking = [name for name, rewards in have.items() if reward not in rewards]
+    if reward is None or not lacking:
+        return
+    if len(lacking) == len(have):
+        raise unknown_names("reward", [reward], {r for rewards in have.values() for r in rewards})
+    those = ", ".join(name for name in have if name not in lacking)
+    common = [r for r in have[lacking[0]] if all(r in rewards for rewards in have.values())]
+    other = f"take reward={common[0]}, which all have, or " if common else ""
+    raise LogevalError(
+        f"reward={reward}: {those} has it, {', '.join(lacking)} has not; {other}fit and "
+        f"evaluate {those} alone"
+    )
+
+
+def model_of(name: str) -> tuple[str, dict[str, str]]:
+    """The model of a name, as the papers print it, and its settings.
+
+    >>> model_of("dcm(scope=per-query)")
+    ('DCM', {'scope': 'per-query'})
+    """
+    base, given = parse_call(name)
+    base = import_model(base) if ":" in base else base
     known = {name.lower(): name for name in MODELS}
-    unknown = [name for name in names if name.lower() not in known]
-    if unknown:
+    if base.lower() not in known:
+        raise unknown_names("click model", [base], MODELS)
+    if strange := [key for key in given if key not in SETTINGS]:
+        raise unknown_names(f"setting of {known[base.lower()]}", strange, SETTINGS)
+    return known[base.lower()], {key: given[key] for key in SETTINGS if key in given}
+
+
+def kind_of(name: str) -> type[ClickModel]:
+    """The class of a model, whatever its settings."""
+    return MODELS[model_of(name)[0]]
+
+
+def model_names(names: Iterable[str]) -> list[str]:
+    """The models of those names, as they print; case does not matter."""
+    names = list(names)
+    known = {name.lower() for name in MODELS}
+    bases = [parse_call(name)[0] for name in names]
+    unknown = [base for base in bases if ":" not in base and base.lower() not in known]
+    if unknown:  # all of them in one message
         raise unknown_names("click model", unknown, MODELS)
-    return list(dict.fromkeys(known[name.lower()] for name in names))
+    return list(dict.fromkeys(format_call(*model_of(name)) for name in names))
 
 
 def check_options(models: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """The options given for some models: each must be declared by one of them at least."""
     models = list(models)
-    declared = {name: values for m in models for name, values in MODELS[m].OPTIONS.items()}
+    declared = {name: values for m in models for name, values in kind_of(m).OPTIONS.items()}
     for name, value in given.items():
         if name in declared:
             if value not in declared[name]:

@@ -59,10 +59,6 @@ class CheckModels(Stage["Checks"]):
     seed: Seed = 0
     quiet: Quiet = False
 
-    def inputs(self) -> list[Manifest]:
-        """The log."""
-        return [{"log": self.opened.identity}]
-
     def make(self, manifest: Manifest) -> "Checks":
         """The checks, with a change of ranker and beside the truth where there is one."""
         from logeval.clicks.collection import opened_models
@@ -86,7 +82,7 @@ class CheckModels(Stage["Checks"]):
         if self.ranker_change and fit is not None:
             data, _ = fit.replace(holdout=None).patterns()
             change = changed_rankers(
-                fit.models, data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
+                list(fitted.fitted), data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
             )
         return replace(checks, truth=beside, change=change, manifest=manifest)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.clicks.estimation.defaults import DRAWS
-from logeval.clicks.fit import Fitting
+from logeval.clicks.fit import MOST_DRAWS, Fitting
 from logeval.clicks.fit import Holdout as HoldoutArg
 from logeval.errors import LogevalError
 from logeval.stage import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "compare-models",
     example="logeval compare-models data/yandex --model dcm --model pbm --top-queries 20",
     again="logeval compare-models LOG --out {folder}",
+    read="logeval.clicks.quality.comparison:Comparison.read",
 )
 class CompareModels(Fitting["Comparison"]):
     """Fit models on one part of a log and score them on the rest.
@@ -37,9 +38,17 @@ class CompareModels(Fitting["Comparison"]):
 
     _: KW_ONLY
     holdout: HoldoutArg = "0.1"
-    draws: Annotated[int, Arg("As of fit_models.", on_command_line=False)] = DRAWS
+    draws: Annotated[
+        int, Arg("As of fit_models.", least=0, most=MOST_DRAWS, on_command_line=False)
+    ] = DRAWS
     out: Annotated[Path | str | None, Arg("Folder for the table and the figure.", "output")] = None
     quiet: Quiet = False
+
+    def check(self) -> None:
+        """As of ``fit_models``, with a part to score on."""
+        super().check()
+        if self.holdout is None:
+            raise LogevalError("holdout=None: some SERPs must be left to score on, as 0.1")
 
     def make(self, manifest: Manifest) -> "Comparison":
         """Every model, fitted and scored."""
@@ -56,17 +65,12 @@ class CompareModels(Fitting["Comparison"]):
                 progress.advance(1)
         return compared(scores, self.seed, manifest)
 
-    def read(self, out: Path) -> "Comparison":
-        """The comparison that a folder holds."""
-        from logeval.clicks.quality.comparison import Comparison
-
-        return Comparison.read(out)
-
 
 @stage(
     "score",
     example="logeval score data/yandex/models/dcm data/other --json",
     again="logeval score MODELS LOG --out {folder}",
+    read="logeval.clicks.quality.comparison:Comparison.read",
 )
 class ScoreModels(Stage["Comparison"]):
     """Score fitted models on a log, for instance another one.
@@ -104,12 +108,6 @@ class ScoreModels(Stage["Comparison"]):
             raise LogevalError(f"{self.opened.path}: there are no SERPs to score")
         scores = {n: score_model(f, data) for n, f in self.fitted.fitted.items()}
         return compared(scores, self.seed, manifest, scored_on(self.fitted, self.opened))
-
-    def read(self, out: Path) -> "Comparison":
-        """The scores that a folder holds."""
-        from logeval.clicks.quality.comparison import Comparison
-
-        return Comparison.read(out)
 
 
 compare_models = function(CompareModels)

@@ -10,13 +10,15 @@ in the cascade model); the share of such events is reported.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.log.queries import Query
+from logeval.running.arrays import Bools, Floats, Ints, place_of
 
 FLOOR = 1e-6
 BINS = (1, 10, 100, 1000, 10_000)  # SERPs of a query in the training part
@@ -75,11 +77,7 @@ def score_model(fitted: FittedModel, data: Patterns) -> Score:
     shown = data.items >= 0
     unseen_items = unseen_queries = 0.0
     frequency = np.full(len(data.query), -1, dtype=np.int64)
-    order = np.lexsort((data.length, data.query))
-    key = data.query[order] * (data.K + 1) + data.length[order]
-    cuts = np.flatnonzero(np.diff(key)) + 1
-    for rows in np.split(order, cuts):
-        query, K = data.queries[data.query[rows[0]]], int(data.length[rows[0]])
+    for query, K, rows in alike(data):
         model = fitted.of(query, unseen=True, K=K)
         ids = data.item_ids[data.items[rows, :K]]
         A = local_items(model.items, ids)
@@ -110,8 +108,15 @@ def score_model(fitted: FittedModel, data: Patterns) -> Score:
     )
 
 
+def alike(data: Patterns) -> Iterator[tuple[Query, int, Ints]]:
+    """The patterns of each query and length of lists."""
+    order = np.lexsort((data.length, data.query))
+    key = data.query[order] * (data.K + 1) + data.length[order]
+    for rows in np.split(order, np.flatnonzero(np.diff(key)) + 1):
+        yield data.queries[data.query[rows[0]]], int(data.length[rows[0]]), rows
+
+
 def local_items(items: Ints, ids: Ints) -> Ints:
     """Where each id is in ``items``; unknown ones at the stand-in, which is last."""
-    order = np.argsort(items, kind="stable")
-    at = order[np.minimum(np.searchsorted(items[order], ids), len(items) - 1)]
-    return np.where(items[at] == ids, at, len(items) - 1)
+    at = place_of(ids, items)
+    return np.where(at < 0, len(items) - 1, at)

@@ -11,6 +11,7 @@ last position, which no click speaks of, are left out.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, printable
 from logeval.log.log import Log
 from logeval.log.queries import Query
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Floats, Ints, place_of
 from logeval.storage import manifests
 
 if TYPE_CHECKING:
@@ -77,24 +78,20 @@ def _parameters(
     parts: dict[str, list[Floats]] = {p.field: [] for p in fitted.kind.PARAMETERS}
     for query in queries:
         model, known = true.of(query), fitted.of(query)
-        q, scale = fitted.index[query], _scale(known, model)
-        place = {int(i): at for at, i in enumerate(model.items)}
-        at = np.array([place.get(int(i), -1) for i in known.items])
+        scale = _scale(known, model)
+        at = place_of(known.items, model.items)
         for p in fitted.kind.PARAMETERS:
-            estimate = fitted.estimates[p.field]
-            value = np.asarray(getattr(model, p.field), dtype=np.float64)
+            x = fitted.estimate(p, query)
+            truth = np.asarray(getattr(model, p.field), dtype=np.float64)
             if p.kind == "item":
-                mine = [x[fitted.span(q)] for x in _four(estimate)]
-                truth = np.where(at >= 0, value[np.maximum(at, 0)] * scale, np.nan)
+                truth = np.where(at >= 0, truth[np.maximum(at, 0)] * scale, np.nan)
             else:
-                g = fitted.group(q)
-                truth = value.reshape(-1) if p.field != "e" else (value / scale).reshape(-1)
-                shape = value.shape
-                mine = [_cut(np.asarray(x[g]), shape).reshape(-1) for x in _four(estimate)]
-                if estimate.raw is not None:  # replaced: not identified
-                    raw = _cut(np.asarray(estimate.raw[g]), shape).reshape(-1)
-                    mine[3] = np.where(np.isnan(raw), mine[3], 0.0)
-            parts[p.field].append(np.stack([*mine, truth]))
+                x = x.map(partial(_cut, truth.shape))
+                truth = truth / scale if p.field == "e" else truth
+            unknown = x.raw is not None and np.isfinite(x.raw)  # replaced: not identified
+            observations = np.where(unknown, 0.0, x.observations)
+            found = np.stack([x.value, x.low, x.high, observations, truth])
+            parts[p.field].append(found.reshape(5, -1))
     rows = []
     for p in fitted.kind.PARAMETERS:
         value, low, high, observations, truth = np.concatenate(parts[p.field], axis=1)
@@ -115,16 +112,10 @@ def _parameters(
     return rows
 
 
-def _four(estimate: Any) -> list[Floats]:
-    return [estimate.value, estimate.low, estimate.high, estimate.observations]
-
-
-def _cut(fitted: Floats, shape: tuple[int, ...]) -> Floats:
+def _cut(shape: tuple[int, ...], fitted: Floats) -> Floats:
     """A shared parameter in the shape of the truth's; nan beyond the fit's positions."""
-    if not shape:
-        return fitted
     wide = np.full(shape, np.nan)
-    common = tuple(slice(0, min(a, b)) for a, b in zip(fitted.shape, shape, strict=True))
+    common = tuple(slice(0, min(a, b)) for a, b in zip(np.shape(fitted), shape, strict=True))
     wide[common] = fitted[common]
     return wide
 

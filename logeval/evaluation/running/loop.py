@@ -37,7 +37,7 @@ def run(
         meters.add(t, A, clicks)
         policy.update(t, A, clicks)
         if t in recorded:
-            meters.record()
+            meters.record(t)
         if t % TICK == 0:
             tick(TICK)
     tick(horizon % TICK)
@@ -62,7 +62,7 @@ def columns_of(
     else:
         with naming(spec.name, "cannot be made", replicas):
             policy = spec.make(setting)
-    meters = Meters(kinds, environment, policy, checkpoints)
+    meters = Meters(kinds, environment, policy)
     if not spec.built_in:
         policy = CheckedPolicy(policy, spec.name, setting, replicas)
     run(environment, policy, meters, checkpoints, tick)

@@ -50,6 +50,14 @@ class Simulators:
             )
         return found
 
+    def known(self, draws: int) -> dict[str, Any]:
+        """What is known of the simulators that were fitted to a log: their checks, and draws."""
+        reports = self.fitted.manifest.get("models", {})
+        names = dict.fromkeys(f.simulator for f in self.fitted.queries if f.serps == f.serps)
+        return {
+            name: {"checks": reports.get(name, {}).get("checks"), "draws": draws} for name in names
+        }
+
     def notes(self, problems: Sequence[Problem]) -> list[str]:
         """What the user should know about the models, and about the problems that they make."""
         note = shortened(self.fitted.queries)

@@ -18,7 +18,7 @@ from logeval.evaluation.running.loop import columns_of
 from logeval.policies.registry import PolicySpec
 from logeval.running import seeds
 from logeval.running.work import Task, Tick
-from logeval.storage.tables import HARDNESS, RUNS
+from logeval.storage.schemas import PROBLEMS, RUNS
 from logeval.tracks.keys import ReplicaKey
 from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Problem
@@ -87,10 +87,13 @@ class Plan:
         unit = Unit(tuple(problems.values()), policy, numbered, self.checkpoints, self.seed)
         return Task(policy.name, len(replicas) * self.checkpoints[-1], unit)
 
-    def hardness(self) -> pa.Table:
-        """How hard the queries are (``tables.HARDNESS``), in tracks that have a measure."""
-        rows = [problem.hardness(self.checkpoints[-1]) for problem in self.problems]
-        return pa.Table.from_pylist([row for row in rows if row is not None], schema=HARDNESS)
+    def problem_table(self) -> pa.Table:
+        """What is known of the problems beforehand (``schemas.PROBLEMS``)."""
+        rows = [problem.facts(self.checkpoints[-1]) for problem in self.problems]
+        columns = [
+            pa.array([row.get(f.name) for row in rows], f.type, from_pandas=True) for f in PROBLEMS
+        ]
+        return pa.Table.from_arrays(columns, schema=PROBLEMS)
 
 
 def key_of(problem: Problem, policy: PolicySpec, run: int) -> ReplicaKey:
@@ -125,7 +128,9 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
         **measured,
     }
     arrays = [
-        pa.array(columns[f.name]).cast(f.type) if f.name in columns else pa.nulls(R * n, f.type)
+        pa.array(columns[f.name], from_pandas=True).cast(f.type)
+        if f.name in columns
+        else pa.nulls(R * n, f.type)
         for f in RUNS
     ]
     return pa.Table.from_arrays(arrays, schema=RUNS)

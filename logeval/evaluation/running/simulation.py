@@ -45,21 +45,21 @@ def simulate(asked: Evaluate) -> Runs:
         unit="steps",
         quiet=asked.quiet,
     )
-    hardness = plan.hardness()
+    known, about = plan.problem_table(), simulators.known(asked.draws)
     if asked.out is None:
         units = plan.units(workers=asked.workers)
         rows = pa.concat_tables([RUNS.empty_table(), *run_all(units)])
-        return Runs(rows, asked.seed, hardness=hardness, notes=notes)
+        return Runs(rows, asked.seed, None, known, notes, about)
     store = Store(asked.out)
     with store.held():
-        store.open(plan, simulators.fitted, notes)
+        store.open(plan, simulators.fitted, notes, about)
         units = plan.units(store.done(), asked.workers)
         with contextlib.closing(run_all(units)) as finished:
             for rows in finished:
                 store.add(rows)
         store.merge()
-        store.add_hardness(hardness)
-        return Runs(store.rows(plan.keys()), asked.seed, store.folder, hardness, notes)
+        store.add_problems(known)
+        return Runs(store.rows(plan.keys()), asked.seed, store.folder, known, notes, about)
 
 
 def _check_makeable(plan: Plan) -> None:

@@ -16,7 +16,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +27,22 @@ import pyarrow.parquet as pq
 from logeval.errors import LogevalError, visible
 from logeval.evaluation.running.plan import Plan
 from logeval.policies.registry import own_sources
-from logeval.policies.source import UNKNOWN
+from logeval.running.own_code import UNKNOWN
 from logeval.storage import files, locks, manifests, tables
-from logeval.storage.tables import HARDNESS, RUNS
+from logeval.storage.schemas import PROBLEMS, RUNS
 from logeval.tracks.fitted import Fitted
-from logeval.tracks.keys import Panel, ReplicaKey
+from logeval.tracks.keys import Panel, ProblemKey, ReplicaKey
 
 # what a run that was killed at its very start leaves behind
 OURS = ("units", manifests.MARKER, locks.LOCK)
 # of the manifest, by value: these are compared one by one, or may differ
 NOT_COMPARED = (
     "arguments", "problems", "inputs", "again", "models_folder", "models_work", "own_policies",
-    "notes",
+    "notes", "simulators",
 )  # fmt: skip
 BY_SIMULATOR = ("rewards", "positions")  # settings
 UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
-TABLES = ("runs.parquet", "hardness.parquet")
+TABLES = ("runs.parquet", "problems.parquet")
 
 
 class Store:
@@ -63,7 +63,13 @@ class Store:
         with locks.holding(self.folder, "evaluate"):
             yield
 
-    def open(self, plan: Plan, models: Fitted, notes: Sequence[str] = ()) -> None:
+    def open(
+        self,
+        plan: Plan,
+        models: Fitted,
+        notes: Sequence[str] = (),
+        simulators: Mapping[str, Any] | None = None,
+    ) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
         problems = plan.problems
         panels = {str(Panel(p.simulator, p.track)): p for p in problems}
@@ -81,7 +87,7 @@ class Store:
         manifest["models_folder"], manifest["models_work"] = models.folder, [work]
         sources = own_sources(plan.policies)
         manifest["own_policies"] = sources  # checksums of their code
-        manifest["notes"] = list(notes)
+        manifest["notes"], manifest["simulators"] = list(notes), dict(simulators or {})
         found = self._found()
         if found:
             self._refuse_differences(found, manifest)
@@ -90,6 +96,7 @@ class Store:
             known = [*found.get("models_work", []), work]
             manifest["models_work"] = sorted({work for work in known if work})
             manifest["figures"] = found.get("figures", {})
+            manifest["simulators"] = {**found.get("simulators", {}), **manifest["simulators"]}
             manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
             for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
@@ -199,14 +206,15 @@ class Store:
         with contextlib.suppress(OSError):  # somebody may have put a file of his own there
             self.units.rmdir()
 
-    def add_hardness(self, hardness: pa.Table) -> None:
-        """Add to the hardness table, which is there if there are queries of the rank-1 track."""
-        if not hardness.num_rows:
-            return
-        file = self.folder / "hardness.parquet"
+    def add_problems(self, problems: pa.Table) -> None:
+        """Add to the table of problems."""
+        file = self.folder / "problems.parquet"
         old = pq.read_table(file).to_pylist() if file.exists() else []
-        rows = {(row["simulator"], row["query"]): row for row in [*old, *hardness.to_pylist()]}
-        merged = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=HARDNESS)
+        rows = {
+            tuple(row[name] for name in ProblemKey._fields): row
+            for row in [*old, *problems.to_pylist()]
+        }
+        merged = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=PROBLEMS)
         self._replace(file.name, merged)
 
     def _replace(self, name: str, rows: pa.Table) -> None:

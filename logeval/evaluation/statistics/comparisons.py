@@ -21,6 +21,7 @@ from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.seeds import generator
 
 DRAWS = 40_000
+ROUNDING = 1e-9  # of the scale: what computing alone may change
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,10 @@ class Comparisons:
         return ~self.told_apart()[self.order()[0]]
 
 
-def compare(x: Floats, level: float = CONFIDENCE) -> Comparisons:
+def compare(x: Floats, level: float = CONFIDENCE, scale: float = 0.0) -> Comparisons:
     """Compare P policies on paired samples (Q, N, P), smaller is better.
+
+    Values that differ by less than ``ROUNDING`` of the ``scale`` do not differ.
 
     With d = mean_i - mean_j > 0, se the standard error of its paired mean, c the critical value
     and r the larger relative standard error of the two means, the interval of the difference is
@@ -67,7 +70,8 @@ def compare(x: Floats, level: float = CONFIDENCE) -> Comparisons:
     u = units(x)
     m = u.values.mean(axis=0)
     se = np.nan_to_num(u.error())
-    return _all_pairs(u, np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0), level)
+    r = np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0)
+    return _all_pairs(u, r, level, ROUNDING * scale)
 
 
 def compare_ratios(x: Floats, level: float = CONFIDENCE) -> Comparisons:
@@ -85,15 +89,18 @@ def compare_ratios(x: Floats, level: float = CONFIDENCE) -> Comparisons:
     return _all_pairs(u._replace(values=logs), np.zeros(logs.shape[1]), level)
 
 
-def _all_pairs(u: Units, r: Floats, level: float) -> Comparisons:
+def _all_pairs(u: Units, r: Floats, level: float, rounding: float = 0.0) -> Comparisons:
     """From the units (n, P), and the relative standard errors r (P,) where they are skewed."""
     n, P = u.size, u.values.shape[1]
     m = u.values.mean(axis=0)
+    between = u.values[:, :, None] - u.values[:, None, :]
+    between[np.abs(between) <= rounding] = 0.0
     difference = m[:, None] - m[None, :]
+    difference[~between.any(axis=0)] = 0.0
     if n < 2:
         unknown = np.full((P, P), np.nan)
         return Comparisons(m, difference, unknown, unknown, unknown, n, level)
-    se = u._replace(values=u.values[:, :, None] - u.values[:, None, :]).error()
+    se = u._replace(values=between).error()
     size = np.abs(difference)
     inner = size - critical_value(n, P, level) * se
     outer = 2.0 * size - inner + skew_term(n, level) * se * np.maximum(r[:, None], r[None, :])

@@ -39,9 +39,9 @@ def variance(rows: pd.DataFrame) -> pd.DataFrame:
             "draw": components["draw"] / Q,
             "model": components["model"],
         }
-        total = sum(of_mean.values())
+        total = float(np.nansum(list(of_mean.values())))
         for level, value in of_mean.items():
-            share = value / total if total > 0.0 else 0.0
+            share = value / total if total > 0.0 else np.nan
             found.append((policy, MEANING[level], components[level], value, share))
     columns = ["policy", "source", "component", "of_mean", "share"]
     return pd.DataFrame(found, columns=columns)
@@ -57,8 +57,8 @@ def components_of(x: Floats, levels: tuple[str, ...]) -> dict[str, float]:
         run: MS_r    draw: (MS_d - MS_r) / N    query: (MS_q - MS_d) / (D N)
 
     cut off at 0, and Var(mean) = query / Q + draw / (Q D) + run / (Q D N). A level with one unit
-    has no estimate: it counts as 0, and what varies there is in the level above it (draws with
-    one run each contain the runs) or, at the top, left out (one query).
+    has no estimate, nan: what varies there is in the level above it (draws with one run each
+    contain the runs) or, at the top, left out (one query).
     """
     if x.ndim != len(levels):
         raise LogevalError(f"samples with {x.ndim} axes do not have the levels {levels}")
@@ -70,7 +70,7 @@ def components_of(x: Floats, levels: tuple[str, ...]) -> dict[str, float]:
         below = int(np.prod(x.shape[axis + 1 :]))
         means = x.mean(axis=tuple(range(axis + 1, x.ndim)))
         if x.shape[axis] < 2:
-            components[levels[axis]] = 0.0
+            components[levels[axis]] = np.nan
             continue
         square = below * float(means.var(axis=-1, ddof=1).mean())
         components[levels[axis]] = max(0.0, (square - inner) / below)

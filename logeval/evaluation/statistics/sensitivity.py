@@ -19,7 +19,7 @@ from logeval.evaluation.statistics import intervals
 from logeval.evaluation.statistics.paired import REPLICA, by_query
 from logeval.running.arrays import Floats
 from logeval.running.seeds import generator
-from logeval.tracks.ranking import RANKING
+from logeval.tracks.ranking.environment import RANKING
 
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs

@@ -11,7 +11,7 @@ import pandas as pd
 
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics import intervals
-from logeval.evaluation.statistics.comparisons import compare, compare_ratios
+from logeval.evaluation.statistics.comparisons import ROUNDING, compare, compare_ratios
 from logeval.evaluation.statistics.paired import REPLICA, by_policy
 from logeval.running.arrays import Bools, Floats
 
@@ -25,9 +25,9 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     regret = intervals.mean(x)
     low, high = intervals.interval(x)
     optimal = intervals.mean(by_policy(rows, "optimal_reward")[1])
-    optimal = np.where(optimal > 0.0, optimal, np.inf)
     competes = _compete(policies)
-    found = compare(x[..., competes])
+    found = compare(x[..., competes], scale=float(optimal.max()))
+    optimal = np.where(optimal > 0.0, optimal, np.inf)
     best = found.order()[0]
     by_query = intervals.query_means(x)
     smallest = by_query[:, competes].min(axis=1, keepdims=True)
@@ -44,7 +44,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "share_of_optimum": intervals.mean(by_policy(rows, "reward")[1]) / optimal,
             "optimal_steps": intervals.mean(by_policy(rows, "optimal_steps")[1])
             / rows["t"].iloc[0],
-            "difference": regret - found.mean[best],
+            "difference": regret - regret[competes][best],
             "difference_low": _spread(competes, found.low[:, best]),
             "difference_high": _spread(competes, found.high[:, best]),
             "p": _spread(competes, found.p[:, best]),
@@ -65,8 +65,9 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
     competes = _compete(policies)
     names = np.array(policies)[competes]
     x = x[..., competes]
-    found = compare(x)
-    ratios = compare_ratios(x) if len(x) > 1 else None
+    scale = float(rows["optimal_reward"].mean())
+    found = compare(x, scale=scale)
+    ratios = compare_ratios(x) if len(x) > 1 and (x > ROUNDING * scale).all() else None
     means = intervals.query_means(x)
     order = found.order()
     i, j = (order[rank] for rank in np.triu_indices(len(order), 1))

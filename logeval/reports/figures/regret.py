@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from matplotlib import rcParams
 
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.statistics.summary import is_oracle
-from logeval.policies.names import parse_call
 from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
 from logeval.reports.figures.style import look
-from logeval.running.words import interval, number, p_value, query_names
+from logeval.running.names import parse_call
+from logeval.running.words import interval, joined, number, p_value, query_names
 from logeval.tracks.registry import TRACKS
 
 if TYPE_CHECKING:
@@ -42,17 +42,9 @@ def plot_regret(
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: slopes in log t (as a lower bound of
-    ``logeval.tracks.ranking_theory``).
+    ``logeval.tracks.ranking.theory``).
     """
-    panels = [
-        panel
-        for panel in runs.panels()
-        if simulator in (panel.simulator, None) and track in (panel.track, None)
-    ]
-    if len(panels) != 1:
-        known = ", ".join(runs.title(panel) for panel in panels or runs.panels())
-        raise LogevalError(f"choose one simulator and track to plot: {known}")
-    (panel,) = panels
+    panel = _one(runs, panels_of(runs, simulator, track))
     if per_query:
         return _small_multiples(runs, panel, log_x)
     ax = ax if ax is not None else new_axes(5, 3.6)
@@ -64,6 +56,27 @@ def plot_regret(
     ax.set(ylabel="cumulative regret", title=runs.title(panel))
     legend_below(ax)
     return ax
+
+
+def panels_of(runs: Runs, simulator: str | None = None, track: str | None = None) -> list[Panel]:
+    """The panels of a simulator and track, or of all; an error where there is none."""
+    panels = runs.panels()
+    for kind, asked in (("simulator", simulator), ("track", track)):
+        known = sorted({str(getattr(panel, kind)) for panel in panels})
+        if asked is not None and str(asked).lower() not in [name.lower() for name in known]:
+            raise unknown_names(f"{kind} of these runs", [str(asked)], known)
+        panels = [p for p in panels if asked is None or getattr(p, kind).lower() == asked.lower()]
+    return panels
+
+
+def _one(runs: Runs, panels: list[Panel]) -> Panel:
+    """The panel that is meant; an error that says how to choose where there are several."""
+    if len(panels) == 1:
+        return panels[0]
+    simulators = list(dict.fromkeys(panel.simulator for panel in panels))
+    more = f"simulator={simulators[0]}" if len(simulators) > 1 else f"track={panels[0].track}"
+    known = joined([runs.title(panel) for panel in panels])
+    raise LogevalError(f"these runs are of {known}; choose one to plot, as {more}")
 
 
 def _small_multiples(runs: Runs, panel: Panel, log_x: bool) -> np.ndarray:
@@ -101,13 +114,18 @@ def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
     return {query: title for query, title in names.items() if query in present}
 
 
-def regret_figure(runs: Runs, *, log_x: bool = False, per_query: bool = False) -> Figure:
-    """The figure of some runs: a panel for every simulator and track, or for every query."""
-    panels = runs.panels()
-    if per_query and len(panels) > 1:
-        raise LogevalError("small multiples need runs of one simulator")
+def regret_figure(
+    runs: Runs,
+    *,
+    simulator: str | None = None,
+    track: str | None = None,
+    log_x: bool = False,
+    per_query: bool = False,
+) -> Figure:
+    """The figure of some runs: a panel for every simulator and track, or for every query of one."""
+    panels = panels_of(runs, simulator, track)
     if per_query:
-        small: Any = plot_regret(runs, log_x=log_x, per_query=True)
+        small: Any = _small_multiples(runs, _one(runs, panels), log_x)
         return small.flat[0].figure
     figure, axes = new_panels(len(panels))
     for ax, panel in zip(axes, panels, strict=True):

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import TypedDict
 
 from logeval.errors import unknown_names
-from logeval.policies.names import parse_call
 from logeval.policies.registry import POLICIES
+from logeval.running.names import parse_call
 
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4B0092",

@@ -48,7 +48,7 @@ def _models(page: Page, models: FittedModels, suffix: str) -> None:
     page.notes(
         [note for fitted in models.fitted.values() for note in fitted.report.get("notes", [])]
     )
-    hidden = [c for c in ("notes", "priors", "patterns", "cpu_seconds") if c in summary]
+    hidden = [c for c in ("notes", "priors", "checks", "patterns", "cpu_seconds") if c in summary]
     summary = summary.drop(columns=hidden)
     first = ["model", "method", "queries", "serps", "log_likelihood", "perplexity", "converged"]
     order = [c for c in first if c in summary] + [c for c in summary if c not in first]

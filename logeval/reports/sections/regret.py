@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 
 from logeval.reports.content import Content
+from logeval.reports.details import competing, of_panel
 from logeval.reports.figures.canvas import new_panels
 from logeval.reports.figures.regret import BANDS, lower_bounds, plot_regret, plot_to_the_best
 from logeval.reports.limits import flattens
 from logeval.reports.page import Page
-from logeval.reports.verdict import competing, of_panel, verdict
+from logeval.reports.verdict import verdict
 from logeval.running.words import interval, joined, number, p_cell
 
 # how numbers are shown where all columns are
@@ -29,7 +30,7 @@ def the_verdict(page: Page, content: Content) -> None:
     for i, runs in enumerate(content.runs):
         page.section("Verdict" + content.where(i))
         found = verdict(runs)
-        page.verdict(found.answer, found.findings, found.limits)
+        page.verdict(found)
         summary = runs.summary()
         parts = {panel: competing(of_panel(summary, panel)) for panel in runs.panels()}
         parts = {panel: part for panel, part in parts.items() if len(part) > 1}

@@ -72,13 +72,14 @@ def _hardness(page: Page, runs: Runs, suffix: str) -> None:
         )
     elif vacuous.any():
         text += f" Theorem 1's bound says nothing for {vacuous.sum()} queries (above the horizon)."
-    columns = ["simulator", "query", "rows", "columns", "mu", "p_max", "gamma"]
+    columns = ["simulator", "query", "items", "positions", "mu", "p_max", "gamma"]
     if not vacuous.all():
-        columns = ["query", "rows", "columns", "mu", "p_max", "gamma", "bound"]
+        columns = ["query", "items", "positions", "mu", "p_max", "gamma", "bound"]
     said = hardness.assign(bound=hardness["bound"].where(~vacuous))
     shown = {c.replace("_", " "): cells(said[c]) for c in columns}
     page.text(text)
     caption = "Hardness of each query"
+    hardness = hardness.dropna(axis=1, how="all")
     page.table(f"hardness{suffix}", hardness, caption, shown=shown, folded=True, bound=",.3g")
 
 

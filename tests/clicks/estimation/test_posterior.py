@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from logeval.clicks.draws import drawn
 from logeval.clicks.estimation import posterior as under_test
 from logeval.clicks.estimation.beta_binomial import Betas
 from logeval.clicks.estimation.beta_walk import BetaWalk, log_rising
@@ -115,7 +114,7 @@ def test_draws_expect_the_clicks_that_the_log_has(name):
         A, count = data.items[rows] - data.offsets[q], data.count[rows]
         clicks = count @ data.clicks[rows].sum(axis=1)
         expected = [
-            count @ drawn(fitted, d).of(query).click_probs_of_rows(A).sum(axis=1)
+            count @ fitted.drawn(d).of(query).click_probs_of_rows(A).sum(axis=1)
             for d in range(1, 21)
         ]
         spread = np.sqrt(count @ data.clicks[rows].sum(axis=1) ** 2)  # of the sum over SERPs

@@ -34,7 +34,7 @@ def test_every_step_is_recommend_step_measure_update_and_checkpoints_are_recorde
         ("step", "recommend 1"),
         ("add", 1, "recommend 1", "step 2"),
         ("update", 1, "recommend 1", "step 2"),
-        ("record",),
+        ("record", 1),
     ]
     assert [t for name, t, *_ in (h for h in told.heard if h[0] == "add")] == [1, 2, 3]
 

@@ -330,7 +330,7 @@ def test_variance_components_are_unbiased():
 def test_a_level_with_one_unit_is_part_of_the_one_above():
     x = np.random.default_rng(0).normal(size=(5, 1, 4))
     three, two = components_of(x, LEVELS), components_of(x[:, 0], ("query", "run"))
-    assert three["draw"] == 0.0
+    assert math.isnan(three["draw"])
     assert three["query"] == pytest.approx(two["query"])
     assert components_of(np.ones((2, 3, 4)), LEVELS) == {"query": 0, "draw": 0, "run": 0}
 
@@ -462,3 +462,16 @@ def test_a_caution_says_when_regrets_spread_more_than_was_measured():
     assert "log-sd 2." in said[0]
     assert said[0].endswith("(A)")
     assert not [c for c in rows(A=near, B=near).cautions() if "than was measured" in c]
+
+
+def test_rounding_is_no_difference():
+    """Regrets that differ by less than 1e-9 of the optimum are ties, however often they do."""
+    noise = np.random.default_rng(0).uniform(1e-14, 8e-14, size=12)
+    found = rows(A=list(10.0 + 0 * noise), B=list(10.0 + noise)).summary().set_index("policy")
+    assert found.loc["B", "p"] == 1.0
+    assert found["in_best_set"].all()
+    assert (found["difference_low"] == 0.0).all()
+    tiny = rows(A=list(noise), B=list(2 * noise)).pairs().iloc[0]
+    assert (tiny["p"], tiny["low"], tiny["high"]) == (1.0, 0.0, 0.0)
+    real = rows(A=list(10.0 + 1e5 * noise), B=list(10.0 + 1e7 * noise)).summary()
+    assert real["p"].min() < 0.01

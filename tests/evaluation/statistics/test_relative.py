@@ -8,8 +8,8 @@ from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
 from logeval.reports.figures import tracks
 from logeval.reports.figures.canvas import save_figure
-from logeval.tracks import rank1_theory
-from logeval.tracks.ranking import RankingEnvironment, TopPair
+from logeval.tracks import rank1
+from logeval.tracks.ranking.environment import RankingEnvironment, TopPair
 from tests.stand_in import lists, models
 
 PBM = models("PBM", (5, 7), K=3)
@@ -32,7 +32,7 @@ def test_the_top_pair_of_a_list_is_at_the_most_examined_position():
     problems = lists(PBM)
     environment = RankingEnvironment(problems, [(0, 0), (1, 0)], seed=0)
     A = np.array([[4, 2, 0], [1, 6, 3]])
-    meter = TopPair(environment, None, [1])
+    meter = TopPair(environment, None)
     rewards, items = meter.reward(A), environment.items(A)
     for r, problem in enumerate(problems):
         e = problem.users.e[:, 0]
@@ -87,11 +87,11 @@ def test_hardness_is_stored_with_the_runs(runs):
     table = runs.hardness().set_index("query")
     for _, query, model in PBM:
         u, v = model.users.w, model.users.e[:, 0]
-        hard = rank1_theory.rank1_hardness(u, v)
+        hard = rank1.rank1_hardness(u, v)
         row = table.loc[query]
-        assert (row["rows"], row["columns"]) == (len(u), 3)
+        assert (row["items"], row["positions"]) == (len(u), 3)
         assert (row["mu"], row["p_max"], row["gamma"]) == pytest.approx(tuple(hard))
-        assert row["bound"] == pytest.approx(rank1_theory.rank1_upper(u, v, 8000))
+        assert row["bound"] == pytest.approx(rank1.rank1_upper(u, v, 8000))
 
 
 def test_hardness_grows_with_the_folder(tmp_path):

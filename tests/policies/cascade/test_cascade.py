@@ -6,8 +6,8 @@ import pytest
 from logeval.policies.cascade.kernel import ALL, FIRST, LAST, Rule, observe_one, positions
 from logeval.policies.shared.bounds import KL
 from logeval.policies.shared.lazy_topk import Arms
-from logeval.tracks.problems import b_lb
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.tracks.ranking.problems import b_lb
 from tests.policies.running import lists_of, make
 
 CASES = [  # feedback, clicks, observed, counted

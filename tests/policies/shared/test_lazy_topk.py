@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from logeval.policies.registry import POLICIES
-from logeval.tracks.problems import b_lb
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.tracks.ranking.problems import b_lb
 from tests.policies.running import RANKING, lists_of
 from tests.stand_in import large_dcm
 

@@ -38,7 +38,7 @@ from logeval.clicks.estimation.priors import (
     prior_over_queries,
 )
 from logeval.clicks.estimation.uncertain import with_uncertainty
-from logeval.clicks.models.chain import Formulas, Parameters, spread
+from logeval.clicks.models.users.chain import Formulas, Parameters, spread
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 ROUNDS, SHARED_ROUNDS = 10, 4

@@ -17,7 +17,7 @@ from logeval.clicks.estimation.chain.hessian import Places, add_information
 from logeval.clicks.estimation.chain.inverse import inverse_of
 from logeval.clicks.estimation.em import Params
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
-from logeval.clicks.models.chain import Formulas, Parameters, spread
+from logeval.clicks.models.users.chain import Formulas, Parameters, spread
 from logeval.running.arrays import Floats, Ints
 
 BLOCK = 20_000  # patterns whose parameters are gathered at a time

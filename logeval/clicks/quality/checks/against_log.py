@@ -11,17 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.clicks.draws import some_draws
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.checks.deviations import Deviations, deviations
 from logeval.clicks.quality.checks.features import TOP_ITEMS, Components, Layout
 from logeval.clicks.quality.checks.sample import Sample
-from logeval.clicks.quality.checks.simulate import (
-    QueryRows,
-    observed_features,
-    replicates,
-)
+from logeval.clicks.quality.checks.simulate import Batch, observed_features, replicates
+from logeval.clicks.quality.scores import alike
 from logeval.log.queries import Query
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
@@ -44,11 +40,13 @@ def against_log(
     """The deviations over all queries, and of the frequent ones."""
     test, layout = sample.test, Layout(sample.test.K)
     place, top = _top_items(test)
-    rows_of = QueryRows(test, place)
+    rows_of: dict[Query, list[tuple[int, Ints]]] = {}
+    for query, K, rows in alike(test):
+        rows_of.setdefault(query, []).append((K, rows))
     serps = test.serps
     queries = [test.queries[q] for q in np.argsort(-serps, kind="stable") if serps[q] > 0]
     queries = [query for query in queries if query in fitted.index]
-    users = [fitted] if sample.fitted_to else some_draws(fitted, n)
+    users = [fitted] if sample.fitted_to else fitted.some_draws(n)
 
     total = np.zeros((n + 1, layout.size))
     number = {query: q for q, query in enumerate(test.queries)}
@@ -58,7 +56,7 @@ def against_log(
     shown, clicked = layout.items
     for query in queries:
         model = fitted.of(query, unseen=True, K=layout.K)
-        batches = list(rows_of.batches(query, model))
+        batches = [Batch.of(test, rows, K, model, place) for K, rows in rows_of[query]]
         features = np.empty((n + 1, layout.size))
         features[0] = observed_features(model, batches, layout)
         rng = seeds.generator(seed, "checks", "users", str(query))  # the same for all models

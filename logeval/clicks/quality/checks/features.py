@@ -5,7 +5,7 @@ that have one at rank 2. A component of a check is the ratio of two features, an
 
     D = numerator - (E numerator / E denominator) denominator,
 
-which is linear in the features and has mean 0 if the model is right. ``features_one`` is the one
+which is linear in the features and has mean 0 if the model is right. ``add_one`` is the one
 place where clicks become features, for the log and for simulated clicks alike.
 """
 
@@ -52,7 +52,7 @@ class Layout:
 
     @cached_property
     def at(self) -> Ints:
-        """The first index of each kind of feature, in the order of ``features_one``."""
+        """The first index of each kind of feature, in the order of ``add_one``."""
         sizes = [COUNT + MOST_CLICKS + 1, *[self.K] * 5, self.R**2, *[TOP_ITEMS] * 2, *[BINS] * 3]
         return np.cumsum(sizes)
 
@@ -114,80 +114,54 @@ def _clicks(m: int) -> str:
 
 
 @njit(cache=True, nogil=True)
-def features_one(
-    c: Ints, q: Floats, top: Ints, at: Ints, K: int, index: Ints, value: Floats
-) -> int:
-    """The features of one SERP that are not 0: their ``index`` and ``value``; returns how many.
+def add_one(c: Ints, q: Floats, top: Ints, at: Ints, R: int, n: float, out: Floats) -> None:
+    """Add the features of one SERP, ``n`` times.
 
     ``q`` are the model's P(c_k = 1 | c_<k), ``top`` the place of each result among the items
     shown most, or -1.
     """
-    shown, rank, first, last = at[0], at[1], at[2], at[3]
-    distance, after, item_shown, item = at[4], at[5], at[6], at[7]
-    bin_n, bin_q, bin_hit = at[8], at[9], at[10]
-    R = min(K, MAX_AFTER)
-    index[0], value[0] = SERPS, 1.0
-    f, clicks, previous = 1, 0, -1
+    shown, rank, first, last, distance, after = at[0], at[1], at[2], at[3], at[4], at[5]
+    item_shown, item, bin_n, bin_q, bin_hit = at[6], at[7], at[8], at[9], at[10]
+    clicks, previous = 0, -1
     for k in range(c.shape[0]):
         b = 0
         while b < BINS - 1 and q[k] >= EDGES[b]:
             b += 1
-        index[f], value[f] = shown + k, 1.0
-        index[f + 1], value[f + 1] = bin_n + b, 1.0
-        index[f + 2], value[f + 2] = bin_q + b, q[k]
-        f += 3
+        out[shown + k] += n
+        out[bin_n + b] += n
+        out[bin_q + b] += n * q[k]
         if top[k] >= 0:
-            index[f], value[f] = item_shown + top[k], 1.0
-            f += 1
+            out[item_shown + top[k]] += n
         if c[k]:
-            index[f], value[f] = rank + k, 1.0
-            index[f + 1], value[f + 1] = bin_hit + b, 1.0
-            f += 2
+            out[rank + k] += n
+            out[bin_hit + b] += n
             if top[k] >= 0:
-                index[f], value[f] = item + top[k], 1.0
-                f += 1
+                out[item + top[k]] += n
             if previous < 0:
-                index[f], value[f] = first + k, 1.0
-                f += 1
+                out[first + k] += n
             else:
-                index[f], value[f] = distance + k - previous, 1.0
-                index[f + 1], value[f + 1] = PAIRS, 1.0
-                f += 2
+                out[distance + k - previous] += n
+                out[PAIRS] += n
             if k < R:
                 for r in range(k):
                     if c[r]:
-                        index[f], value[f] = after + r * R + k, 1.0
-                        f += 1
+                        out[after + r * R + k] += n
             previous = k
             clicks += 1
-    index[f], value[f] = COUNT + min(clicks, MOST_CLICKS), 1.0
-    f += 1
+    out[SERPS] += n
+    out[COUNT + min(clicks, MOST_CLICKS)] += n
     if clicks:
-        index[f], value[f] = last + previous, 1.0
-        index[f + 1], value[f + 1] = CLICKED, 1.0
-        f += 2
-    return f
-
-
-def add_features(
-    clicks: Ints, q: Floats, top: Ints, weight: Floats, row: Ints, layout: Layout, out: Floats
-) -> None:
-    """Add the features of each SERP i, ``weight[i]`` times, to ``out[row[i]]``.
-
-    The places ``top`` of the lists may be fewer: those of simulations repeat.
-    """
-    most = 4 + 9 * layout.K + MAX_AFTER * MAX_AFTER  # features that one SERP can have
-    index, value = np.empty(most, dtype=np.int64), np.empty(most)
-    _add_features(clicks, q, top, weight, row, layout.at, layout.K, index, value, out)
+        out[last + previous] += n
+        out[CLICKED] += n
 
 
 @njit(cache=True, nogil=True)
-def _add_features(
-    clicks: Ints, q: Floats, top: Ints, weight: Floats, row: Ints, at: Ints, K: int,
-    index: Ints, value: Floats, out: Floats,
-) -> None:  # fmt: skip
-    n = top.shape[0]
+def add_rows(
+    clicks: Ints, q: Floats, top: Ints, count: Floats, row: Ints, at: Ints, R: int, out: Floats
+) -> None:
+    """``add_one`` for each SERP i, ``count[i]`` times, into ``out[row[i]]``.
+
+    The places ``top`` of the lists may be fewer: those of simulations repeat.
+    """
     for i in range(clicks.shape[0]):
-        found = features_one(clicks[i], q[i], top[i % n], at, K, index, value)
-        for f in range(found):
-            out[row[i], index[f]] += weight[i] * value[f]
+        add_one(clicks[i], q[i], top[i % top.shape[0]], at, R, count[i], out[row[i]])

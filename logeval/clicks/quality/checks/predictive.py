@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.checks.against_log import Checked, against_log
 from logeval.clicks.quality.checks.deviations import FALSE_ALARMS, FAMILIES, Family
 from logeval.clicks.quality.checks.features import CHECKS
-from logeval.clicks.quality.checks.sample import Sample, held_out_sample
+from logeval.clicks.quality.checks.sample import Sample, held_out_sample, sample_of
 from logeval.clicks.quality.checks.verdict import ModelVerdict, verdict_of
 from logeval.clicks.quality.ranker_change import RankerChange
 from logeval.errors import LogevalError
@@ -84,12 +85,20 @@ def quick_checks(
     return check_patterns(models.fitted.values(), sample, QUICK_SIMULATIONS, seed, quiet)
 
 
-def quick_verdicts(
-    models: FittedModels, log: Log | Path | str, seed: int = 0, quiet: bool = False
-) -> dict[str, str]:
-    """The verdict on each model in one line, from ``quick_checks``."""
-    verdicts = quick_checks(models, log, seed, quiet).verdicts
-    return {name: verdict.line for name, verdict in verdicts.items()}
+def quick_records(
+    models: dict[str, FittedModel],
+    data: FoldedClicks,
+    held_out: Patterns | None,
+    seed: int = 0,
+    quiet: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """The quick verdict on each model while it is fitted; nothing for data that stay on disk."""
+    test = data if held_out is None else held_out
+    if not isinstance(test, Patterns):
+        return {}
+    sample = sample_of(data.queries, test, QUICK_SERPS, seed, held_out is None)
+    checks = check_patterns(models.values(), sample, QUICK_SIMULATIONS, seed, quiet)
+    return {name: v.record(held_out is not None) for name, v in checks.verdicts.items()}
 
 
 def check_patterns(

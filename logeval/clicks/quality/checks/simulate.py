@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.quality.checks.features import Layout, add_features
+from logeval.clicks.quality.checks.features import Layout, add_rows
 from logeval.clicks.quality.scores import local_items
-from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints
 
 BLOCK = 100_000  # simulated SERPs in memory at a time
@@ -26,35 +25,17 @@ class Batch:
     count: Floats  # (n,)
     top: Ints  # (n, length) place among the items shown most, or -1
 
+    @classmethod
+    def of(cls, data: Patterns, rows: Ints, K: int, model: ClickModel, top: Ints) -> Batch:
+        """Some patterns of K results; items the model does not know are its last."""
+        items = data.items[rows, :K]
+        A = local_items(model.items, data.item_ids[items])
+        return cls(A, data.clicks[rows, :K], data.count[rows], top[items])
+
     def serps(self) -> tuple[Ints, Ints]:
         """One row per SERP: lists, and places among the items shown most."""
         each = np.repeat(np.arange(len(self.count)), self.count.astype(np.int64))
         return self.A[each], self.top[each]
-
-
-class QueryRows:
-    """The patterns of each query of a log; ``top`` is the place of each pair, as in ``Batch``."""
-
-    def __init__(self, data: Patterns, top: Ints) -> None:
-        self.data, self.top = data, top
-        self._order = np.lexsort((data.length, data.query))
-        self._bounds = np.searchsorted(data.query[self._order], np.arange(data.Q + 1))
-        self._place = {query: q for q, query in enumerate(data.queries)}
-
-    def batches(self, query: Query, model: ClickModel) -> Iterator[Batch]:
-        """The lists of a query, by their length; items the model does not know are its last."""
-        q, data = self._place[query], self.data
-        mine = self._order[self._bounds[q] : self._bounds[q + 1]]
-        for rows in np.split(mine, np.flatnonzero(np.diff(data.length[mine])) + 1):
-            if len(rows):
-                K = int(data.length[rows[0]])
-                items = data.items[rows, :K]
-                yield Batch(
-                    local_items(model.items, data.item_ids[items]),
-                    data.clicks[rows, :K],
-                    data.count[rows],
-                    self.top[items],
-                )
 
 
 def observed_features(model: ClickModel, batches: list[Batch], layout: Layout) -> Floats:
@@ -63,7 +44,7 @@ def observed_features(model: ClickModel, batches: list[Batch], layout: Layout) -
     for b in batches:
         q = model.conditional_click_probs(b.A, b.clicks)
         row = np.zeros(len(b.count), dtype=np.int64)
-        add_features(b.clicks.astype(np.int8), q, b.top, b.count, row, layout, out)
+        add_rows(b.clicks.astype(np.int8), q, b.top, b.count, row, layout.at, layout.R, out)
     return out[0]
 
 
@@ -92,5 +73,5 @@ def replicates(
                 clicks = clicking.sample(lists, rng.random(lists.shape))
                 q = model.conditional_click_probs(lists, clicks)
                 row = np.repeat(simulations, len(A))
-                add_features(clicks, q, top, np.ones(len(lists)), row, layout, out)
+                add_rows(clicks, q, top, np.ones(len(lists)), row, layout.at, layout.R, out)
     return out

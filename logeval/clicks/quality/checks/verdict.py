@@ -23,6 +23,16 @@ RIGHT = {
     "top-items": "CTR of the items shown most",
     "calibration": "calibration",
 }
+WRONG = {
+    "clicks-per-serp": "too {few} SERPs with {span} ({numbers})",
+    "ctr-by-rank": "CTR too {low} at {span} ({numbers})",
+    "first-click": "too {few} first clicks at {span} ({numbers})",
+    "last-click": "too {few} last clicks at {span} ({numbers})",
+    "distance": "too {few} clicks follow at {span} ({numbers})",
+    "after-click": "CTR at {span} too {low} ({numbers}{others})",
+    "top-items": "CTR of {sure} of {judged} items shown most off ({numbers})",
+    "calibration": "click probabilities of {span} too {low} ({numbers})",
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,19 @@ class ModelVerdict:
     def cleared(self) -> bool:
         """Whether nothing at all is faulted."""
         return not self.faulted and not self.faulted_queries
+
+    def record(self, held_out: bool) -> dict[str, Any]:
+        """What the manifest of the models keeps of it."""
+        return {
+            "faulted": self.faulted,
+            "faults": self.faults,
+            "judged": len(self.faulted) + len(self.right),
+            "queries": self.queries,
+            "faulted_queries": self.faulted_queries,
+            "serps": self.serps,
+            "held_out": held_out,
+            "line": self.line,
+        }
 
     @property
     def line(self) -> str:
@@ -94,59 +117,32 @@ def words(check: str, found: Deviations, critical: float) -> str:
             run.insert(0, run[0] - 1)
         while run[-1] + 1 in mine and sign * z[run[-1] + 1] >= critical:
             run.append(run[-1] + 1)
-    few = sign > 0  # the log has more than the model
-    first, last = found.parts.label[run[0]], found.parts.label[run[-1]]
-    simulated, log = found.expected[worst], found.observed[worst]
-    numbers = f"{_share(simulated)} in simulation, {_share(log)} in the log"
-    if len(run) > 1:
-        numbers = f"{found.parts.label[worst]}: {numbers}"
-    if check == "clicks-per-serp":
-        return f"too {_few(few)} SERPs with {_clicks(first, last)} ({numbers})"
-    if check == "ctr-by-rank":
-        return f"CTR too {_low(few)} at {_ranks(first, last)} ({numbers})"
-    if check in ("first-click", "last-click"):
-        which = check.removesuffix("-click")
-        return f"too {_few(few)} {which} clicks at {_ranks(first, last)} ({numbers})"
-    if check == "distance":
-        span = _ranks(first, last, "distance")
-        return f"too {_few(few)} clicks follow at {span} ({numbers})"
-    if check == "after-click":
-        rank, earlier = first.removeprefix("rank ").split(" after ")
-        sure = np.abs(z[mine]) >= critical
-        wrong = f"; {int(sure.sum())} of {len(mine)} pairs of ranks off" if sure.sum() > 1 else ""
-        return f"CTR at rank {rank} after a click at {earlier} too {_low(few)} ({numbers}{wrong})"
-    if check == "top-items":
-        count = int((np.abs(z[mine]) >= critical).sum())
-        return (
-            f"CTR of {count} of {len(mine)} items shown most off ({found.parts.label[worst]}: "
-            f"{_share(simulated)} in simulation, {_share(log)} in the log)"
-        )
-    return (
-        f"click probabilities of {first.split(' to ')[0]} to {last.split(' to ')[1]} too "
-        f"{_low(few)} ({numbers})"
+    label, sure = found.parts.label, int((np.abs(z[mine]) >= critical).sum())
+    simulated, log = _share(found.expected[worst]), _share(found.observed[worst])
+    numbers = f"{simulated} in simulation, {log} in the log"
+    one = len(run) == 1 and check != "top-items"
+    return WRONG[check].format(
+        few="few" if sign > 0 else "many",  # few: the log has more than the model
+        low="low" if sign > 0 else "high",
+        span=_span(label[run[0]], label[run[-1]]),
+        numbers=numbers if one else f"{label[worst]}: {numbers}",
+        sure=sure,
+        judged=len(mine),
+        others=f"; {sure} of {len(mine)} pairs of ranks off" if sure > 1 else "",
     )
 
 
-def _few(few: bool) -> str:
-    return "few" if few else "many"
-
-
-def _low(low: bool) -> str:
-    return "low" if low else "high"
-
-
-def _clicks(first: str, last: str) -> str:
+def _span(first: str, last: str) -> str:
+    """Components from one to another: "ranks 2 to 4", "3+ clicks", "0.1 to 0.3"."""
     if first == last:
-        return first
-    low = first.split(" ")[0]
-    if last.startswith(f"{MOST_CLICKS}+"):
-        return f"{low}+ clicks"
-    return f"{low} to {last}"
-
-
-def _ranks(first: str, last: str, word: str = "rank") -> str:
-    low, high = first.removeprefix(f"{word} "), last.removeprefix(f"{word} ")
-    return f"{word} {low}" if low == high else f"{word}s {low} to {high}"
+        return first.replace(" after ", " after a click at ")
+    if " to " in first:
+        return f"{first.split(' to ')[0]} to {last.split(' to ')[1]}"
+    if "click" in first:
+        low = first.split(" ")[0]
+        return f"{low}+ clicks" if last.startswith(f"{MOST_CLICKS}+") else f"{low} to {last}"
+    word, low = first.split(" ")
+    return f"{word}s {low} to {last.split(' ')[1]}"
 
 
 def _share(x: float) -> str:

@@ -6,7 +6,7 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.policies.shared.bounds import kl
-from logeval.tracks import ranking_theory as theory
+from logeval.tracks.ranking import theory
 
 W = np.array([0.2] * 4 + [0.05] * 12)
 

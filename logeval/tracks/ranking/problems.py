@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
-from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain
+from logeval.clicks.lists import Ranker
 from logeval.clicks.models.dcm import DCM
+from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.models.users.chain import Chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call, parse_call
 from logeval.running.arrays import Floats, Ints
+from logeval.running.names import format_call
 from logeval.tracks.fitted import FittedQuery, with_lists
+from logeval.tracks.keys import numbers
 from logeval.tracks.track import SYNTHETIC, Problem
 
 REWARDS = ("satisfaction", "clicks", "any-click")
-LARGEST = 1_000_000  # items, positions, ... of a synthetic problem
 B_LB: dict[str, type] = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
 
 
@@ -37,21 +38,19 @@ class RankingProblem(Problem):
     users: Chain | Browsing
     best: Ints  # (K,) the list with the highest expected reward
     base: Ints | None = None  # (K,) the list that the log shows most often
+    ranker: Ranker | None = field(default=None, kw_only=True, repr=False)  # what the log shows
+    serps: float = field(default=np.nan, kw_only=True)  # that the users were fitted to
+    most_clicks: float = field(default=np.nan, kw_only=True)  # expected, of any list
 
     @property
-    def L(self) -> int:
+    def size(self) -> int:
         """Number of items."""
         return len(self.users.w)
 
     @property
-    def K(self) -> int:
+    def positions(self) -> int:
         """Number of positions."""
         return len(self.best)
-
-    @property
-    def positions(self) -> int:
-        """Number of positions, as every track calls it."""
-        return self.K
 
     @property
     def best_items(self) -> Ints:
@@ -68,14 +67,29 @@ class RankingProblem(Problem):
             digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
 
-    @property
-    def size(self) -> int:
-        """Number of items."""
-        return self.L
-
     def position_weights(self) -> Floats | None:
         """By how much each position counts for the best list."""
-        return position_weights(self.users, self.K)
+        return position_weights(self.users, self.positions)
+
+    def facts(self, n: int) -> dict[str, Any]:
+        """The value of the best list, and of what the log shows."""
+        users, ranker = self.users, self.ranker
+        found = super().facts(n) | {
+            "serps": self.serps,
+            "best": users.expected_reward(self.best[None], self.reward)[0],
+            "best_clicks": self.most_clicks,
+        }
+        if ranker is None:
+            return found
+        earned = users.expected_reward(ranker.A, self.reward)
+        return found | {
+            "ranker": ranker.p @ earned,
+            "top_list": earned[0],
+            "covered": ranker.covered,
+            "ranker_clicks": ranker.p @ users.expected_reward(ranker.A, "clicks"),
+            "log_clicks": ranker.clicks,
+            "log_clicks_error": ranker.error,
+        }
 
 
 def examination(users: Chain | Browsing, K: int) -> Floats | None:
@@ -122,13 +136,18 @@ def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
 def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
     """The problems of fitted click models; ``reward`` replaces the model's own."""
     found = []
-    for query, model, K, base, draw in with_lists(fitted):
-        chosen = reward or model.rewards[0]
-        best, proven = _best(model, K, chosen)
-        users = cast(Chain | Browsing, model.users)
-        base = None if base is None else base[:K]
-        about: Any = {"draw": draw, "reward": chosen, "proven": proven}
-        found.append(RankingProblem(model.name, query, users, best, base, **about))
+    for f in with_lists(fitted):
+        chosen = reward or f.model.rewards[0]
+        best, proven = _best(f.model, f.K, chosen)
+        users = cast(Chain | Browsing, f.model.users)
+        base = None if f.base is None else f.base[: f.K]
+        most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
+        problem = RankingProblem(
+            f.simulator, f.query, users, best, base, draw=f.draw, reward=chosen, proven=proven,
+            ranker=f.ranker, serps=f.serps,
+            most_clicks=float(users.expected_reward(most[None], "clicks")[0]),
+        )  # fmt: skip
+        found.append(problem)
     return found
 
 
@@ -138,24 +157,3 @@ def _best(model: Any, K: int, reward: str) -> tuple[Ints, bool]:
         return np.asarray(model.best_rows(K, reward), dtype=np.int64), True
     optimum = model.optimum(K, reward)
     return np.asarray(optimum.A, dtype=np.int64), bool(optimum.proven)
-
-
-def numbers(text: str, kinds: dict[str, type], optional: Sequence[str] = ()) -> dict[str, Any]:
-    """The parameters of a synthetic problem; their names are matched without regard to case."""
-    name, given = parse_call(text)
-    by_lower = {key.lower(): key for key in kinds}
-    values: dict[str, Any] = {}
-    for key, value in given.items():
-        if key.lower() not in by_lower:
-            raise unknown_names(f"parameter of {name}", [key], kinds)
-        key = by_lower[key.lower()]
-        try:
-            values[key] = kinds[key](value)
-        except ValueError:
-            raise LogevalError(f"{text}: {key}={value} is not a number") from None
-        if kinds[key] is int and values[key] > LARGEST:
-            raise LogevalError(f"{text}: {key}={value} is too many; at most {LARGEST:,}")
-    missing = [key for key in kinds if key not in values and key not in optional]
-    if missing:
-        raise LogevalError(f"{text}: {missing[0]} is missing; {name} needs {', '.join(kinds)}")
-    return values

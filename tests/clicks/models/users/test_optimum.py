@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logeval.clicks.models import optimum
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.ubm import UBM
+from logeval.clicks.models.users import optimum
 from tests.clicks.examples import ALL, random_model
 
 K, L = 4, 6

@@ -13,8 +13,11 @@ _CALL = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 def parse_call(text: str) -> tuple[str, dict[str, str]]:
     """The name and its parameters as text.
 
-    >>> parse_call("RankedExp3(gamma=0.05)")
-    ('RankedExp3', {'gamma': '0.05'})
+    A word alone, as in ``Logged(top)``, is a value whose parameter is the one that has it; its key
+    here is empty.
+
+    >>> parse_call("RankedExp3(gamma=0.05)"), parse_call("Logged(top)")
+    (('RankedExp3', {'gamma': '0.05'}), ('Logged', {'': 'top'}))
     """
     match = _CALL.fullmatch(text)
     if not match:
@@ -23,10 +26,12 @@ def parse_call(text: str) -> tuple[str, dict[str, str]]:
     parameters = {}
     for part in filter(None, (p.strip() for p in (inside or "").split(","))):
         key, equals, value = (s.strip() for s in part.partition("="))
-        if not (key and equals and value):
+        if key.isidentifier() and not equals:
+            key, equals, value = "", "=", key
+        elif not (key and equals and value):
             raise LogevalError(f"{text!r}: {part!r} is not parameter=value")
         if key in parameters:
-            raise LogevalError(f"{text!r}: {key} is given twice")
+            raise LogevalError(f"{text!r}: {key or 'a value alone'} is given twice")
         parameters[key] = value
     return name, parameters
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.tracks.ranking import RankingEnvironment
+from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 
 
@@ -42,7 +42,7 @@ def test_no_list_is_better_than_the_best(text, reward):
         return
     problem = synthetic_problem(text, reward)
     rng = np.random.default_rng(0)
-    lists = np.array([rng.permutation(problem.L)[: problem.K] for _ in range(300)])
+    lists = np.array([rng.permutation(problem.size)[: problem.positions] for _ in range(300)])
     rewards = problem.users.expected_reward(lists, problem.reward)
     best = problem.users.expected_reward(problem.best[None], problem.reward)[0]
     assert rewards.max() == pytest.approx(best)

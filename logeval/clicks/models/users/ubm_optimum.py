@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.clicks.models.browsing import click_probs_one
+from logeval.clicks.models.users.browsing import click_probs_one
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit
 

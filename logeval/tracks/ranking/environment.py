@@ -17,28 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.models import browsing, chain
-from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain
+from logeval.clicks.models.users import browsing, chain
+from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.models.users.chain import Chain
 from logeval.policies.setting import Policy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
-from logeval.tracks.explicit import EXPLICIT
 from logeval.tracks.fitted import with_lists
 from logeval.tracks.labels import Labels
-from logeval.tracks.meters import Meter, Regret
-from logeval.tracks.problems import (
-    REWARDS,
+from logeval.tracks.meters import Columns, Meter, Regret
+from logeval.tracks.ranking.explicit import EXPLICIT
+from logeval.tracks.ranking.problems import (
     RankingProblem,
     examination,
     parse_b_lb,
     ranking_problems,
 )
-from logeval.tracks.ranking_theory import b_lb_lower_slope
+from logeval.tracks.ranking.theory import b_lb_lower_slope
 from logeval.tracks.track import Replicas, Reward, Simulation, Track
 
-SATISFACTION, CLICKS, ANY_CLICK = range(3)
-W, STAY, SAT = range(3)  # columns of a chain's parameters
+W, STAY, SAT = range(3)  # columns of the parameters of a chain's items
+GOES_ON, EARNS_ON, EARNS = range(3)  # of its positions: in clicks, and as the reward counts them
 
 
 @njit_views
@@ -50,27 +49,24 @@ def step_chain(A, u, start, items, positions, skip, clicks, shown):
         for k in range(K):
             e = start[r] + A[r, k]
             w[k] = items[e, W]
-            stay[k] = items[e, STAY] * positions[r, k, STAY]
+            stay[k] = items[e, STAY] * positions[r, k, GOES_ON]
         chain.sample_one(w, stay, skip[r], u[r], clicks[r])
 
 
 @njit_views
-def reward_chain(A, start, items, positions, skip, kind, out, shown):
-    """Expected reward of each replica's list; ``shown`` is scratch, (3, K + 1)."""
+def reward_chain(A, start, items, positions, skip, out, clicks, shown):
+    """Expected reward and clicks of each replica's list; ``shown`` is scratch, (4, K + 1)."""
     K = A.shape[1]
-    w, stay, sat = shown[0, :K], shown[1, :K], shown[2, :K]
+    w, stay, sat, goes = shown[0, :K], shown[1, :K], shown[2, :K], shown[3, :K]
     for r in range(A.shape[0]):
         for k in range(K):
             e = start[r] + A[r, k]
             w[k] = items[e, W]
-            stay[k] = items[e, STAY] * positions[r, k, STAY]
-            sat[k] = items[e, SAT] * positions[r, k, SAT]
-        if kind == SATISFACTION:
-            out[r] = chain.satisfaction_one(w, stay, skip[r], sat)
-        elif kind == CLICKS:
-            out[r] = chain.clicks_one(w, stay, skip[r])
-        else:
-            out[r] = chain.any_click_one(w, skip[r])
+            stay[k] = items[e, STAY] * positions[r, k, EARNS_ON]
+            sat[k] = items[e, SAT] * positions[r, k, EARNS]
+            goes[k] = items[e, STAY] * positions[r, k, GOES_ON]
+        out[r] = chain.reward_one(w, stay, skip[r], sat)
+        clicks[r] = chain.clicks_one(w, goes, skip[r])
 
 
 @njit_views
@@ -85,43 +81,40 @@ def step_browsing(A, u, start, w_item, e, clicks, shown):
 
 
 @njit_views
-def reward_browsing(A, start, w_item, e, kind, out, shown):
-    """Expected reward of each replica's list; ``shown`` is scratch, (3, K + 1)."""
+def reward_browsing(A, start, w_item, e, of_clicks, out, clicks, shown):
+    """Expected reward and clicks of each replica's list; ``shown`` is scratch, (3, K + 1)."""
     K = A.shape[1]
     w, p, last = shown[0, :K], shown[1, :K], shown[2]
     for r in range(A.shape[0]):
         for k in range(K):
             w[k] = w_item[start[r] + A[r, k]]
+        browsing.click_probs_one(w, e[r], p, last)
         total, none = 0.0, 1.0
-        if kind == CLICKS:
-            browsing.click_probs_one(w, e[r], p, last)
-            for k in range(K):
-                total += p[k]
-        else:
-            for k in range(K):
-                none *= 1.0 - w[k] * e[r, k, 0]
-            total = 1.0 - none
-        out[r] = total
+        for k in range(K):
+            total += p[k]
+            none *= 1.0 - w[k] * e[r, k, 0]
+        clicks[r] = total
+        out[r] = total if of_clicks else 1.0 - none
 
 
 class RankingEnvironment(Simulation):
     """R replicas of the users of some queries; actions are lists (R, K), clicks (R, K)."""
 
     def __init__(self, problems: Sequence[RankingProblem], replicas: Replicas, seed: int) -> None:
-        self.K = problems[0].K
+        self.K = problems[0].positions
         super().__init__(problems, replicas, seed, clicks=self.K)
-        self.L = np.array([p.L for p in self.mine], dtype=np.int64)
+        self.L = np.array([p.size for p in self.mine], dtype=np.int64)
         self.limits = np.repeat(self.L[:, None], self.K, axis=1)
         self.labels = Labels(self.generators("labels"), self.L)
         self.best = self.labels.labels(np.stack([p.best for p in self.mine]))
         self.offers = self._offers()
         self.users = [relabelled(p.users, self.labels.items_of(r)) for r, p in enumerate(self.mine)]
-        self._family = _family(self.users, self.K)
-        self._kind = REWARDS.index(problems[0].reward)
+        family = _Chains if isinstance(self.users[0], Chain) else _Browsings
+        self._family = family(self.users, self.K, problems[0].reward)
         self.best_reward = self.reward(self.best).copy()
 
     def _offers(self) -> dict[str, Any]:
-        """What a policy may ask for; the last three only if all queries have them."""
+        """What a policy may ask for; the last four only if all queries have them."""
         offers: dict[str, Any] = {
             "free_samples": self.free_samples,
             "best": self.best,
@@ -131,19 +124,26 @@ class RankingEnvironment(Simulation):
         orders = [np.argsort(-w, kind="stable") for w in weights if w is not None]
         if len(orders) == len(weights):
             offers["position_order"] = np.array(orders)[self.query]
-        e = [examination(p.users, p.K) for p in self.problems]
+        e = [examination(p.users, self.K) for p in self.problems]
         if not any(e_q is None for e_q in e):
             offers["examination"] = np.array(e)[self.query]
         base = [p.base for p in self.problems]
         if not any(b is None for b in base):
             offers["base_list"] = self.labels.labels(np.array(base)[self.query])
+        if all(p.ranker is not None for p in self.problems):
+            offers["logged"] = self.logged
         return offers
+
+    def logged(self, r: int) -> tuple[Ints, Floats]:
+        """Today's ranker: the lists (n, K) of replica r, and how often each is shown."""
+        ranker = self.mine[r].ranker
+        return self.labels.labels_of(r, ranker.A), ranker.p
 
     def _click(self, A: Ints, u: Floats) -> None:
         self._family.step(A, u, self.labels.start, self._clicks)
 
     def _earn(self, A: Ints) -> None:
-        self._family.reward(A, self.labels.start, self._kind, self._reward)
+        self._family.reward(A, self.labels.start, self._reward, self.expected_clicks)
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
@@ -163,17 +163,13 @@ class TopPair(Meter):
     It earns what the rank-1 track earns, so that the two compare.
     """
 
-    def __init__(
-        self, environment: RankingEnvironment, policy: Policy, checkpoints: Sequence[int]
-    ) -> None:
+    def __init__(self, environment: RankingEnvironment, policy: Policy) -> None:
         e: Floats = environment.offers["examination"]  # (R, K)
         click = [u.w * e_r.max() for u, e_r in zip(environment.users, e, strict=True)]
         self._click, self._start = np.concatenate(click), environment.labels.start[:-1]
-        self._position = e.argmax(axis=1)
+        self._position, self._replica = e.argmax(axis=1), np.arange(len(e))
         self.best = np.array([c.max() for c in click])
-        self._replica = np.arange(len(e))
-        self._checkpoints = np.array(checkpoints, dtype=np.int64)
-        self._regret, self._kept = np.zeros(len(e)), np.empty((len(e), len(checkpoints)))
+        self._regret = np.zeros(len(e))
 
     @classmethod
     def fits(cls, environment: RankingEnvironment, policy: Policy) -> bool:
@@ -189,56 +185,48 @@ class TopPair(Meter):
         """Step t."""
         self._regret += self.best - self.reward(A)
 
-    def record(self, i: int) -> None:
-        """Checkpoint i."""
-        self._kept[:, i] = self._regret
-
-    def columns(self) -> dict[str, Floats | Ints]:
+    def columns(self, t: int) -> Columns:
         """The regret of the pair, and the reward of the best one."""
-        optimal = np.outer(self.best, self._checkpoints)
-        return {"pair_regret": self._kept, "pair_optimal_reward": optimal}
+        return {"pair_regret": self._regret, "pair_optimal_reward": self.best * t}
 
 
 class _Chains:
     """Parameters of replicas whose users are chains."""
 
-    def __init__(self, users: Sequence[Chain], K: int) -> None:
-        self.items = np.concatenate(
-            [np.column_stack([u.w, u.stay_item, u.sat_item]) for u in users]
-        ).astype(float)
-        self.positions = np.ones((len(users), K, 3))
-        self.positions[:, :, STAY] = [u.stay_position[:K] for u in users]
-        self.positions[:, :, SAT] = [u.sat_position[:K] for u in users]
+    def __init__(self, users: Sequence[Any], K: int, reward: str) -> None:
+        earning = [u.counting(reward) for u in users]
+        items = [np.stack([u.w, u.stay_item, u.sat_item], axis=1) for u in earning]
+        self.items = np.concatenate(items).astype(float)
+        at = [
+            (u.stay_position, x.stay_position, x.sat_position)
+            for u, x in zip(users, earning, strict=True)
+        ]
+        self.positions = np.array([np.stack(x, axis=1)[:K] for x in at], dtype=float)
         self.skip = np.array([u.skip for u in users], dtype=float)
-        self._shown = np.empty((3, K + 1))
+        self._shown = np.empty((4, K + 1))
 
     def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
         step_chain(A, u, start, self.items, self.positions, self.skip, clicks, self._shown)
 
-    def reward(self, A: Ints, start: Ints, kind: int, out: Floats) -> None:
-        reward_chain(A, start, self.items, self.positions, self.skip, kind, out, self._shown)
+    def reward(self, A: Ints, start: Ints, out: Floats, clicks: Floats) -> None:
+        items, positions = self.items, self.positions
+        reward_chain(A, start, items, positions, self.skip, out, clicks, self._shown)
 
 
 class _Browsings:
     """Parameters of replicas whose users browse."""
 
-    def __init__(self, users: Sequence[Browsing], K: int) -> None:
+    def __init__(self, users: Sequence[Any], K: int, reward: str) -> None:
         self.w = np.concatenate([u.w for u in users]).astype(float)
         self.e = np.array([u.e[:K, : K + 1] for u in users], dtype=float)
+        self.clicks = reward == "clicks"
         self._shown = np.empty((3, K + 1))
 
     def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
         step_browsing(A, u, start, self.w, self.e, clicks, self._shown)
 
-    def reward(self, A: Ints, start: Ints, kind: int, out: Floats) -> None:
-        reward_browsing(A, start, self.w, self.e, kind, out, self._shown)
-
-
-def _family(users: Sequence[Chain | Browsing], K: int) -> _Chains | _Browsings:
-    chains = [u for u in users if isinstance(u, Chain)]
-    if len(chains) == len(users):
-        return _Chains(chains, K)
-    return _Browsings([u for u in users if isinstance(u, Browsing)], K)
+    def reward(self, A: Ints, start: Ints, out: Floats, clicks: Floats) -> None:
+        reward_browsing(A, start, self.w, self.e, self.clicks, out, clicks, self._shown)
 
 
 def relabelled(users: Chain | Browsing, items: Ints) -> Chain | Browsing:

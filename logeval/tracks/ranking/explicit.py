@@ -14,46 +14,45 @@ need of one starts from.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
 from logeval.errors import LogevalError, unknown_names
-from logeval.policies.names import format_call
 from logeval.running.arrays import Ints
-from logeval.tracks.problems import RankingProblem, numbers, position_weights
+from logeval.running.names import format_call
+from logeval.tracks.keys import numbers
+from logeval.tracks.ranking.problems import RankingProblem, position_weights
 from logeval.tracks.track import SYNTHETIC
 
 
-class Probabilities(tuple[float, ...]):
-    """Probabilities written 0.5/0.4/0.3."""
+class Several(tuple[float, ...]):
+    """Numbers in one text."""
 
-    def __new__(cls, text: str) -> Probabilities:
+    KIND: ClassVar[type] = float
+    BETWEEN: ClassVar[str] = "/"
+
+    def __new__(cls, text: str) -> Self:
         """From the text."""
-        return super().__new__(cls, (float(part) for part in text.split("/")))
+        return super().__new__(cls, map(cls.KIND, text.split(cls.BETWEEN)))
 
     def __str__(self) -> str:
-        return "/".join(f"{p:.12g}" for p in self)
+        return self.BETWEEN.join(f"{x:.12g}" for x in self)
 
 
-class Items(tuple[int, ...]):
+class Items(Several):
     """Items from 1, written 2>1>3."""
 
-    def __new__(cls, text: str) -> Items:
-        """From the text."""
-        return super().__new__(cls, (int(part) for part in text.split(">")))
-
-    def __str__(self) -> str:
-        return ">".join(str(i) for i in self)
+    KIND, BETWEEN = int, ">"
 
 
 PARAMETERS: dict[str, dict[str, type]] = {
-    "PBM": {"w": Probabilities, "e": Probabilities},
-    "CM": {"w": Probabilities, "K": int},
-    "DCM": {"w": Probabilities, "v": Probabilities},
-    "DBN": {"w": Probabilities, "s": float, "gamma": float, "K": int},
+    "PBM": {"w": Several, "e": Several},
+    "CM": {"w": Several, "K": int},
+    "DCM": {"w": Several, "v": Several},
+    "DBN": {"w": Several, "s": float, "gamma": float, "K": int},
 }
 
 

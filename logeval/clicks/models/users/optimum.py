@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.clicks.models.browsing import Browsing
-from logeval.clicks.models.chain import Chain
-from logeval.clicks.models.ubm_optimum import best_order
+from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.models.users.chain import Chain
+from logeval.clicks.models.users.ubm_optimum import best_order
 from logeval.errors import LogevalError
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit
@@ -46,12 +46,10 @@ class Optimum(NamedTuple):
 
 def best_chain(users: Chain, K: int, reward: str) -> tuple[Ints, bool]:
     """The best list of K items for the users of a chain, and whether that is proven."""
-    w, skip = users.w, users.skip
-    if reward == "any-click":
-        return best_by_index(w, (1.0 - w) * skip, K), True
-    stay, sat = users.stay_position[:K], users.sat_position[:K]
-    if _alike(stay) and (reward == "clicks" or _alike(sat)):
-        a = w * users.sat_item * sat[0] if reward == "satisfaction" else w
+    users = users.counting(reward)
+    w, skip, stay, sat = users.w, users.skip, users.stay_position[:K], users.sat_position[:K]
+    if _alike(stay) and _alike(sat):
+        a = w * users.sat_item * sat[0]
         return best_by_index(a, w * users.stay_item * stay[0] + (1.0 - w) * skip, K), True
     if skip == 1.0 and np.all(users.stay_item == 1.0):
         matched = np.all(users.sat_item == 1.0) and np.allclose(sat, 1.0 - stay)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -194,9 +195,14 @@ def _directions(rng: np.random.Generator, L: int, d: int) -> Floats:
 
 
 class Synthetic(World):
-    """One query whose attraction is mu(theta . x), theta with the given norm."""
+    """One query whose attraction is mu(theta . x), theta with the given norm.
 
-    def __init__(self, L: int, K: int, d: int, norm: float, rngs: Rngs) -> None:
+    Contexts are random, and need no other order of ``rows``.
+    """
+
+    def __init__(
+        self, L: int, K: int, d: int, norm: float, rngs: Rngs, rows: np.random.Generator
+    ) -> None:
         R = len(rngs)
         self.d, self.M, self.arms, self.widest, self._rngs = d, L, L, L, rngs
         self.theta: Floats = norm * np.concatenate([_directions(rng, 1, d) for rng in rngs])
@@ -216,8 +222,8 @@ class Fixed(Synthetic):
 
     repeat = True
 
-    def __init__(self, L: int, K: int, d: int, norm: float, rngs: Rngs) -> None:
-        super().__init__(L, K, d, norm, rngs)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._draw()
         self._w = expit(np.einsum("rld,rd->rl", self._now.X, self.theta))
 

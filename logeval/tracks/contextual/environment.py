@@ -12,19 +12,19 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from logeval.clicks.models import chain
+from logeval.clicks.models.users import chain
 from logeval.policies.setting import Policy, Round
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
 from logeval.running.vectors import best_first_rows
-from logeval.tracks.contextual_problems import (
+from logeval.tracks.contextual.problems import (
     ContextualProblem,
     contextual_problems,
     parse_contextual,
     sorted_models,
 )
-from logeval.tracks.meters import Meter, Regret
+from logeval.tracks.meters import Columns, Meter, Regret
 from logeval.tracks.track import Replicas, Reward, Simulation, Track
 
 
@@ -103,10 +103,10 @@ class ContextualEnvironment(Simulation):
 class RegretInTurn(Regret):
     """The regret where the best list, and so its reward, changes from round to round."""
 
-    def columns(self) -> dict[str, Floats | Ints]:
+    def columns(self, t: int) -> Columns:
         """Those of ``Regret``; the optimal reward is what was earned and what was missed."""
-        own = super().columns()
-        return {**own, "optimal_reward": own["regret"] + own["reward"]}
+        own = super().columns(t)
+        return own | {"optimal_reward": own["regret"] + own["reward"]}
 
 
 @runtime_checkable
@@ -121,31 +121,18 @@ class Estimating(Protocol):
 class CosineDistance(Meter):
     """1 - theta_hat . theta / (|theta_hat| |theta|) (gl-cdcm, section 4.1); 1 before any click."""
 
-    def __init__(
-        self, environment: ContextualEnvironment, policy: Policy, checkpoints: Sequence[int]
-    ) -> None:
-        assert isinstance(policy, Estimating)
-        assert environment.world.theta is not None
-        self._policy, self._theta = policy, environment.world.theta
-        self._kept = np.empty((len(self._theta), len(checkpoints)))
-
     @classmethod
     def fits(cls, environment: ContextualEnvironment, policy: Policy) -> bool:
         """Whether there is a truth, and an estimate of it."""
         return environment.world.theta is not None and isinstance(policy, Estimating)
 
-    def record(self, i: int) -> None:
-        """Checkpoint i."""
-        estimate, truth = self._policy.theta, self._theta
+    def columns(self, t: int) -> Columns:
+        """The distance."""
+        estimate, truth = self.policy.theta, self.environment.world.theta
         length = np.linalg.norm(estimate, axis=1) * np.linalg.norm(truth, axis=1)
         product = (estimate * truth).sum(axis=1)
-        self._kept[:, i] = 1.0 - np.divide(
-            product, length, out=np.zeros(len(length)), where=length > 0.0
-        )
-
-    def columns(self) -> dict[str, Floats | Ints]:
-        """The distance."""
-        return {"cosine_distance": self._kept}
+        cosine = np.divide(product, length, out=np.zeros(len(length)), where=length > 0.0)
+        return {"cosine_distance": 1.0 - cosine}
 
 
 CONTEXTUAL = Track(

@@ -3,7 +3,7 @@
 Upper bounds are given without the terms that the papers leave open (the constants C_2 and beta
 of Garivier and Cappe, which vanish with n) and with epsilon = 0: what is left are the leading
 term and 7 K log log n. Lower bounds hold in the limit, R(n) / log n >= slope.
-The rank-1 track has its bound in ``tracks.rank1_theory``.
+The rank-1 track has its bound in ``tracks.rank1``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from logeval.errors import LogevalError
 from logeval.policies.shared.bounds import kl
 from logeval.running.arrays import Floats
-from logeval.tracks.problems import B_LB, numbers
+from logeval.tracks.keys import numbers
+from logeval.tracks.ranking.problems import B_LB
 
 
 def cascade_ucb1_upper(w_bar: Floats, K: int, n: int) -> float:

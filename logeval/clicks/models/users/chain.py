@@ -29,11 +29,10 @@ from logeval.running.kernels import njit, njit_inline
 
 
 @njit_inline
-def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> int:
+def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> None:
     """Clicks of one user; one uniform per position decides the click and whether to go on.
 
     u < w stay: click, go on; u < w: click, leave; u < w + (1-w) skip: no click, go on.
-    Returns the number of examined positions.
     """
     K = w.shape[0]
     for k in range(K):
@@ -42,10 +41,9 @@ def sample_one(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) ->
         if u[k] < w[k]:
             clicks[k] = 1
             if u[k] >= w[k] * stay[k]:
-                return k + 1
+                break
         elif u[k] >= w[k] + (1.0 - w[k]) * skip:
-            return k + 1
-    return K
+            break
 
 
 @njit_inline
@@ -74,8 +72,8 @@ def conditional_one(w: Floats, stay: Floats, skip: float, clicks: Bools, p: Floa
 
 
 @njit_inline
-def satisfaction_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float:
-    """P(some click satisfies) = sum_k e_k w_k sat_k."""
+def reward_one(w: Floats, stay: Floats, skip: float, sat: Floats) -> float:
+    """P(some click satisfies) = sum_k e_k w_k sat_k; see ``Chain.counting`` for other rewards."""
     e, total = 1.0, 0.0
     for k in range(w.shape[0]):
         total += e * w[k] * sat[k]
@@ -93,23 +91,11 @@ def clicks_one(w: Floats, stay: Floats, skip: float) -> float:
     return total
 
 
-@njit_inline
-def any_click_one(w: Floats, skip: float) -> float:
-    """P(at least one click) = sum_k w_k prod_{i<k} (1 - w_i) skip."""
-    e, total = 1.0, 0.0
-    for k in range(w.shape[0]):
-        total += e * w[k]
-        e *= (1.0 - w[k]) * skip
-    return total
-
-
 @njit(cache=True, nogil=True)
-def sample_rows(
-    w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints, examined: Ints
-) -> None:
+def sample_rows(w: Floats, stay: Floats, skip: float, u: Floats, clicks: Ints) -> None:
     """``sample_one`` for each row."""
     for i in range(w.shape[0]):
-        examined[i] = sample_one(w[i], stay[i], skip, u[i], clicks[i])
+        sample_one(w[i], stay[i], skip, u[i], clicks[i])
 
 
 @njit(cache=True, nogil=True)
@@ -127,15 +113,10 @@ def conditional_rows(w: Floats, stay: Floats, skip: float, clicks: Bools, p: Flo
 
 
 @njit(cache=True, nogil=True)
-def reward_rows(w: Floats, stay: Floats, skip: float, sat: Floats, kind: int, out: Floats) -> None:
-    """Expected reward of each row; kind 0 satisfaction, 1 clicks, 2 any-click."""
+def reward_rows(w: Floats, stay: Floats, skip: float, sat: Floats, out: Floats) -> None:
+    """``reward_one`` for each row."""
     for i in range(w.shape[0]):
-        if kind == 0:
-            out[i] = satisfaction_one(w[i], stay[i], skip, sat[i])
-        elif kind == 1:
-            out[i] = clicks_one(w[i], stay[i], skip)
-        else:
-            out[i] = any_click_one(w[i], skip)
+        out[i] = reward_one(w[i], stay[i], skip, sat[i])
 
 
 @dataclass(frozen=True)
@@ -171,20 +152,29 @@ class Chain:
         conditional_rows(w, stay, self.skip, np.asarray(clicks).astype(np.bool_), p)
         return p
 
-    def sample(self, A: Ints, uniforms: Floats) -> tuple[Ints, Ints]:
-        """Clicks (n, K) and the number of examined positions (n,)."""
+    def sample(self, A: Ints, uniforms: Floats) -> Ints:
+        """Clicks (n, K) of one user per list."""
         w, stay, _ = self._lists(A)
         clicks = np.empty(A.shape, dtype=np.int8)
-        examined = np.empty(len(A), dtype=np.int64)
-        sample_rows(w, stay, self.skip, uniforms, clicks, examined)
-        return clicks, examined
+        sample_rows(w, stay, self.skip, uniforms, clicks)
+        return clicks
+
+    def counting(self, reward: str) -> Chain:
+        """Users who are satisfied by what the reward counts.
+
+        Expected clicks: every click satisfies. P(at least one click): and ends the search.
+        """
+        if reward == "satisfaction":
+            return self
+        goes_on = self.stay_position if reward == "clicks" else np.zeros_like(self.stay_position)
+        ones = np.ones_like(self.w), np.ones_like(goes_on)
+        return Chain(self.w, self.stay_item, goes_on, self.skip, *ones)
 
     def expected_reward(self, A: Ints, reward: str) -> Floats:
         """Expected satisfaction, clicks, or any-click of each list."""
-        w, stay, sat = self._lists(A)
+        w, stay, sat = self.counting(reward)._lists(A)
         out = np.empty(len(A))
-        kind = ("satisfaction", "clicks", "any-click").index(reward)
-        reward_rows(w, stay, self.skip, sat, kind, out)
+        reward_rows(w, stay, self.skip, sat, out)
         return out
 
 

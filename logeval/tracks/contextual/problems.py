@@ -12,11 +12,11 @@ import numpy as np
 from logeval.errors import LogevalError
 from logeval.features.contexts import ITEM
 from logeval.features.table import HALF, Features, read_features
-from logeval.policies.names import format_call
 from logeval.running.arrays import Floats
+from logeval.running.names import format_call
 from logeval.storage.tables import Manifest
 from logeval.synthetic.tastes import read_tastes
-from logeval.tracks.contextual_worlds import (
+from logeval.tracks.contextual.worlds import (
     Fixed,
     Fresh,
     GroundSet,
@@ -27,7 +27,7 @@ from logeval.tracks.contextual_worlds import (
     World,
 )
 from logeval.tracks.fitted import Fitted, FittedQuery, with_lists
-from logeval.tracks.problems import numbers
+from logeval.tracks.keys import numbers
 from logeval.tracks.track import SYNTHETIC, Problem
 
 BLOCK = 500  # rounds before the next query's turn
@@ -69,14 +69,7 @@ def contextual(
         raise LogevalError(f"{name}: 1 <= K <= L, d >= 1 and norm >= 0 must hold")
     if contexts not in WORLDS:
         raise LogevalError(f"{name}: contexts must be fixed or fresh")
-    return ContextualProblem(name, SYNTHETIC, K, partial(drawn, contexts, L, K, d, norm))
-
-
-def drawn(
-    contexts: str, L: int, K: int, d: int, norm: float, rngs: Rngs, rows: np.random.Generator
-) -> World:
-    """The rounds of the synthetic problem; contexts are random and need no other order."""
-    return WORLDS[contexts](L, K, d, norm, rngs)
+    return ContextualProblem(name, SYNTHETIC, K, partial(WORLDS[contexts], L, K, d, norm))
 
 
 def parse_contextual(text: str, reward: str | None = None) -> ContextualProblem:
@@ -114,9 +107,9 @@ def contextual_problems(fitted: Fitted) -> list[ContextualProblem]:
     tastes = read_tastes(fitted.folder) if fitted.folder is not None else None
     block = BLOCK if fitted.block is None else fitted.block
     return [
-        _in_turn({f.query: f for f in usable if f.model.name == name}, features, block, tastes,
+        _in_turn({f.query: f for f in usable if f.simulator == name}, features, block, tastes,
                  remarks)
-        for name in dict.fromkeys(f.model.name for f in usable)
+        for name in dict.fromkeys(f.simulator for f in usable)
     ]  # fmt: skip
 
 
@@ -157,7 +150,7 @@ def _in_turn(
         about += f" {people.beta}"
     first = next(iter(fitted.values()))
     return ContextualProblem(
-        first.model.name,
+        first.simulator,
         "+".join(features.queries),
         first.K,
         partial(in_turn, queries, people, block),

@@ -1,8 +1,9 @@
-"""The checksum of a policy's code, so that runs of an edited one are not taken for its runs.
+"""Code of the user's own: classes by name, ``module:Class``, and the checksum of their code.
 
+By it, runs of an edited policy and fits of an edited model are not taken for those of the new one.
 The code is the file in which the class is defined, those of its bases, and what these files import
 from beside them (their folder, package, or anywhere else that is not installed), and so on. logeval
-itself and the standard library are left out, and of an installed package all but the policy's own.
+itself and the standard library are left out, and of an installed package all but the class's own.
 What a file imports is read off its text: a name that is put together when it runs is not seen.
 """
 
@@ -10,13 +11,42 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib
 import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from logeval.errors import LogevalError
 
 LEFT_OUT = {"logeval", *sys.stdlib_module_names}
 UNKNOWN = "not known: "  # and a number that is never the same
+
+
+def imported(kind: str, name: str) -> Any:
+    """``module:Class``, from the current folder or installed."""
+    module, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.append("")  # the current folder; last, so that it hides no installed module
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:  # whatever the user's module raises
+        raise LogevalError(f"{kind} {name}: cannot import {module} ({error})") from None
+    if attribute and not hasattr(found, attribute):
+        raise LogevalError(f"{kind} {name}: there is no {attribute} in {module}")
+    return getattr(found, attribute) if attribute else found
+
+
+def name_of(cls: type) -> str:
+    """``module:Class``; a class of a script or notebook has its plain name."""
+    name = cls.__qualname__
+    return name if cls.__module__ == "__main__" else f"{cls.__module__}:{name}"
+
+
+def is_built_in(cls: type) -> bool:
+    """Whether a class belongs to logeval."""
+    return cls.__module__.partition(".")[0] == "logeval"
 
 
 def source_checksum(cls: type) -> str:

@@ -2,7 +2,7 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.tracks.fitted import fitted_queries, shortened
-from logeval.tracks.problems import b_lb
+from logeval.tracks.ranking.problems import b_lb
 from logeval.tracks.registry import synthetic_problem
 from tests.stand_in import lists, models
 
@@ -54,7 +54,7 @@ def test_queries_with_fewer_items_than_positions_are_named():
 
 
 def test_too_many_positions_and_unknown_rewards_are_refused():
-    with pytest.raises(LogevalError, match="has 3 positions, not 4"):
+    with pytest.raises(LogevalError, match="positions=4: the DCM of query 7@0 has 3"):
         lists(models("DCM", (5,), K=3), positions=4)
     with pytest.raises(LogevalError, match="unknown reward"):
         lists(models("PBM", (5,), K=3), reward="satisfaction")
@@ -68,7 +68,7 @@ def test_the_checksum_tells_problems_apart():
 
 def test_a_needle_has_rows_and_columns():
     problem = synthetic_problem("rank1(K=6,L=4,p=0.25,gap=0.5)")
-    assert (problem.rows, problem.columns, problem.positions) == (6, 4, 4)
+    assert (problem.rows, problem.positions) == (6, 4)
     assert synthetic_problem("RANK1:k=6,l=4,p=0.25,gap=0.5").checksum() == problem.checksum()
 
 

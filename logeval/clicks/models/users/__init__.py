@@ -1,0 +1,1 @@
+"""Who clicks: the two families of users, and the list that is best for them."""

@@ -1,0 +1,1 @@
+"""Today's ranker: the lists of the log."""

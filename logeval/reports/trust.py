@@ -1,0 +1,248 @@
+"""Can the simulators be believed? What the tool's own checks say of them, before anything else.
+
+Four things are asked of every simulator that was fitted to a log: do its users click like those of
+the log (``check-models``), do they click as often on today's lists, were its parameters taken as
+exact, and does it rest on enough SERPs. A verdict on simulators that fail any of them is not sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from logeval.evaluation.results import Runs
+from logeval.evaluation.statistics.summary import is_oracle
+from logeval.running.names import parse_call
+from logeval.running.words import UNITS, interval, joined, number
+
+THIN = 300  # SERPs of a query; with fewer, the best list came out 15% too good (docs/statistics.md)
+FALSE_ALARMS = 0.05  # of all queries of a simulator together
+
+
+def trust(runs: Runs) -> list[str]:
+    """One sentence for each reason to believe, or not to believe, the simulators."""
+    if not runs.simulators:  # synthetic users are what they are
+        return []
+    found = [*_checks(runs), *_todays_lists(runs), *_fits(runs), *_exact(runs), *_thin(runs)]
+    return found + _clicks(runs)
+
+
+def doubts(runs: Runs) -> list[str]:
+    """The reasons not to believe them."""
+    if not runs.simulators:
+        return []
+    faulted = [name for name, about in runs.simulators.items() if _faults(about) != 0]
+    off = todays_lists(runs)
+    wrong = [] if off.empty else list(off[off["faulted"]]["simulator"].unique())
+    return [*faulted, *wrong, *_exact(runs), *_thin(runs)]
+
+
+# -- the checks of the models -----------------------------------------------------------------
+
+
+def _faults(about: dict[str, Any]) -> int | None:
+    """How many checks fault a simulator; None if nobody checked it."""
+    checks = about.get("checks")
+    return None if checks is None else len(checks["faulted"])
+
+
+def _checks(runs: Runs) -> list[str]:
+    known = {name: about["checks"] for name, about in runs.simulators.items() if about["checks"]}
+    unknown = [name for name in runs.simulators if name not in known]
+    wrong = {name: checks for name, checks in known.items() if checks["faulted"]}
+    found = []
+    if wrong:
+        texts = [
+            f"{_fits_of(model, fits)} by {_range([len(wrong[fit]['faulted']) for fit in fits])} of "
+            f"{wrong[fits[0]]['judged']} ({wrong[fits[0]]['faults'][0]})"
+            for model, fits in by_model(wrong).items()
+        ]
+        right = [_fits_of(*each) for each in by_model(set(known) - set(wrong)).items()]
+        fine = f", and {joined(right)} by none" if right else ""
+        found.append(
+            f"No: the checks against the log fault {'; '.join(texts)}{fine}. Such users are not "
+            "yours: expect other numbers in traffic, and trust what holds on all simulators more "
+            "than what holds on one"
+        )
+    elif known:
+        serps = min(checks["serps"] for checks in known.values())
+        judged = min(checks["judged"] for checks in known.values())
+        found.append(
+            f"The checks against the log fault none of them ({judged} checks on {serps:,} SERPs)"
+        )
+    if known and not all(checks["held_out"] for checks in known.values()):
+        found.append(
+            "The checks used SERPs that the models were fitted to, which is lenient; fit with "
+            "--holdout 0.1"
+        )
+    if unknown:
+        found.append(f"{joined(unknown)}: not checked against a log; logeval check-models does it")
+    return found
+
+
+def by_model(names: Iterable[str]) -> dict[str, list[str]]:
+    """The fits of each model, DCM and DCM(scope=pooled), by the model."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(parse_call(name)[0], []).append(name)
+    return found
+
+
+def _fits_of(model: str, fits: list[str]) -> str:
+    return fits[0] if len(fits) == 1 else f"{len(fits)} fits of {model}"
+
+
+def _range(numbers: list[int]) -> str:
+    return " to ".join(dict.fromkeys(map(str, (min(numbers), max(numbers)))))
+
+
+# -- what the log knows: clicks on its own lists ----------------------------------------------
+
+
+def todays_lists(runs: Runs) -> pd.DataFrame:
+    """Clicks per search on today's lists, in the simulators and in the log, query by query.
+
+    ``faulted`` is where they differ by more than chance, at 5% for all queries of a simulator
+    together; chance is that of the logged clicks and of the draws of the parameters.
+    """
+    table = runs.problems()
+    table = table[(table["track"] == "ranking") & table["log_clicks"].notna()]
+    rows = []
+    for (simulator, query), part in table.groupby(["simulator", "query"], sort=False):
+        spread = part["ranker_clicks"].std(ddof=1) if len(part) > 1 else 0.0
+        rows.append(
+            {
+                "simulator": simulator,
+                "query": query,
+                "serps": part["serps"].iloc[0],
+                "log": part["log_clicks"].iloc[0],
+                "log_error": part["log_clicks_error"].iloc[0],
+                "simulated": part["ranker_clicks"].mean(),
+                "simulated_error": spread,
+            }
+        )
+    found = pd.DataFrame(rows)
+    if found.empty:
+        return found
+    error = np.hypot(found["log_error"].to_numpy(), found["simulated_error"].to_numpy())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found["z"] = (found["simulated"] - found["log"]) / np.where(error > 0, error, np.nan)
+    many = found.groupby("simulator")["query"].transform("count")
+    critical = -ndtri(FALSE_ALARMS / 2 / many)
+    return found.assign(faulted=(found["z"].abs() > critical).fillna(False))
+
+
+def _todays_lists(runs: Runs) -> list[str]:
+    table = todays_lists(runs)
+    if table.empty:
+        return []
+    wrong = []
+    for simulator, part in table.groupby("simulator", sort=False):
+        bad = part[part["faulted"]]
+        if len(bad):
+            worst = bad.iloc[int(bad["z"].abs().to_numpy().argmax())]
+            wrong.append(
+                f"{simulator} in {len(bad)} of {len(part)} queries (query {worst['query']}: "
+                f"{number(worst['simulated'])} clicks per search in simulation, "
+                f"{number(worst['log'])} in the log)"
+            )
+    if wrong:
+        return [
+            "On today's lists, which the log knows best, the users of some simulators click more "
+            f"or less often than chance allows: {'; '.join(wrong)}"
+        ]
+    names = table["simulator"].unique().tolist()
+    users = joined([_fits_of(*each) for each in by_model(names).items()])
+    return [f"On today's lists the users of {users} click as often as the log, within chance"]
+
+
+# -- what the simulators rest on --------------------------------------------------------------
+
+
+def _exact(runs: Runs) -> list[str]:
+    exact = [name for name, about in runs.simulators.items() if not about["draws"]]
+    if not exact:
+        return []
+    return [
+        f"The parameters of {joined(exact)} were taken as exact, which they are not: intervals are "
+        "too narrow, and regret may be too small; --draws 8 includes what the log leaves open"
+    ]
+
+
+def _thin(runs: Runs) -> list[str]:
+    table = runs.problems().dropna(subset=["serps"]).drop_duplicates(["simulator", "query"])
+    thin = table[table["serps"] < THIN].drop_duplicates("query")
+    if thin.empty:
+        return []
+    many = table["query"].nunique()
+    per_item = float((table["serps"] * table["positions"] / table["items"]).median())
+    return [
+        f"{len(thin)} of {many} queries have fewer than {THIN} SERPs (the fewest "
+        f"{thin['serps'].min():,.0f}; in the median query an item was shown {per_item:,.0f} times):"
+        " their best lists come out too good, by 15% at 300 SERPs in simulations; --queries leaves "
+        "them out"
+    ]
+
+
+# -- what the clicks do not decide ------------------------------------------------------------
+
+
+def _fits(runs: Runs) -> list[str]:
+    """What fits of one model that predict equally well disagree about."""
+    table = runs.problems()
+    table = table[table["track"] == "ranking"]
+    several = {model: fits for model, fits in by_model(runs.simulators).items() if len(fits) > 1}
+    values, names = [], []
+    for model, fits in several.items():
+        mine = table[table["simulator"].isin(fits)]
+        if mine.empty:
+            continue
+        best = mine.groupby(["simulator", "query"])["best"].mean().groupby("simulator").mean()
+        unit = UNITS[mine["reward"].iloc[0]]
+        values.append(f"{interval(best.min(), best.max())} {unit} ({len(fits)} fits of {model})")
+        names += fits
+    if not values:
+        return []
+    lost = runs.summary()
+    lost = lost[(lost["track"] == "ranking") & ~lost["policy"].map(is_oracle)]
+    least = lost[lost["simulator"].isin(names)].drop_duplicates("simulator")["policy"]
+    leaders = list(dict.fromkeys(least))
+    agree = f"{leaders[0]} loses least on all of them"
+    if len(leaders) > 1:
+        agree = f"which policy loses least depends on the fit ({joined(leaders, 'or')})"
+    return [
+        f"Fits that predict held-out SERPs equally well put the best list at {joined(values)} per "
+        f"search: the clicks do not decide this; {agree}"
+    ]
+
+
+# -- clicks beside satisfaction ---------------------------------------------------------------
+
+
+def _clicks(runs: Runs) -> list[str]:
+    """Whether clicks, which the log sees, put the policies in the same order as satisfaction."""
+    same, other = [], []
+    for panel, unit in runs.units().items():
+        if unit != "satisfaction" or panel.simulator not in runs.simulators:
+            continue
+        table = runs.in_clicks(panel)
+        if len(table) < 2:
+            continue
+        clicks = table.set_index("policy")["clicks"]
+        by_reward, by_clicks = str(clicks.index[0]), str(clicks.idxmax())
+        today = float(table["ranker"].iloc[0])
+        beside = f", today's ranker {number(today)}" if today == today else ""
+        numbers = f"{panel.simulator}: {number(clicks[by_clicks])} per search{beside}"
+        if by_clicks == by_reward:
+            same.append(numbers)
+        else:
+            other.append(f"{by_clicks} ({numbers}, {by_reward} {number(clicks[by_reward])})")
+    if not same and not other:
+        return []
+    texts = [f"the same policy is first ({'; '.join(same)})"] if same else []
+    texts += [f"another is: {joined(other)}"] if other else []
+    return [f"A log does not show satisfaction. In clicks, which it does, {'; '.join(texts)}"]

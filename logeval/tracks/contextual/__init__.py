@@ -1,0 +1,1 @@
+"""The contextual track: lists of items that have features."""

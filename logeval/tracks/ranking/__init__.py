@@ -1,0 +1,1 @@
+"""The ranking track: lists in, clicks and expected rewards out."""
