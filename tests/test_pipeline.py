@@ -309,7 +309,7 @@ def test_a_wrong_override_is_an_error(recipe):
 
 
 def test_values_survive_the_copy(recipe):
-    found = read_recipe(recipe, ['ingest.column_map={query_id = "q\\"id"}', "title=it's"])
+    found = read_recipe(recipe, ['ingest.columns={query_id = "q\\"id"}', "title=it's"])
     recipe.write_text(found.text())
     assert read_recipe(recipe) == found
 

@@ -71,6 +71,7 @@ def command_of(
         from logeval.storage.manifests import check_figures
 
         for_show = {p.name: given.pop(p.name) for p in own}
+        _check_needed(record, given)
         with naming_options(record):
             asked = record(**_values(record, given))
             if figures and asked.out is not None:
@@ -99,7 +100,7 @@ def _options(record: type[Stage[Any]]) -> dict[str, inspect.Parameter]:
         if not arg.on_command_line:
             continue
         default, named = defaults[name]
-        needed = default is MISSING or arg.needed
+        needed = default is MISSING or (arg.needed and not _has_dry_run(record))
         kind = _kind(hint)
         if arg.parse is not None:
             kind = list[str] if get_origin(hint) is Mapping else str
@@ -119,6 +120,18 @@ def _options(record: type[Stage[Any]]) -> dict[str, inspect.Parameter]:
             default=inspect.Parameter.empty if needed else default,
         )
     return found
+
+
+def _has_dry_run(record: type[Stage[Any]]) -> bool:
+    return any(name == "dry_run" for name, _, _ in arguments_of(record))
+
+
+def _check_needed(record: type[Stage[Any]], given: Mapping[str, Any]) -> None:
+    """A dry run writes nothing, so it needs no place for it; everything else does."""
+    for name, _, arg in arguments_of(record):
+        if arg.needed and given.get(name) is None and not given.get("dry_run"):
+            look = "; --dry-run needs none" if _has_dry_run(record) else ""
+            raise LogevalError(f"--{name} is missing: {arg.help.rstrip('.').lower()}{look}")
 
 
 def _names(name: str, arg: Arg, kind: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,27 +26,57 @@ def show_truth(truth: Path, asked: Generate) -> None:
     print(f"log           {asked.out}\ntrue models   {truth}")
 
 
+ALSO = {  # what else was counted, told if there is any
+    "test_queries": "test SERPs among the queries",
+    "pages_with_gaps": "pages with positions left out, closed up",
+    "pages_with_item_twice": "pages that show an item twice",
+    "rows_cut": "results beyond the last position, cut",
+    "clicks_dropped": "clicks on rows that were dropped",
+    "clicks_empty": "results without a word of clicks, taken as not clicked",
+}
+
+
 @command(Ingest, short_help="Raw log -> table of SERPs.")
 def show_counts(log: Log, asked: Ingest) -> None:
     """What was read, kept and dropped."""
-    counts = log.counts
+    from logeval.log.formats.registry import FORMATS
+
+    names = sorted(set(log.manifest["formats"]))
     rows: list[tuple[str, object]] = []
-    if "lines" in counts:
+    for unit in dict.fromkeys(FORMATS[name].unit for name in names):
+        said = {k: v for name in names for k, v in FORMATS[name].accounts.items()}
+        rows += [(f"{unit} read", log.counts[unit])]
         rows += [
-            ("lines read", counts["lines"]),
-            ("  metadata", counts["metadata"]),
-            ("  queries (SERPs)", counts["queries"]),
-            ("  clicks, first on a result", counts["clicks_matched"]),
-            ("  clicks, repeated", counts["clicks_repeat"]),
-            ("  clicks, orphan", counts["clicks_orphan"]),
-            ("  rejected (rejects.tsv)", counts["rejected"]),
+            (f"  {words}", log.counts.get(count, 0))
+            for count, words in said.items()
+            if log.counts.get(count) or unit == "lines" or count in ("results", "rejected")
         ]
-    if "rows" in counts:
-        rows += [("rows read from tables", counts["rows"])]
-    rows += [("test SERPs among the queries", counts["test_queries"])]
-    print_table(
-        f"{asked.out}: {', '.join(sorted(set(log.manifest['formats'])))}", ["", "count"], rows
-    )
+    results = "results" in {k for name in names for k in FORMATS[name].accounts}
+    if results:
+        rows += [("result pages (SERPs)", log.counts["queries"])]
+        rows += [("clicked results", log.counts["clicks_matched"])]
+    rows += [
+        (words, log.counts.get(count, 0))
+        for count, words in ALSO.items()
+        if log.counts.get(count) or count == "test_queries"
+        if not (results and count == "rows_cut")
+    ]
+    out = f"{log.title}, the first rows" if asked.dry_run else asked.out
+    print_table(f"{out}: {', '.join(names)}", ["", "count"], rows)
+    if asked.dry_run:
+        print_table("The first pages", ["query", "clicks", "items"], list(_first_pages(log)))
+
+
+def _first_pages(log: Log) -> Iterator[tuple[str, str, str]]:
+    from logeval.log.names import shortened
+
+    for page in log.serps(columns=["query_id", "items", "clicks"]).slice(0, 5).to_pylist():
+        items = log.names.names_of("item", page["items"])
+        yield (
+            shortened(log.names.name_of("query", page["query_id"])),
+            " ".join(map(str, page["clicks"])),
+            ", ".join(shortened(name, 24) for name in items[:3]) + (", ..." if items[3:] else ""),
+        )
 
 
 @app.command(short_help="What a log holds.")

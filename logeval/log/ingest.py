@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from logeval.errors import LogevalError, visible
 from logeval.stage import (
@@ -19,18 +19,26 @@ from logeval.stage import (
 )
 
 if TYPE_CHECKING:
+    from pandas import DataFrame as DataFrame
+    from pyarrow import RecordBatch as RecordBatch
+    from pyarrow import Table as Table
+
     from logeval.log.log import Log
 
 MAX_WORKERS = 8  # each takes about 90 MB; all of it stays under 1.2 GiB
+MAX_POSITIONS = 50
+LOOK_ROWS = 1_000  # of a dry run
+
+OneLog = Union[str, Path, "DataFrame", "Table", "RecordBatch"]
 
 
 def pairs_of(texts: Iterable[str]) -> dict[str, str]:
-    """``query_id=qid``s of the command line."""
+    """``query=search_term``s of the command line."""
     pairs = {}
     for text in texts:
         ours, sign, theirs = text.partition("=")
         if not (ours and sign and theirs):
-            raise LogevalError(f"column map {text}: write it as our column=yours, as query_id=qid")
+            raise LogevalError(f"column map {text}: write it as our column=yours, as query=term")
         pairs[ours] = theirs
     return pairs
 
@@ -43,20 +51,44 @@ def pairs_of(texts: Iterable[str]) -> dict[str, str]:
 class Ingest(Stage["Log"]):
     """Parse search logs into a Parquet table of SERPs; count what is kept and what is dropped.
 
-    ``logs`` are plain, .gz or .zst files. Lines that are no records go to ``out``/rejects.tsv; over
-    ``max_bad`` of them is an error, and no table is left. ``column_map`` ({"query_id": "qid"})
-    names the columns of a file in format ``table``. The same input and arguments again do nothing.
-    With a ``scheduler`` files, and ranges of plain ones, are shared out to the workers of that Dask
-    cluster, which must see ``logs`` and ``out`` under the same paths.
+    ``logs`` are plain, .gz or .zst files, or data frames (pandas, polars, Arrow). Lines that are no
+    records go to ``out``/rejects.tsv; over ``max_bad`` of them is an error, and no table is left.
+    ``columns`` ({"query": "search_term"}) names the columns of a table that were not recognised.
+    Without ``out`` the table is in a temporary folder, which is gone with the log. The same input
+    and arguments again do nothing. With a ``scheduler`` files, and ranges of plain ones, are shared
+    out to the workers of that Dask cluster, which must see ``logs`` and ``out`` under the same
+    paths.
     """
 
     logs: Annotated[
-        str | Path | Sequence[str | Path],
+        OneLog | Sequence[OneLog],
         Arg("Log files: plain, .gz or .zst; - is standard input.", "input", in_recipe=True),
     ]
-    out: Annotated[Path | str, Arg("Folder for the table.", "output", option="--out")]
+    out: Annotated[
+        Path | str | None, Arg("Folder for the table.", "output", option="--out", needed=True)
+    ] = None
     _: KW_ONLY
-    format: Annotated[str, Arg("auto, yandex-personalized, yandex-relpred or table.")] = "auto"
+    format: Annotated[str, Arg("auto, or its name; docs/formats.md has all.")] = "auto"
+    columns: Annotated[
+        Mapping[str, str],
+        Arg(
+            "What a column of a table is: ours=yours, as query=search_term; repeatable.",
+            option="--map",
+            parse=pairs_of,
+        ),
+    ] = field(default_factory=dict)
+    actions: Annotated[
+        Sequence[str] | None,
+        Arg("UBI: an action that counts as a click; click, if none is named.", option="--action"),
+    ] = None
+    views: Annotated[
+        Sequence[str] | None,
+        Arg("UBI: an action that says a result was seen, as impression.", option="--view"),
+    ] = None
+    positions: Annotated[
+        int | None,
+        Arg("Cut lists of tables at this position.", least=1, most=MAX_POSITIONS),
+    ] = None
     max_bad: Annotated[float, Arg("Share of lines that may be rejected.", least=0, most=1)] = 0.01
     workers: Annotated[
         int | None,
@@ -68,15 +100,10 @@ class Ingest(Stage["Log"]):
             in_recipe=True,
         ),
     ] = None
-    column_map: Annotated[
-        Mapping[str, str],
-        Arg(
-            "For tables: our column=yours, as query_id=qid; repeatable.",
-            option="--map",
-            parse=pairs_of,
-        ),
-    ] = field(default_factory=dict)
     scheduler: Scheduler = None
+    dry_run: Annotated[
+        bool, Arg("Show what becomes of the first 1,000 rows; write nothing.", "running")
+    ] = False
     overwrite: Overwrite = False
     quiet: Quiet = False
     block_size: Annotated[
@@ -85,39 +112,48 @@ class Ingest(Stage["Log"]):
 
     def check(self) -> None:
         """The format, and what goes with it."""
-        from logeval.log.formats.registry import AUTO, FORMATS, OF_COLUMNS, check_format
+        from logeval.log.formats.registry import AUTO, FORMATS, check_format
 
         check_format(self.format)
-        if self.column_map and self.format == AUTO:
-            self._set("format", OF_COLUMNS)
-        if self.column_map and not FORMATS[self.format].columns:
-            raise LogevalError(
-                f"a column map is for tables; a log in format {self.format} has no columns"
-            )
+        if self.format != AUTO:
+            format = FORMATS[self.format]
+            if self.columns and not format.columns:
+                raise LogevalError(
+                    f"a column map is for tables; a log in format {self.format} has no columns"
+                )
+            if (self.actions or self.views) and not format.actions:
+                raise LogevalError(
+                    f"actions and views are those of UBI; a log in format {self.format} has none"
+                )
+        if self.scheduler is not None and (self.out is None or self.dry_run):
+            raise LogevalError("a cluster writes to a folder; name it as out, without a dry run")
 
     @property
-    def paths(self) -> list[str | Path]:
-        """The files, or - for standard input."""
-        one = isinstance(self.logs, str | Path)
-        return [self.logs] if one else list(self.logs)  # type: ignore[list-item,arg-type]
+    def given(self) -> list[Any]:
+        """Files (- for standard input) and data frames."""
+        several = isinstance(self.logs, Sequence) and not isinstance(self.logs, str)
+        return list(self.logs) if several else [self.logs]  # type: ignore[arg-type]
 
     @property
     def folder(self) -> Path:
         """Where the table goes."""
+        assert self.out is not None
         return Path(self.out)
 
     def run(self) -> "Log":
         """Read the logs, unless that was done before."""
         from logeval.log import rejects
-        from logeval.log.ingestion import write_log
+        from logeval.log.ingestion import in_memory, write_log
         from logeval.log.inputs import is_stream
         from logeval.log.log import load
         from logeval.storage import tables
 
-        out = self.folder
         self.check_inputs()
+        if self.out is None or self.dry_run:
+            return self._warned(in_memory(self))
+        out = self.folder
         if not self.overwrite and tables.there_is(out):
-            if not any(map(is_stream, self.paths)) and self.why() is None:
+            if not any(map(is_stream, self.given)) and self.why() is None:
                 if not self.quiet:
                     done = f"{out}: up to date, made from the same input; nothing to do"
                     print(visible(done), file=sys.stderr)
@@ -129,16 +165,20 @@ class Ingest(Stage["Log"]):
         if not self.overwrite:
             tables.check_free(out, ("serps", rejects.FILE))
         write_log(self)
-        log = load(out)
-        for caution in log.cautions():
-            print(visible(f"warning: {out}: {caution}"), file=sys.stderr)
+        return self._warned(load(out))
+
+    def _warned(self, log: "Log") -> "Log":
+        """The log, and on stderr what is to be known of it."""
+        notes = [f"note: {note}" for note in log.manifest.get("notes", []) if not self.quiet]
+        for text in notes + [f"warning: {caution}" for caution in log.cautions()]:
+            print(visible(text.replace(": ", f": {log.title}: ", 1)), file=sys.stderr)
         return log
 
     def check_inputs(self) -> None:
         """Raise unless the files can be read."""
         from logeval.log.inputs import check_readable
 
-        check_readable(self.paths)
+        check_readable(self.given)
 
     def why(self) -> str | None:
         """Why ``out`` is not what is made of these files; None if it is."""
@@ -146,10 +186,10 @@ class Ingest(Stage["Log"]):
         from logeval.storage import tables
 
         self.check_inputs()
-        inputs: list[Manifest] | None = known_inputs(self.paths, self.folder)
+        inputs: list[Manifest] | None = known_inputs(self.given, self.folder)
         if inputs is None:
             return "its input has changed"
-        return tables.why(self.out, tables.manifest_of(self.NAME, self.arguments(), inputs))
+        return tables.why(self.folder, tables.manifest_of(self.NAME, self.arguments(), inputs))
 
 
 ingest = function(Ingest)

@@ -5,50 +5,97 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from logeval.errors import LogevalError, visible
 from logeval.log import rejects
+from logeval.log.columns.frame import Frame, is_frame
 from logeval.log.formats.format import TABLE, Format, Reading
 from logeval.log.formats.registry import AUTO, FORMATS, format_of
-from logeval.log.ingest import MAX_WORKERS, Ingest
+from logeval.log.ingest import LOOK_ROWS, MAX_POSITIONS, MAX_WORKERS, Ingest
 from logeval.log.inputs import is_stream, unchanged
 from logeval.log.lines.blocks import BLOCK_SIZE
+from logeval.log.log import Log, load
+from logeval.log.names import notes_on_names
 from logeval.log.reading import cluster
 from logeval.log.reading.parts import name_by_content, write_parts
 from logeval.log.reading.source import Source
+from logeval.log.rows.ids import NotNumbers
 from logeval.running.progress import Progress
-from logeval.storage import manifests, tables
+from logeval.storage import files, manifests, tables
 
 
-def write_log(asked: Ingest) -> None:
+def in_memory(asked: Ingest) -> Log:
+    """The log in a temporary folder, which is gone with it."""
+    held = ExitStack()
+    with ExitStack() as failing:
+        failing.callback(held.close)
+        folder = held.enter_context(files.scratch()) / "log"
+        write_log(asked.replace(out=folder), temporary=True)
+        log = load(folder)
+        weakref.finalize(log, failing.pop_all().close)
+    return log
+
+
+def write_log(asked: Ingest, temporary: bool = False) -> None:
     """Read all files and put the table into its folder."""
-    streams = any(map(is_stream, asked.paths))
-    size = None if streams else sum(Path(path).stat().st_size for path in asked.paths)
+    text: frozenset[str] = frozenset()
+    while True:
+        try:
+            return _write_log(asked, text, {"temporary": True} if temporary else {})
+        except NotNumbers as error:
+            if any(map(is_stream, asked.given)):
+                raise LogevalError(f"{error}, others are; a stream cannot be read again") from None
+            if not asked.quiet:
+                again = f"{error}; ids of this kind are taken as text, beginning anew"
+                print(visible(again), file=sys.stderr)
+            text |= {error.kind}
+
+
+def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> None:
+    sizes = [None if is_stream(log) else _size(log) for log in asked.given]
+    size = None if None in sizes else sum(filter(None, sizes))
     quiet = asked.quiet or asked.scheduler is not None  # a cluster has bars of its own
+    unit = "rows" if any(map(is_frame, asked.given)) else "bytes"
     with tables.staged(asked.folder, asked.overwrite) as staging:
         (staging / "serps").mkdir()
         with (
             open(staging / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
-            Progress("ingest", size, "bytes", quiet) as progress,
+            Progress("ingest", size, unit, quiet) as progress,
         ):
             rejects_file.write(rejects.HEADER)
-            run = _Run(asked, staging, progress, rejects_file)
+            run = _Run(asked, staging, progress, rejects_file, text)
             if asked.scheduler is not None:
-                with unchanged(asked.paths):
+                with unchanged(asked.given):
                     run.read_on_cluster()
             else:
                 run.read_files()
+        if not any((staging / "serps").iterdir()):
+            tables.write_serps(tables.SERPS.empty_table(), run.next_part())
         name_by_content(staging / "serps")
         manifest = tables.manifest_of(asked.NAME, asked.arguments(), run.inputs, again=asked.AGAIN)
-        manifest |= {"formats": run.formats, "counts": dict(run.counts), "stamps": run.stamps}
+        manifest |= {
+            "formats": run.formats,
+            "counts": dict(run.counts),
+            "stamps": run.stamps,
+            **more,
+        }
+        if run.said:
+            manifest["columns"] = run.said
+        if notes := notes_on_names(staging):
+            manifest["notes"] = notes
         tables.write_manifest(staging, manifest)
+
+
+def _size(log: Any) -> int:
+    return len(log) if is_frame(log) else Path(log).stat().st_size
 
 
 @dataclass
@@ -59,32 +106,39 @@ class _Run:
     staging: Path
     progress: Progress
     rejects_file: IO[str]
+    text: frozenset[str] = frozenset()  # kinds of ids that are known to be text
     counts: Counter[str] = field(default_factory=Counter)
     parts: Iterator[int] = field(default_factory=count)
     inputs: list[tables.Manifest] = field(default_factory=list)
     stamps: list[tables.Manifest] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)  # what columns were taken for
 
     def next_part(self) -> Path:
         return self.staging / "serps" / f"part-{next(self.parts):05d}.parquet"
 
     def read_files(self) -> None:
         """Each file by itself, unless its format wants all of them together."""
-        sources: list[Source] = []
+        sources: list[Source | Frame] = []
         with ExitStack() as opened:
-            for path in self.asked.paths:
-                self._say(f"{path}: reading")
-                source = opened.enter_context(closing(Source(path, self.progress.advance)))
+            for given in self.asked.given:
+                if not is_frame(given):
+                    self._say(f"{given}: reading")
+                kind: Any = Frame if is_frame(given) else Source
+                source = opened.enter_context(closing(kind(given, self.progress.advance)))
                 sources.append(source)
-                self.stamps.append({} if is_stream(path) else manifests.stamp(source.fileno()))
+                if not isinstance(source, Frame) and not is_stream(given):
+                    self.stamps.append(manifests.stamp(source.fileno()))
+                else:
+                    self.stamps.append({})
                 format = self._format_of(source)
-                if not format.together or len(sources) == len(self.asked.paths):
+                if not format.together or len(sources) == len(self.asked.given):
                     self._read(format, sources)
                     opened.close()
                     sources = []
 
-    def _format_of(self, source: Source) -> Format:
-        format = format_of(source, self.asked.format)
+    def _format_of(self, source: Source | Frame) -> Format:
+        format = format_of(source, self.asked.format, self.asked.columns)
         if self.asked.format == AUTO:
             self._say(f"{source.name}: recognised as {format.name}")
         self.formats.append(format.name)
@@ -99,18 +153,33 @@ class _Run:
             )
         return format
 
-    def _read(self, format: Format, sources: Sequence[Source]) -> None:
-        workers = self.asked.workers or min(os.cpu_count() or 1, MAX_WORKERS)
-        size = self.asked.block_size or BLOCK_SIZE
-        reading = Reading(sources, size, self.asked.column_map, self.counts["rows"])
-        tallies = [rejects.Tally(source.name, self.asked.max_bad) for source in sources]
+    def _read(self, format: Format, sources: Sequence[Source | Frame]) -> None:
+        asked = self.asked
+        workers = asked.workers or min(os.cpu_count() or 1, MAX_WORKERS)
+        reading = Reading(
+            sources,
+            asked.block_size or BLOCK_SIZE,
+            asked.columns,
+            self.staging,
+            workers,
+            asked.positions or MAX_POSITIONS,
+            LOOK_ROWS if asked.dry_run else None,
+            self.text,
+            asked.actions or ("click",),
+            asked.views or (),
+            self._say_of_columns,
+            self.progress.advance,
+            self.progress.total or 0.0,
+        )
+        tallies = [rejects.Tally(source.name, asked.max_bad, format.unit) for source in sources]
         with ExitStack() as checks:
             for source in sources if format.kind == TABLE else ():
-                if is_stream(source.path):
-                    raise LogevalError(
-                        f"{source.path}: a table cannot be read from a stream; give its file"
-                    )
-                checks.enter_context(unchanged([source.path], source.fileno()))
+                if not isinstance(source, Frame):
+                    if is_stream(source.path):
+                        raise LogevalError(
+                            f"{source.path}: a table cannot be read from a stream; give its file"
+                        )
+                    checks.enter_context(unchanged([source.path], source.fileno()))
             jobs = format.read(reading)
             written = checks.enter_context(closing(write_parts(jobs, self.next_part, workers)))
             for read in written:
@@ -124,7 +193,7 @@ class _Run:
 
     def read_on_cluster(self) -> None:
         """Have the workers of a cluster read the files."""
-        paths = [Path(path) for path in self.asked.paths]
+        paths = [Path(path) for path in self.asked.given]
         self.stamps = [manifests.stamp(path) for path in paths if not is_stream(path)]
         self.inputs, pieces = cluster.ingest_pieces(self.asked, paths, self.staging)
         for file, path in enumerate(paths):
@@ -145,6 +214,10 @@ class _Run:
                         self.rejects_file.write(f"{visible(tally.name)}\t{row}")
                 shutil.rmtree(folder)
             self.counts.update(tally.check())
+
+    def _say_of_columns(self, text: str) -> None:
+        self.said.append(text)
+        self._say(text)
 
     def _say(self, text: str) -> None:
         if not self.asked.quiet:

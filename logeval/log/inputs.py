@@ -6,17 +6,22 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from logeval.errors import LogevalError
+from logeval.log.columns.frame import Frame, is_frame
 from logeval.log.reading.source import STDIN
 from logeval.storage import manifests, tables
 
 
-def check_readable(paths: Sequence[str | Path]) -> None:
-    """Raise unless there are files, all can be read, and each is given once."""
-    if not paths:
+def check_readable(given: Sequence[Any]) -> None:
+    """Raise unless there are files or frames, all can be read, and each is given once."""
+    if not given:
         raise LogevalError("no log was given; name at least one file, or - for standard input")
-    names = [str(p) for p in paths]
+    names = [str(p) for p in given if not is_frame(p)]
+    frames = [id(each) for each in given if is_frame(each)]
+    if len(set(frames)) < len(frames):
+        raise LogevalError("a data frame was given twice, and would count twice; give it once")
     if names.count(STDIN) > 1:
         raise LogevalError("standard input can be read only once; give - once")
     names = [name for name in names if name != STDIN]
@@ -35,7 +40,7 @@ def check_readable(paths: Sequence[str | Path]) -> None:
         seen[stat.st_dev, stat.st_ino] = name
 
 
-def known_inputs(sources: Sequence[str | Path], out: Path) -> list[tables.Manifest] | None:
+def known_inputs(sources: Sequence[Any], out: Path) -> list[tables.Manifest] | None:
     """What a manifest says of these files, if ``out`` was made of files of their sizes.
 
     A file of the same name, size and time of last change is taken for the same, as make and rsync
@@ -46,13 +51,18 @@ def known_inputs(sources: Sequence[str | Path], out: Path) -> list[tables.Manife
     except LogevalError:
         return []
     known, stamps = found["inputs"], found.get("stamps", [])
-    if [i.get("bytes") for i in known] != [Path(s).stat().st_size for s in sources]:
+    sizes = [None if is_frame(s) else Path(s).stat().st_size for s in sources]
+    if [i.get("bytes") for i in known] != sizes:
         return None
     stamps = stamps if len(stamps) == len(known) else [{}] * len(known)
     return [_known(*each) for each in zip(sources, known, stamps, strict=True)]
 
 
-def _known(source: str | Path, known: tables.Manifest, stamp: tables.Manifest) -> tables.Manifest:
+def _known(source: Any, known: tables.Manifest, stamp: tables.Manifest) -> tables.Manifest:
+    if is_frame(source):
+        frame = Frame(source)
+        names = [name for name in known.get("columns", []) if name in frame.names]
+        return frame.identity(names)
     path = Path(source)
     same = known.get("name") == path.name and manifests.stamp(path) == stamp
     return known if same else identity(path)
@@ -65,7 +75,7 @@ def identity(path: str | Path) -> tables.Manifest:
 
 
 @contextlib.contextmanager
-def unchanged(paths: Sequence[str | Path], descriptor: int | None = None) -> Iterator[None]:
+def unchanged(paths: Sequence[Any], descriptor: int | None = None) -> Iterator[None]:
     """Raise if a file is written or replaced meanwhile.
 
     What is read more than once, by one process or by several, is then the same each time. With
@@ -95,6 +105,6 @@ def _state(path: str | Path, descriptor: int | None) -> tuple[int, ...] | None:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def is_stream(path: str | Path) -> bool:
+def is_stream(path: Any) -> bool:
     """Standard input or a pipe: it can be read only once."""
-    return str(path) == STDIN or not Path(path).is_file()
+    return not is_frame(path) and (str(path) == STDIN or not Path(path).is_file())

@@ -7,6 +7,7 @@ spilled to a temporary folder.
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 from logeval.errors import LogevalError, one_line, short, unknown_names
 from logeval.kinds import checked
+from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, sql_condition, sql_limit
 from logeval.storage import files, tables
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from logeval.log.describe import Description
 
 MEMORY_LIMIT = "1200MB"
+MAY_LACK = {"propensities": "NULL::DOUBLE[]", "random": "NULL::BOOLEAN"}
 
 
 @dataclass(frozen=True)
@@ -46,27 +49,55 @@ class Log:
         return counts
 
     def cautions(self) -> list[str]:
-        """What would make models of this log worthless."""
-        counts = self.counts
-        if not counts.get("queries"):
+        """What would make models of this log worthless, or looks like a mistake."""
+        counts = Counter(self.counts)
+        if not counts["queries"]:
             return ["the log holds no result pages; there is nothing to fit"]
-        if counts["queries"] == counts.get("test_queries", 0):
+        if counts["queries"] == counts["test_queries"]:
             return ["all result pages are test records, whose clicks are withheld"]
-        if not counts.get("clicks_matched"):
+        if not counts["clicks_matched"]:
             return ["the log holds no clicks; a click model of it says nothing"]
-        return []
+        found = []
+        if counts["clicks_matched"] == counts["results"]:
+            found.append("every result was clicked; were only those logged that were?")
+        if 1 < counts["queries"] == counts["results"]:
+            found.append("every page has a single result; is the search the right column?")
+        if counts["pages_with_gaps"] * 2 > counts["queries"]:
+            share = counts["pages_with_gaps"] / counts["queries"]
+            found.append(
+                f"{share:.0%} of the pages leave positions out; were some results not logged?"
+            )
+        odd = counts["rows_doubled"] + counts["rows_contrary"]
+        if odd * 100 > counts["results"] > 0:
+            found.append(
+                f"{odd:,} rows have a position that another item of their search has, or another "
+                "query; is the search the right column?"
+            )
+        return found
+
+    @property
+    def title(self) -> str:
+        """Its folder; what it was made of, if that is gone with it."""
+        if not self.manifest.get("temporary"):
+            return str(self.path)
+        return ", ".join(str(each.get("name")) for each in self.manifest["inputs"])
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of queries, items, users and domains, where the log had text for ids."""
+        return Names(self.path)
 
     def __repr__(self) -> str:
         counts = self.manifest.get("counts", {})
         pages, clicks = (counts.get(name, 0) for name in ("queries", "clicks_matched"))
-        return f"Log {self.path}: {pages:,} result pages, {clicks:,} clicked results"
+        return f"Log {self.title}: {pages:,} result pages, {clicks:,} clicked results"
 
     def _repr_html_(self) -> str:
         counts = self.manifest.get("counts", {})
         shown = {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in counts.items()}
         cells = [[html.escape(text) for text in row] for row in shown.items()]
         rows = "".join(f"<tr><td>{name}</td><td>{count}</td></tr>" for name, count in cells)
-        return f"<p>Log {html.escape(str(self.path))}</p><table>{rows}</table>"
+        return f"<p>Log {html.escape(self.title)}</p><table>{rows}</table>"
 
     @property
     def identity(self) -> str:
@@ -125,8 +156,9 @@ class Log:
                 listed = ", ".join(_quoted(file) for file in chosen)
                 source = f"read_parquet([{listed}], hive_partitioning = false)"
                 there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
-                new = "" if "propensities" in there else ", NULL::DOUBLE[] AS propensities"
-                connection.execute(f"CREATE VIEW serps AS SELECT *{new} FROM {source}")
+                new = [f"{kind} AS {name}" for name, kind in MAY_LACK.items() if name not in there]
+                select = ", ".join(["*", *new])
+                connection.execute(f"CREATE VIEW serps AS SELECT {select} FROM {source}")
                 yield connection
             except duckdb.OutOfMemoryException as error:
                 raise LogevalError(
@@ -199,7 +231,7 @@ def load(path: str | Path | Log) -> Log:
     if not isinstance(path, str | Path):
         raise LogevalError(
             f"{short(path)}: is not a log; give the folder of an ingested one, or what ingest "
-            "returns"
+            "returns, of a data frame, too"
         )
     path = Path(path)
     manifest = tables.read_manifest(path)

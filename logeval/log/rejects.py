@@ -53,35 +53,38 @@ def _reason(text: bytes, code: int) -> str:
 
 
 class Tally:
-    """What was counted in a file so far; over ``max_bad`` of its lines rejected is an error."""
+    """What was counted in a file so far; over ``max_bad`` of its lines rejected is an error.
 
-    def __init__(self, name: str, max_bad: float) -> None:
-        self.name, self.max_bad = name, max_bad
+    ``unit`` is what they are called, where they are not lines.
+    """
+
+    def __init__(self, name: str, max_bad: float, unit: str = "lines") -> None:
+        self.name, self.max_bad, self.unit = name, max_bad, unit
         self.counts: Counter[str] = Counter()
         self._examples: list[str] = []
 
     def add(self, counts: Counter[str], rejects: Iterable[Reject]) -> int:
         """Count the next block; returns the number of lines before it."""
-        before = self.counts["lines"]
+        before = self.counts[self.unit]
         self.counts.update(counts)
         for reject in islice(rejects, EXAMPLES - len(self._examples)):
-            self._examples.append(f"line {before + reject.line + 1}: {reject.reason}")
-        if self.counts["lines"] > CHECK_BAD_AFTER:
+            self._examples.append(f"{self.unit[:-1]} {before + reject.line + 1}: {reject.reason}")
+        if self.counts[self.unit] > CHECK_BAD_AFTER:
             self.check()
-            if self.counts["rejected"] == self.counts["lines"]:
+            if self.counts["rejected"] == self.counts[self.unit]:
                 raise LogevalError(
-                    f"{self.name}: none of the first {self.counts['lines']:,} lines is a record "
-                    f"({'; '.join(self._examples)}); check the format; no table was written"
+                    f"{self.name}: none of the first {self.counts[self.unit]:,} {self.unit} is a "
+                    f"record ({'; '.join(self._examples)}); check the format; no table was written"
                 )
         return before
 
     def check(self) -> Counter[str]:
         """The counts; raises if too many lines are not records."""
-        bad, lines = self.counts["rejected"], self.counts["lines"]
+        bad, lines = self.counts["rejected"], self.counts[self.unit]
         if bad > self.max_bad * lines:
             raise LogevalError(
-                f"{self.name}: {bad:,} of {lines:,} lines ({bad / lines:.1%}) are not records, "
-                f"over max_bad = {self.max_bad:g} ({'; '.join(self._examples)}); check the format, "
-                "or allow more with max_bad; no table was written"
+                f"{self.name}: {bad:,} of {lines:,} {self.unit} ({bad / lines:.1%}) are not "
+                f"records, over max_bad = {self.max_bad:g} ({'; '.join(self._examples)}); check "
+                "the format, or allow more with max_bad; no table was written"
             )
         return self.counts

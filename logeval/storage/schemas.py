@@ -46,6 +46,26 @@ SERPS = _table("serps", """
                               none
     propensities  [float64]?  probability that the logger shows this item at this position, over all
                               it might do for the query; null where the log has none
+    random        bool?       whether the list was shown in random order; null where the log does
+                              not say
+    """)  # fmt: skip
+
+NAMES = _table("names", """
+    `names/query.parquet`, likewise `item`, `user`, `domain`, `region`: a row per id that was text.
+
+    id    int64   the number inside the log
+    name  string  what it was called in the log as it was
+    """)  # fmt: skip
+
+COUNTS = _table("counts", """
+    One row per query, item and position of a log that was counted before; it has no `serps`.
+
+    query_id     int64   query
+    region_id    int64?  region of the query
+    item_id      int64   item
+    position     int32   position, from 1
+    impressions  int64   how often the item was shown there
+    clicks       int64   how often it was clicked there
     """)  # fmt: skip
 
 CLICK_STATISTICS = _table("click_statistics", """

@@ -5,8 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 import logeval
+from logeval.errors import LogevalError
 from logeval.log.formats import table
-from logeval.log.formats.format import Reading
+from logeval.log.formats.format import Read, Reading
 from logeval.log.reading.source import Source
 
 
@@ -32,6 +33,11 @@ def adds_up(counts):
 
 
 def batches(path):
-    """What is read from a table, in the SERP schema."""
-    with closing(Source(path)) as source:
-        return [job()[0] for job in table.FORMAT.read(Reading([source], block_size=0))]
+    """What is read from a table, in the SERP schema; a row that is rejected is an error."""
+    with tempfile.TemporaryDirectory() as folder, closing(Source(path)) as source:
+        reading = Reading([source], block_size=0, folder=Path(folder))
+        found = [job if isinstance(job, Read) else job() for job in table.FORMAT.read(reading)]
+        for read in found:
+            for reject in read.rejects() if isinstance(read, Read) else ():
+                raise LogevalError(f"row {reject.line + 1}: {reject.reason}")
+        return [each[0] for each in found if not isinstance(each, Read)]

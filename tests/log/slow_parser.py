@@ -90,6 +90,7 @@ def session_serps(records, fmt, counts):
                     "clicks": [0] * n,
                     "click_times": [None] * n,
                     "propensities": None,
+                    "random": None,
                 }
             )
     for seen, f in clicks:

@@ -11,10 +11,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from logeval.log.columns.frame import Frame
+from logeval.log.lines.fields import MAX_ITEMS
 from logeval.log.reading.source import Source
 from logeval.log.rejects import Reject
 from logeval.running.arrays import Ints
@@ -29,10 +32,19 @@ LOG, TABLE = "log", "table"  # kinds of formats
 class Reading:
     """What is to be read, and how: one file, or all files of a format that has them together."""
 
-    sources: Sequence[Source]
+    sources: Sequence[Source | Frame]
     block_size: int  # bytes that a worker takes at once
     columns: Mapping[str, str] = field(default_factory=dict)  # our name -> the file's
-    rows: int = 0  # SERPs of the files before
+    folder: Path = Path()  # where the table is made: names go there, and what is in between
+    workers: int = 1
+    positions: int = MAX_ITEMS  # of a list that are kept
+    most: int | None = None  # rows of a file that are read, for a look at it
+    text: frozenset[str] = frozenset()  # kinds of ids that are known to be text
+    actions: Sequence[str] = ("click",)  # that count as clicks
+    views: Sequence[str] = ()  # that say what was seen
+    say: Callable[[str], None] = lambda text: None
+    advance: Callable[[float], None] = lambda n: None
+    size: float = 0.0  # of all sources, as progress counts it
 
 
 @dataclass(frozen=True)
@@ -64,15 +76,24 @@ class Format(ABC):
     name: str
     kind: ClassVar[str] = TABLE
     columns: bool = False  # whether users may say what its columns are called
+    actions: bool = False  # whether users may say which actions are clicks
+    unit: ClassVar[str] = "rows"  # what its files hold
+    accounts: ClassVar[Mapping[str, str]] = {}  # counts that add up to all of them, in words
     together: bool = False  # whether its files are one log only together
     regions: bool = False  # whether a query is a QueryID in a region
     tests: bool = False  # whether there are test records, whose clicks are withheld
     writer: Writer | None = None
 
     @abstractmethod
-    def likeness(self, source: Source) -> float:
-        """How much a file looks like this format by its first bytes: from 0, not at all, to 1."""
+    def likeness(self, source: Source | Frame, columns: Mapping[str, str]) -> float:
+        """How much a file looks like this format by its first bytes: from 0, not at all, to 1.
+
+        ``columns`` are those that the user has named.
+        """
 
     @abstractmethod
-    def read(self, reading: Reading) -> Iterator[Job]:
-        """Tables of SERPs in the order of the log, each made by a job of its own."""
+    def read(self, reading: Reading) -> Iterator[Job | Read]:
+        """Tables of SERPs in the order of the log, each made by a job of its own.
+
+        What was counted before the first table is said by itself.
+        """

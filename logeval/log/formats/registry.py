@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from logeval.errors import LogevalError, unknown_names
-from logeval.log.formats import table, yandex_personalized, yandex_relpred
+from collections.abc import Mapping
+
+from logeval.errors import LogevalError, printable, unknown_names
+from logeval.log.columns.frame import Frame
+from logeval.log.columns.opening import open_table
+from logeval.log.formats import (
+    baidu_ultr,
+    baidu_ultr_raw,
+    expedia,
+    long,
+    table,
+    ubi,
+    yandex_personalized,
+    yandex_relpred,
+)
 from logeval.log.formats.format import Format
 from logeval.log.lines.line_format import LineFormat
 from logeval.log.reading.source import Source
@@ -11,11 +24,15 @@ from logeval.log.reading.source import Source
 FORMATS: dict[str, Format] = {
     yandex_personalized.FORMAT.name: yandex_personalized.FORMAT,
     yandex_relpred.FORMAT.name: yandex_relpred.FORMAT,
+    long.FORMAT.name: long.FORMAT,
     table.FORMAT.name: table.FORMAT,
+    ubi.FORMAT.name: ubi.FORMAT,
+    expedia.FORMAT.name: expedia.FORMAT,
+    baidu_ultr.FORMAT.name: baidu_ultr.FORMAT,
+    baidu_ultr_raw.FORMAT.name: baidu_ultr_raw.FORMAT,
 }
 GENERATED = {name: format.writer for name, format in FORMATS.items() if format.writer is not None}
 AUTO = "auto"
-OF_COLUMNS = table.FORMAT.name  # what a file is taken for whose columns are named
 
 
 def check_format(name: str) -> None:
@@ -32,18 +49,31 @@ def line_format(name: str) -> LineFormat:
     return format
 
 
-def format_of(source: Source, name: str = AUTO) -> Format:
-    """The format of that name, or the one that a file looks like most; raises for an empty file."""
+def format_of(
+    source: Source | Frame, name: str = AUTO, columns: Mapping[str, str] | None = None
+) -> Format:
+    """The format of that name, or the one that a file looks like most; raises for an empty file.
+
+    ``columns`` are those that the user has named.
+    """
     if not source.head:
         raise LogevalError(f"{source.name}: is empty; there is nothing to ingest")
     if name != AUTO:
         return FORMATS[name]
-    likeness = {each: format.likeness(source) for each, format in FORMATS.items()}
-    best = max(likeness, key=likeness.__getitem__)
-    if likeness[best]:
-        return FORMATS[best]
-    first = source.first_lines.split(b"\n", 1)[0].decode(errors="backslashreplace")
+    columns = columns or {}
+    tables = bool(columns) or isinstance(source, Frame)
+    best, most = None, 0.0
+    for format in FORMATS.values():
+        if (format.columns or not tables) and most < 1:
+            likeness = format.likeness(source, columns)
+            best, most = (format, likeness) if likeness > most else (best, most)
+    if best is not None:
+        return best
+    table = open_table(source)
+    table.sample()  # raises for a file that is damaged
     raise LogevalError(
-        f"{source.name}: the format is not recognised from its first lines ({first[:80]!r}); "
-        f"name the format: {', '.join(FORMATS)}"
+        f"{source.name}: the format is not recognised from its first line "
+        f"({printable(table.names)[:80]!r}); name the format: {', '.join(FORMATS)}; or name the "
+        "columns of a table: --map query=..., --map item=..., --map clicks=..., and with a row per "
+        "result --map position=... --map search=..."
     )

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from logeval.log import rejects
+from logeval.log.columns.frame import Frame
 from logeval.log.formats.format import LOG, Format, Job, Read, Reading
 from logeval.log.lines import scan
 from logeval.log.lines.blocks import session_blocks
@@ -31,6 +33,15 @@ class LineFormat(Format):
     """A format by its parser of lines, a kernel as ``lines.fields`` describes it."""
 
     kind: ClassVar[str] = LOG
+    unit: ClassVar[str] = "lines"
+    accounts: ClassVar[Mapping[str, str]] = {
+        "metadata": "metadata",
+        "queries": "queries (SERPs)",
+        "clicks_matched": "clicks, first on a result",
+        "clicks_repeat": "clicks, repeated",
+        "clicks_orphan": "clicks, orphan",
+        "rejected": "rejected (rejects.tsv)",
+    }
     parse: Any
     domains: bool = False  # whether there is one beside every item
     shortest_query: bytes  # lines: what of them a block can hold, there is room for
@@ -41,8 +52,9 @@ class LineFormat(Format):
         """What is compiled for this format, when it is first needed."""
         return scan.line_kernels(self.parse)
 
-    def likeness(self, source: Source) -> float:
+    def likeness(self, source: Source | Frame, columns: Mapping[str, str]) -> float:
         """The share of the first lines that are valid, if it is over a half."""
+        assert isinstance(source, Source)
         counts = Scanner(self).scan(np.frombuffer(bytearray(source.first_lines), np.uint8))
         share = 1 - counts[scan.N_REJECTED] / counts[scan.LINES]
         return float(share) if share > 0.5 else 0.0
@@ -50,10 +62,14 @@ class LineFormat(Format):
     def read(self, reading: Reading) -> Iterator[Job]:
         """The blocks of a file."""
         (source,) = reading.sources
-        return self.jobs(session_blocks(source, self.kernels.ends, reading.block_size))
+        assert isinstance(source, Source)
+        blocks = session_blocks(source, self.kernels.ends, reading.block_size)
+        if reading.most is not None:
+            blocks = iter([_first_lines(source, reading.most)])
+        return self.jobs(blocks, reading.positions)
 
-    def jobs(self, blocks: Iterable[Bytes]) -> Iterator[Job]:
-        """Parse each block, with a scanner for every thread."""
+    def jobs(self, blocks: Iterable[Bytes], positions: int = MAX_ITEMS) -> Iterator[Job]:
+        """Parse each block, with a scanner for every thread; lists are cut at a position."""
         own = threading.local()
 
         def parsed(block: Bytes) -> tuple[pa.Table, Read]:
@@ -63,7 +79,34 @@ class LineFormat(Format):
             bad = partial(rejects.rejects_of, own.scanner.rejects(), block)
             return own.scanner.table(), Read(counts, bad)
 
-        return (partial(parsed, block) for block in blocks)
+        jobs = (partial(parsed, block) for block in blocks)
+        return (partial(_cut, job, positions) for job in jobs) if positions < MAX_ITEMS else jobs
+
+
+def _first_lines(source: Source, most: int) -> Bytes:
+    """A block of the first lines; the last session in it may go on."""
+    lines = source.first_lines.split(b"\n")[:-1][:most]
+    return np.frombuffer(bytearray(b"".join(line + b"\n" for line in lines)), np.uint8)
+
+
+def _cut(job: Job, positions: int) -> tuple[pa.Table, Read]:
+    """Lists cut at a position; a click beyond it is one on what is not shown."""
+    table, read = job()
+    whole = table["clicks"].combine_chunks()
+    for i, field in enumerate(SERPS):
+        if pa.types.is_list(field.type):
+            lists = pc.list_slice(table[field.name], 0, positions).cast(field.type)
+            table = table.set_column(i, field, lists)
+    kept = table["clicks"].combine_chunks()
+    before, after = (lists.flatten().to_numpy() for lists in (whole, kept))
+    matched = int((before > 0).sum() - (after > 0).sum())
+    dropped = int(before.sum() - after.sum())
+    counts = read.counts.copy()
+    counts["clicks_matched"] -= matched
+    counts["clicks_repeat"] -= dropped - matched
+    counts["clicks_orphan"] += dropped
+    counts["rows_cut"] = len(before) - len(after)
+    return table, replace(read, counts=counts)
 
 
 class Scanner:
@@ -123,6 +166,7 @@ class Scanner:
             lists(pa.array(self._clicks[:m])),
             lists(_array(self._click_times[:m], nullable=True)),
             pa.nulls(n, pa.list_(pa.float64())),  # propensities: no raw format has them
+            pa.nulls(n, pa.bool_()),  # nor does one say which lists were in random order
         ]
         return pa.Table.from_arrays(columns, schema=SERPS)
 

@@ -18,7 +18,7 @@ from typing import Any
 from logeval.errors import LogevalError
 from logeval.log import rejects
 from logeval.log.formats.registry import format_of, line_format
-from logeval.log.ingest import Ingest
+from logeval.log.ingest import MAX_POSITIONS, Ingest
 from logeval.log.inputs import changed, is_stream
 from logeval.log.lines import blocks
 from logeval.log.lines.line_format import LineFormat
@@ -40,6 +40,7 @@ class Piece:
     format: str
     range: blocks.ByteRange | None
     block_size: int
+    positions: int
     folder: Path
 
     def work(self) -> Done:
@@ -48,7 +49,7 @@ class Piece:
         self.folder.mkdir(parents=True)
         parts = (self.folder / f"{i:06d}.parquet" for i in count())
         format, hashed = line_format(self.format), list[Hashed]()
-        jobs = format.jobs(self._blocks(format.kernels.ends, hashed))
+        jobs = format.jobs(self._blocks(format.kernels.ends, hashed), self.positions)
         found, lines = [], 0
         with (
             open(self.folder / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
@@ -106,13 +107,14 @@ def ingest_pieces(
     """Have the workers write below ``staging``; the files' identities, and the pieces in order."""
     tasks: list[Task] = []
     block_size = asked.block_size or blocks.BLOCK_SIZE
+    positions = asked.positions or MAX_POSITIONS
     for file, (kind, compressed) in enumerate([_recognised(path, asked.format) for path in paths]):
         path = paths[file].resolve()
         size = path.stat().st_size
         ranges = [] if compressed else blocks.byte_ranges(path, kind.kernels.ends, block_size)
         for number, part in enumerate(ranges or [None]):
             folder = staging.resolve() / f"piece-{file:06d}-{number:06d}"
-            piece = Piece(file, path, kind.name, part, block_size, folder)
+            piece = Piece(file, path, kind.name, part, block_size, positions, folder)
             tasks.append(Task("ingest", part.bytes(size) if part else size, piece.work))
         if ranges:
             tasks.append(Task("checksum", size, partial(_checked, file, path, ranges)))

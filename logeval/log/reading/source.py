@@ -69,7 +69,7 @@ class Source:
         self._raw: Any = _open(path)
         self._buffered = io.BufferedReader(self._raw, 1 << 20)
         head = self._buffered.peek(4)
-        self._counted = _Counted(self._buffered, on_read)
+        self._counted = _Counted(self._buffered, lambda n: self.advance(n))
         self.compression = next((c for m, c in MAGIC.items() if head.startswith(m)), None)
         self._stream: Any = self._counted
         if self.compression == "gzip":
@@ -78,6 +78,7 @@ class Source:
             file = pa.PythonFile(self._counted, mode="r")
             self._stream = pa.CompressedInputStream(file, self.compression)
         self._given = 0  # of the head, which is looked at, and then read
+        self.table: Any = None  # as a file of columns (``log.columns``), once it was opened so
 
     @cached_property
     def head(self) -> bytes:
@@ -111,6 +112,12 @@ class Source:
                 break
             n += read
         return n
+
+    def as_stored(self) -> IO[bytes]:
+        """The file as stored, from its start; for a look at one that is read in any order."""
+        self._raw.seek(0)
+        file: IO[bytes] = self._raw
+        return file
 
     def in_any_order(self) -> IO[bytes]:
         """The file as stored, once it was hashed whole; it is the same one, whatever its path says.

@@ -16,7 +16,9 @@ from logeval.storage.schemas import SERPS
 class Pairs(Format):
     """A file of pages, {"query": 7, "items": [1, 2]} a line, and one of clicks, [line, place]."""
 
-    def likeness(self, source):
+    unit = "lines"
+
+    def likeness(self, source, columns):
         return 0.8 if source.head[:1] in b"[{" else 0.0
 
     def read(self, reading):

@@ -25,6 +25,7 @@ def test_a_personalized_log_becomes_serps():
         "clicks": [0, 1, 0],
         "click_times": [None, 9, None],
         "propensities": None,
+        "random": None,
     }
     assert adds_up(counts)
 

@@ -1,0 +1,1 @@
+"""What the columns of somebody's log mean."""

@@ -1,0 +1,117 @@
+"""A batch with a row per result -> rows, without those that cannot be used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from logeval.log.columns.table_file import Batch
+from logeval.log.layouts.recognition import Layout
+from logeval.log.rows.conversion import (
+    APART,
+    NONE,
+    OF_RESULT,
+    OF_SEARCH,
+    Converted,
+    Rejects,
+    Rows,
+    of_search,
+)
+from logeval.log.rows.ids import Given, sums_of
+from logeval.log.rows.texts import BAD, GOOD, MISSING, Sums, sums_of_numbers, together
+from logeval.log.rows.values import as_floats, as_numbers, as_times
+from logeval.running.arrays import Bools, Floats, Ints
+
+MOST_CLICKS = np.iinfo(np.int32).max
+
+
+def convert_results(batch: Batch, file: int, layout: Layout, text: frozenset[str]) -> Converted:
+    """The rows of a batch; raises NotNumbers for an id that should be a number."""
+    columns = layout.of(batch)
+    rejects = Rejects(batch)
+    key, missing = _key([batch.columns[name] for name in layout.columns["search"]])
+    rejects.add(missing, "search is empty")
+    if layout.by_file:
+        key = together(key, sums_of_numbers(np.full(len(missing), file)))
+    ids = {kind: rejects.ids(kind, columns[kind], text) for kind in OF_SEARCH if kind in columns}
+    rejects.add(ids["query"].missing, "query is empty")
+    results = results_of(columns, layout, text, rejects, alone=True)
+    rows = Rows(
+        key,
+        ids | results.ids,
+        results.position,
+        results.clicks,
+        of_search(columns, layout, rejects),
+        results.more,
+        dates=layout.has_dates,
+        clock=layout.has_clock,
+    )
+    if not rejects.good.all():
+        rows = rows.chosen(np.flatnonzero(rejects.good))
+    rejected = rejects.all()
+    empty = int((results.empty & rejects.good).sum())
+    counts = Counter(rows=batch.rows, heads=batch.heads, rejected=len(rejected), clicks_empty=empty)
+    return Converted(rows, rejected, counts)
+
+
+def _key(parts: list[pa.Array]) -> tuple[Sums, Bools]:
+    """What is the same for all rows of a search, and where nothing of it is there."""
+    key, missing = sums_of(parts[0])
+    for part in parts[1:]:
+        sums, empty = sums_of(part)
+        key, missing = together(key, sums), missing & empty
+    return key, missing
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is known of results; ``empty`` are those with no word of clicks."""
+
+    ids: dict[str, Given]
+    position: Ints
+    clicks: Ints
+    more: dict[str, Ints | Floats]
+    empty: Bools
+
+
+def results_of(
+    columns: dict[str, pa.Array],
+    layout: Layout,
+    text: frozenset[str],
+    rejects: Rejects,
+    alone: bool = False,
+) -> Results:
+    """The columns of results as arrays; what is ``alone`` may be a click without a position."""
+    ids = {kind: rejects.ids(kind, columns[kind], text) for kind in OF_RESULT if kind in columns}
+    rejects.add(ids["item"].missing, "item is empty")
+    clicks = as_numbers(columns["clicks"])
+    bad = (clicks.states == BAD) | (clicks.values > MOST_CLICKS)
+    rejects.add(bad, "clicks are no number", columns["clicks"])
+    clicked = clicks.filled(0)
+    position = as_numbers(columns["position"])
+    rejects.add(position.states == BAD, "position is no whole number", columns["position"])
+    apart = (position.states == MISSING) & (clicked > 0) & alone
+    rejects.add((position.states == MISSING) & ~apart, "no position")
+    more: dict[str, Ints | Floats] = {}
+    if "propensity" in columns:
+        p = as_floats(columns["propensity"])
+        outside = (p.states == GOOD) & ~((p.values > 0) & (p.values <= 1))
+        reason = "propensity is not above 0 and at most 1"
+        rejects.add((p.states == BAD) | outside, reason, columns["propensity"])
+        more["propensity"] = p.filled(np.nan)
+    if "click_time" in columns:
+        times = as_times(columns["click_time"], layout.unit)
+        rejects.add(times.states == BAD, "not a time", columns["click_time"])
+        timed = (times.states == GOOD) & (clicked == 0)
+        rejects.add(timed, "a time without a click", columns["click_time"])
+        more["click_time"] = times.filled(NONE)
+    return Results(
+        ids,
+        np.where(apart, APART, position.values),
+        clicked.astype(np.int32),
+        more,
+        clicks.states == MISSING,
+    )

@@ -1,0 +1,156 @@
+"""Rows per page and UBI records, against the slow reader."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import logeval
+from logeval.log.columns import blocks
+from logeval.log.rows import grouping
+from logeval.log.rows.lists import as_lists
+from tests.log.named import adds_up, named, some
+from tests.log.slow_tables import number, read_ubi
+
+ITEM = st.sampled_from(["a", "b", "c", "7", "é"])
+PAGE = st.fixed_dictionaries(
+    {
+        "query": st.sampled_from(["q", "r", "12", ""]),
+        "items": st.lists(ITEM | st.just(""), max_size=5),
+        "clicks": st.lists(st.sampled_from(["0", "1", "2", "true", "x", ""]), max_size=5),
+        "positions": st.none() | st.lists(st.sampled_from(["1", "2", "9", ""]), max_size=5),
+    }
+)
+
+
+def slow_pages(rows, positions):
+    pages, rejected = [], 0
+    for row in rows:
+        clicks = [number(value) for value in row["clicks"]]
+        places = row["positions"] if positions else None
+        bad = not row["query"] or not row["items"] or "" in row["items"]
+        bad |= any(c is False for c in clicks) or len(clicks) != len(row["items"])
+        bad |= positions and (places is None or len(places) != len(row["items"]))
+        bad |= positions and "" in (places or [])
+        if bad:
+            rejected += 1
+            continue
+        shown, order = {}, range(len(clicks))
+        for k in sorted(order, key=lambda k: int(places[k]) if places else k):
+            place = places[k] if places else k
+            item, c = row["items"][k], clicks[k] or 0
+            if place not in shown:
+                shown[place] = [item, c]
+            elif shown[place][0] == item:
+                shown[place][1] += c
+        pages.append(
+            {"query": row["query"], "user": None, "items": [i for i, _ in shown.values()],
+             "clicks": [c for _, c in shown.values()]}
+        )  # fmt: skip
+    return pages, rejected
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(PAGE, min_size=1, max_size=12), st.booleans(), st.sampled_from(["frame", "ndjson"]))
+def test_pages_are_read_as_the_slow_reader_reads_them(rows, positions, kind):
+    rows = [row if positions else {**row, "positions": None} for row in rows]
+    given = [{k: v for k, v in row.items() if positions or k != "positions"} for row in rows]
+    log = _ingested(given, kind)
+    pages, rejected = slow_pages(rows, positions)
+    assert named(log) == pages
+    assert log.counts["rejected"] == rejected
+    assert adds_up(log)
+
+
+def _ingested(rows, kind):
+    options = {"format": "table", "max_bad": 1.0, "quiet": True}
+    if kind == "frame":
+        return logeval.ingest(pd.DataFrame(rows), **options)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return logeval.ingest(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1 2  3", ["1", "2", "3"]),
+        ("[1, 2]", ["1", "2"]),
+        ('["a b", "c,d", null]', ["a b", "c,d", None]),
+        ("['a b', 'c']", ["a b", "c"]),
+        ("['a' 'b']", ["a", "b"]),
+        ("[1 2 3]", ["1", "2", "3"]),
+        ("[]", []),
+        ("", None),
+        ("- 7", [None, "7"]),
+        ("[nan, 2.5]", [None, "2.5"]),
+        ("[True, False]", ["True", "False"]),
+        ("""["it's", 'so']""", ["it's", "so"]),
+    ],
+)
+def test_lists_as_people_write_them(text, values):
+    import pyarrow as pa
+
+    assert as_lists(pa.array([text])).to_pylist() == [values]
+
+
+RECORD = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "query_id": st.sampled_from(["1", "2", "3", "4"]),
+            "user_query": st.sampled_from(["q", "r", "", None]),
+            "client_id": st.sampled_from(["c", "d"]),
+            "query_response_hit_ids": st.none() | st.lists(ITEM, max_size=4, unique=True),
+            "timestamp": st.just("2024-01-01T00:00:00Z"),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "action_name": st.sampled_from(["click", "click", "impression", "login"]),
+            "query_id": st.sampled_from(["1", "2", "3", "4", "9", None]),
+            "event_attributes": st.fixed_dictionaries(
+                {"object": st.fixed_dictionaries({"object_id": ITEM | st.just(7) | st.none()})}
+            ),
+            "timestamp": st.just("2024-01-01T00:00:05Z"),
+        }
+    ),
+    st.just({"index": {"_index": "ubi"}}),
+    st.just("no object"),
+)
+COUNTED = (
+    "rows", "rejected", "queries", "pages_empty", "queries_repeated", "queries_without_results",
+    "queries_without_text", "records_other", "clicks_apart", "clicks_orphan", "views",
+    "views_orphan", "events_other", "events_without_query", "events_without_object",
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(RECORD, min_size=1, max_size=30),
+    st.sampled_from([(), ("impression",)]),
+    st.sampled_from([200, 1 << 20]),
+    st.sampled_from([2, 1 << 18]),
+)
+def test_ubi_records_are_read_as_the_slow_reader_reads_them(records, views, block, chunk):
+    first = {"action_name": "login", "query_id": "1", "timestamp": "2024-01-01T00:00:00Z"}
+    records = [first, *records]
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(blocks, "BLOCK", block)
+        patch.setattr(grouping, "CHUNK_ROWS", chunk)
+        patch.setattr("logeval.log.formats.ubi._check", lambda tables: None)
+        path = Path(folder) / "log"
+        path.write_text(text)
+        log = logeval.ingest(path, format="ubi", views=list(views) or None, max_bad=1.0, quiet=True)
+    given = [record if isinstance(record, dict) else None for record in records]
+    pages, counts = read_ubi(given, views=views)
+    assert named(log) == pages
+    assert some({key: log.counts.get(key, 0) for key in COUNTED}) == some(
+        {key: counts[key] for key in COUNTED}
+    )
+    assert adds_up(log)
