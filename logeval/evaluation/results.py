@@ -70,6 +70,7 @@ class Runs(Drawn):
         self.simulators = dict(simulators or {})
         self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
+        self._rewards: dict[Panel, ranker.RewardOverTime] = {}
         self._made: dict[tuple[Any, ...], Any] = {}  # by method and arguments; see ``_keep``
 
     @classmethod
@@ -222,11 +223,10 @@ class Runs(Drawn):
 
     def reward_over_time(self, panel: Panel) -> ranker.RewardOverTime:
         """What a search earns over time, beside today's ranker; see ``statistics.ranker``."""
-        rows, known = (
-            table[(table["simulator"] == panel.simulator) & (table["track"] == panel.track)]
-            for table in (self._table, self.problems())
-        )
-        return ranker.reward_over_time(rows, known)
+        if panel not in self._rewards:
+            rows, known = (_of_panel(table, panel) for table in (self._table, self.problems()))
+            self._rewards[panel] = ranker.reward_over_time(rows, known)
+        return self._rewards[panel]
 
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
@@ -295,8 +295,13 @@ class Runs(Drawn):
 
     def panels(self) -> list[Panel]:
         """The simulators, each in each of its tracks: a figure has a panel for each."""
-        keys = self.rows.group_by(["simulator", "track"]).aggregate([]).to_pylist()
-        return sorted(Panel(row["simulator"], row["track"]) for row in keys)
+
+        def found() -> list[Panel]:
+            keys = self.rows.group_by(["simulator", "track"]).aggregate([]).to_pylist()
+            return sorted(Panel(row["simulator"], row["track"]) for row in keys)
+
+        panels: list[Panel] = self._keep(("panels",), found)
+        return panels
 
     def title(self, panel: Panel) -> str:
         """The simulator; with its track if there are several."""
@@ -328,6 +333,17 @@ class Runs(Drawn):
         self._curves[key] = found
         return found
 
+    def query_curves(self, panel: Panel) -> dict[str, dict[str, pd.DataFrame]]:
+        """Per query and policy: t and regret, as ``curves`` of the query, without intervals."""
+        found: dict[str, dict[str, pd.DataFrame]] = {}
+        for policy, part in _of_panel(self._table, panel).groupby("policy", sort=True):
+            steps = np.unique(part["t"])
+            means = intervals.query_means(by_step(part, "regret"))
+            for query, regret in zip(np.unique(part["query"]), means, strict=True):
+                curve = pd.DataFrame({"t": steps, "regret": regret})
+                found.setdefault(str(query), {})[str(policy)] = curve
+        return found
+
     def saved_in(self) -> Path:
         """The folder of these runs."""
         if self.folder is None:
@@ -346,6 +362,10 @@ class Runs(Drawn):
     def _repr_html_(self) -> str:
         shown = self.summary()[HEADLINE].to_html(index=False, float_format="{:,.4g}".format)
         return f"<p>{html.escape(repr(self))}</p>{shown}"
+
+
+def _of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    return table[(table["simulator"] == panel.simulator) & (table["track"] == panel.track)]
 
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:
