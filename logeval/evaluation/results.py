@@ -70,7 +70,6 @@ class Runs(Drawn):
         self.simulators = dict(simulators or {})
         self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
-        self._rewards: dict[Panel, ranker.RewardOverTime] = {}
         self._made: dict[tuple[Any, ...], Any] = {}  # by method and arguments; see ``_keep``
 
     @classmethod
@@ -210,23 +209,27 @@ class Runs(Drawn):
         return self._keep(("ranker", by_query), lambda: self._against_ranker(by_query))
 
     def _against_ranker(self, by_query: bool) -> pd.DataFrame:
-        problems = dict(iter(self.problems().groupby(["simulator", "track"])))
-        found = []
-        for name, rows in self._table.groupby(["simulator", "track"]):
-            if name in problems:
-                table = ranker.against_ranker(rows, problems[name], by_query)
-                keys = {"simulator": str(name[0]), "track": str(name[1])}
-                table = table.assign(**keys, unit=problems[name]["reward"].iloc[0])
+        problems, found = self.problems(), []
+        for panel in self.panels():
+            known = _of_panel(problems, panel)
+            if len(known):
+                table = ranker.against_ranker(self._earned(panel), by_query)
+                keys = panel._asdict()
+                table = table.assign(**keys, unit=known["reward"].iloc[0])
                 first = [*keys, *(["query"] if by_query else []), "unit"]
                 found.append(table[[*first, *(c for c in table if c not in first)]])
         return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
     def reward_over_time(self, panel: Panel) -> ranker.RewardOverTime:
         """What a search earns over time, beside today's ranker; see ``statistics.ranker``."""
-        if panel not in self._rewards:
-            rows, known = (_of_panel(table, panel) for table in (self._table, self.problems()))
-            self._rewards[panel] = ranker.reward_over_time(rows, known)
-        return self._rewards[panel]
+        return ranker.reward_over_time(self._earned(panel))
+
+    def _earned(self, panel: Panel) -> dict[str, ranker.Earned]:
+        rows, known = (_of_panel(table, panel) for table in (self._table, self.problems()))
+        found: dict[str, ranker.Earned] = self._keep(
+            ("earned", panel), lambda: ranker.earned(rows, known)
+        )
+        return found
 
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:

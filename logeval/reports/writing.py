@@ -48,7 +48,7 @@ def write_report(asked: Report, manifest: tables.Manifest) -> None:
 
 @contextmanager
 def _little_garbage() -> Iterator[None]:
-    """Figures make much garbage: to look for it among all that was imported takes a tenth longer."""
+    """Figures make much garbage; to look for it among all that was imported takes time."""
     gc.freeze()
     try:
         yield
