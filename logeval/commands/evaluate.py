@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -181,7 +181,7 @@ class SummaryTable(NamedTuple):
     """The policies of one simulator and track, best first."""
 
     title: str
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     alone: bool  # whether the first that competes is told apart from all others
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from logeval.clicks.naming import naming_of
 from logeval.exports import forms
 from logeval.exports.judgments import graded, withheld_words
 from logeval.exports.ltr import training_files
-from logeval.exports.naming import naming_of
 from logeval.exports.propensities import propensities_of
 from logeval.storage.spreadsheets import csv_of
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
-from urllib.parse import quote
 
 import pandas as pd
 
+from logeval.clicks.naming import without_blanks
 from logeval.errors import LogevalError
 from logeval.storage.spreadsheets import csv_of
 
@@ -28,7 +27,7 @@ def qrels(table: pd.DataFrame) -> str:
 
 
 def _without_blanks(names: pd.Series) -> list[str]:
-    changed = {name: re.sub(r"\s", lambda blank: quote(blank[0]), name) for name in set(names)}
+    changed = {name: without_blanks(name) for name in set(names)}
     if len(set(changed.values())) < len(changed):
         raise LogevalError("names differ only by blanks and %20; use judgments=csv")
     return [changed[name] for name in names]

@@ -16,8 +16,8 @@ import pandas as pd
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.posterior import interval
 from logeval.clicks.fitted import FittedModel
+from logeval.clicks.naming import Naming
 from logeval.errors import LogevalError
-from logeval.exports.naming import Naming
 from logeval.running.arrays import Floats, Ints
 
 FIELDS = {"attraction": ("attraction", "ctr"), "satisfaction": ("satisfaction",)}

@@ -19,8 +19,8 @@ from logeval.clicks.estimation.posterior import interval
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.users.mixture import classes_of
+from logeval.clicks.naming import Naming
 from logeval.errors import LogevalError
-from logeval.exports.naming import Naming
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, Ints
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from logeval.clicks.collection import FittedModels
 from logeval.log.log import load
@@ -39,3 +41,12 @@ def naming_of(models: FittedModels) -> Naming:
         return Naming(own)
     folder = models.manifest.get("log_folder")
     return Naming(load(folder).names if folder and tables.there_is(folder) else Names())
+
+
+def without_blanks(name: str) -> str:
+    """A name in a file whose columns are separated by blanks, as TREC's qrels.
+
+    >>> without_blanks("red shoes")
+    'red%20shoes'
+    """
+    return re.sub(r"\s", lambda blank: quote(blank[0]), name)
