@@ -129,7 +129,9 @@ class FittedModels(Drawn):
         return f"FittedModels: {', '.join(parts)}"
 
     def _repr_html_(self) -> str:
-        shown = self.summary().drop(columns=["notes", "priors", "checks"], errors="ignore")
+        shown = self.summary().drop(
+            columns=["notes", "priors", "checks", "identified"], errors="ignore"
+        )
         table: str = shown.dropna(axis=1, how="all").to_html(
             index=False, float_format="{:.4g}".format
         )

@@ -19,7 +19,7 @@ from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.registry import kind_of
 from logeval.log.queries import Query
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Bools, Floats, Ints
 
 # whose values the parameters of positions, and scalars, are: of each query, shrunk towards those of
 # all queries; of each query by itself; or one set for all queries
@@ -44,6 +44,9 @@ class FittedModel:
     unseen_query: dict[str, Any]  # every parameter by field: scalar, (K,) or (K, K + 1)
     base: list[Ints] | None = None  # (Q,) ids of the list shown most often; none: unknown
     report: dict[str, Any] = field(default_factory=dict)  # iterations, convergence, notes, ...
+    identified: Floats | None = None  # (Q,) see ``support.identified``; None: it is not known
+    # by field, in the shape of the estimates: whether a value rests on the prior
+    prior: dict[str, Bools] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"FittedModel: {self.model} ({self.method}, {len(self.queries)} queries)"

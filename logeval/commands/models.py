@@ -38,10 +38,12 @@ def show_fit(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """A row per model, what the checks say of each, and notes."""
+    """A row per model, what the checks say of each, what rests on the prior, and notes."""
+    from logeval.clicks.support.words import sentence
+
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
-    plain = summary.drop(columns=["notes", "priors", "checks"], errors="ignore")
+    plain = summary.drop(columns=["notes", "priors", "checks", "identified"], errors="ignore")
     checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
     verdicts = {name: found["line"] for name, found in checks.items() if found}
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
@@ -49,7 +51,11 @@ def show_fit(
         return
     print_frame(f"Models in {asked.out}", _model_rows(summary))
     who = [f"{n}: {f.report['who']}" for n, f in models.fitted.items() if "who" in f.report]
-    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values()):
+    known = {
+        n: f.report["identified"] for n, f in models.fitted.items() if "identified" in f.report
+    }
+    said = [sentence(name, one) for name, one in known.items()]
+    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *said):
         print(wrapped(line))
     for note in notes:
         print(wrapped(in_options(f"note: {note}", Fit)), file=sys.stderr)

@@ -101,6 +101,10 @@ class Evaluate(Stage["Runs"]):
     queries: Annotated[
         Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=split)
     ] = None
+    identified: Annotated[
+        bool,
+        Arg("Leave out queries whose clicks do not decide the model, so that it rests on a prior."),
+    ] = False
     reward: Annotated[
         str | None, Arg("satisfaction, clicks or any-click; default: the model's own.")
     ] = None
