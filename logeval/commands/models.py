@@ -40,7 +40,7 @@ def show_fit(
     """A row per model, what the checks say of each, and notes."""
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
-    plain = summary.drop(columns=["notes", "priors", "checks"], errors="ignore")
+    plain = summary.drop(columns=["notes", "priors", "checks", "drift"], errors="ignore")
     checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
     verdicts = {name: found["line"] for name, found in checks.items() if found}
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
@@ -48,7 +48,8 @@ def show_fit(
         return
     print_frame(f"Models in {asked.out}", _model_rows(summary))
     who = [f"{n}: {f.report['who']}" for n, f in models.fitted.items() if "who" in f.report]
-    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values()):
+    changes = [f.report["changes"] for f in models.fitted.values() if "changes" in f.report]
+    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *changes):
         print(wrapped(line))
     for note in notes:
         print(wrapped(in_options(f"note: {note}", Fit)), file=sys.stderr)

@@ -185,20 +185,26 @@ def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
 
 def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
     """The problems of fitted click models; ``reward`` replaces the model's own."""
-    found = []
-    for f in with_lists(fitted):
-        chosen = reward or f.model.rewards[0]
-        best, proven = _best(f.model, f.K, chosen)
-        users: Users = f.model.users
-        base = None if f.base is None else f.base[: f.K]
-        most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
-        problem = RankingProblem(
-            f.simulator, f.query, users, best, base, draw=f.draw, reward=chosen, proven=proven,
-            ranker=f.ranker, serps=f.serps,
-            most_clicks=float(users.expected_reward(most[None], "clicks")[0]),
-        )  # fmt: skip
-        found.append(problem)
-    return found
+    return [
+        _problem(f, reward, tuple(_problem(f._replace(model=m), reward) for m in f.later))
+        for f in with_lists(fitted)
+    ]
+
+
+def _problem(
+    f: FittedQuery, reward: str | None, later: tuple[RankingProblem, ...] = ()
+) -> RankingProblem:
+    """The problem of a fitted model."""
+    chosen = reward or f.model.rewards[0]
+    best, proven = _best(f.model, f.K, chosen)
+    users: Users = f.model.users
+    base = None if f.base is None else f.base[: f.K]
+    most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
+    return RankingProblem(
+        f.simulator, f.query, users, best, base, draw=f.draw, reward=chosen,
+        proven=proven and all(p.proven for p in later), ranker=f.ranker, serps=f.serps,
+        most_clicks=float(users.expected_reward(most[None], "clicks")[0]), later=later,
+    )  # fmt: skip
 
 
 def _best(model: Any, K: int, reward: str) -> tuple[Ints, bool]:
