@@ -212,3 +212,11 @@ def test_words():
     assert "7 of 20 queries" in changing
     assert "evaluate --drift" in changing
     assert "longer periods" in in_words("DCM", report | {"queries_tested": 0})
+
+
+def test_choosing_among_many_candidates_raises_no_false_alarms():
+    rng, G, n = np.random.default_rng(2), 400, 120
+    score = np.concatenate([rng.normal(0, 1, (20, G * n)), np.zeros((1, G * n))])  # no better
+    group, half = np.repeat(np.arange(G), n), np.tile(np.arange(n) % 2 + 1, G)
+    found = evidence(score, np.ones(G * n), group, half, G)
+    assert found.drifts.mean() < 0.05 + 3 * np.sqrt(0.05 * 0.95 / G)
