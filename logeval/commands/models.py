@@ -43,7 +43,8 @@ def show_fit(
 
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
-    plain = summary.drop(columns=["notes", "priors", "checks", "identified"], errors="ignore")
+    apart = ["notes", "priors", "checks", "identified", "drift"]
+    plain = summary.drop(columns=apart, errors="ignore")
     checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
     verdicts = {name: found["line"] for name, found in checks.items() if found}
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
@@ -55,6 +56,7 @@ def show_fit(
         n: f.report["identified"] for n, f in models.fitted.items() if "identified" in f.report
     }
     said = [sentence(name, one) for name, one in known.items()]
+    said += [f.report["changes"] for f in models.fitted.values() if "changes" in f.report]
     for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *said):
         print(wrapped(line))
     for note in notes:

@@ -73,6 +73,10 @@ class Evaluate(Stage["Runs"]):
     With ``draws`` the simulators are not the fitted models but that many draws of their parameters,
     each with its own optimum, the same for all policies; ``runs`` are made on each. Intervals then
     hold what the log leaves open about the models, too.
+
+    With ``drift`` the simulators walk through the periods that the models were fitted by
+    (``fit_models(..., periods="week")``), of equal length, and regret is against the best list of
+    each moment. So they do on a synthetic problem with ``changes``.
     """
 
     models: Annotated[
@@ -137,6 +141,10 @@ class Evaluate(Stage["Runs"]):
         int,
         Arg("Simulate draws of the fitted parameters instead of them, as 20.", least=0),
     ] = 0
+    drift: Annotated[
+        bool,
+        Arg("Walk through the periods of fit-models --periods: users that change."),
+    ] = False
     reference: Annotated[
         bool, Arg("Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.")
     ] = False
@@ -162,6 +170,8 @@ class Evaluate(Stage["Runs"]):
             raise LogevalError("block and same_log are about features, and there are none")
         if self.draws and (self.problem is not None or self.features is not None):
             raise LogevalError("draws are of fitted models, without features")
+        if self.drift and (self.draws or self.features is not None):
+            raise LogevalError("drift: is of fitted models, without draws or features")
         if (self.models is None) == (self.problem is None):
             raise LogevalError("give either fitted models or a problem")
         if self.problem is not None:

@@ -77,8 +77,8 @@ def with_uncertainty(
         mine = problem.of_class(r[:, c])
         seen = {f: pair[1] for f, pair in problem.base.counts(mine, users.x[c]).items()}
         shared = {f: (pair, seen[f]) for f, pair in users.shared[c].items()}
-        own = beliefs(data, options, users.items[c], shared)
-        believed |= {f"{f}#{c}": belief for f, belief in own.items()}
+        every = beliefs(data, options, users.items[c], shared)
+        believed |= {f"{f}#{c}": belief for f, belief in every.items()}
         trials |= {f"{f}#{c}": seen[f] for f in users.x[c]}
     mean = np.where(allowed, np.maximum(users.share.mean(axis=0), 1e-3), 0.0)
     mean = SHARES * mean / mean.sum(axis=1, keepdims=True)
@@ -91,16 +91,18 @@ def with_uncertainty(
     x = {f"{f}#{c}": users.x[c][f] for c, f in fields} | {"sticks": to_sticks(users.share)}
     asked = replace(options, draws=max(options.draws, FEWEST_DRAWS))
     found = posterior(name, asked, x, complete, believed, trials, None, data.P * data.K * C, steps)
-    every = found["sticks"].draws
-    assert every is not None
-    shares = np.where(allowed, to_shares(every), 0.0)
+    sticks = found["sticks"].draws
+    assert sticks is not None
+    shares = np.where(allowed, to_shares(sticks), 0.0)
     shares /= shares.sum(axis=2, keepdims=True)
-    kept = np.linspace(0, len(every) - 1, options.draws).astype(np.int64)
+    kept = np.linspace(0, len(sticks) - 1, options.draws).astype(np.int64)
     share = _kept(users.share, in_class, shares, kept)
     parts: list[dict[str, ParameterEstimate]] = []
     for c in range(C):
         of_class = {f: found[f"{f}#{c}"] for f in users.x[c]}
-        parts.append({f: _kept(e.value, e.observations, e.draws, kept) for f, e in of_class.items()})
+        parts.append(
+            {f: _kept(e.value, e.observations, e.draws, kept) for f, e in of_class.items()}
+        )
     return share, parts
 
 
