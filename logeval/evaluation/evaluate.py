@@ -73,6 +73,10 @@ class Evaluate(Stage["Runs"]):
     With ``draws`` the simulators are not the fitted models but that many draws of their parameters,
     each with its own optimum, the same for all policies; ``runs`` are made on each. Intervals then
     hold what the log leaves open about the models, too.
+
+    With ``drift`` the simulators walk through the periods that the models were fitted by
+    (``fit_models(..., periods="week")``), of equal length, and regret is against the best list of
+    each moment. So they do on a synthetic problem with ``changes``.
     """
 
     models: Annotated[
@@ -101,6 +105,10 @@ class Evaluate(Stage["Runs"]):
     queries: Annotated[
         Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=split)
     ] = None
+    identified: Annotated[
+        bool,
+        Arg("Leave out queries whose clicks do not decide the model, so that it rests on a prior."),
+    ] = False
     reward: Annotated[
         str | None, Arg("satisfaction, clicks or any-click; default: the model's own.")
     ] = None
@@ -133,6 +141,10 @@ class Evaluate(Stage["Runs"]):
         int,
         Arg("Simulate draws of the fitted parameters instead of them, as 20.", least=0),
     ] = 0
+    drift: Annotated[
+        bool,
+        Arg("Walk through the periods of fit-models --periods: users that change."),
+    ] = False
     reference: Annotated[
         bool, Arg("Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.")
     ] = False
@@ -158,6 +170,8 @@ class Evaluate(Stage["Runs"]):
             raise LogevalError("block and same_log are about features, and there are none")
         if self.draws and (self.problem is not None or self.features is not None):
             raise LogevalError("draws are of fitted models, without features")
+        if self.drift and (self.draws or self.features is not None):
+            raise LogevalError("drift: is of fitted models, without draws or features")
         if (self.models is None) == (self.problem is None):
             raise LogevalError("give either fitted models or a problem")
         if self.problem is not None:

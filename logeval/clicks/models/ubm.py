@@ -29,6 +29,7 @@ class UBM(ClickModel):
     e: Floats  # (K, K + 1) examination of a position given the previous click, 0 for none
 
     name = "UBM"
+    examined_by = "transition"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "transition"))
     methods = ("em",)
 
@@ -42,7 +43,7 @@ class UBM(ClickModel):
         """EM."""
         G, group = options.groups(data)
         K = data.K
-        cells = fold(data, _transition, K * (K + 1), G, group)
+        cells = fold(data, transition, K * (K + 1), G, group)
         earlier = np.arange(K + 1) <= np.arange(K)[:, None]  # a previous click is above
         possible = np.tile(earlier.ravel(), (G, 1))
         first = np.zeros_like(possible)
@@ -55,10 +56,10 @@ class UBM(ClickModel):
     @classmethod
     def beside(cls, data: Patterns, options: Options) -> BrowsingClasses:
         """Classes of UBM users: EM."""
-        return BrowsingClasses(data, options, _transition, (data.K, data.K + 1))
+        return BrowsingClasses(data, options, transition, (data.K, data.K + 1))
 
 
-def _transition(data: Patterns) -> Ints:
+def transition(data: Patterns) -> Ints:
     """The cell of each shown (pattern, position)."""
     shown, previous = data.shown, previous_click(data)
     return shown.position * (data.K + 1) + previous[shown.pattern, shown.position]
