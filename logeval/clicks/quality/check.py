@@ -66,6 +66,7 @@ class CheckModels(Stage["Checks"]):
         from logeval.clicks.quality.checks.sample import fit_of_log, held_out_sample
         from logeval.clicks.quality.ranker_change import changed_rankers
         from logeval.clicks.quality.truth import against_truth, check_belongs
+        from logeval.clicks.support.harvesting import harvested_beside
 
         fitted = self.fitted
         beside = None
@@ -85,7 +86,8 @@ class CheckModels(Stage["Checks"]):
                 list(fitted.fitted), data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
             )
         manifest["log_folder"] = str(self.opened.path)
-        return replace(checks, truth=beside, change=change, manifest=manifest)
+        swaps = harvested_beside(fitted.fitted.values(), sample.test)
+        return replace(checks, truth=beside, change=change, examination=swaps, manifest=manifest)
 
 
 check_models = function(CheckModels)

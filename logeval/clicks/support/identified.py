@@ -7,7 +7,7 @@ class). Attraction is known of
 * transition (UBM): the same, of items and (position, previous click);
 * decay (DBN, CCM): all items, if some were clicked at several positions. One list leaves the gamma
   of the DBN open, and the tau1 of the CCM nearly so;
-* last-click (DCM, SDBN): items shown at or above a last click, or without a click: one list will do;
+* last-click (DCM, SDBN): items shown at or above a last click, or without one: one list will do;
 * first-click (CM): items shown at or above a first click, or without a click;
 * shown (DCTR): items shown.
 
