@@ -3,7 +3,8 @@
 Logs of PBM users: 5 queries with 100 items each, most of them rare, of unequal attraction and
 traffic; lists of 10 are drawn around one order, which is that of attraction in part, so that good
 items are shown on top. Where users differ, half of them click five times as often as the others,
-all over a SERP, so that its clicks belong together. Coverage of ranks 2 to 10 together; its standard error counts logs, not ranks.
+all over a SERP, so that its clicks belong together. Coverage of ranks 2 to 10 together; its
+standard error counts logs, not ranks.
 
     python benchmarks/run.py harvesting
 """

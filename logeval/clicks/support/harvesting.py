@@ -103,11 +103,12 @@ def _all_pairs(cells: Cells) -> Linear:
 
     def shares(theta: Floats) -> Floats:
         weight: Floats = n[mine] * np.exp(theta)[place]
-        return weight / sum_by(rows, weight, cells.I)[rows]
+        shares: Floats = weight / sum_by(rows, weight, cells.I)[rows]
+        return shares
 
     def information(pi: Floats) -> Floats:
-        H = np.diag(np.bincount(place, total * pi, minlength=K))
-        first, second, both = _together(rows, place, pi)
+        H = np.diag(sum_by(place, total * pi, K))
+        first, second, both = _together(rows, place)
         np.subtract.at(H, (first, second), total[both[0]] * pi[both[0]] * pi[both[1]])
         return H[1:, 1:]
 
@@ -131,7 +132,7 @@ def _all_pairs(cells: Cells) -> Linear:
     return Linear(log_e, slopes)
 
 
-def _together(item: Ints, place: Ints, pi: Floats) -> tuple[Ints, Ints, tuple[Ints, Ints]]:
+def _together(item: Ints, place: Ints) -> tuple[Ints, Ints, tuple[Ints, Ints]]:
     """All ordered pairs of rows of the same item: their places, and the rows."""
     start = np.flatnonzero(np.r_[True, item[1:] != item[:-1]])
     size = np.diff(np.r_[start, len(item)])

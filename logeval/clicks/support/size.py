@@ -73,8 +73,8 @@ def size_words(table: pd.DataFrame) -> list[str]:
     middle = sure.iloc[(sure["width_value"] / sure["value"]).argsort().iloc[len(sure) // 2]]
     return [
         f"Expect a 95% interval about {number(middle['width_value'])} wide for the best list's "
-        f"{number(middle['value'])} clicks per search (query {middle['query']}, the median one), and "
-        f"{number(middle['width_items'])} wide for the attraction of its items; "
-        f"{middle['serps_to_halve']:,.0f} SERPs of it, in place of {middle['serps']:,}, would halve "
-        "them"
+        f"{number(middle['value'])} clicks per search (query {middle['query']}, the median one), "
+        f"and {number(middle['width_items'])} wide for the attraction of its items; "
+        f"{middle['serps_to_halve']:,.0f} SERPs of it, in place of {middle['serps']:,}, would "
+        "halve them"
     ]

@@ -2,14 +2,16 @@
 
 The two policies that lost least are looked at. Their paired difference has a variance b^2 between
 queries (and draws) and s^2 between the runs of one, so with Q queries and N runs the standard error
-of its mean is sqrt((b^2 + s^2 / N) / Q). A difference of ``SIZE`` of the smaller regret is found with
-probability ``POWER`` if it is c + z of these, with c the critical value of all comparisons together
-(``comparisons``). More runs do nothing about b: where it alone is too much, more queries are needed.
+of its mean is sqrt((b^2 + s^2 / N) / Q). A difference of ``SIZE`` of the smaller regret is found
+with probability ``POWER`` if it is c + z of these, with c the critical value of all comparisons
+together (``comparisons``). More runs do nothing about b: where it alone is too much, more queries
+are needed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +82,7 @@ def needed(pair: Floats, size: float, policies: int) -> tuple[float, int]:
     return math.inf, int(min(queries, MOST))
 
 
-def _smallest(enough) -> float:  # type: ignore[no-untyped-def]
+def _smallest(enough: Callable[[int], bool]) -> float:
     """The smallest number from 2 on that is enough: doubled, then halved; inf beyond ``MOST``."""
     high = 2
     while not enough(high):

@@ -1,4 +1,4 @@
-"""Examination from swaps: closed forms, an independent solver, exact slopes, intervals that hold."""
+"""Examination from swaps: by hand, an independent solver, exact slopes, intervals that hold."""
 
 import numpy as np
 import pytest
