@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
+    from logeval.exports.export import export as export
     from logeval.features.make import make_features as make_features
     from logeval.features.table import read_features as read_features
     from logeval.log.ingest import ingest as ingest
@@ -51,6 +52,7 @@ _HOME = {
     "Setting": "logeval.policies.setting",
     "compare_models": "logeval.clicks.quality.compare",
     "evaluate": "logeval.evaluation.evaluate",
+    "export": "logeval.exports.export",
     "fit_models": "logeval.clicks.fit",
     "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",

@@ -79,6 +79,10 @@ class FittedModel:
         """The fits of its classes of users: itself, where users do not differ."""
         return (self,)
 
+    def classes_of(self, query: Query) -> dict[str, FittedModel]:
+        """The fits of the classes that a query has, by number; one fit without a number."""
+        return {"": self}
+
     def span(self, q: int) -> slice:
         """The (query, item) pairs of query q."""
         return slice(self.offsets[q], self.offsets[q + 1])
@@ -160,6 +164,11 @@ class FittedClasses(FittedModel):
     def classes(self) -> tuple[FittedModel, ...]:
         """The fits of the classes."""
         return self.parts
+
+    def classes_of(self, query: Query) -> dict[str, FittedModel]:
+        """The fits of the classes that a query has, by number."""
+        share = self.estimates["share"].value[self.index[query]]
+        return {str(c + 1): part for c, part in enumerate(self.parts) if share[c] > 0}
 
     @property
     def n_draws(self) -> int:

@@ -76,6 +76,10 @@ class Evaluate(Stage["Runs"]):
     With ``draws`` the simulators are not the fitted models but that many draws of their parameters,
     each with its own optimum, the same for all policies; ``runs`` are made on each. Intervals then
     hold what the log leaves open about the models, too.
+
+    With ``drift`` the simulators walk through the periods that the models were fitted by
+    (``fit_models(..., periods="week")``), of equal length, and regret is against the best list of
+    each moment. So they do on a synthetic problem with ``changes``.
     """
 
     models: Annotated[
@@ -144,6 +148,10 @@ class Evaluate(Stage["Runs"]):
         bool,
         Arg("A few runs only, to say how many are needed, and how long they take.", "running"),
     ] = False
+    drift: Annotated[
+        bool,
+        Arg("Walk through the periods of fit-models --periods: users that change."),
+    ] = False
     reference: Annotated[
         bool, Arg("Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.")
     ] = False
@@ -169,6 +177,8 @@ class Evaluate(Stage["Runs"]):
             raise LogevalError("block and same_log are about features, and there are none")
         if self.draws and (self.problem is not None or self.features is not None):
             raise LogevalError("draws are of fitted models, without features")
+        if self.drift and (self.draws or self.features is not None):
+            raise LogevalError("drift: is of fitted models, without draws or features")
         if (self.models is None) == (self.problem is None):
             raise LogevalError("give either fitted models or a problem")
         if self.problem is not None:

@@ -33,6 +33,8 @@ from logeval.running.own_code import imported, is_built_in, name_of, source_chec
 # The files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (
     "cascade.kernel",
+    "forgetting.kernel",
+    "glrt.kernel",
     "ranked.kernel",
     "ranked.exp3",
     "cascade_thompson.kernel",

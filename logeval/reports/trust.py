@@ -146,7 +146,7 @@ def _todays_lists(runs: Runs) -> list[str]:
         if len(bad):
             worst = bad.iloc[int(bad["z"].abs().to_numpy().argmax())]
             wrong.append(
-                f"{simulator} in {len(bad)} of {len(part)} queries ({names[worst['query']]}: "
+                f"{simulator} in {len(bad)} of {len(part)} queries (query {names[worst['query']]}: "
                 f"{number(worst['simulated'])} clicks per search in simulation, "
                 f"{number(worst['log'])} in the log)"
             )

@@ -104,6 +104,12 @@ MODELS = _table("models", """
     draws         [float32]?  values from the joint posterior: the n-th of all rows belong together
     """)  # fmt: skip
 
+PERIODS = pa.schema(
+    [pa.field("period", pa.int32(), False, {"doc": "period of the log, from 1"}), *MODELS],
+    {"doc": "The rows of `models` by period of the log, beside it (`fit-models --periods`)."},
+)
+TABLES["periods"] = PERIODS
+
 QUERIES = _table("queries", """
     One row per click model and query it was fitted to, beside `models`.
 

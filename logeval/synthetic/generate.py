@@ -61,6 +61,10 @@ class Generate(Stage[Path]):
             most=1,
         ),
     ] = 0.0
+    drift: Annotated[
+        float,
+        Arg("By how much attractions rise or fall over the days (sd, logit).", least=0, most=20),
+    ] = 0.0
     seed: Seed = 0
     overwrite: Overwrite = False
     quiet: Quiet = False
@@ -78,6 +82,10 @@ class Generate(Stage[Path]):
         truth_folder(self.out)
         files.check_name(self.out)
         model_name(self.model)
+        if self.drift and "classes" in self.model:
+            raise LogevalError("drift: classes of users cannot change; take one or the other")
+        if self.drift and "relpred" in self.format:
+            raise LogevalError("drift: logs in the format yandex-relpred have no days")
         if not math.isfinite(self.taste):
             raise LogevalError(f"taste={self.taste}: write 0 (no tastes) or a number such as 1")
         if self.randomised and self.format != "table":

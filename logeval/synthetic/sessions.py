@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from logeval.clicks.models.model import ChainModel
 from logeval.clicks.models.users import browsing, chain
@@ -92,7 +93,8 @@ def draw_sessions(
     repeats = rng.geometric(1 / (1 + REPEATS), (S, K))
     user = rng.integers(0, users, sessions)
     of_class = seeds.generator(seed, "classes", batch).random(S if world.classes else 0)
-    clicked = _clicks(world, query, lists, np.repeat(user, n_serps), of_clicks, of_class)
+    at = (np.repeat(day, n_serps) - 1) / (DAYS - 1)
+    clicked = _clicks(world, query, lists, np.repeat(user, n_serps), at, of_clicks, of_class)
     clicked[test] = 0
     return Sessions(
         first=first,
@@ -148,11 +150,17 @@ def _uniform(query: Ints, version: Ints, salt: int) -> Floats:
 
 
 def _clicks(
-    world: World, query: Ints, lists: Ints, user: Ints, uniforms: Floats, of_class: Floats
+    world: World,
+    query: Ints,
+    lists: Ints,
+    user: Ints,
+    at: Floats,
+    uniforms: Floats,
+    of_class: Floats,
 ) -> Ints:
-    """Clicks of one user per list; ``of_class`` are uniforms that decide the users' classes."""
+    """Clicks of one user per list, at a time from 0 to 1; ``of_class`` decide users' classes."""
     if world.share is None:
-        return _clicks_of(world, world.parameters, query, lists, user, uniforms)
+        return _clicks_of(world, world.parameters, query, lists, user, uniforms, at)
     clicks = np.zeros(lists.shape, np.int64)
     up_to = np.cumsum(world.share, axis=1)[:, :-1]
     drawn = (of_class[:, None] >= up_to[query]).sum(axis=1)
@@ -165,11 +173,19 @@ def _clicks(
 
 
 def _clicks_of(
-    world: World, values: dict[str, Floats], query: Ints, lists: Ints, user: Ints, uniforms: Floats
+    world: World,
+    values: dict[str, Floats],
+    query: Ints,
+    lists: Ints,
+    user: Ints,
+    uniforms: Floats,
+    at: Floats | None = None,
 ) -> Ints:
     """Clicks of users of one class, by the sampling kernels of the two families of users."""
     kind = world.kind
     w = values["w"][lists]
+    if world.slope is not None and at is not None:
+        w = expit(logit(w) + world.slope[lists] * (at[:, None] - 0.5))
     if world.tastes is not None:
         w = world.tastes.attraction(w, user, lists)
     clicks = np.zeros(lists.shape, np.int64)

@@ -33,6 +33,7 @@ class FittedQuery(NamedTuple):
     draw: int = 0  # of the parameters; 0: the fitted values
     ranker: Ranker | None = None  # what the log showed
     serps: float = np.nan  # that the model was fitted to
+    later: tuple[Any, ...] = ()  # the models of the periods after the first
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,22 @@ def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> lis
         for f in fitted
         for d, one in enumerate(by_draw[f.simulator])
     ]
+
+
+def by_period(fitted: Sequence[FittedQuery], models: Any) -> list[FittedQuery]:
+    """The models of the periods of the log in the place of the constant ones."""
+    periods = getattr(models, "periods", ())
+    if not periods:
+        raise LogevalError(
+            "drift: these models are the same for all days; fit them with `logeval fit-models "
+            "--periods week` (or day, or a number), or evaluate without"
+        )
+
+    def of(f: FittedQuery) -> FittedQuery:
+        first, *later = (one.fitted[f.simulator].of(Query.of(f.query)) for one in periods)
+        return f._replace(model=first, later=tuple(later))
+
+    return [of(f) for f in fitted]
 
 
 def fitted_queries(

@@ -75,6 +75,7 @@ def test_the_order_of_the_sections(site):
     titles = re.findall(r"<h2>([^<]+)</h2>", page_of(site))
     assert titles == [
         "Verdict",
+        "The simulators",
         "Regret over time",
         "Final regret",
         "Query by query",
@@ -109,16 +110,21 @@ def test_ids_are_unique_and_every_reference_has_one(site):
 
 def test_queries_are_in_numeric_order_with_their_region_where_it_matters():
     assert query_names(["10@0", "9@0", "100@3"]) == {
-        "9@0": "query 9",
-        "10@0": "query 10",
-        "100@3": "query 100",
+        "9@0": "9",
+        "10@0": "10",
+        "100@3": "100",
     }
-    assert list(query_names(["9@2", "9@1"]).values()) == ["query 9, region 1", "query 9, region 2"]
+    assert query_names(["9@2", "9@1", "8@1"]) == {"8@1": "8", "9@1": "9@1", "9@2": "9@2"}
+    assert query_names(["7", "2@0+1@0", "synthetic"]) == {
+        "synthetic": "synthetic",
+        "2@0+1@0": "2+1",
+        "7": "7",
+    }
 
 
 def test_a_bound_that_says_nothing_is_said_in_words(site):
     text = page_of(site)
-    assert "more than the 200 steps could cost: it says nothing here" in html.unescape(text)
+    assert "more than the 200 searches could cost: it says nothing here" in html.unescape(text)
     table = text[text.index('id="table-hardness"') :].split("</table>")[0]
     assert ">bound<" not in table
 

@@ -16,7 +16,7 @@ from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Policy, Setting
 from logeval.running.arrays import Floats, Ints
 from logeval.tracks.meters import Meter, Meters
-from logeval.tracks.track import Environment
+from logeval.tracks.track import Environment, Simulation
 
 OURS = str(Path(logeval.__file__).parent)
 TICK = 256  # steps between two reports of progress
@@ -31,7 +31,11 @@ def run(
 ) -> None:
     """Run the policy until the last checkpoint; ``tick`` hears how many steps were done."""
     horizon, recorded = checkpoints[-1], set(checkpoints)
+    simulation = environment if isinstance(environment, Simulation) else None
+    changes = () if simulation is None else simulation.change_points
     for t in range(1, horizon + 1):
+        if simulation is not None and t in changes:
+            simulation.change(t)
         A = policy.recommend(t)
         clicks = environment.step(A)
         meters.add(t, A, clicks)

@@ -106,6 +106,7 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     """The rows of a unit in the runs table; ``tick`` hears the list-steps done."""
     track = TRACKS[unit.problems[0].track]
     environment = track.environment(unit.problems, unit.replicas, unit.seed)
+    environment.until(unit.checkpoints[-1])
     replicas = [(unit.problems[q].key, run) for q, run in unit.replicas]
     R, n = len(replicas), len(unit.checkpoints)
     measured = columns_of(

@@ -126,6 +126,14 @@ class CascadeKLUCB(Cascade):
     KIND, FEEDBACK = bounds.KL, FIRST
 
 
+class CascadeUCBV(Cascade):
+    """Algorithm 1 with UCB-V bounds, which are narrow where clicks are rare."""
+
+    NAME, PAPER, READS = "CascadeUCB-V", "Vial et al., NeurIPS 2022", "up to the first click"
+    REFERENCE = paper.CascadeUCBV
+    KIND, FEEDBACK = bounds.UCBV, FIRST
+
+
 class DcmKLUCB(Cascade):
     """dcm-bandits, Algorithm 1."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from logeval.policies.contextual.reference import ContextualReference
-from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1_at
+from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1_at, ucb_v_at
 from logeval.policies.shared.positions import positions
 from logeval.policies.shared.replica import Replica, largest
 from logeval.running.arrays import Floats, Ints
@@ -60,6 +60,14 @@ class CascadeKLUCB(CascadeUCB1):
     def bound(self, t: int, p: Floats, T: Floats) -> Floats:
         """U_t(e)."""
         return kl_ucb_at(t, p, T)
+
+
+class CascadeUCBV(CascadeUCB1):
+    """Vial, Sanghavi, Shakkottai, Srikant: Minimax regret for cascading bandits (NeurIPS 2022)."""
+
+    def bound(self, t: int, p: Floats, T: Floats) -> Floats:
+        """U_t(e)."""
+        return ucb_v_at(t, p, T)
 
 
 class DcmKLUCB(CascadeKLUCB):

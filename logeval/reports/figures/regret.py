@@ -118,7 +118,7 @@ def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
     mine = (rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)
     names = query_names(list(rows["query"].unique()))
     present = set(rows["query"][mine])
-    return {query: title for query, title in names.items() if query in present}
+    return {query: f"query {name}" for query, name in names.items() if query in present}
 
 
 def regret_figure(

@@ -30,8 +30,9 @@ def the_simulators(page: Page, content: Content) -> None:
         if not lists.empty:
             _todays_lists(page, runs, lists, content.names, suffix)
         if others:
-            many = "another simulator" if len(others) == 1 else f"{len(others)} other simulators"
-            with page.folded(f"Reward over time on {many}"):
+            several = len(others) > 1
+            on = f"{len(others)} other simulators" if several else runs.title(others[0])
+            with page.folded(f"Reward over time on {on}"):
                 add_rewards(page, runs, others, f"reward-others{suffix}")
 
 

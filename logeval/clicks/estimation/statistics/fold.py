@@ -129,7 +129,7 @@ def _kept(log: Log, read: Callable[[Path], T], **part: Unpack[Part]) -> T:
     def write(out: Path) -> None:
         with log.connect() as db:
             db.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-            _view(db)
+            view_of_fitted(db)
             where = choose(db, queries, top_queries)
         if scheduler is None:
             _fold(log, out, where, split.sql(seed))
@@ -139,7 +139,7 @@ def _kept(log: Log, read: Callable[[Path], T], **part: Unpack[Part]) -> T:
     return cached(log.path, manifest, write, read)
 
 
-def _view(db: duckdb.DuckDBPyConnection) -> None:
+def view_of_fitted(db: duckdb.DuckDBPyConnection) -> None:
     """The SERPs that may be fitted to."""
     db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
 
@@ -147,7 +147,7 @@ def _view(db: duckdb.DuckDBPyConnection) -> None:
 def _fold(log: Log, out: Path, where: str, held_out: str) -> None:
     with log.connect() as db:
         db.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        _view(db)
+        view_of_fitted(db)
         _write_sorted(db, _folded(where, held_out), out)
 
 
@@ -208,7 +208,7 @@ def _fold_shard(shard: _Shard, tick: Tick) -> pa.Table:
     """On a worker."""
     tables.check_files(shard.log.path, shard.log.manifest, shard.files)
     with shard.log.connect(shard.files) as db:
-        _view(db)
+        view_of_fitted(db)
         return db.sql(_folded(shard.where, shard.held_out)).to_arrow_table()
 
 
