@@ -1,6 +1,6 @@
 """Queries whose clicks can carry a PBM, and those that cannot: how many are told apart.
 
-``python -m benchmarks.identifiability [--seed 1]``: 100 queries each of
+100 queries each of
 
 * connected: every list is drawn anew around one order, so items move over all ranks;
 * weakly connected: two blocks of ranks, 1 to 5 and 6 to 10, whose items never mix but in 1% of
@@ -8,15 +8,18 @@
 * disconnected: in half of the queries the blocks never mix, in the others items come and go but
   each is always at the same rank.
 
-Each has 30 to 120 items, most of them rare, and 2,000 SERPs of PBM users. A query is unrecoverable
-if its relative examination is off by more than a factor of 1.5 when the truth is known of all but
-chance, or cannot be known at all. Beside that: errors of the attraction that is fitted, of items
-inside and outside of the part that is flagged.
+Each has 30 to 120 items, most of them rare, and 2,000 or 500 SERPs of PBM users. ``flagged`` is the
+share of queries that cannot carry a PBM; errors are medians of |log(fitted / true attraction)| of
+items shown 100 times or more, on the scale of the largest part of their query, ``examination`` of
+the same for e, by whether the query is flagged.
+
+    python benchmarks/run.py identifiability
 """
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -100,26 +103,23 @@ def measure(kind: str, queries: int, n: int, seed: int) -> dict[str, float]:
         off[q] = np.median(error[inside]) if inside.any() else 0.0
     error = np.abs(error - off[data.item_query])
     sure, unsure = often & found.items, often & ~found.items
+    e = np.log(fitted.estimates["e"].value / EXAMINATION)
+    wrong = np.abs(e - np.median(e, axis=1, keepdims=True)).max(axis=1)
+    ok = found.carried
     return {
         "flagged": float((~found.carried).mean()),
         "share": float(np.median(found.share)),
         "cut": float(np.median(found.cut)),
         "error inside": float(np.median(error[sure])) if sure.any() else np.nan,
         "error outside": float(np.median(error[unsure])) if unsure.any() else np.nan,
+        "examination, flagged": float(np.median(wrong[~ok])) if (~ok).any() else np.nan,
+        "examination, others": float(np.median(wrong[ok])) if ok.any() else np.nan,
     }
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--serps", type=int, default=2_000)
-    given = parser.parse_args()
-    for kind in KINDS:
-        row = measure(kind, given.queries, given.serps, given.seed)
-        print(f"{kind:18}" + "".join(f"  {name} {value:.3f}" for name, value in row.items()))
-
-
-if __name__ == "__main__":
-    main()
+def rows(seed: int = 1, queries: int = 100) -> Iterator[dict[str, Any]]:
+    """A row per kind of queries and size of log."""
+    for serps in (2_000, 500):
+        for kind in KINDS:
+            found = measure(kind, queries, serps, seed)
+            yield {"queries": kind, "SERPs of each": serps, **found}

@@ -79,6 +79,9 @@ def _first_pages(log: Log) -> Iterator[tuple[str, str, str]]:
         )
 
 
+EXAMINED = ["rank", "examination", "low", "high"]
+
+
 @app.command(short_help="What a log holds.")
 def describe(
     log: Annotated[Path, typer.Argument(help="An ingested log.")],
@@ -111,6 +114,9 @@ def describe(
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
         print_frame("What the clicks on them can decide (docs/support.md)", supported.table)
+        print_frame(
+            "Examination relative to the first rank, from swaps", supported.examination[EXAMINED]
+        )
         for sentence in supported.sentences:
             print(wrapped(f"{sentence}."))
     if figure:

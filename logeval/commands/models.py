@@ -264,9 +264,29 @@ def _print_checks(checks: Checks) -> None:
         table = checks.change.table
         shown = [c for c in table.columns if not c.endswith(("_low", "_high"))]
         print_frame("The same SERPs, fitted with such lists and without", table[shown])
+    if checks.randomised is not None:
+        title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
+        print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)
+    if checks.examination is not None:
+        title = "Examination relative to the first rank: from swaps, whose intervals hold for users"
+        print_frame(f"{title} of a PBM, and fitted", _with_cells(checks.examination))
     if checks.truth is not None:
         print_frame("Beside the truth", checks.truth, 2)
     print(in_options(checks.verdict().text(), CheckModels))
+
+
+def _with_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """A column per method, each value with its interval."""
+    rest = [c for c in table.columns if c not in ("method", "examination", "low", "high")]
+    shown = table.drop_duplicates("rank")[rest].reset_index(drop=True)
+    for place, (method, mine) in enumerate(table.groupby("method", sort=False), 1):
+        cells = [_value(row["examination"], row) for _, row in mine.iterrows()]
+        shown.insert(place, str(method), cells)
+    return shown
+
+
+def _value(value: float, row: Any) -> str:
+    return "" if value != value else f"{value:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
 
 
 def _cell(row: Any) -> str:

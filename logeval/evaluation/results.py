@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
 from logeval.evaluation.running.store import horizon_of, sorted_rows
-from logeval.evaluation.statistics import intervals, ranker, relative, robustness
+from logeval.evaluation.statistics import intervals, pilot, ranker, relative, robustness
 from logeval.evaluation.statistics.paired import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
@@ -68,6 +68,7 @@ class Runs(Drawn):
         self.notes = list(notes)  # what the user should know about them
         # what is known of those that were fitted to a log: checks and number of draws, by name
         self.simulators = dict(simulators or {})
+        self.seconds: float | None = None  # that they took, if they are a pilot
         self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
         self._made: dict[tuple[Any, ...], Any] = {}  # by method and arguments; see ``_keep``
@@ -142,6 +143,11 @@ class Runs(Drawn):
         """
         parts = [self._testable(panel, pairs(rows)) for panel, rows in self._at(t)]
         return pd.concat(parts, ignore_index=True)
+
+    def needs(self) -> dict[Panel, pilot.Need]:
+        """How many runs, or queries, tell policies apart that differ by 10%, by panel."""
+        found = {panel: pilot.need(rows) for panel, rows in self._at(None)}
+        return {panel: one for panel, one in found.items() if one is not None}
 
     def _testable(self, panel: Panel, table: pd.DataFrame) -> pd.DataFrame:
         """A table without intervals and p-values where the simulator rests on hardly any SERP."""

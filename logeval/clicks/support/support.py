@@ -3,7 +3,8 @@
 ``share_pbm`` is the share of the query's impressions whose items and positions the clicks compare
 with each other, likewise ``share_ubm``, ``share_dbn`` and ``share_dcm`` (``identified``): a query
 can carry a model from 0.8. ``cut_clicks`` and ``cut_serps`` hold the graph of the PBM together at
-its weakest place. ``top_list`` is the share of the list that was shown most.
+its weakest place. ``top_list`` is the share of the list that was shown most. The rest is about how
+sure a log of this size is (``size``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import pandas as pd
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.models.registry import MODELS
+from logeval.clicks.support.harvesting import METHODS, harvest
 from logeval.clicks.support.identified import CARRIES, identified
+from logeval.clicks.support.size import expected_widths, size_words
 from logeval.clicks.support.words import few
 from logeval.errors import LogevalError
 from logeval.log.log import Log
@@ -34,19 +37,26 @@ class Support:
     """What a log supports: a row per query, and sentences."""
 
     table: pd.DataFrame
+    examination: pd.DataFrame  # from swaps (``harvesting``)
     sentences: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and strings, fit for JSON."""
-        frame = self.table.astype(object).where(self.table.notna(), None)
-        return {"queries": frame.to_dict(orient="records"), "words": self.sentences}
+        frames = {"queries": self.table, "examination": self.examination}
+        rows = {
+            name: frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
+            for name, frame in frames.items()
+        }
+        return {**rows, "words": self.sentences}
 
 
 def support(log: Log, top: int = 20) -> Support:
     """What the clicks on the most frequent queries of a log can decide."""
     queries = [Query.of(name) for name in log.top_queries(top)["query"]]
     if not queries:
-        return Support(pd.DataFrame(), ["there are no SERPs with clicks to learn from"])
+        return Support(
+            pd.DataFrame(), pd.DataFrame(), ["there are no SERPs with clicks to learn from"]
+        )
     return support_of(patterns_of(fold(log, queries=queries), queries))
 
 
@@ -66,7 +76,10 @@ def support_of(data: Patterns) -> Support:
             "cut_serps": pbm.cut_serps,
         }
     )
-    return Support(table, words(table))
+    swaps = harvest(data)
+    swaps = swaps[swaps["method"] == METHODS[0]].reset_index(drop=True)
+    table = table.join(expected_widths(data, swaps["examination"].to_numpy()))
+    return Support(table, swaps, words(table) + size_words(table))
 
 
 def top_lists(data: Patterns) -> Floats:
