@@ -253,7 +253,7 @@ def test_a_query_is_looked_at_class_by_class(log):
     for c, one in enumerate(model.classes):
         assert found.items[f"attraction {c + 1}"].to_numpy() == pytest.approx(one.w)
         assert found.positions[f"examination {c + 1}"].to_numpy() == pytest.approx(one.e)
-    with pytest.raises(LogevalError, match="each class of users.*inspect"):
+    with pytest.raises(LogevalError, match=r"each class of users.*inspect"):
         plot_parameters(made, "attraction")
 
 
