@@ -163,7 +163,7 @@ class Ingest(Stage["Log"]):
                 "overwrite=True"
             )
         if not self.overwrite:
-            tables.check_free(out, ("serps", rejects.FILE))
+            tables.check_free(out, ("serps", "counts", "names", rejects.FILE))
         write_log(self)
         return self._warned(load(out))
 

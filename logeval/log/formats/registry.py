@@ -10,6 +10,7 @@ from logeval.log.columns.opening import open_table
 from logeval.log.formats import (
     baidu_ultr,
     baidu_ultr_raw,
+    counts,
     expedia,
     long,
     table,
@@ -26,6 +27,7 @@ FORMATS: dict[str, Format] = {
     yandex_relpred.FORMAT.name: yandex_relpred.FORMAT,
     long.FORMAT.name: long.FORMAT,
     table.FORMAT.name: table.FORMAT,
+    counts.FORMAT.name: counts.FORMAT,
     ubi.FORMAT.name: ubi.FORMAT,
     expedia.FORMAT.name: expedia.FORMAT,
     baidu_ultr.FORMAT.name: baidu_ultr.FORMAT,
