@@ -28,7 +28,7 @@ from logeval.clicks.quality.checks.predictive import check_patterns
 from logeval.clicks.quality.checks.sample import sample_of
 from logeval.clicks.quality.ranker_change import changed_rankers
 from logeval.running.progress import Progress
-from logeval.storage import tables
+from logeval.storage import schemas
 from logeval.synthetic.sessions import draw_sessions
 from logeval.synthetic.world import make_world
 
@@ -52,7 +52,7 @@ def drawn_statistics(
     )
     counted = serps.value_counts(list(serps.columns), sort=False, dropna=False)
     rows = counted.rename("count").reset_index()
-    return pa.Table.from_pandas(rows, schema=tables.CLICK_STATISTICS, preserve_index=False)
+    return pa.Table.from_pandas(rows, schema=schemas.CLICK_STATISTICS, preserve_index=False)
 
 
 def fitted(name: str, train: Patterns, scope: str = "partial", draws: int = DRAWS) -> FittedModel:

@@ -23,7 +23,7 @@ from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
 from logeval.running import seeds
-from logeval.storage import tables
+from logeval.storage import schemas
 
 QUERIES, K = 12, 8
 SIZES = {"400 SERPs, L = 20": (400, 20), "400 SERPs, L = 100": (400, 100)}
@@ -74,7 +74,7 @@ def clicks_of(
             {"query_id": q, "holdout": False, "items": a, "clicks": c, "count": 1}
             for a, c in zip(A.tolist(), bits.tolist(), strict=True)
         ]
-    return patterns_of(pa.Table.from_pylist(rows, schema=tables.CLICK_STATISTICS))
+    return patterns_of(pa.Table.from_pylist(rows, schema=schemas.CLICK_STATISTICS))
 
 
 def held(

@@ -30,7 +30,7 @@ def run(name: str, letter: str) -> None:
         A = policy.recommend(t)
         policy.update(t, A, users.step(A))
         if t in LOOKS:
-            leaders = policy._leaders
+            leaders = policy.memory.leaders
             print(
                 f"{name} on {letter}, {t:,} steps: {(leaders.key != 0).sum()} leaders held of "
                 f"{SETS * WAYS} places, {leaders.lost.sum()} forgotten, "

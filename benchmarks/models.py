@@ -21,7 +21,7 @@ from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS
 from logeval.running import seeds
-from logeval.storage import tables
+from logeval.storage import schemas
 
 SERPS, QUERIES, L, K = 35_000, 20, 60, 10
 ITERATIONS = 50
@@ -56,7 +56,7 @@ def statistics(rows: list[Session]) -> pa.Table:
         {"query_id": q, "holdout": False, "items": list(items), "clicks": bits, "count": n}
         for (q, items, bits), n in counts.items()
     ]
-    return pa.Table.from_pylist(table, schema=tables.CLICK_STATISTICS)
+    return pa.Table.from_pylist(table, schema=schemas.CLICK_STATISTICS)
 
 
 def plain_pbm(rows: list[Session], iterations: int, pooled: bool) -> dict[Any, float]:

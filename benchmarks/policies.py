@@ -1,9 +1,8 @@
 """List-steps per second of each policy, on one core, as ratios within one run.
 
-Three implementations of the same policy on the same users: the lazy kernel, the eager kernel
-(every bound at every step), and the reference, a plain NumPy loop per step and replica
-(``paper.py`` of its room). All include the environment. ``python -m benchmarks.policies``
-prints the table.
+Two implementations of the same policy on the same users: the kernel, and the reference, a plain
+NumPy loop per step and replica (``paper.py`` of its room). Both include the environment.
+``python -m benchmarks.policies`` prints the table.
 """
 
 from __future__ import annotations
@@ -40,35 +39,29 @@ def rows() -> list[dict]:
 
 
 def row(name: str, L: int, K: int) -> dict:
-    has_eager = "UCB" in name or "Click" in name
     horizon, replicas = (HORIZON, REPLICAS) if L < 500 else (HORIZON // 4, REPLICAS // 4)
     speed(name, environment(L, K, 2), 10)  # compile
-    lazy = speed(name, environment(L, K, replicas), horizon)
-    eager = speed(name, environment(L, K, replicas), horizon, lazy=False) if has_eager else None
+    kernel = speed(name, environment(L, K, replicas), horizon)
     reference = reference_speed(name, environment(L, K, 1), HORIZON, REFERENCE_STEPS)
-    return as_row(name, L, K, lazy, eager, reference)
+    return as_row(name, L, K, kernel, reference)
 
 
 def pair_row(name: str, L: int, K: int) -> dict:
     """A policy of the rank-1 track; a list-step is a step of one replica."""
     speed(name, pair_environment(L, K, 2), 10)  # compile
-    lazy = speed(name, pair_environment(L, K, PAIR_REPLICAS), PAIR_HORIZON)
-    has_eager = name in ("UCB1", "KL-UCB")
-    few = pair_environment(L, K, 2)
-    eager = speed(name, few, PAIR_HORIZON // 4, lazy=False) if has_eager else None
+    kernel = speed(name, pair_environment(L, K, PAIR_REPLICAS), PAIR_HORIZON)
     users = pair_environment(L, K, 1)
     reference = reference_speed(name, users, PAIR_HORIZON, PAIR_REFERENCE_STEPS)
-    return as_row(name, L, K, lazy, eager, reference)
+    return as_row(name, L, K, kernel, reference)
 
 
-def as_row(name: str, L: int, K: int, lazy: float, eager: float | None, reference: float) -> dict:
+def as_row(name: str, L: int, K: int, kernel: float, reference: float) -> dict:
     return {
         "policy": name,
         "L": L,
         "K": K,
-        "list-steps/s": round(lazy),
-        "to eager": round(lazy / eager, 1) if eager else None,
-        "to reference": round(lazy / reference),
+        "list-steps/s": round(kernel),
+        "to reference": round(kernel / reference),
     }
 
 
@@ -87,10 +80,8 @@ def setting_of(name: str, users: RankingEnvironment | Rank1Environment, horizon:
     return Setting.of(users, horizon, generators).tell(parse_policies([name])[0].cls, name)
 
 
-def speed(
-    name: str, users: RankingEnvironment | Rank1Environment, horizon: int, **options: bool
-) -> float:
-    policy: Policy = parse_policies([name])[0].cls(setting_of(name, users, horizon), **options)
+def speed(name: str, users: RankingEnvironment | Rank1Environment, horizon: int) -> float:
+    policy: Policy = parse_policies([name])[0].cls(setting_of(name, users, horizon))
     start = time.perf_counter()
     track = RANK1 if isinstance(users, Rank1Environment) else RANKING
     run(users, policy, Meters(track.meters, users, policy), [horizon])

@@ -19,6 +19,8 @@ BENCHMARKS = [
     "models",
     "intervals",
     "draws",
+    "break_even",
+    "thin",
     "policies",
     "modern",
     "contextual",

@@ -232,7 +232,7 @@ def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[S
         if not quiet:
             print(f"== {name}: {steps[-1].reason or 'up to date'}", file=sys.stderr, flush=True)
         if steps[-1].reason:
-            asked.replace(quiet=quiet).run()
+            asked.replace(quiet=quiet).done()
     return steps
 
 

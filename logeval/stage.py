@@ -126,6 +126,8 @@ class Stage(Generic[R]):
             self._set(name, value)
             if arg.role != "input" or arg.in_recipe:  # who opens an input knows it better
                 check_value(name, value, hint, arg)
+            if arg.role == "output" and value == "":  # which would be the current folder
+                raise LogevalError(f"{name} is empty; name a file or folder for the output")
         self.check()
 
     @classmethod
@@ -234,6 +236,13 @@ class Stage(Generic[R]):
             self.write(result, out)
         return result
 
+    def done(self) -> R:
+        """As ``run``; what is compiled meanwhile is said."""
+        from logeval.running.compiling import said
+
+        with said(getattr(self, "quiet", False)):
+            return self.run()
+
     def why(self) -> str | None:
         """Why ``out`` does not hold the result; None if it does."""
         from logeval.storage import manifests
@@ -263,7 +272,7 @@ def function(record: Callable[P, Stage[R]]) -> Callable[P, R]:
     fields = {name: arg.help for name, _, arg in arguments_of(cls)}
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        return cls.of(*args, **kwargs).run()  # type: ignore[no-any-return]
+        return cls.of(*args, **kwargs).done()  # type: ignore[no-any-return]
 
     listed = "\n".join(f"    {name}: {text}" for name, text in fields.items())
     call.__doc__ = f"{inspect.cleandoc(record.__doc__ or '')}\n\nArguments:\n{listed}\n"

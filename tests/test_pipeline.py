@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import logeval
+from logeval.cli import app
 from logeval.errors import LogevalError
 from logeval.pipeline import read_recipe, records, run
 from logeval.replay.estimates import Estimates
@@ -197,8 +199,58 @@ def test_wrong_values_are_found_before_the_first_stage(recipe, tmp_path, overrid
 def test_a_log_that_is_not_there_is_found_before_the_first_stage(recipe, tmp_path):
     generated = "[generate]\nsessions = 3000\nqueries = 20"
     recipe.write_text(SMALL.replace(generated, '[ingest]\nlogs = "no.gz"'))
-    with pytest.raises(logeval.LogevalError, match=r"\[ingest\] no.gz: no such file"):
+    with pytest.raises(logeval.LogevalError, match=r"\[ingest\] no.gz: no such file") as error:
         run(read_recipe(recipe), dry_run=True)
+    assert f"`logeval run {recipe} --set ingest.logs=FILE`" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "section", "name", "value"),
+    [
+        ("evaluate.policies=dcmKL-UCB,Random", "evaluate", "policies", ["dcmKL-UCB", "Random"]),
+        ("evaluate.policies=dcmKL-UCB, Random", "evaluate", "policies", ["dcmKL-UCB", "Random"]),
+        ("evaluate.policies=dcmKL-UCB", "evaluate", "policies", "dcmKL-UCB"),
+        ("evaluate.policies=all", "evaluate", "policies", "all"),
+        ('evaluate.policies=["Random"]', "evaluate", "policies", ["Random"]),
+        (
+            "evaluate.policies=RankedExp3(gamma=0.05,collision=random),Random",
+            "evaluate", "policies", ["RankedExp3(gamma=0.05,collision=random)", "Random"],
+        ),
+        ("evaluate.queries=1@0,2", "evaluate", "queries", ["1@0", "2"]),
+        ("evaluate.checkpoints=10,50", "evaluate", "checkpoints", [10, 50]),
+        ("evaluate.checkpoints=10", "evaluate", "checkpoints", 10),
+        ("fit-models.models=dcm,pbm", "fit-models", "models", ["dcm", "pbm"]),
+        ("title=one, two", None, "title", "one, two"),
+    ],
+)  # fmt: skip
+def test_several_values_of_an_override_stand_between_commas(recipe, override, section, name, value):
+    found = read_recipe(recipe, [override])
+    got = found.title if section is None else found.stages[section][name]
+    assert got == value
+
+
+def test_a_file_with_a_comma_in_its_name_is_one_file(recipe, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a,b.tsv").write_text("x")
+    generated = "[generate]\nsessions = 3000\nqueries = 20"
+    recipe.write_text(SMALL.replace(generated, '[ingest]\nlogs = "no.gz"'))
+    one, two = (read_recipe(recipe, [f"ingest.logs={text}"]) for text in ("a,b.tsv", "c,d.tsv"))
+    assert one.stages["ingest"]["logs"] == "a,b.tsv"
+    assert two.stages["ingest"]["logs"] == ["c", "d.tsv"]
+
+
+def test_the_command_ends_with_the_verdict_and_where_more_is(recipe):
+    recipe.write_text(SMALL + REPLAY)
+    done = CliRunner().invoke(app, ["run", str(recipe), "-q"])
+    assert done.exit_code == 0, done.output
+    found = read_recipe(recipe)
+    steps = {s.stage: s.out for s in run(found, quiet=True)}
+    runs = logeval.Runs.load(steps["evaluate"])
+    assert runs.verdict().text() in done.stdout
+    told = " ".join(done.stdout.split())
+    said = Estimates.read(steps["replay"]).verdict().answer
+    assert f"Without a simulator, from the log itself: {said}" in told
+    assert done.stdout.rstrip().endswith(f"more: {steps['report'] / 'index.html'}")
 
 
 def test_a_name_given_where_a_list_is_expected_is_a_list_of_one(recipe):

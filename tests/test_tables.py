@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.storage import files, locks, tables
+from logeval.storage import files, locks, schemas, tables
 from logeval.storage.manifests import MARKER
 from logeval.synthetic.generate import generate
 
 GENERATE = {"sessions": 10, "queries": 2, "overwrite": True, "quiet": True}
 MODEL = {"model": "DCM", "method": "truth", "scope": "per-query", "parameter": "termination"}
 ROWS = [MODEL | {"query_id": 1, "position": k + 1, "value": k / 10} for k in range(10)]
-MODELS = pa.Table.from_pylist(ROWS, schema=tables.MODELS)
+MODELS = pa.Table.from_pylist(ROWS, schema=schemas.MODELS)
 
 
 def write(out, stage="fit-models", rows=MODELS, more=()):

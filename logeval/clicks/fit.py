@@ -1,9 +1,9 @@
 """``fit-models``: serps -> click statistics -> models."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
 from logeval.errors import LogevalError
@@ -80,6 +80,9 @@ class Fitting(Stage[R]):
     smoothing: Annotated[str, Arg("Prior: empirical-bayes, pyclick (+1/+2) or none.")] = (
         "empirical-bayes"
     )
+    classes: Annotated[
+        str | int, Arg("Classes of users: a number, or auto (of each query, by held-out SERPs).")
+    ] = 1
     top_queries: TopQueries = None
     queries: Queries = None
     min_impressions: Annotated[int, Arg("Drop items shown less often than this.", least=0)] = 0
@@ -115,7 +118,7 @@ class Fitting(Stage[R]):
         )
 
         every = [name.lower() for name in self.models] == ["all"]
-        names = model_names(MODELS if every else self.models)
+        names = model_names(MODELS if every else self.models, self.classes)
         if not names:
             raise LogevalError("there is no click model to fit; name one, as dcm")
         self._set("models", names)
@@ -123,7 +126,7 @@ class Fitting(Stage[R]):
         self._set("holdout", None if self.holdout is None else str(self.holdout))
         if self.wanted is not None and not self.wanted:
             raise LogevalError("queries is empty; leave it out to fit all queries")
-        lacking = without_method(names, self.method)
+        without_method(names, self.method)  # an error if that is all of them
         check(self.smoothing)
         with_priors = self.smoothing == "empirical-bayes"
         if self.scope is None:
@@ -136,9 +139,9 @@ class Fitting(Stage[R]):
         Holdout.parse(self.holdout)
         for name in names:
             base, settings = model_of(name)
+            settings.pop("classes", None)
             if settings:
-                own: Any = {"method": None} | settings if name in lacking else settings
-                self.replace(models=[base], **own)  # checks them
+                self._alone(base, settings)  # which checks them
 
     def arguments(self) -> Manifest:
         """The settings, and the code of click models of the user's own."""
@@ -148,6 +151,15 @@ class Fitting(Stage[R]):
         found = super().arguments()
         own = {name: source_checksum(kind_of(name)) for name in own_models(self.models)}
         return found | {"sources": own} if own else found
+
+    def _alone(self, base: str, settings: dict[str, str]) -> Self:
+        """The same for one model with settings of its own."""
+        from logeval.clicks.models.registry import MODELS
+
+        own: dict[str, Any] = dict(settings)
+        if self.method is not None and not MODELS[base].has_method(self.method):
+            own = {"method": None} | own
+        return self.replace(models=[base], classes=1, **own)
 
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
@@ -175,25 +187,25 @@ class Fitting(Stage[R]):
 
     def fit(self, name: str, data: "FoldedClicks") -> "FittedModel":
         """One of the models, fitted to patterns."""
+        from logeval.clicks.estimation.classes.fit import number_of
         from logeval.clicks.estimation.estimates import Options
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.fitting import fit_one
         from logeval.clicks.models.registry import MODELS, model_of
 
         base, settings = model_of(name)
-        if settings:
-            own: Any = settings
-            alone = self.replace(models=[base], **own)
-            return replace(alone.fit(base, data), model=name)
+        classes = number_of(settings.pop("classes", 1))
+        asked = self._alone(base, settings) if settings else self
         options = Options(
-            MODELS[name].method(self.method),
-            str(self.scope),
-            check(self.smoothing),
+            MODELS[base].method(asked.method),
+            str(asked.scope),
+            check(asked.smoothing),
             self.iterations,
             self.tolerance,
             self.options,
             self.draws,
             self.seed,
+            classes,
         )
         return fit_one(name, data, options, self.min_impressions)
 

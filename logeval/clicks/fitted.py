@@ -7,6 +7,7 @@ for a query the prior of the log, with position parameters averaged over queries
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
+from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.registry import kind_of
 from logeval.log.queries import Query
@@ -25,7 +27,7 @@ SCOPES = ("partial", "per-query", "pooled")
 UNSEEN = -1  # the id of the stand-in for items never seen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FittedModel:
     """A model, of one of the ``SCOPES``, with Q queries and I (query, item) pairs."""
 
@@ -42,6 +44,12 @@ class FittedModel:
     unseen_query: dict[str, Any]  # every parameter by field: scalar, (K,) or (K, K + 1)
     base: list[Ints] | None = None  # (Q,) ids of the list shown most often; none: unknown
     report: dict[str, Any] = field(default_factory=dict)  # iterations, convergence, notes, ...
+
+    def __repr__(self) -> str:
+        return f"FittedModel: {self.model} ({self.method}, {len(self.queries)} queries)"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>"
 
     @property
     def kind(self) -> type[ClickModel]:
@@ -62,6 +70,11 @@ class FittedModel:
     def n_draws(self) -> int:
         """How many draws of its parameters were kept with the fit."""
         return min(0 if x.draws is None else len(x.draws) for x in self.estimates.values())
+
+    @property
+    def classes(self) -> tuple[FittedModel, ...]:
+        """The fits of its classes of users: itself, where users do not differ."""
+        return (self,)
 
     def span(self, q: int) -> slice:
         """The (query, item) pairs of query q."""
@@ -129,6 +142,39 @@ class FittedModel:
             for p in self.kind.PARAMETERS
         }
         return self.kind(items=np.array([UNSEEN]), K=K or own, **values)
+
+
+@dataclass(frozen=True)
+class FittedClasses(FittedModel):
+    """A click model with classes of users: ``parts`` are the fits of its classes.
+
+    ``estimates`` holds the shares of the classes, (Q, C), 0 where a query has fewer.
+    """
+
+    parts: tuple[FittedModel, ...] = ()
+
+    @property
+    def classes(self) -> tuple[FittedModel, ...]:
+        """The fits of the classes."""
+        return self.parts
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws of its parameters were kept with the fit."""
+        return min(super().n_draws, *(part.n_draws for part in self.parts))
+
+    def drawn(self, draw: int) -> FittedModel:
+        """Draw number ``draw``, from 1, of shares and parameters."""
+        drawn = super().drawn(draw)
+        return replace(drawn, parts=tuple(part.drawn(draw) for part in self.parts))  # type: ignore[call-arg]
+
+    def of(self, query: Query, unseen: bool = False, K: int | None = None) -> ClickModel:
+        """The model of a query; one never seen has the classes of all."""
+        q = self.index.get(query)
+        share = self.estimates["share"].value
+        own = np.average(share, axis=0, weights=np.nan_to_num(self.serps, nan=1.0) + 1e-9)
+        every = [part.of(query, unseen, K) for part in self.parts]
+        return Classes.of(own if q is None else share[q], every)
 
 
 def _sized(p: Parameter, value: Any, own: int, K: int) -> Any:

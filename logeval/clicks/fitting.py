@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from logeval.clicks.estimation.classes.fit import fit_classes, in_words
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.fitted import FittedModel, averaged
+from logeval.clicks.fitted import FittedClasses, FittedModel, averaged
 from logeval.clicks.models.registry import kind_of
 from logeval.running.arrays import Bools
 
@@ -21,13 +22,45 @@ def fit_one(
 ) -> FittedModel:
     """One model fitted to all queries of ``data``; rarely shown items are dropped afterwards."""
     start, cpu = time.perf_counter(), time.process_time()
+    kind, keep = kind_of(name), data.impressions >= min_impressions
+    about = [f"{name}: {note}" for note in _notes(data, keep)]
+    if options.classes == 1:
+        fit = kind.fit(data, options)
+        fitted = _fitted(name, fit, data, options, keep)
+        fitted.report["notes"] = [*fit.notes, *about]
+    else:
+        fitted = _fitted_classes(name, data, options, keep)
+        fitted.report["notes"] += about
+    fitted.report["seconds"] = round(time.perf_counter() - start, 3)
+    fitted.report["cpu_seconds"] = round(time.process_time() - cpu, 3)
+    return fitted
+
+
+def _fitted_classes(name: str, data: FoldedClicks, options: Options, keep: Bools) -> FittedClasses:
+    """A model with classes of users."""
+    found = fit_classes(kind_of(name), data.in_memory(), options, options.classes)
+    parts = tuple(_fitted(name, part, data, options, keep) for part in found.parts)
+    numbers = (found.share.value > 0).sum(axis=1)
+    count = {str(c): int((numbers == c).sum()) for c in np.unique(numbers).tolist()}
+    first = parts[0]
+    report = {key: value for key, value in first.report.items() if key != "priors"}
+    report |= {"classes": count, "behaviour": found.behaviour, "who": in_words(found.behaviour)}
+    report["priors"] = {str(c + 1): part.report["priors"] for c, part in enumerate(parts)}
+    report["notes"] = list(found.notes)
+    return FittedClasses(
+        name, first.method, first.scope, first.queries, first.positions, first.serps,
+        first.item_ids, first.offsets, {"share": found.share}, {}, {}, first.base, report, parts,
+    )  # fmt: skip
+
+
+def _fitted(
+    name: str, fit: ModelEstimate, data: FoldedClicks, options: Options, keep: Bools
+) -> FittedModel:
+    """The fit of a model, or of one of its classes, without the items that are not kept."""
     kind = kind_of(name)
-    fit = kind.fit(data, options)
-    G, group = options.groups(data)
-    weight = np.zeros(G)
-    np.add.at(weight, group, data.serps)
-    longest = np.zeros(G, dtype=np.int64)
-    np.maximum.at(longest, group, data.positions)
+    weight, longest = data.serps, data.positions
+    if options.scope == "pooled":
+        weight, longest = np.ones(1), longest.max(keepdims=True)
     unseen_items, unseen_query = {}, {}
     for p in kind.PARAMETERS:
         if p.kind == "item":
@@ -35,7 +68,6 @@ def fit_one(
             unseen_query[p.field] = fit.priors[p.field].log_mean
         else:
             unseen_query[p.field] = averaged(fit.estimates[p.field].value, weight, longest)
-    keep = data.impressions >= min_impressions
     estimates = {
         p.field: fit.estimates[p.field].map(lambda x: x[keep])
         if p.kind == "item"
@@ -52,9 +84,6 @@ def fit_one(
         "patterns": data.P,
         "iterations": fit.iterations if fit.groups else None,
         "converged": f"{fit.converged} of {fit.groups}" if fit.groups else None,
-        "seconds": round(time.perf_counter() - start, 3),
-        "cpu_seconds": round(time.process_time() - cpu, 3),
-        "notes": [*fit.notes, *(f"{name}: {note}" for note in _notes(data, keep))],
         "priors": {
             p.name: _prior(fit, p.field, data)
             if p.kind == "item"

@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.model_rows import lists_of, query_columns
 from logeval.log.queries import Query
-from logeval.running.arrays import Floats, Ints, sum_by
+from logeval.running.arrays import Floats, Ints, place_of, sum_by
 from logeval.storage.schemas import LISTS
 
 MOST_QUERIES = 10_000  # whose lists are kept, the most frequent first
@@ -69,22 +70,13 @@ class Lists:
 
     def table(self) -> pa.Table:
         """As in ``lists.parquet``."""
-        ids = pa.array([query.query_id for query in self.queries], pa.int64())
-        regions = pa.array([query.region_id for query in self.queries], pa.int64())
         inside = np.arange(self.items.shape[1]) < self.length[:, None]
-        offsets = pa.array(np.concatenate([[0], np.cumsum(self.length)]), pa.int32())
         lists = [
-            pa.ListArray.from_arrays(offsets, pa.array(x[inside].astype(np.int64)))
+            lists_of(self.length, x[inside].astype(np.int64))
             for x in (self.items, self.clicks, self.squares)
         ]
-        rows = pa.array(self.query)
-        columns = [
-            ids.take(rows),
-            regions.take(rows),
-            pa.array(self.serps.astype(np.int64)),
-            *lists,
-        ]
-        return pa.table(columns, schema=LISTS)
+        serps = pa.array(self.serps.astype(np.int64))
+        return pa.table([*query_columns(self.queries, self.query), serps, *lists], schema=LISTS)
 
     @classmethod
     def read(cls, table: pa.Table) -> Lists:
@@ -116,13 +108,12 @@ class Lists:
         mine = self._span.get(query)
         if mine is None:
             return None
-        ids, order = self.items[mine, :K], np.argsort(items, kind="stable")
+        ids = self.items[mine, :K]
         if ids.shape[1] < K:
             return None
-        place = np.searchsorted(items, ids, sorter=order).clip(max=len(items) - 1)
-        rows = order[place]
+        rows = place_of(ids, items)
         ranked = np.sort(rows, axis=1)
-        usable = (items[rows] == ids).all(axis=1) & (self.length[mine] >= K)
+        usable = (rows >= 0).all(axis=1) & (self.length[mine] >= K)
         usable &= (ranked[:, 1:] != ranked[:, :-1]).all(axis=1)
         if not usable.any():
             return None

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
-from logeval.clicks.fitted import FittedModel
+from logeval.clicks.fitted import FittedClasses, FittedModel
 from logeval.clicks.models.model import Parameter
+from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Ints
 from logeval.storage.schemas import MODELS, QUERIES
 from logeval.storage.tables import list_column
 
+SHARE = Parameter("share", "share", "scalar")  # of a class of users
 NUMBERS = ("value", "low", "high", "observations", "raw")  # of a ParameterEstimate
 
 
@@ -35,6 +38,8 @@ def parameter_rows(fitted: FittedModel) -> pa.Table:
 
     Those without an item, or without a query, are for what was never seen.
     """
+    if isinstance(fitted, FittedClasses):
+        return _class_rows(fitted)
     every, known = np.arange(len(fitted.queries)), ParameterEstimate.known
     parts = []
     for p in fitted.kind.PARAMETERS:
@@ -53,38 +58,54 @@ def parameter_rows(fitted: FittedModel) -> pa.Table:
     return pa.concat_tables(parts)
 
 
+def _class_rows(fitted: FittedClasses) -> pa.Table:
+    """The rows of each class, and the shares of all."""
+    parts, column = [], MODELS.get_field_index("class")
+    for c, part in enumerate(fitted.parts):
+        rows = parameter_rows(part)
+        number = pa.repeat(pa.scalar(c + 1, pa.int32()), rows.num_rows)
+        parts.append(rows.set_column(column, MODELS.field(column), number))
+    share, q = fitted.estimates["share"], np.arange(len(fitted.queries))
+    for c in range(len(fitted.parts)):
+        numbers = np.full(len(q), c + 1)
+        own = share.map(lambda x, c=c: x[:, c])  # type: ignore[misc]
+        keys: dict[str, Any] = {"class": numbers}
+        parts.append(_rows(fitted, SHARE, own, q=q, **keys))
+    return pa.concat_tables(parts)
+
+
 def query_rows(fitted: FittedModel) -> pa.Table:
     """The rows of the queries table."""
     Q = len(fitted.queries)
     base = pa.nulls(Q, pa.list_(pa.int64()))
     if fitted.base is not None:
         length = np.array([len(shown) for shown in fitted.base], dtype=np.int64)
-        base = _lists(
+        base = lists_of(
             length, np.concatenate([*fitted.base, np.empty(0, dtype=np.int64)]), null=length == 0
         )
     columns = [
         pa.repeat(fitted.model, Q),
-        *_keys(fitted, np.arange(Q)),
+        *query_columns(fitted.queries, np.arange(Q)),
         pa.array(fitted.serps, mask=np.isnan(fitted.serps)).cast(pa.int64()),
         pa.array(fitted.positions, pa.int32()),
-        _lists(np.diff(fitted.offsets), fitted.item_ids),
+        lists_of(np.diff(fitted.offsets), fitted.item_ids),
         base,
     ]
     return pa.table(columns, schema=QUERIES)
 
 
-def _lists(length: Ints, values: Ints, null: Bools | None = None) -> pa.ListArray:
+def lists_of(length: Ints, values: Ints, null: Bools | None = None) -> pa.ListArray:
+    """A column of lists from their lengths and all values, one list after the other."""
     offsets = pa.array(np.concatenate([[0], np.cumsum(length)]), pa.int32())
     mask = None if null is None else pa.array(null)
     return pa.ListArray.from_arrays(offsets, pa.array(values, pa.int64()), mask=mask)
 
 
-def _keys(fitted: FittedModel, q: Ints) -> list[pa.Array]:
-    """query_id and region_id of each row."""
-    chosen = pa.array(q)
-    ids = pa.array([query.query_id for query in fitted.queries], pa.int64())
-    regions = pa.array([query.region_id for query in fitted.queries], pa.int64())
-    return [ids.take(chosen), regions.take(chosen)]
+def query_columns(queries: Sequence[Query], q: Ints) -> list[pa.Array]:
+    """query_id and region_id of rows that are of the queries number q."""
+    ids = pa.array([query.query_id for query in queries], pa.int64())
+    regions = pa.array([query.region_id for query in queries], pa.int64())
+    return [ids.take(pa.array(q)), regions.take(pa.array(q))]
 
 
 def _shared_rows(
@@ -115,7 +136,7 @@ def _rows(
     same |= {"parameter": p.name}
     columns: dict[str, Any] = {name: pa.repeat(value, n) for name, value in same.items()} | keys
     if q is not None:
-        columns["query_id"], columns["region_id"] = _keys(fitted, q)
+        columns["query_id"], columns["region_id"] = query_columns(fitted.queries, q)
     for name in NUMBERS:
         if (numbers := getattr(x, name)) is not None:
             columns[name] = numbers[at]

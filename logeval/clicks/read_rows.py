@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.patterns import NO_REGION
-from logeval.clicks.fitted import SCOPES, FittedModel, averaged
-from logeval.clicks.model_rows import NUMBERS, places
+from logeval.clicks.fitted import SCOPES, FittedClasses, FittedModel, averaged
+from logeval.clicks.model_rows import NUMBERS, SHARE, places
 from logeval.clicks.models.registry import kind_of, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
@@ -27,6 +27,7 @@ LONGEST_LIST = 1_000  # positions; a table per pair of positions still fits into
 DEFAULT_K = 10  # positions of imported models that have no parameter per position
 QUERY = ["query_id", "region_id"]
 KEYS = {"query_id": 0, "region_id": NO_REGION, "item_id": 0, "position": 0, "previous": -1}
+KEYS |= {"class": 0}
 NEEDS = {  # what the rows of a parameter must name, by its kind
     "item": "a query of the model and one of its items",
     "position": "a position of its query, from 1",
@@ -52,10 +53,51 @@ def fitted_of_rows(rows: pa.Table, queries: pa.Table | None, source: str) -> dic
     listed = {} if queries is None else _by_model(queries)
     if without := [name for name in listed if name not in frame["model"].unique()]:
         raise LogevalError(f"{source}: {without[0]} has queries, but no parameters")
-    return {
-        str(name): _fitted(str(name), mine, listed.get(str(name)), draws, f"{source}: {name}")
-        for name, mine in frame.groupby("model", sort=False)
-    }
+    found = {}
+    for name, mine in frame.groupby("model", sort=False):
+        label = f"{source}: {name}"
+        listing = _listing(mine, listed.get(str(name)), label)
+        read = _classes if mine["has_class"].any() else _fitted
+        found[str(name)] = read(str(name), mine, listing, draws, label)
+    return found
+
+
+def _listing(rows: pd.DataFrame, listed: pd.DataFrame | None, label: str) -> Listing:
+    if listed is None and not rows["has_query_id"].any():
+        raise LogevalError(f"{label} has no query; give its rows a query_id")
+    return _spoken_of(rows) if listed is None else _given(listed)
+
+
+def _classes(
+    name: str, rows: pd.DataFrame, listing: Listing, draws: Floats, label: str
+) -> FittedModel:
+    """A model with classes of users: the rows of each, and of their shares."""
+    if not rows["has_class"].all():
+        raise LogevalError(f"{label}: some rows have a class of users, and others have none")
+    numbers = sorted(rows["class"].unique().tolist())
+    C = len(numbers)
+    if numbers != list(range(1, C + 1)):
+        raise LogevalError(f"{label}: classes are numbered from 1, without gaps")
+    of_share = rows["parameter"] == SHARE.name
+    parts = tuple(
+        _fitted(name, rows[(rows["class"] == c) & ~of_share], listing, draws, f"{label} class {c}")
+        for c in numbers
+    )
+    mine = _numbered(rows[of_share], listing, False, label)
+    mine = mine.assign(place=mine["class"] - 1)
+    needs = "a query of the model and a class"
+    share = Rows(mine, draws, f"{label} share", needs).put(
+        mine["has_query_id"], ["q", "place"], np.ones((len(listing.queries), C), np.bool_)
+    )
+    wrong = np.abs(share.value.sum(axis=1) - 1.0) > 1e-6
+    if wrong.any():
+        query = listing.queries[int(wrong.argmax())]
+        raise LogevalError(f"{label}: the shares of the classes of query {query} must add up to 1")
+    first = parts[0]
+    return FittedClasses(
+        name, first.method, first.scope, estimates={"share": share}, unseen_items={},
+        unseen_query={}, parts=parts, **listing._asdict(),
+    )  # fmt: skip
 
 
 def _frame(rows: pa.Table, source: str) -> pd.DataFrame:
@@ -155,13 +197,10 @@ def _spoken_of(rows: pd.DataFrame) -> Listing:
 
 
 def _fitted(
-    name: str, rows: pd.DataFrame, listed: pd.DataFrame | None, draws: Floats, label: str
+    name: str, rows: pd.DataFrame, listing: Listing, draws: Floats, label: str
 ) -> FittedModel:
     if len(scopes := sorted(rows["scope"].unique())) > 1:
         raise LogevalError(f"{label} has rows of scope {' and of scope '.join(scopes)}")
-    if listed is None and not rows["has_query_id"].any():
-        raise LogevalError(f"{label} has no query; give its rows a query_id")
-    listing = _spoken_of(rows) if listed is None else _given(listed)
     Q, K = len(listing.queries), int(listing.positions.max(initial=1))
     if K > LONGEST_LIST or (listing.positions < 1).any():
         raise LogevalError(f"{label}: lists have at least 1 and at most {LONGEST_LIST:,} positions")

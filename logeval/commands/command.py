@@ -76,7 +76,7 @@ def command_of(
             asked = record(**_values(record, given))
             if figures and asked.out is not None:
                 check_figures(Path(asked.out), *figures)
-            show(asked.run(), asked, **for_show)
+            show(asked.done(), asked, **for_show)
 
     last = [options.pop("quiet")] if "quiet" in options else []
     parameters = [*options.values(), *own, *last]

@@ -13,7 +13,7 @@ from logeval.clicks.fit import Fit
 from logeval.clicks.quality.check import CheckModels
 from logeval.clicks.quality.compare import CompareModels, ScoreModels
 from logeval.commands.app import models_app, plot_app
-from logeval.commands.command import Csv, Json, command, refuse_empty
+from logeval.commands.command import Csv, Json, command, in_options, refuse_empty
 from logeval.commands.show import print_for_programs, print_frame, print_table, wrapped
 from logeval.errors import LogevalError
 from logeval.stage import split
@@ -47,10 +47,11 @@ def show_fit(
     if print_for_programs(plain, as_json, as_csv, **more):
         return
     print_frame(f"Models in {asked.out}", _model_rows(summary))
-    for line in (*models.manifest.get("chosen", []), *verdicts.values()):
+    who = [f"{n}: {f.report['who']}" for n, f in models.fitted.items() if "who" in f.report]
+    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values()):
         print(wrapped(line))
     for note in notes:
-        print(wrapped(f"note: {note}"), file=sys.stderr)
+        print(wrapped(in_options(f"note: {note}", Fit)), file=sys.stderr)
     own = "".join(
         f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
     )
@@ -203,7 +204,7 @@ def show_checks(
 ) -> None:
     """The checks, and their figures in a folder."""
     if as_json:
-        print(json.dumps(checks.rows()))
+        print(json.dumps({"verdict": checks.verdict().text(), **checks.rows()}))
     else:
         _print_checks(checks)
     if figures is not None:
@@ -228,20 +229,14 @@ def _print_checks(checks: Checks) -> None:
     wrong = overall[overall["faulted"]]
     columns = ["model", "check", "worst", "observed", "expected", "low", "high", "corrected"]
     if len(wrong):
-        print_frame("What is faulted, at its worst", wrong[columns])
-    for verdict in checks.verdicts.values():
-        print(verdict.line)
+        print_frame("What is faulted, at its worst", wrong[columns], 2)
     if checks.change is not None:
-        print()
         table = checks.change.table
         shown = [c for c in table.columns if not c.endswith(("_low", "_high"))]
         print_frame("The same SERPs, fitted with such lists and without", table[shown])
-        print(checks.change.line)
     if checks.truth is not None:
-        print()
-        print_frame("Beside the truth", checks.truth)
-    for note in checks.notes:
-        print(f"Note: {note}")
+        print_frame("Beside the truth", checks.truth, 2)
+    print(in_options(checks.verdict().text(), CheckModels))
 
 
 def _cell(row: Any) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from logeval.commands.app import app
 from logeval.commands.command import Quiet, command
-from logeval.commands.show import print_table
+from logeval.commands.show import print_table, wrapped
 from logeval.reports.report import Report
 from logeval.stage import Stage
 
@@ -52,10 +52,18 @@ def run(
 
 
 def _answer(stages: dict[str, Stage[Any]], out: dict[str, Path]) -> str:
-    """The verdict on the runs that the recipe asks for; there may be others in their folder."""
+    """The verdict on the runs that the recipe asks for; there may be others in their folder.
+
+    And what the log itself says, if the recipe asks for that.
+    """
     from logeval.evaluation.results import Runs
+    from logeval.replay.estimates import Estimates
     from logeval.reports.verdict import verdict
 
     page = stages["report"]
     assert isinstance(page, Report)
-    return verdict(Runs.load(out["evaluate"]).only(page.policies, page.n_runs)).text()
+    text = verdict(Runs.load(out["evaluate"]).only(page.policies, page.n_runs)).text()
+    if "replay" not in out:
+        return text
+    said = Estimates.read(out["replay"]).verdict().answer
+    return f"{text}\n\n{wrapped(f'Without a simulator, from the log itself: {said}')}"

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from logeval.commands.command import Json, command
+from logeval.commands.command import Json, command, in_options
 from logeval.commands.show import print_for_programs, print_frame
 from logeval.replay.cross_check import ReplayCrossCheck
 from logeval.replay.estimate import ReplayEstimate
@@ -22,29 +22,42 @@ if TYPE_CHECKING:
     from logeval.replay.estimates import Estimates
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
+    from logeval.reports.answers.answer import Answer
 
 
 @command(ReplayEstimate, figures=["estimates.png"])
 def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
     """The estimates of each target, over all queries and by query."""
-    _print_notes(found.notes)
+    answer = found.verdict().text()
     if as_json:  # as they are stored, to the last digit
         rows = found.table.astype(object).where(found.table.notna(), None)
-        print(json.dumps({"rows": rows.to_dict(orient="records")}))
+        print(json.dumps({"verdict": answer, "rows": rows.to_dict(orient="records")}))
     else:
         for name, rows in found.table.groupby("target", sort=False):
             K = rows["positions"].iloc[0]
             overall = rows[rows["query"].isna()]
             print_frame(f"{name}, clicks per SERP at K = {K}", _estimates(overall, False))
-            print_frame(f"{name}, by query", _estimates(rows[rows["query"].notna()], True))
+            print_frame(f"{name}, by query", _estimates(rows[rows["query"].notna()], True), 2)
+        print(in_options(answer, ReplayEstimate))
     _save(found.plot, asked, "estimates.png")
 
 
 @command(ReplayPolicy, figures=["replays.png"])
 def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = False) -> None:
     """What each policy earned on the SERPs that it accepted."""
-    _print_notes(found.notes)
-    _show(found.summary(), "Replayed policies: clicks per accepted SERP", as_json)
+    summary = found.summary()
+    shown = type(summary)(
+        {
+            "policy": summary["policy"],
+            "clicks per\nsearch": summary["clicks_per_step"],
+            "95% interval": _intervals(summary, "low", "high"),
+            "after\nsearches": summary["common_t"],
+            "accepted": summary["acceptance"].map("{:.1%}".format),
+            "exhausted": summary["exhausted"].map("{:.0%}".format),
+        }
+    )
+    title = f"Clicks per accepted search, over {len(found.covered())} queries"
+    _show(summary if as_json else shown, title, as_json, found.verdict(), asked)
     _save(found.plot, asked, "replays.png")
 
 
@@ -54,8 +67,11 @@ def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json =
     from logeval.reports.figures.replay import plot_clips
 
     shown = found.table[found.table["clip"].isna()].drop(columns=["clip"])
-    title = "RMSE, the clip chosen on the other parts"
-    _show(found.table if as_json else shown, title, as_json, verdict=found.verdict)
+    shown = shown.rename(columns={"positions": "K"})
+    columns = ["K", "estimator", *(c for c in shown.columns if c not in ("K", "estimator"))]
+    title = "Error of the predicted clicks per search (RMSE), the clip chosen on the other parts"
+    frame = found.table if as_json else shown[columns]
+    _show(frame, title, as_json, found.verdict(), asked, keys=2)
     _save(found.plot, asked, "validation.png")
     _save(lambda: plot_clips(found), asked, "clips.png")
 
@@ -63,14 +79,8 @@ def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json =
 @command(ReplayCrossCheck, figures=["cross_check.png"])
 def show_cross_check(found: CrossCheck, asked: ReplayCrossCheck, *, as_json: Json = False) -> None:
     """The policies by all methods, and whether these agree."""
-    _print_notes(found.notes)
-    _show(found.table, "Clicks per SERP by method", as_json, verdict=found.verdict)
+    _show(found.table, "Clicks per SERP by method", as_json, found.verdict(), asked, keys=2)
     _save(found.plot, asked, "cross_check.png")
-
-
-def _print_notes(notes: list[str]) -> None:
-    for note in notes:
-        print(note, file=sys.stderr)
 
 
 def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
@@ -83,9 +93,10 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
     if rows["truth"].notna().any():
         shown["truth"] = rows["truth"]
     shown |= {
-        "to the log": rows["difference"].map("{:+.4f}".format),
+        "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["difference"]],
         "its 95% interval": _intervals(rows, "difference_low", "difference_high"),
         "SERPs": rows["serps"],
+        **({} if by_query else {"covers": rows["covered"].map("{:.0%}".format)}),
         "support": rows["support"],
         "up to K": rows["supported_positions"],
         "effective": rows["effective_serps"],
@@ -100,12 +111,18 @@ def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
     return ["" if a != a else f"{a:.4f} .. {b:.4f}" for a, b in pairs]
 
 
-def _show(frame: pd.DataFrame, title: str, as_json: bool, **verdict: list[str]) -> None:
-    if print_for_programs(frame, as_json, False, **verdict):
+def _show(
+    frame: pd.DataFrame,
+    title: str,
+    as_json: bool,
+    answer: Answer,
+    asked: Stage[Any],
+    keys: int = 1,
+) -> None:
+    if print_for_programs(frame, as_json, False, verdict=answer.text()):
         return
-    print_frame(title, frame)
-    for line in verdict.get("verdict", []):
-        print(line)
+    print_frame(title, frame, keys)
+    print(in_options(answer.text(), type(asked)))
 
 
 def _save(plot: Callable[[], Any], asked: Stage[Any], name: str) -> None:

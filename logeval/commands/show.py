@@ -62,12 +62,13 @@ class _Column:
         self.numeric = all(text[:1] in "+-0123456789.<[" for text in cells)
         self.width = max(map(cell_len, [*self.head, *cells]))
         words = [part for text in cells for part in _parts(text)]
-        longest = min(max(map(cell_len, [*self.head, *words])), WIDTH // 2)
+        longest = min(max(map(cell_len, [*self.head, *words])), WIDTH // 2 - 1)
         self.folded = self.width if self.numeric else max(longest, min(self.width, FOLDED))
 
     def lines(self, text: str, width: int) -> list[str]:
         """A cell in lines of a width: folded between words, and within one only if it is longer."""
-        lines = [""]
+        indent = text[: len(text) - len(text.lstrip())]
+        lines, width = [""], width - cell_len(indent)
         for word in re.findall(r"\S+", text):
             short = cell_len(word) <= width
             for i, part in enumerate([word] if short else _parts(word)):
@@ -79,7 +80,7 @@ class _Column:
                     lines[-1], part = part[:width], part[width:]
                     lines.append("")
                 lines[-1] += blank + part
-        return lines
+        return [indent + line for line in lines]
 
     def padded(self, text: str, width: int) -> str:
         """Numbers to the right."""

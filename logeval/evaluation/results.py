@@ -40,10 +40,8 @@ def _once(method: Method) -> Method:
 
     @wraps(method)
     def found(self: Runs, t: int | None = None) -> Any:
-        key = (method.__name__, self._step(t))
-        if key not in self._made:
-            self._made[key] = method(self, key[1])
-        return self._made[key].copy()
+        step = self._step(t)
+        return self._keep((method.__name__, step), lambda: method(self, step))
 
     return cast(Method, found)
 
@@ -72,7 +70,7 @@ class Runs(Drawn):
         self.simulators = dict(simulators or {})
         self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
-        self._made: dict[tuple[str, int], Any] = {}  # by method and step; see ``_once``
+        self._made: dict[tuple[Any, ...], Any] = {}  # by method and arguments; see ``_keep``
 
     @classmethod
     def load(cls, folder: Path | str) -> Runs:
@@ -96,12 +94,18 @@ class Runs(Drawn):
         return Runs(rows, self.seed, self.folder, self._problems, self.notes, self.simulators)
 
     def table(self) -> pd.DataFrame:
-        """All rows (see ``logeval.storage.tables.RUNS``)."""
+        """All rows (see ``logeval.storage.schemas.RUNS``)."""
         return self._table.copy()
 
     @cached_property
     def _table(self) -> pd.DataFrame:
         return self.rows.to_pandas()
+
+    def _keep(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """A copy of what is made once."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key].copy()
 
     @property
     def horizon(self) -> int:
@@ -202,17 +206,27 @@ class Runs(Drawn):
         more than the ranker in all (infinite: never within the steps run), and ``cost``, by how
         much it was behind at worst; see ``statistics.ranker``. The unit is that of ``problems``.
         """
-        key = ["simulator", "track", *(["query"] if by_query else [])]
-        problems = dict(iter(self.problems().groupby(key)))
+        return self._keep(("ranker", by_query), lambda: self._against_ranker(by_query))
+
+    def _against_ranker(self, by_query: bool) -> pd.DataFrame:
+        problems = dict(iter(self.problems().groupby(["simulator", "track"])))
         found = []
-        for name, rows in self._table.groupby(key):
+        for name, rows in self._table.groupby(["simulator", "track"]):
             if name in problems:
-                table = ranker.against_ranker(rows, problems[name])
-                table.insert(0, "unit", problems[name]["reward"].iloc[0])
-                for i, (column, value) in enumerate(zip(key, name, strict=True)):
-                    table.insert(i, column, str(value))
-                found.append(table)
+                table = ranker.against_ranker(rows, problems[name], by_query)
+                keys = {"simulator": str(name[0]), "track": str(name[1])}
+                table = table.assign(**keys, unit=problems[name]["reward"].iloc[0])
+                first = [*keys, *(["query"] if by_query else []), "unit"]
+                found.append(table[[*first, *(c for c in table if c not in first)]])
         return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+    def reward_over_time(self, panel: Panel) -> ranker.RewardOverTime:
+        """What a search earns over time, beside today's ranker; see ``statistics.ranker``."""
+        rows, known = (
+            table[(table["simulator"] == panel.simulator) & (table["track"] == panel.track)]
+            for table in (self._table, self.problems())
+        )
+        return ranker.reward_over_time(rows, known)
 
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:

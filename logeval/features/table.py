@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from logeval.log.queries import Query, sql_condition
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints, place_of
 from logeval.running.progress import Progress
-from logeval.storage import tables
+from logeval.storage import schemas, tables
 
 if TYPE_CHECKING:
     from logeval.features.make import MakeFeatures
@@ -29,13 +30,22 @@ if TYPE_CHECKING:
 HALF = 0.5  # of the sessions, for the features; the simulator has the other
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Features:
     """Vectors of items (by query) and users, with the manifest of how they were made."""
 
-    items: pa.Table  # tables.FEATURES
-    users: pa.Table  # tables.USER_FEATURES; empty where the log has no users
+    items: pa.Table  # schemas.FEATURES
+    users: pa.Table  # schemas.USER_FEATURES; empty where the log has no users
     manifest: tables.Manifest
+
+    def __repr__(self) -> str:
+        return (
+            f"Features: {self.items.num_rows:,} items and {self.users.num_rows:,} users of queries "
+            f"{', '.join(self.queries)}, contexts {self.context} of length {self.dimension:,}"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>"
 
     @property
     def context(self) -> str:
@@ -171,7 +181,7 @@ def _items(shown: pd.DataFrame, item_ids: Ints, vectors: Vectors) -> pa.Table:
         "impressions": shown["impressions"].to_numpy(),
         "vector": tables.list_column(rows),
     }
-    return pa.table(columns).cast(tables.FEATURES)
+    return pa.table(columns).cast(schemas.FEATURES)
 
 
 def _users(
@@ -190,7 +200,7 @@ def _users(
         "user_id": user_ids[at],
         "vector": tables.list_column(vectors.scaled(at)),
     }
-    return pa.table(columns).cast(tables.USER_FEATURES)
+    return pa.table(columns).cast(schemas.USER_FEATURES)
 
 
 def _matrix(column: pa.ChunkedArray, d: int) -> Floats:

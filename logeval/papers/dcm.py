@@ -7,15 +7,15 @@ independent implementation found for Figures 3a and 3b. Figures 2c and 3c are in
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from logeval.papers.cascading import P, attractions, b_lb
-from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part
+from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part, above, below, factor
 from logeval.papers.shared.figures import curves, lines
 from logeval.papers.shared.measures import (
+    Bound,
     Measure,
     Measured,
     between,
@@ -31,6 +31,7 @@ from logeval.tracks.ranking.theory import dcm_lower_slope, dcm_upper
 
 HORIZON, RUNS = 100_000, 20
 DCM_KL, RANKED = "dcmKL-UCB", "RankedKL-UCB"
+HEURISTICS = ("First-Click", "Last-Click")
 
 
 def _ratios(pairs: list[tuple[str, str]]) -> dict[str, Measure]:
@@ -38,67 +39,41 @@ def _ratios(pairs: list[tuple[str, str]]) -> dict[str, Measure]:
     return {f"{a} over {b}": over(Cell(DCM_KL, a), Cell(DCM_KL, b)) for a, b in pairs}
 
 
-def _theorem_1(L: int, K: int, gap: float, gamma: float) -> Callable[[int], float]:
-    """The upper bound as a function of n."""
+def bounds(L: int, K: int, gap: float, gamma: float) -> tuple[Bound, Bound]:
+    """Theorems 3 (lower) and 1 (upper) as functions of n."""
     w, v = attractions(L, K, gap), np.full(K, gamma)
-    return lambda n: dcm_upper(w, v, n)
-
-
-def _theorem_3(L: int, K: int, gap: float, gamma: float) -> Callable[[int], float]:
-    """The lower bound as a function of n."""
     slope = dcm_lower_slope(L, K, P, gap, gamma)
-    return lambda n: float(slope * np.log(n))
+    return lambda n: float(slope * np.log(n)), lambda n: dcm_upper(w, v, n)
 
 
 SIZES, GAPS, LENGTHS = (16, 32), (0.15, 0.075), (2, 4, 8)
+_2a = partial(b_lb, gamma=0.8)
 _figure = partial(Experiment, paper="dcm-bandits", horizon=HORIZON, runs=RUNS)
 FIGURE_2A = _figure(
     "dcm-2a",
     "Figure 2a",
     "regret of dcmKL-UCB by L, K and gap, gamma = 0.8",
+    (Part("dcm-2a", tuple(_2a(L, K, g) for g in GAPS for L in SIZES for K in LENGTHS), (DCM_KL,)),),
     (
-        Part(
-            "dcm-2a",
-            tuple(b_lb(L, K, gap, 0.8) for gap in GAPS for L in SIZES for K in LENGTHS),
-            (DCM_KL,),
-        ),
-    ),
-    (
-        Claim(
+        above(
             "the regret grows with L (32 over 16 items)",
-            _ratios(
-                [(b_lb(32, K, gap, 0.8), b_lb(16, K, gap, 0.8)) for K in LENGTHS for gap in GAPS],
-            ),
-            low=1.0,
+            _ratios([(_2a(32, K, gap), _2a(16, K, gap)) for K in LENGTHS for gap in GAPS]),
         ),
-        Claim(
+        below(
             "the regret falls with K (K over K / 2)",
             _ratios(
-                [
-                    (b_lb(L, K, gap, 0.8), b_lb(L, K // 2, gap, 0.8))
-                    for L in SIZES
-                    for K in (4, 8)
-                    for gap in GAPS
-                ]
+                [(_2a(L, K, g), _2a(L, K // 2, g)) for L in SIZES for K in (4, 8) for g in GAPS]
             ),
-            high=1.0,
         ),
-        Claim(
+        above(
             "the regret grows when the gap falls (0.075 over 0.15)",
-            _ratios(
-                [(b_lb(L, K, 0.075, 0.8), b_lb(L, K, 0.15, 0.8)) for L in SIZES for K in LENGTHS],
-            ),
-            low=1.0,
+            _ratios([(_2a(L, K, 0.075), _2a(L, K, 0.15)) for L in SIZES for K in LENGTHS]),
         ),
         Claim(
             "measured regret lies between the lower and the upper bound (share of 12 settings)",
             between(
                 *(
-                    (
-                        Cell(DCM_KL, b_lb(L, K, gap, 0.8)),
-                        _theorem_3(L, K, gap, 0.8),
-                        _theorem_1(L, K, gap, 0.8),
-                    )
+                    (Cell(DCM_KL, _2a(L, K, gap)), *bounds(L, K, gap, 0.8))
                     for L in SIZES
                     for K in LENGTHS
                     for gap in GAPS
@@ -113,7 +88,7 @@ FIGURE_2A = _figure(
     seconds=60,
     figure=lines(
         {
-            f"L={L}, gap {gap:g}": [(K, Cell(DCM_KL, b_lb(L, K, gap, 0.8))) for K in LENGTHS]
+            f"L={L}, gap {gap:g}": [(K, Cell(DCM_KL, _2a(L, K, gap))) for K in LENGTHS]
             for L in SIZES
             for gap in GAPS
         },
@@ -138,21 +113,14 @@ def linearity(outcome: Outcome, K: int) -> Measured:
 
 def growth(K: int) -> Measure:
     """The regret at gamma = 1 over that at gamma = 0.5: 2 where it is proportional to gamma."""
-    problems = (b_lb(16, K, 0.15, gamma) for gamma in (1.0, 0.5))
-    return over(*(Cell(DCM_KL, problem) for problem in problems))
+    return over(*(Cell(DCM_KL, b_lb(16, K, 0.15, gamma)) for gamma in (1.0, 0.5)))
 
 
 FIGURE_2B = _figure(
     "dcm-2b",
     "Figure 2b",
     "regret of dcmKL-UCB by gamma and K, L = 16, gap 0.15",
-    (
-        Part(
-            "dcm-2b",
-            tuple(b_lb(16, K, 0.15, gamma) for K in LENGTHS for gamma in GAMMAS),
-            (DCM_KL,),
-        ),
-    ),
+    (Part("dcm-2b", tuple(b_lb(16, K, 0.15, g) for K in LENGTHS for g in GAMMAS), (DCM_KL,)),),
     (
         Claim(
             "the regret grows linearly with gamma where p < 1/K (R^2 of a straight line)",
@@ -160,10 +128,9 @@ FIGURE_2B = _figure(
             low=0.97,
             variants={f"regret at gamma = 1 over gamma = 0.5, K={K}": growth(K) for K in (2, 4)},
         ),
-        Claim(
+        below(
             "the trend is less prominent for p > 1/K (growth from gamma = 0.5 to 1, K=8 over less)",
             {f"K=8 over K={K}": quotient(growth(8), growth(K)) for K in (2, 4)},
-            high=1.0,
             variants={"regret at gamma = 1 over gamma = 0.5, K=8": growth(8)},
         ),
     ),
@@ -176,7 +143,7 @@ FIGURE_2B = _figure(
 )
 
 PROBLEM_3 = b_lb(16, 4, 0.15, 0.5)
-LOWER_3, UPPER_3 = _theorem_3(16, 4, 0.15, 0.5), _theorem_1(16, 4, 0.15, 0.5)
+LOWER_3, UPPER_3 = bounds(16, 4, 0.15, 0.5)
 BOUNDS_3 = {"Theorem 3 (lower)": LOWER_3, "Theorem 1 (upper, dcmKL-UCB)": UPPER_3}
 # the independent implementation printed no standard errors
 ASSUMED = 0.02
@@ -185,31 +152,22 @@ ERROR_ASSUMED = f"independent implementation; its error is not known, {ASSUMED:.
 INDEPENDENT = {DCM_KL: 171.0, "First-Click": 188.0, "Last-Click": 213.0, RANKED: 535.0}
 
 
-def _independent(*policies: str) -> list[Claim]:
-    return [
-        Claim(
-            policy,
-            regret(Cell(policy)),
-            INDEPENDENT[policy],
-            ASSUMED * INDEPENDENT[policy],
-            source=ERROR_ASSUMED,
-        )
-        for policy in policies
-    ]
+def independent(text: str, cell: Cell, value: float) -> Claim:
+    """The regret that an independent implementation found."""
+    return Claim(text, regret(cell), value, ASSUMED * value, source=ERROR_ASSUMED)
 
 
 FIGURE_3A = _figure(
     "dcm-3a",
     "Figure 3a",
     "dcmKL-UCB against the first-click and last-click heuristics",
-    (Part("dcm-3", (PROBLEM_3,), (DCM_KL, "First-Click", "Last-Click")),),
+    (Part("dcm-3", (PROBLEM_3,), (DCM_KL, *HEURISTICS)),),
     (
-        Claim(
+        below(
             "dcmKL-UCB has less regret than both heuristics",
-            {other: over(Cell(DCM_KL), Cell(other)) for other in ("First-Click", "Last-Click")},
-            high=1.0,
+            {other: over(Cell(DCM_KL), Cell(other)) for other in HEURISTICS},
         ),
-        *_independent(DCM_KL, "First-Click", "Last-Click"),
+        *(independent(p, Cell(p), INDEPENDENT[p]) for p in (DCM_KL, *HEURISTICS)),
         Claim(
             "dcmKL-UCB lies between the lower and the upper bound",
             between((Cell(DCM_KL), LOWER_3, UPPER_3)),
@@ -232,11 +190,9 @@ FIGURE_3B = _figure(
         Claim(
             "the regret of RankedKL-UCB is three times that of dcmKL-UCB",
             over(Cell(RANKED), Cell(DCM_KL)),
-            3.0,
-            low=2.5,
-            high=3.5,
+            **factor(3.0, 2.5, 3.5),
         ),
-        *_independent(RANKED),
+        independent(RANKED, Cell(RANKED), INDEPENDENT[RANKED]),
     ),
     section="section 5.2",
     seconds=15,

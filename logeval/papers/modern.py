@@ -31,71 +31,36 @@ class Published(NamedTuple):
     independent: dict[str, tuple[float, float]]
 
 
+PROBLEMS = {
+    "A": f"PBM(w={_W},e=1/0.8/0.6/0.4/0.2)",
+    "B": f"CM(w={_W},K=5)",
+    "C": f"DCM(w={_W},v=0.8/0.7/0.6/0.5/0.4)",
+    "D": f"PBM(w={_BIG},e=1/0.75/0.6/0.3/0.1)",
+}
+INDEPENDENT: dict[str, dict[str, tuple[float, float]]] = {
+    "Random": {"A": (47505, 10), "B": (11661, 4), "C": (17218, 4), "D": (31153, 7)},
+    "TopRank": {"A": (1297, 44), "B": (470, 14), "C": (422, 13), "D": (3806, 77)},
+    "UniRank": {"A": (1148, 48), "B": (506, 21), "C": (367, 12), "D": (1834, 114)},
+    "UniRank(optimism=loglog)": {"A": (948, 22), "B": (464, 16), "C": (339, 6), "D": (1169, 156)},
+    "GRAB": {"A": (1346, 44), "B": (216, 9), "D": (1650, 100)},
+    "BatchRank": {"A": (21284, 149), "B": (2795, 40), "C": (6117, 42)},
+    "CTS": {"A": (1999, 266), "B": (84, 13), "C": (74, 5)},
+    "TS-Cascade": {"A": (3968, 589), "B": (129, 7)},
+    "CascadeKL-UCB": {"A": (1946, 270), "B": (183, 7)},
+    "dcmKL-UCB": {"C": (202, 3)},
+    "CTS(feedback=last)": {"C": (161, 5)},
+    "PBM-UCB": {"A": (652, 13), "D": (1014, 25)},
+    "PBM-PIE": {"A": (347, 28), "D": (500, 40)},
+    "PBM-TS": {"A": (143, 19)},
+    "BC-MPTS": {"A": (131, 8), "D": (718, 233)},
+    "PB-MHB": {"A": (171, 9), "D": (460, 33)},
+}
 SETTINGS = {
-    "A": Published(
-        f"PBM(w={_W},e=1/0.8/0.6/0.4/0.2)",
-        HORIZON,
-        {
-            "Random": (47505, 10),
-            "TopRank": (1297, 44),
-            "UniRank": (1148, 48),
-            "UniRank(optimism=loglog)": (948, 22),
-            "GRAB": (1346, 44),
-            "BatchRank": (21284, 149),
-            "CTS": (1999, 266),
-            "TS-Cascade": (3968, 589),
-            "CascadeKL-UCB": (1946, 270),
-            "PBM-UCB": (652, 13),
-            "PBM-PIE": (347, 28),
-            "PBM-TS": (143, 19),
-            "BC-MPTS": (131, 8),
-            "PB-MHB": (171, 9),
-        },
-    ),
-    "B": Published(
-        f"CM(w={_W},K=5)",
-        HORIZON,
-        {
-            "Random": (11661, 4),
-            "TopRank": (470, 14),
-            "UniRank": (506, 21),
-            "UniRank(optimism=loglog)": (464, 16),
-            "GRAB": (216, 9),
-            "BatchRank": (2795, 40),
-            "CTS": (84, 13),
-            "TS-Cascade": (129, 7),
-            "CascadeKL-UCB": (183, 7),
-        },
-    ),
-    "C": Published(
-        f"DCM(w={_W},v=0.8/0.7/0.6/0.5/0.4)",
-        HORIZON,
-        {
-            "Random": (17218, 4),
-            "TopRank": (422, 13),
-            "UniRank": (367, 12),
-            "UniRank(optimism=loglog)": (339, 6),
-            "BatchRank": (6117, 42),
-            "CTS": (74, 5),
-            "dcmKL-UCB": (202, 3),
-            "CTS(feedback=last)": (161, 5),
-        },
-    ),
-    "D": Published(
-        f"PBM(w={_BIG},e=1/0.75/0.6/0.3/0.1)",
-        HORIZON,
-        {
-            "Random": (31153, 7),
-            "TopRank": (3806, 77),
-            "UniRank": (1834, 114),
-            "UniRank(optimism=loglog)": (1169, 156),
-            "GRAB": (1650, 100),
-            "PBM-UCB": (1014, 25),
-            "PBM-PIE": (500, 40),
-            "BC-MPTS": (718, 233),
-            "PB-MHB": (460, 33),
-        },
-    ),
+    letter: Published(
+        problem, HORIZON, {p: row[letter] for p, row in INDEPENDENT.items() if letter in row}
+    )
+    for letter, problem in PROBLEMS.items()
+} | {
     "square": Published(
         f"PBM(w={_W},e=1/0.9/0.8/0.7/0.6/0.5/0.4/0.3/0.2/0.1,base=2>1>4>3>6>5>8>7>10>9)",
         HORIZON,
@@ -104,12 +69,7 @@ SETTINGS = {
     "cascade": Published(
         "B_LB(L=16,K=2,p=0.2,gap=0.15,gamma=1)",
         HORIZON,
-        {
-            "CascadeKL-UCB": (349, 6),
-            "CTS": (154, 4),
-            "TS-Cascade": (386, 5),
-            "TopRank": (527, 19),
-        },
+        {"CascadeKL-UCB": (349, 6), "CTS": (154, 4), "TS-Cascade": (386, 5), "TopRank": (527, 19)},
     ),
     "lagree": Published(
         "PBM(w=0.45/0.35/0.25/0.15/0.05,e=0.9/0.6/0.3)",
@@ -122,6 +82,7 @@ SETTINGS = {
         },
     ),
 }
+SECONDS = {"A": 330, "B": 100, "C": 100, "D": 130, "square": 40, "cascade": 40, "lagree": 10}
 
 
 def _experiment(name: str, setting: Published) -> Experiment:
@@ -131,14 +92,8 @@ def _experiment(name: str, setting: Published) -> Experiment:
         f"regret on {setting.problem.partition('(')[0]}, beside independent prototypes",
         (Part(f"modern-{name}", (setting.problem,), tuple(setting.independent)),),
         tuple(
-            Claim(
-                policy,
-                regret(Cell(policy)),
-                mean,
-                stderr,
-                source="independent prototype",
-            )
-            for policy, (mean, stderr) in setting.independent.items()
+            Claim(policy, regret(Cell(policy)), *value, source="independent prototype")
+            for policy, value in setting.independent.items()
         ),
         paper="the list policies of today",
         horizon=setting.horizon,
@@ -148,5 +103,4 @@ def _experiment(name: str, setting: Published) -> Experiment:
     )
 
 
-SECONDS = {"A": 330, "B": 100, "C": 100, "D": 130, "square": 40, "cascade": 40, "lagree": 10}
 EXPERIMENTS = tuple(_experiment(name, setting) for name, setting in SETTINGS.items())

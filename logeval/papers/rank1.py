@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from logeval.papers.dcm import ASSUMED, ERROR_ASSUMED
-from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part
+from logeval.papers.dcm import independent
+from logeval.papers.shared.experiment import Cell, Claim, Experiment, Part, above, factor
 from logeval.papers.shared.figures import curves
-from logeval.papers.shared.measures import Cases, Measure, last_half, over, regret
+from logeval.papers.shared.measures import Cases, Measure, last_half, over
 from logeval.papers.shared.outcome import Outcome
 from logeval.tracks.rank1 import rank1_upper
 
@@ -39,10 +39,6 @@ INDEPENDENT = {32: 96_000.0, 64: 191_000.0, 128: 448_000.0}
 def problem_name(size: int) -> str:
     """The needle with K = L = size."""
     return f"rank1(K={size},L={size},p=0.25,gap=0.5)"
-
-
-def _growth(policy: str, size: int) -> Measure:
-    return over(Cell(policy, problem_name(size)), Cell(policy, problem_name(size // 2)))
 
 
 def _named(policy: str) -> str:
@@ -67,21 +63,23 @@ def _facts_1(outcome: Outcome) -> list[str]:
     return found
 
 
-def _over(a: str, b: str, sizes: tuple[int, ...]) -> dict[str, Measure]:
+def _on(policy: str, size: int) -> Cell:
+    return Cell(policy, problem_name(size))
+
+
+def _over(a: str, b: str, *sizes: int) -> dict[str, Measure]:
     """The regret of one policy over that of another, by size."""
-    problems = {f"K = L = {size}": problem_name(size) for size in sizes}
-    return {
-        f"{_named(a)} over {_named(b)}, {where}": over(Cell(a, name), Cell(b, name))
-        for where, name in problems.items()
-    }
+    name = f"{_named(a)} over {_named(b)}, K = L = "
+    return {f"{name}{size}": over(_on(a, size), _on(b, size)) for size in sizes}
 
 
 def _growths(policy: str) -> dict[str, Measure]:
-    return {f"{_named(policy)}, {size // 2} to {size}": _growth(policy, size) for size in SIZES[1:]}
+    pairs = [(size // 2, size) for size in SIZES[1:]]
+    return {f"{_named(policy)}, {a} to {b}": over(_on(policy, b), _on(policy, a)) for a, b in pairs}
 
 
 def _flattens(policy: str) -> dict[str, Measure]:
-    return {f"K = L = {size}": last_half(Cell(policy, problem_name(size))) for size in SIZES}
+    return {f"K = L = {size}": last_half(_on(policy, size)) for size in SIZES}
 
 
 def claim(text: str, cases: Callable[[str, str], Cases], **more: Any) -> Claim:
@@ -105,51 +103,39 @@ FIGURE_1 = Experiment(
         claim(
             "the regret of Rank1ElimKL doubles as K and L double",
             lambda kl, elim: _growths(kl),
-            published=2.0,
-            low=1.6,
-            high=2.4,
+            **factor(2.0, 1.6, 2.4),
             reason=PRINTED,
         ),
         Claim(
             "the regrets of UCB1, UCB1Elim, KL-UCB and TS quadruple as K and L double",
             {name: ratio for policy in ON_PAIRS for name, ratio in _growths(policy).items()},
-            4.0,
-            low=3.3,
-            high=4.7,
+            **factor(4.0, 3.3, 4.7),
             reason="perhaps the horizon ends before UCB1Elim has learned, and caps its regret",
         ),
         claim(
             "KL-UCB and TS are below Rank1ElimKL when K and L are small",
-            lambda kl, elim: _over("KL-UCB", kl, (32,)) | _over("TS", kl, (32,)),
+            lambda kl, elim: _over("KL-UCB", kl, 32) | _over("TS", kl, 32),
             high=1.0,
         ),
         claim(
             "Rank1ElimKL is below KL-UCB and TS when they are large",
-            lambda kl, elim: _over(kl, "KL-UCB", (128,)) | _over(kl, "TS", (128,)),
+            lambda kl, elim: _over(kl, "KL-UCB", 128) | _over(kl, "TS", 128),
             high=1.0,
             reason=PRINTED,
         ),
         claim(
             "Rank1ElimKL is below Rank1Elim in all three",
-            lambda kl, elim: _over(kl, elim, SIZES),
+            lambda kl, elim: _over(kl, elim, *SIZES),
             high=1.0,
         ),
         claim(
             "Rank1ElimKL is four times better than Rank1Elim in Figure 1a",
-            lambda kl, elim: _over(elim, kl, (32,)),
-            published=4.0,
-            low=3.0,
-            high=5.0,
+            lambda kl, elim: _over(elim, kl, 32),
+            **factor(4.0, 3.0, 5.0),
             reason=PRINTED,
         ),
         *(
-            Claim(
-                f"Rank1ElimKL, K = L = {size}",
-                regret(Cell(KL, problem_name(size))),
-                value,
-                ASSUMED * value,
-                source=ERROR_ASSUMED,
-            )
+            independent(f"Rank1ElimKL, K = L = {size}", _on(KL, size), value)
             for size, value in INDEPENDENT.items()
         ),
     ),
@@ -179,9 +165,7 @@ def _power(policy: str, power: int, text: str) -> Claim:
     return Claim(
         f"{text} with K^{power} ({policy}, {small} to {large})",
         over(*(Cell(policy, empty(size), f"rank1-0-{policy}") for size in (large, small))),
-        (large / small) ** power,
-        low=(large / small) ** (power - 0.5),
-        high=(large / small) ** (power + 0.5),
+        **factor(*((large / small) ** (power + half) for half in (0.0, -0.5, 0.5))),
     )
 
 
@@ -197,10 +181,9 @@ SECTION_1 = Experiment(
         _power(KL, 2, "the regret of Rank1ElimKL grows"),
         _power(ELIM, 3, "that of Rank1Elim"),
         _power("UCB1", 2, "that of a bandit on pairs"),
-        Claim(
+        above(
             "Rank1Elim cannot keep up with a bandit on pairs (over UCB1, K = L = 8)",
             over(*(Cell(policy, empty(8), f"rank1-0-{policy}") for policy in (ELIM, "UCB1"))),
-            low=1.0,
         ),
     ),
     paper="rank1elimkl",

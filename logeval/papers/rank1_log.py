@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from logeval.papers.rank1 import HORIZON, POLICIES, PRINTED, claim
-from logeval.papers.shared.experiment import Cell, Experiment, OnLog, Part
+from logeval.papers.shared.experiment import Cell, Experiment, OnLog, Part, factor
 from logeval.papers.shared.figures import curves
 from logeval.papers.shared.measures import Measure, Measured, measure, over
 from logeval.papers.shared.outcome import Outcome
@@ -100,7 +100,7 @@ def draw_2(outcome: Outcome) -> Any:
         runs = outcome.part("rank1-3")
         (panel,) = runs.panels()
         draw_curves(axes[1 + i], runs.curves(panel.simulator, query, panel.track))
-        axes[1 + i].set(xlabel="step t", ylabel="cumulative regret", title=f"Query {i}")
+        axes[1 + i].set(ylabel="cumulative regret", title=f"Query {i}")
         legend_below(axes[1 + i])
     axes[0].set(xlabel="item, sorted", ylabel="attraction")
     axes[1].set(xlabel="position, sorted", ylabel="examination")
@@ -197,9 +197,7 @@ FIGURE_3 = _figure(
         claim(
             "it is 10.9% below UCB1",
             lambda kl, elim: _on_log(kl, "UCB1"),
-            published=0.891,
-            low=0.8,
-            high=1.0,
+            **factor(0.891, 0.8, 1.0),
             reason=PRINTED,
         ),
         claim(

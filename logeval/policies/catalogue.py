@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from logeval.policies.registry import POLICIES, class_in, defaults_of, track_of
+from logeval.policies.registry import POLICIES, class_in, track_of
+from logeval.running.names import options
 
 
 def catalogue(track: str | None = None) -> list[dict[str, Any]]:
@@ -32,14 +33,3 @@ def catalogue(track: str | None = None) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def options(cls: type) -> str:
-    """``order=descending, init=sample|rounds``: the default first."""
-    defaults, parts = defaults_of(cls), []
-    for key, kind in getattr(cls, "PARAMETERS", {}).items():
-        default = defaults.get(key)
-        others = [value for value in kind if value != default] if isinstance(kind, tuple) else []
-        shown = f"{default:g}" if isinstance(default, float) else str(default)
-        parts.append(f"{key}={'|'.join(['computed' if default is None else shown, *others])}")
-    return ", ".join(parts)

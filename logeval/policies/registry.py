@@ -5,7 +5,7 @@ A policy is a class; what is known of it stands there:
 - ``NAME``: as the paper prints it; ``PAPER``; ``REFERENCE``: the paper's pseudocode, as a class
 - ``TRACK``: ranking unless said otherwise, None for any; ``IN_TRACK``: the classes that take its
   place in other tracks
-- ``PARAMETERS``: what its name may be given, by name the type or the possible values
+- ``PARAMETERS``: what its name may be given (``running.names``)
 - ``NEEDS``: what it asks the simulator for (``policies.setting``)
 - ``KNOWS``, ``READS``, ``COST``: what somebody who deploys it has to tell it, what it reads of the
   clicks, and what a step costs in the worst case (M: different contexts)
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -27,8 +26,8 @@ from logeval.clicks.models import registry as models
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.setting import Policy, Setting
-from logeval.policies.shared.replica import Reference, one_by_one
-from logeval.running.names import format_call, parse_call
+from logeval.policies.shared.replica import OneByOne, Reference
+from logeval.running.names import defaults_of, format_call, given_to, parse_call, parsed
 from logeval.running.own_code import imported, is_built_in, name_of, source_checksum
 
 # The files whose classes with a NAME are policies, in the order in which they are listed.
@@ -83,7 +82,7 @@ class PolicySpec:
         """The policy, ready for step 1."""
         told = setting.tell(self.cls, self.name)
         if self.reference is not None:
-            return one_by_one(told, self.reference, **self.parameters)
+            return OneByOne(told, self.reference, given_to(self.cls, self.parameters))
         policy: Policy = self.cls(told, **self.parameters)
         return policy
 
@@ -126,19 +125,13 @@ def tracks_with_own_classes() -> set[str]:
     return {track for cls in POLICIES.values() for track in vars(cls).get("IN_TRACK", {})}
 
 
-def defaults_of(cls: type) -> dict[str, Any]:
-    """The defaults of the parameters of a policy."""
-    found = inspect.signature(cls).parameters
-    return {key: found[key].default for key in getattr(cls, "PARAMETERS", {}) if key in found}
-
-
 def named_policies(
     policies: str | type | Sequence[str | type], track: str | None = None
 ) -> list[str | type]:
     """A list of policies; ``all`` stands for those of a track that run everywhere in it.
 
-    Left out are the Oracle and what needs the list that a log shows most often (BubbleRank); who
-    may be told the examination estimates it.
+    Left out are the Oracle and what needs the lists of a log (BubbleRank, Logged); who may be told
+    the examination estimates it.
     """
     given = [policies] if isinstance(policies, str | type) else list(policies)
     others = [one for one in given if not (isinstance(one, str) and one.strip().lower() == ALL)]
@@ -150,7 +143,7 @@ def named_policies(
         for name, cls in POLICIES.items()
         if name.lower() not in named
         and track_of(class_in(cls, track)) in (track or RANKING, None)
-        and not {"best", "base_list"} & set(getattr(cls, "NEEDS", ()))
+        and not {"best", "base_list", "logged"} & set(getattr(cls, "NEEDS", ()))
     ]
     return [*every, *others]
 
@@ -224,35 +217,23 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
         if len(owners) != 1 or owners[0] in given:
             raise LogevalError(f"{name}({word}): {word!r} is not parameter=value")
         given[owners[0]] = word
-    as_reference = _value(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
+    as_reference = parsed(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
     unknown = [key for key in given if key not in known]
     if unknown:
         if not known:
             raise LogevalError(f"{name} has no parameters, and {unknown[0]} was given")
         raise unknown_names(f"parameter of {name}", unknown, [*known, "reference"])
     defaults = defaults_of(cls)
-    values = {key: _value(name, key, given[key], known[key]) for key in known if key in given}
+    values = {key: parsed(name, key, given[key], known[key]) for key in known if key in given}
     values = {key: value for key, value in values.items() if value != defaults.get(key)}
     called = format_call(name, values)
-    spec = PolicySpec(called, cls, values, is_built_in(cls), track=track_of(cls))
+    spec = PolicySpec(called, cls, values, is_built_in(cls), track_of(cls))
     if not as_reference:
         return spec
-    reference = vars(cls).get("REFERENCE")
-    if reference is None:
+    if "REFERENCE" not in vars(cls):
         raise LogevalError(f"policy {name}: only a built-in policy has a reference")
     named = format_call(name, values | {"reference": "yes"})
-    return replace(spec, name=named, reference=reference, kernel=spec.name)
-
-
-def _value(name: str, key: str, text: str, kind: Any) -> Any:
-    if isinstance(kind, tuple):
-        if text not in kind:
-            raise LogevalError(f"{name}: {key}={text} must be one of {', '.join(kind)}")
-        return text
-    try:
-        return kind(text)
-    except ValueError:
-        raise LogevalError(f"{name}: {key}={text} is not a {kind.__name__}") from None
+    return replace(spec, name=named, reference=vars(cls)["REFERENCE"], kernel=called)
 
 
 def _literal(text: str) -> Any:

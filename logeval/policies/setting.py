@@ -140,7 +140,6 @@ class Setting:
     distinct: bool  # lists: the W places must hold different items
     horizon: int  # number of steps
     generators: Sequence[np.random.Generator]  # one per replica, for the policy alone
-    features: Floats | None = None
     offers: Mapping[str, Any] = field(default_factory=dict, repr=False)  # ask for them by name
     needs: tuple[str, ...] = ()  # the capabilities that the policy declares
     policy: str = "of this setting"

@@ -40,39 +40,40 @@ CANDIDATES = ("dcm", "pbm", "ubm", "sdbn", "ccm")  # for the best-scoring model
 
 @dataclass(frozen=True)
 class CrossCheck(Stored):
-    """One row per method and policy: clicks per SERP with interval; and the verdict."""
+    """One row per method and policy: clicks per SERP with interval, over so many steps."""
 
     TABLES: ClassVar = {"table": "cross_check"}
-    KEPT = ("verdict", "notes")
+    KEPT = ("steps", "notes")
 
     table: pd.DataFrame  # in the schema ``schemas.CROSS_CHECK``
-    verdict: list[str]
+    steps: int
     notes: list[str] = field(default_factory=list)
     manifest: tables.Manifest = field(default_factory=dict)
 
 
 def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossCheck:
-    """The clicks per SERP of all policies by all methods, and the verdict."""
+    """The clicks per SERP of all policies by all methods."""
     log, positions, seed = asked.opened, asked.positions, asked.seed
     replayed = replay_policy(
         log, asked.policies, positions=positions, queries=asked.queries,
         top_queries=asked.top_queries, items=asked.items, horizon=asked.horizon,
         shuffles=asked.runs, seed=seed, quiet=asked.quiet,
     )  # fmt: skip
-    summary = replayed.summary()
-    steps = int(summary["common_t"].min())
-    if not steps:
+    covered = replayed.covered()
+    if not covered:
         raise LogevalError(
-            f"{log.path}: some queue was exhausted before the first checkpoint; the lists of this "
-            "log vary too little; try fewer positions, fewer items or other queries"
+            f"{log.path}: on no query the log shows the first lists of all policies; ask for fewer "
+            "positions, as positions=1, or fewer candidates, as items=4"
         )
-    chosen = [Query.parse(q) for q in dict.fromkeys(replayed.table["query"])]
+    rows_of = replayed.table[replayed.table["query"].isin(covered)]
+    steps = replayed.common(rows_of)
+    chosen = [Query.parse(q) for q in covered]
     whole = read_logged(log, queries=chosen)
     streams = {s.query: s.item_ids for s in streams_of(cut(whole, positions).patterns, asked.items)}
     score = compare_models(log, CANDIDATES, queries=[str(q) for q in chosen], seed=seed, quiet=True)
     best = str(score.overall().index[0]).lower()
     rows: list[dict[str, Any]] = []
-    names = list(summary["policy"])
+    names = list(dict.fromkeys(rows_of["policy"]))
     for model in dict.fromkeys(("dcm", "pbm", best)):
         fitted = fit(model, whole.patterns, whole.patterns.count, "per-query")
         simulated = evaluate(
@@ -85,15 +86,17 @@ def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossChec
             mine = simulated[simulated["policy"] == name]
             rows.append(_row(label, name, *curve(mine, steps)))
     for name in names:
-        mine = replayed.table[replayed.table["policy"] == name]
-        rows.append(_row("replay", name, *curve(mine, steps)))
+        rows.append(_row("replay", name, *curve(rows_of[rows_of["policy"] == name], steps)))
     rows += _final_lists(replayed, names, whole, positions, asked.rounds, seed)
     import pandas as pd
 
-    table = pd.DataFrame(rows)
-    verdict = _verdict(table, steps)
     manifest["log_folder"] = str(log.path)
-    return CrossCheck(table, verdict, replayed.notes, manifest)
+    every = replayed.table["query"].nunique()
+    lost = [
+        f"{every - len(chosen)} of {every} queries are left out, as the log does not show the "
+        "first lists of some policy there"
+    ] * (len(chosen) < every)
+    return CrossCheck(pd.DataFrame(rows), steps, [*lost, *replayed.notes], manifest)
 
 
 def _row(method: str, policy: str, value: float, half: float) -> dict[str, Any]:
@@ -120,7 +123,11 @@ def _final_lists(
     estimators = parse_estimators(ESTIMATORS)
     rows = []
     for name in names:
-        lists = {(q, run): A for (policy, q, run), A in replayed.lists.items() if policy == name}
+        lists = {
+            (q, run): A
+            for (policy, q, run), A in replayed.lists.items()
+            if policy == name and q in replayed.covered()
+        }
         target = lists_target(
             f"last lists of {name}", whole.patterns, [Query.parse(q) for q, _ in lists],
             list(lists.values()), K,
@@ -129,47 +136,3 @@ def _final_lists(
         for e, (value, half) in found.items():
             rows.append(_row(f"last lists, {e}", name, value, half))
     return rows
-
-
-def _verdict(table: pd.DataFrame, steps: int) -> list[str]:
-    best: dict[str, tuple[str, bool]] = {}
-    for method, rows in table.groupby("method", sort=False):
-        rows = rows.sort_values("value", ascending=False)
-        clear = bool((rows["low"].iloc[0] > rows["high"].iloc[1:]).all())  # not beside a nan
-        best[str(method)] = (str(rows["policy"].iloc[0]), clear)
-    lines = [
-        f"{method}: {policy} is best" + ("" if clear else ", within the intervals of another")
-        for method, (policy, clear) in best.items()
-    ]
-    lines += _levels(table)
-    winners = {policy for policy, _ in best.values()}
-    sure = {policy for policy, clear in best.values() if clear}
-    if len(winners) == 1:
-        lines.append(f"After {steps} steps all methods agree: {winners.pop()} is best.")
-    elif len(sure) <= 1:
-        who = f" {sure.pop()} is best where the intervals tell." if sure else ""
-        lines.append(f"After {steps} steps the methods do not contradict each other.{who}")
-    else:
-        lines.append(
-            f"After {steps} steps the methods disagree: {', '.join(sorted(sure))} are each clearly "
-            "best by some of them. Trust the log before a simulator."
-        )
-    return lines
-
-
-def _levels(table: pd.DataFrame) -> list[str]:
-    """Simulators whose clicks are not those of the replay, whoever they say is best."""
-    replayed = table[table["method"] == "replay"].set_index("policy")
-    lines = []
-    for method, rows in table.groupby("method", sort=False):
-        if not str(method).startswith("simulated"):
-            continue
-        mine = rows.set_index("policy").loc[replayed.index]
-        apart = (mine["high"] < replayed["low"]) | (mine["low"] > replayed["high"])
-        if apart.any():
-            off = (mine["value"] / replayed["value"] - 1.0)[apart]
-            lines.append(
-                f"{method}: the clicks of {int(apart.sum())} of {len(apart)} policies lie outside "
-                f"what the replay allows, by {off.min():+.0%} to {off.max():+.0%}"
-            )
-    return lines

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from logeval.errors import LogevalError
-from logeval.stage import Arg, LogFolder, Manifest, Queries, Quiet, Seed, Stage, TopQueries
+from logeval.stage import Arg, LogFolder, Queries, Quiet, Seed, Stage, TopQueries
 
 R = TypeVar("R")
 MOST_PARTS = 1000  # each fits the click models anew
@@ -41,10 +41,6 @@ class Replaying(Stage[R]):
     out: Out = None
     seed: Seed = 0
     quiet: Quiet = False
-
-    def inputs(self) -> list[Manifest]:
-        """The log."""
-        return [{"log": self.opened.identity}]
 
 
 def check_clip(clip: float) -> None:

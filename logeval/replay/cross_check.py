@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.errors import LogevalError
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     "replay cross-check",
     example="logeval replay cross-check data/yandex --policy dcmKL-UCB --policy Random --items 4",
     again="logeval replay cross-check LOG --policy POLICY --out {folder}",
+    read="logeval.replay.agreement:CrossCheck.read",
 )
 class ReplayCrossCheck(Replaying["CrossCheck"]):
     """The same policies by simulators, by replay and by estimates: do they agree on the best?
@@ -46,12 +46,6 @@ class ReplayCrossCheck(Replaying["CrossCheck"]):
         from logeval.replay.agreement import cross_check
 
         return cross_check(self, manifest)
-
-    def read(self, out: Path) -> "CrossCheck":
-        """The cross-check of a folder."""
-        from logeval.replay.agreement import CrossCheck
-
-        return CrossCheck.read(out)
 
 
 replay_cross_check = function(ReplayCrossCheck)

@@ -1,15 +1,18 @@
 """``replay estimate``: what rankers would have earned on the traffic that was logged."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Union
 
 from logeval.errors import LogevalError
 from logeval.replay.arguments import MOST_PARTS, Estimators, Replaying, Scope, Smoothing, check_clip
 from logeval.stage import Arg, Manifest, function, stage
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from logeval.replay.estimates import Estimates
     from logeval.replay.estimators.estimator import Estimator
 
@@ -20,18 +23,21 @@ MOST_ROUNDS = 1_000_000
     "replay estimate",
     example="logeval replay estimate data/yandex --target best:dcm --positions 3 --out replay",
     again="logeval replay estimate LOG --target TARGET --out {folder}",
+    read="logeval.replay.estimates:Estimates.read",
 )
 class ReplayEstimate(Replaying["Estimates"]):
     """Estimate what a ranker would have earned on the logged traffic.
 
-    In clicks per SERP. A target is a table (see ``target_table``), ``log:FOLDER``, ``day:27``,
-    ``logged``, ``random``, ``by-ctr`` or ``best:MODEL``. Several targets are estimated in the same
-    resampled logs, so differences between their values are paired. Intervals come from ``rounds``
-    bootstrap rounds over sessions; estimators with a click model fit it again in ``refits``.
+    In clicks per SERP. A target is a table (a file or a DataFrame; docs/replay.md), ``log:FOLDER``,
+    ``day:27``, ``logged``, ``random``, ``by-ctr`` or ``best:MODEL``. Queries of which the log has
+    shown less than ``min_support`` of what a target shows are left out, and counted. Several
+    targets are estimated in the same resampled logs, so differences between their values are
+    paired. Intervals come from ``rounds`` bootstrap rounds over sessions; estimators with a click
+    model fit it again in ``refits``.
     """
 
     target: Annotated[
-        str | Path | Sequence[str | Path],
+        Union[str, Path, "DataFrame", Sequence[Union[str, Path, "DataFrame"]]],
         Arg(
             "A table, log:FOLDER, day:27, logged, random, by-ctr or best:MODEL; repeatable.",
             option="--target",
@@ -62,23 +68,27 @@ class ReplayEstimate(Replaying["Estimates"]):
     refits: Annotated[
         int, Arg("Rounds that fit click models again (DM, DR).", least=0, most=MOST_ROUNDS)
     ] = 20
-    min_support: Annotated[float, Arg("Refuse below this supported share.", least=0, most=1)] = 0.8
-    force: Annotated[bool, Arg("Estimate without support, too.")] = False
+    min_support: Annotated[
+        float, Arg("Leave queries out of which the log has shown less.", least=0, most=1)
+    ] = 0.8
+    force: Annotated[bool, Arg("Leave nothing out: what was never shown counts as no clicks.")] = (
+        False
+    )
 
     def check(self) -> None:
         """Names of estimators and targets, and what goes together."""
         from logeval.replay.targets.read import check_target
+        from logeval.replay.targets.table import target_rows
 
         if not self.targets:
             raise LogevalError("there is no target; name one, as by-ctr")
         if not self.chosen:
             raise LogevalError("there is no estimator; name one, as IP")
-        if len(set(self.targets)) < len(self.targets):
-            raise LogevalError("a target is given twice")
         if self.clip is not None:
             check_clip(self.clip)
-        if 1 in (self.rounds, self.refits):
-            raise LogevalError("rounds and refits must be 0 (no interval) or at least 2")
+        for name, number in (("rounds", self.rounds), ("refits", self.refits)):
+            if number == 1:
+                raise LogevalError(f"{name}=1: must be 0 (no interval) or at least 2")
         if self.propensities == "logged":
             wrong = [e for e in self.chosen if e.NAME not in ("IP", "DR", "DM", "RCTR")]
             if wrong:
@@ -88,14 +98,30 @@ class ReplayEstimate(Replaying["Estimates"]):
                 )
             if self.smoothing:
                 raise LogevalError("propensities=logged: there is nothing to smooth")
-        for name in self.targets:
-            check_target(name)
+        for name, frame in self.given.items():
+            if frame is None:
+                check_target(name)
+            else:
+                target_rows(frame, name)
+
+    @property
+    def given(self) -> "dict[str, DataFrame | None]":
+        """The targets by name, with their rows where these were given themselves."""
+        several = isinstance(self.target, list | tuple)
+        found: dict[str, DataFrame | None] = {}
+        for one in self.target if several else [self.target]:  # type: ignore[union-attr]
+            is_name = isinstance(one, str | Path)
+            frames = sum(frame is not None for frame in found.values())
+            name = str(one) if is_name else f"table {frames + 1}" if frames else "table"
+            if name in found:
+                raise LogevalError(f"target {name} is given twice")
+            found[name] = None if is_name else one  # type: ignore[assignment]
+        return found
 
     @property
     def targets(self) -> list[str]:
         """The targets by name."""
-        one = isinstance(self.target, str | Path)
-        return [str(name) for name in ([self.target] if one else self.target)]  # type: ignore[union-attr]
+        return list(self.given)
 
     @property
     def chosen(self) -> "list[Estimator]":
@@ -114,11 +140,15 @@ class ReplayEstimate(Replaying["Estimates"]):
         from logeval.storage import tables
 
         found = super().inputs()
-        for name in self.targets:
+        for name, frame in self.given.items():
             kind, _, rest = name.partition(":")
-            file = Path(name)
-            known = tables.checksum(file) if file.is_file() else ""
-            found.append({name: tables.identity(rest) if kind == "log" else known})
+            if frame is not None:
+                known = hashlib.sha256(frame.to_csv().encode()).hexdigest()
+            elif kind == "log":
+                known = tables.identity(rest)
+            else:
+                known = tables.checksum(Path(name)) if Path(name).is_file() else ""
+            found.append({name: known})
         return found
 
     def make(self, manifest: Manifest) -> "Estimates":
@@ -126,12 +156,6 @@ class ReplayEstimate(Replaying["Estimates"]):
         from logeval.replay.estimates import estimate
 
         return estimate(self, manifest)
-
-    def read(self, out: Path) -> "Estimates":
-        """The estimates of a folder."""
-        from logeval.replay.estimates import Estimates
-
-        return Estimates.read(out)
 
 
 replay_estimate = function(ReplayEstimate)

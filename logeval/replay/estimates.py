@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from logeval.errors import LogevalError
 from logeval.log.log import Log
-from logeval.log.queries import Query
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.fitting import fit_models
+from logeval.replay.left_out import known_queries, left_out, size_of
 from logeval.replay.logged import Logged, cut, parts_sql, read_logged
-from logeval.replay.targets.read import TargetSource, bind, read_source
+from logeval.replay.targets.read import TargetSource, bind, is_learned, read_source
 from logeval.replay.targets.target import Target
 from logeval.replay.values.estimate import Estimate, add_intervals
 from logeval.replay.values.values import Values
@@ -32,10 +32,12 @@ class Estimates(Stored):
     """What ``replay_estimate`` gives: rows in the schema ``schemas.ESTIMATES``, and notes."""
 
     TABLES: ClassVar = {"table": "estimates"}
-    KEPT = ("notes",)
+    KEPT = ("notes", "contradictions")
 
     table: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    # pairs of estimators that differ by more than chance: target, first, second, difference
+    contradictions: list[dict[str, Any]] = field(default_factory=list)
     manifest: tables.Manifest = field(default_factory=dict)
 
     def overall(self) -> pd.DataFrame:
@@ -48,19 +50,14 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     import pandas as pd
 
     log, chosen = asked.opened, asked.chosen
-    sources = [read_source(name, log) for name in asked.targets]
+    sources = [read_source(name, log, frame) for name, frame in asked.given.items()]
     if asked.inputs() != manifest["inputs"]:
         raise LogevalError("a target was replaced while it was read; run the command again")
-    learned = [s.name for s in sources if s.name.startswith("best:") or s.name == "by-ctr"]
-    with_models = any(e.needs is not None for e in chosen) or bool(learned)
+    learned = any(is_learned(s.name) for s in sources)
+    with_models = learned or any(e.needs is not None for e in chosen)
     whole, K = _read(log, sources, asked, None if with_models else asked.positions)
-    notes = _left_out(sources, whole) if asked.wanted is None and asked.top_queries is None else []
-    notes += [
-        f"{name}: chosen on the clicks by which it is judged here, so its value is too high; make "
-        "the ranker from one part of the log and estimate it on another"
-        for name in learned
-    ]
     targets = [bind(source, whole, K, asked.scope, asked.seed) for source in sources]
+    notes = left_out(sources, targets, whole, asked)
     weights: dict[str, Any] = {"smoothing": asked.smoothing, "folds": asked.cross_fit}
     weights |= {} if asked.clip is None else {"clip": asked.clip}
     models = partial(fit_models, chosen, whole, scope=asked.scope, folds=asked.cross_fit)
@@ -68,12 +65,17 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     found = []
     for target in targets:
         values = Values(short, target, chosen, **weights)
-        found.append(Estimate(values, values.predictions(fitted), asked.min_support))
-        if not asked.force:
-            found[-1].check_support(log.path)
+        predictions = values.predictions(fitted)
+        found.append(Estimate(values, predictions, asked.min_support, asked.force))
+    if not any(each.answered for each in found):
+        raise found[0].refusal(log.path)
     add_intervals(found, whole, models, asked.rounds, asked.refits, asked.seed, asked.quiet)
     manifest["log_folder"] = str(log.path)
-    return Estimates(pd.concat([e.table() for e in found], ignore_index=True), notes, manifest)
+    if asked.wanted is None and asked.top_queries is None:
+        manifest["log_queries"], manifest["log_serps"] = size_of(log)
+    table = pd.concat([e.table() for e in found], ignore_index=True)
+    contradictions = [pair for e in found for pair in e.contradictions()]
+    return Estimates(table, notes, contradictions, manifest)
 
 
 def point_and_interval(
@@ -96,7 +98,7 @@ def _read(
     wanted, positions = asked.wanted, asked.positions
     given = [s.table for s in sources if s.table is not None]
     if given and wanted is None and asked.top_queries is None:
-        wanted = [Query(*q) for q in dict.fromkeys(q for table in given for q in table["query"])]
+        wanted = known_queries(log, [q for table in given for q in table["query"]])
     ends = [int(table.groupby(["query", "list"])["rank"].max().min()) for table in given]
     shortest = min(ends, default=None)
     excluded = " OR ".join(f"({s.excluded})" for s in sources)
@@ -116,17 +118,3 @@ def _read(
             "give longer lists"
         )
     return logged, K
-
-
-def _left_out(sources: list[TargetSource], logged: Logged) -> list[str]:
-    """The queries of targets that are logs, and that are not in the log."""
-    known, notes = set(logged.patterns.queries), []
-    for name, own in ((s.name, s.patterns) for s in sources if s.patterns is not None):
-        lost = [q for q, query in enumerate(own.queries) if query not in known]
-        if lost:
-            share = own.serps[lost].sum() / own.serps.sum()
-            notes.append(
-                f"{name}: {len(lost)} of its {own.Q} queries ({share:.1%} of its SERPs) are not in "
-                "the rest of the log and are left out"
-            )
-    return notes

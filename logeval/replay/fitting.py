@@ -11,11 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from logeval.clicks.estimation.classes.fit import number_of
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.priors import check
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.fitting import fit_one
-from logeval.clicks.models.registry import MODELS, model_names
+from logeval.clicks.models.registry import MODELS, model_names, model_of
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.logged import Logged
 from logeval.running.arrays import Floats
@@ -24,9 +26,16 @@ from logeval.running.arrays import Floats
 def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedModel:
     """A click model fitted to the patterns with these numbers of SERPs."""
     (name,) = model_names([name])
+    base, settings = model_of(name)
     data = replace(patterns, count=weight.astype(np.float64)).take(weight > 0)
     # by EM where it has it: exact, and counting is biased (DCM, SDBN)
-    return fit_one(name, data, Options(MODELS[name].method("em"), scope))
+    options = Options(
+        MODELS[base].method(settings.get("method", "em")),
+        settings.get("scope", scope),
+        check(settings.get("smoothing", "empirical-bayes")),
+        classes=number_of(settings.get("classes", 1)),
+    )
+    return fit_one(name, data, options)
 
 
 def fit_models(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.errors import LogevalError
@@ -21,6 +20,7 @@ TOP_QUERIES = 20
     "replay policy",
     example="logeval replay policy data/yandex --policy dcmKL-UCB --positions 2 --items 4",
     again="logeval replay policy LOG --policy POLICY --out {folder}",
+    read="logeval.replay.replays:PolicyReplay.read",
 )
 class ReplayPolicy(Replaying["PolicyReplay"]):
     """Replay learning policies on the log: a SERP answers when it shows the wanted list.
@@ -82,12 +82,6 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
         from logeval.replay.replays import replay
 
         return replay(self, manifest)
-
-    def read(self, out: Path) -> "PolicyReplay":
-        """The replays of a folder."""
-        from logeval.replay.replays import PolicyReplay
-
-        return PolicyReplay.read(out)
 
 
 replay_policy = function(ReplayPolicy)

@@ -18,6 +18,7 @@ from logeval.running import seeds
 from logeval.running.arrays import Ints
 from logeval.running.names import format_call, parse_call
 from logeval.running.progress import Progress
+from logeval.running.words import joined
 from logeval.storage import tables
 from logeval.storage.results import Stored
 
@@ -35,23 +36,35 @@ class PolicyReplay(Stored):
     """What ``replay_policy`` gives: rows in the schema ``schemas.REPLAYS``, and notes."""
 
     TABLES: ClassVar = {"table": "replays"}
-    KEPT = ("notes",)
+    KEPT = ("notes", "logged")
 
     table: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    logged: dict[str, float] = field(default_factory=dict)  # by query: what the log's ranker earned
     manifest: tables.Manifest = field(default_factory=dict)
     lists: Lists = field(default_factory=dict)  # the last accepted ones; not stored
 
+    def covered(self) -> list[str]:
+        """The queries on which every policy got to the first checkpoint, in every shuffle."""
+        first = self.table[self.table["t"] == self.table["t"].min()]
+        there = first["clicks"].notna().groupby(first["query"], sort=False).all()
+        return [str(query) for query in there[there].index]
+
     def summary(self) -> pd.DataFrame:
-        """One row per policy: clicks per step with interval, acceptance, exhausted queues."""
+        """One row per policy: clicks per step with interval, acceptance, exhausted queues.
+
+        Over the queries that are covered; ``common_t`` is the last checkpoint that every replica of
+        the policy reached there, and 0 where there is none.
+        """
         import pandas as pd
 
-        rows = []
-        for policy, mine in self.table.groupby("policy", sort=False):
+        covered = self.covered() or list(self.table["query"].unique())
+        rows, chosen = [], self.table[self.table["query"].isin(covered)]
+        for policy, mine in chosen.groupby("policy", sort=False):
             last = mine.sort_values("t").groupby(["query", "run"], sort=False).tail(1)
             mean, half = curve(mine, self.table["t"].max())
-            common = self._common(mine)
-            value, width = curve(mine, common) if common else (np.nan, np.nan)
+            common = self.common(mine)
+            value, width = curve(mine, common)
             rows.append(
                 {
                     "policy": policy,
@@ -69,13 +82,10 @@ class PolicyReplay(Stored):
             )
         return pd.DataFrame(rows)
 
-    def _common(self, mine: pd.DataFrame) -> int:
-        """The last checkpoint that every replica reached."""
-        there = mine[mine["clicks"].notna()]
-        replicas = len(mine[["query", "run"]].drop_duplicates())
-        counts = there.groupby("t")["run"].size()
-        whole = counts[counts == replicas]
-        return int(whole.index.max()) if len(whole) else 0
+    def common(self, rows: pd.DataFrame) -> int:
+        """The last checkpoint that all of these replicas reached; 0 if there is none."""
+        reached = rows["clicks"].notna().groupby(rows["t"]).all()
+        return int(reached[reached].index.max()) if reached.any() else 0
 
 
 def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
@@ -129,10 +139,11 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
     import pandas as pd
 
     table = pd.concat(frames, ignore_index=True)
-    notes = [f"{s.name}: init=rounds, a log gives no free samples" for s in specs if _has_init(s)]
-    notes += _notes(table)
+    found = PolicyReplay(table, _notes(specs), _earned(streams), manifest, lists)
+    if not table["steps"].any():
+        raise _nothing_accepted(found, positions, asked.items)
     manifest["log_folder"] = str(log.path)
-    return PolicyReplay(table, notes, manifest, lists)
+    return found
 
 
 def _has_init(spec: PolicySpec) -> bool:
@@ -181,15 +192,27 @@ def replayed(
     return pd.DataFrame(columns), lists
 
 
-def _notes(table: pd.DataFrame) -> list[str]:
-    last = table.drop_duplicates(["policy", "query", "run"], keep="last")
-    out = []
-    for policy, mine in last.groupby("policy", sort=False):
-        stopped = mine[mine["exhausted"]]
-        if len(stopped):
-            queries = stopped["query"].nunique()
-            out.append(
-                f"{policy}: {len(stopped)} of {len(mine)} queues ({queries} queries) were "
-                f"exhausted, after {stopped['steps'].median():.0f} steps in the median"
-            )
-    return out
+def _earned(streams: list[QueryStream]) -> dict[str, float]:
+    """What the log's ranker earned: clicks per SERP of each query."""
+    return {s.query: float(s.count @ s.clicks.sum(axis=1) / s.serps) for s in streams}
+
+
+def _notes(specs: list[PolicySpec]) -> list[str]:
+    starting = [s.name for s in specs if _has_init(s)]
+    return [f"a log gives no free samples, so {joined(starting)} tried every item first"] * bool(
+        starting
+    )
+
+
+def _nothing_accepted(found: PolicyReplay, positions: int, items: int | None) -> LogevalError:
+    """The error for policies that no SERP answers."""
+    last = found.table.drop_duplicates(["policy", "query", "run"], keep="last")
+    policies = joined(list(dict.fromkeys(last["policy"])))
+    fewer = ["fewer positions, as positions=1"] if positions > 1 else []
+    fewer += ["fewer candidates, as items=4"] if items is None or items > 4 >= positions else []
+    ask = f"ask for {' or '.join(fewer)}" if fewer else "take a log whose ranker explores"
+    return LogevalError(
+        f"positions={positions}: the log never shows the lists that {policies} asked for: 0 of "
+        f"{int(last['passed'].sum()):,} searches of {last['query'].nunique()} queries were "
+        f"accepted; {ask}"
+    )

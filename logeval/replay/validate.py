@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.errors import LogevalError
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     "replay validate",
     example="logeval replay validate data/yandex --positions 1,2,3 --clip 10,100 --parts 5",
     again="logeval replay validate LOG --out {folder}",
+    read="logeval.replay.validation:Validation.read",
 )
 class ReplayValidate(Replaying["Validation"]):
     """Leave one day (or part) out and predict its clicks: which estimator to use on this log.
@@ -83,12 +83,6 @@ class ReplayValidate(Replaying["Validation"]):
         from logeval.replay.validation import validate
 
         return validate(self, manifest)
-
-    def read(self, out: Path) -> "Validation":
-        """The validation of a folder."""
-        from logeval.replay.validation import Validation
-
-        return Validation.read(out)
 
 
 def _positions(text: str) -> list[int]:

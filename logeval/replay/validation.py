@@ -38,13 +38,17 @@ RESAMPLES = 2000  # of the parts, for intervals
 
 @dataclass(frozen=True)
 class Validation(Stored):
-    """What ``replay_validate`` gives: rows in the schema ``schemas.VALIDATION``, and a verdict."""
+    """What ``replay_validate`` gives: rows in the schema ``schemas.VALIDATION``, and choices.
+
+    A choice for each K (``Errors.choice``): the estimator with the smallest error, and what else
+    its tests say.
+    """
 
     TABLES: ClassVar = {"table": "validation"}
-    KEPT = ("verdict",)
+    KEPT = ("choices",)
 
     table: pd.DataFrame
-    verdict: list[str]
+    choices: list[dict[str, Any]]
     manifest: tables.Manifest = field(default_factory=dict)
 
 
@@ -58,7 +62,8 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     numbers = np.unique(whole.part)
     if len(numbers) < 2:
         raise LogevalError(
-            f"{log.path}: the log has one day only (or none); leave out parts instead, as parts=10"
+            f"{log.path}: the log has one day only, or does not say the days; leave out parts of "
+            "its sessions instead, with parts=10"
         )
     if max(positions) > whole.patterns.K:
         raise LogevalError(
@@ -76,7 +81,7 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
                 progress.advance(1)
     table = pd.DataFrame([row for of_K in errors for row in of_K.rows(asked.seed)])
     manifest["log_folder"] = str(log.path)
-    return Validation(table, [of_K.verdict(table) for of_K in errors], manifest)
+    return Validation(table, [of_K.choice(table) for of_K in errors], manifest)
 
 
 class Errors:
@@ -133,8 +138,7 @@ class Errors:
         weight = self.serps.sum(axis=1)  # (F,)
         floor = (self.noise * self.serps).sum() / weight.sum()
         squares, chosen = self.squares(), self.chosen()
-        rctr = next(i for i, e in enumerate(self.estimators) if e.NAME == "RCTR")
-        room = squares[rctr, 0].sum() / weight.sum() - floor
+        room = squares[self.rctr, 0].sum() / weight.sum() - floor
         bias = (self.error * self.serps).sum(axis=(2, 3)) / weight.sum()
         rows = []
         for i, e in enumerate(self.estimators):
@@ -160,36 +164,54 @@ class Errors:
                 )
         return rows
 
-    def verdict(self, table: pd.DataFrame) -> str:
-        """The recommendation at K, in words.
+    def choice(self, table: pd.DataFrame) -> dict[str, Any]:
+        """The best estimator at K, and what can be said of it.
 
-        Not told from the best are those that its test does not call worse, and those whose RMSE is
-        the same as far as it is printed.
+        ``ties`` are not told from it: those that its test does not call worse, and those whose RMSE
+        is the same as far as it is printed. ``beats_logger``: RCTR is told from it. ``spread`` is
+        how far the predictions of the weighted estimators are from RCTR's, at most.
         """
         rows = table[(table["positions"] == self.K) & table["clip"].isna()].reset_index(drop=True)
         chosen, weight = self.chosen(), self.serps.sum(axis=1)
         best = int(rows["rmse"].argmin())
-        b = rows.iloc[best]
-        ties, worse = [], []
-        for i, e in enumerate(self.estimators):
-            mine = rows.iloc[i]
-            if i == best:
-                continue
-            alike = _shown(mine["rmse"]) == _shown(b["rmse"])
-            if alike or not is_larger(chosen[i] - chosen[best], weight):
-                ties.append(str(e))
-            if mine["skill"] < -1e-9 and e.NAME != "RCTR":
-                support = mine["support"]  # the models alone have none
-                worse.append(f"{e} (support {support:.0%})" if support == support else str(e))
-        floor, skill = b["floor"], b["skill"]
-        text = f"K = {self.K}: use {b['estimator']}: RMSE {_shown(b['rmse'])} clicks per SERP, "
-        text += f"noise {_shown(floor)}"
-        text += f", skill {skill:.2f}." if skill == skill else "."
-        if ties:
-            text += f" Not told from it on these parts: {', '.join(ties)}."
-        if worse:
-            text += f" Worse than the logger's own value: {', '.join(worse)}."
-        return text
+        b, rctr = rows.iloc[best], self.rctr
+        ties = [
+            str(e)
+            for i, e in enumerate(self.estimators)
+            if i != best
+            and (
+                _shown(rows["rmse"][i]) == _shown(b["rmse"])
+                or not is_larger(chosen[i] - chosen[best], weight)
+            )
+        ]
+        worse = [
+            str(e)
+            for i, e in enumerate(self.estimators)
+            if i != rctr and is_larger(chosen[i] - chosen[rctr], weight)
+        ]
+        return {
+            "positions": self.K,
+            "best": str(self.estimators[best]),
+            "rmse": float(b["rmse"]),
+            "floor": float(b["floor"]),
+            "logger_rmse": float(rows["rmse"][rctr]),
+            "ties": ties,
+            "worse": worse,
+            "beats_logger": best != rctr and str(self.estimators[rctr]) not in ties,
+            "spread": self._spread(),
+        }
+
+    @property
+    def rctr(self) -> int:
+        """Which of the estimators is RCTR."""
+        return next(i for i, e in enumerate(self.estimators) if e.NAME == "RCTR")
+
+    def _spread(self) -> float:
+        """The root mean square of the largest difference to RCTR's predictions, at any clip."""
+        weighted = [i for i, e in enumerate(self.estimators) if e.LEVEL is not None]
+        apart = self.error[weighted] - self.error[self.rctr]
+        squares = (apart**2 * self.serps).sum(axis=(2, 3)) / self.serps.sum()
+        return float(np.sqrt(squares.min(axis=1).max()))
 
 
 def _interval(sums: Floats, weight: Floats, seed: int) -> Floats:

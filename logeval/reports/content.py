@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
 from logeval.replay.estimates import Estimates
+from logeval.running.words import query_names
 from logeval.storage import tables
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ class Content:
 
     runs: list[Runs]
     models: dict[str, FittedModels] = field(default_factory=dict)  # by folder
+    made_with: list[str] = field(default_factory=list)  # folder of the models of each runs, or ""
     logs: dict[str, Log] = field(default_factory=dict)  # by folder
     recipe: Path | None = None
     replay: Estimates | None = None  # what replay estimated from the log itself
@@ -35,6 +38,19 @@ class Content:
     def where(self, i: int) -> str:
         """What tells the headings of the i-th runs from those of others."""
         return "" if len(self.runs) == 1 else f": {self.runs[i].folder}"
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The queries of the runs and of their models, by how the page calls them."""
+        queries = {str(q) for runs in self.runs for q in runs.table()["query"].unique()}
+        for models in self.models.values():
+            queries |= {str(q) for fitted in models.fitted.values() for q in fitted.index}
+        return query_names(list(queries))
+
+    def chosen(self, i: int) -> list[str]:
+        """Why the i-th runs have these simulators, where that was not said by the user."""
+        models = self.models.get(self.made_with[i]) if self.made_with else None
+        return [] if models is None else list(models.manifest.get("chosen", []))
 
 
 def content_of(asked: Report) -> Content:
@@ -52,6 +68,7 @@ def content_of(asked: Report) -> Content:
     for folder in asked.folders:
         manifest = tables.read_manifest(folder)
         named = models if models is not None else manifest.get("models_folder")
+        found.made_with.append(str(named or ""))
         if named is None:
             continue
         if models is None and not tables.there_is(named):

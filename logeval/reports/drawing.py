@@ -11,23 +11,38 @@ from typing import Any
 
 # by name of the class and of its method: module and function
 METHODS = {
-    "Checks": {"plot": "figures.checks:plot_check"},
+    "Checks": {
+        "plot": "figures.checks:plot_check",
+        "verdict": "answers.checks:verdict",
+    },
     "Comparison": {
         "plot": "figures.models:plot_perplexity",
         "plot_differences": "figures.models:plot_differences",
     },
-    "CrossCheck": {"plot": "figures.replay:plot_cross_check"},
+    "CrossCheck": {
+        "plot": "figures.replay:plot_cross_check",
+        "verdict": "answers.cross_check:verdict",
+    },
     "Description": {"plot": "figures.log:plot_log"},
-    "Estimates": {"plot": "figures.replay:plot_estimates"},
+    "Estimates": {
+        "plot": "figures.replay:plot_estimates",
+        "verdict": "answers.estimates:verdict",
+    },
     "FittedModels": {"plot": "figures.models:plot_parameters"},
-    "PolicyReplay": {"plot": "figures.replay:plot_replays"},
+    "PolicyReplay": {
+        "plot": "figures.replay:plot_replays",
+        "verdict": "answers.replays:verdict",
+    },
     "Runs": {
         "plot_regret": "figures.regret:plot_regret",
         "plot_relative": "figures.tracks:plot_relative",
         "report": "report:report_of",
         "verdict": "verdict:verdict",
     },
-    "Validation": {"plot": "figures.replay:plot_validation"},
+    "Validation": {
+        "plot": "figures.replay:plot_validation",
+        "verdict": "answers.validation:verdict",
+    },
 }
 
 

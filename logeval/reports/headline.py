@@ -27,7 +27,7 @@ def headline(runs: Runs, parts: Parts) -> list[str]:
     found = []
     for track in dict.fromkeys(panel.track for panel in parts):
         mine = {panel: summary for panel, (summary, _) in parts.items() if panel.track == track}
-        if contested and len(mine) == 1 and _rivals(next(iter(mine.values()))) < 2:
+        if contested and all(_rivals(summary) < 2 for summary in mine.values()):
             continue
         found.append(_who(runs, mine))
         found += _against_ranker(runs, mine)

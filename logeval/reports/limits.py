@@ -111,7 +111,7 @@ def nothing_eliminated(runs: Runs) -> list[str]:
     rows = runs.table()
     rows = rows[(rows["t"] == runs.horizon) & rows["rows_left"].notna()]
     sizes = runs.hardness()
-    found = []
+    found: dict[tuple[str, str], list[tuple[str, int, int]]] = {}  # by policy and reason
     for (simulator, policy), part in rows.groupby(["simulator", "policy"]):
         mine = sizes[sizes["simulator"] == simulator]
         part = part.merge(mine[["query", "draw", "items", "positions"]], on=["query", "draw"])
@@ -119,12 +119,25 @@ def nothing_eliminated(runs: Runs) -> list[str]:
             part["columns_left"] == part["positions"]
         )
         if len(part) and all_left.mean() >= MOSTLY:
-            where = f" on {simulator}" if len(runs.panels()) > 1 else ""
-            often = "" if all_left.all() else f" in {all_left.sum()} of {len(part)} runs"
-            found.append(
-                f"{policy} eliminated nothing{where}{often}{_why(str(policy), part, runs)}"
-            )
-    return found
+            why = _why(str(policy), part, runs)
+            about = (str(simulator), int(all_left.sum()), len(part))
+            found.setdefault((str(policy), why), []).append(about)
+    several = len(runs.panels()) > 1
+    return [
+        f"{policy} eliminated nothing{_on(about) if several else ''}{_often(about)}{why}"
+        for (policy, why), about in found.items()
+    ]
+
+
+def _on(about: list[tuple[str, int, int]]) -> str:
+    return f" on {joined([simulator for simulator, _, _ in about])}"
+
+
+def _often(about: list[tuple[str, int, int]]) -> str:
+    """In 49 of 50 runs; nothing if in all."""
+    if all(left == runs for _, left, runs in about):
+        return ""
+    return f" in {joined([f'{left} of {runs}' for _, left, runs in about])} runs"
 
 
 def _why(policy: str, part: pd.DataFrame, runs: Runs) -> str:

@@ -8,10 +8,12 @@ complete; the same files are beside it. Text is escaped by the template, whereve
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -21,8 +23,19 @@ from logeval.reports.verdict import Verdict
 from logeval.running.words import cell
 from logeval.storage.spreadsheets import csv_of
 
+ASIDE = 2_100  # characters that are no longer than the figure and tables that they stand beside
+NARROW = 5.5  # inches: figures of one panel that can stand side by side
 WIDEST = 7  # columns that fit a page of 1280 pixels
 KINDS = {".csv": "text/csv", ".pdf": "application/pdf", ".svg": "image/svg+xml"}
+
+
+class Cell(NamedTuple):
+    """What a table shows in one place: text, the value to sort by, small print, and a mark."""
+
+    text: str
+    key: Any = None
+    small: str = ""
+    marked: bool = False
 
 
 @dataclass
@@ -31,6 +44,7 @@ class Section:
 
     title: str
     blocks: list[dict[str, Any]] = field(default_factory=list)
+    background: bool = False  # folded on a small screen
 
 
 class Page:
@@ -39,12 +53,26 @@ class Page:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sections: list[Section] = []
+        self._blocks: list[dict[str, Any]] = []  # where the next block goes
         (folder / "figures").mkdir(parents=True)
         (folder / "tables").mkdir()
 
-    def section(self, title: str) -> None:
-        """Start a section."""
-        self.sections.append(Section(title))
+    def section(self, title: str, *, background: bool = False) -> None:
+        """Start a section; one in the ``background`` is folded on a small screen."""
+        self.sections.append(Section(title, background=background))
+        self._blocks = self.sections[-1].blocks
+
+    @contextmanager
+    def folded(self, caption: str) -> Iterator[None]:
+        """What is added within is folded away at first."""
+        outside = self._blocks
+        inside: list[dict[str, Any]] = []
+        self._add(kind="fold", caption=caption, blocks=inside)
+        self._blocks = inside
+        try:
+            yield
+        finally:
+            self._blocks = outside
 
     def heading(self, text: str) -> None:
         """A heading within a section."""
@@ -56,15 +84,29 @@ class Page:
 
     def verdict(self, found: Verdict) -> None:
         """The answer, whether to believe it, what limits it, and the details, folded."""
-        *open_, (_, details) = found.sections() if found.details else [*found.sections(), ("", [])]
-        self._add(
-            kind="verdict", answer=found.answer, sound=found.sound, parts=open_, details=details
-        )
+        parts = [
+            {
+                "title": title,
+                "lines": lines,
+                "open": lines is not found.details,
+                "background": lines is found.limits,
+            }
+            for title, lines in found.sections()
+        ]
+        length = sum(map(len, [*found.trust, *found.limits]))
+        asides = [parts] if length <= ASIDE else [parts[:1], parts[1:]]  # or below the figure
+        asides = [aside for aside in asides if aside]
+        self._add(kind="verdict", answer=found.answer, sound=found.sound, asides=asides)
 
     def notes(self, notes: Sequence[str]) -> None:
         """Things to know before believing a number."""
         if notes:
             self._add(kind="notes", notes=list(notes))
+
+    def lines(self, lines: Sequence[str]) -> None:
+        """Sentences, one below the other."""
+        if lines:
+            self._add(kind="lines", lines=list(lines))
 
     def code(self, caption: str, text: str) -> None:
         """A listing that is folded away at first."""
@@ -75,12 +117,20 @@ class Page:
         self._add(kind="facts", facts={k: cell(v) for k, v in facts.items()})
 
     def figure(
-        self, name: str, figure: Any, how_to_read: str, *, queries: Sequence[str] = ()
+        self,
+        name: str,
+        figure: Any,
+        how_to_read: str,
+        *,
+        queries: Sequence[str] = (),
+        first: int | None = None,
     ) -> None:
         """A figure of matplotlib, with two sentences on how to read it.
 
-        ``queries`` are those of its panels: the reader can choose one.
+        ``queries`` are those of its panels: the reader can choose one. Only the ``first`` panels
+        are shown at once, the others are folded away.
         """
+        name = file_name(name)
         kinds = ("svg",) if queries else ("svg", "pdf")  # nobody prints sixty queries
         files = {kind: self.folder / "figures" / f"{name}.{kind}" for kind in kinds}
         with laid_out(figure):
@@ -88,9 +138,11 @@ class Page:
                 file.write_bytes(drawn(figure, kind))
             legend, panels = inline(figure, files["svg"].read_text(encoding="utf-8"), name)
         shown = zip(panels, queries or [""] * len(panels), strict=True)
+        all_panels = [{"svg": svg, "query": query} for svg, query in shown]
         self._add(
             kind="figure", name=name, text=how_to_read, legend=legend, queries=queries,
-            panels=[{"svg": svg, "query": query} for svg, query in shown],
+            narrow=len(panels) == 1 and figure.get_figwidth() <= NARROW,
+            panels=all_panels[:first], more=[] if first is None else all_panels[first:],
             files=_links(list(files.values())),
         )  # fmt: skip
 
@@ -100,28 +152,31 @@ class Page:
         frame: pd.DataFrame,
         caption: str,
         *,
-        shown: Mapping[str, Sequence[tuple[str, Any]]] | None = None,
+        shown: Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
         query: str = "",
         folded: bool = False,
         rows: int | None = None,
+        more: bool = True,
         **formats: str,
     ) -> None:
         """A table; ``formats`` say how the numbers of a column are shown, as ``p=".3f"``.
 
-        ``shown`` are columns to show instead, by title: for each row its text, and the value by
-        which it is sorted. The whole frame is in the CSV, and folded away below. With more than
-        ``WIDEST`` columns the first are shown. ``query`` is the column that the picker looks at,
-        ``folded`` hides all of it at first, and only the first ``rows`` are shown.
+        ``shown`` are columns to show instead, by title: for each row a ``Cell``, or its text and
+        the value by which it is sorted. The whole frame is in the CSV, and folded away below
+        (unless there is not ``more``). With more than ``WIDEST`` columns the first are shown.
+        ``query`` is the column that the picker looks at, ``folded`` hides all of it at first, and
+        only the first ``rows`` are shown.
         """
+        name = file_name(name)
         file = self.folder / "tables" / f"{name}.csv"
         file.write_text(csv_of(frame), encoding="utf-8")
         frame = frame if rows is None else frame.head(rows)
         formats = {str(c): "d" for c in frame if str(c).endswith("_id")} | formats
         shown_as = {str(c): cells(frame[c], formats.get(str(c), "")) for c in frame}
         columns = {name.replace("_", " "): column for name, column in shown_as.items()}
-        first = dict(shown) if shown is not None else dict(list(columns.items())[:WIDEST])
+        first: Mapping[str, Any] = dict(list(columns.items())[:WIDEST]) if shown is None else shown
         fold = []
-        if shown is not None or len(columns) > WIDEST:
+        if more and (shown is not None or len(columns) > WIDEST):
             key, *rest = columns
             pieces = [rest[i : i + WIDEST - 1] for i in range(0, len(rest), WIDEST - 1)]
             fold = [_grid({c: columns[c] for c in (key, *piece)}) for piece in pieces]
@@ -145,7 +200,12 @@ class Page:
         (self.folder / "index.html").write_text(html, encoding="utf-8")
 
     def _add(self, **block: Any) -> None:
-        self.sections[-1].blocks.append(block)
+        self._blocks.append(block)
+
+
+def file_name(name: str) -> str:
+    """The name without what a file, or an id on the page, cannot have: ``DCM(scope=pooled)``."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-")
 
 
 def _links(files: Sequence[Path]) -> list[dict[str, str]]:
@@ -169,15 +229,15 @@ def cells(column: pd.Series, spec: str = "") -> list[tuple[str, Any]]:
 
 
 def _grid(
-    columns: Mapping[str, Sequence[tuple[str, Any]]], queries: Sequence[str] = ()
+    columns: Mapping[str, Sequence[tuple[Any, ...]]], queries: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Columns as the template wants them: rows of cells, and which columns are numbers."""
-    rows = list(zip(*columns.values(), strict=True))
-    numeric = [any(key is not None for _, key in cells) for cells in columns.values()]
+    made = [[Cell(*cell) for cell in column] for column in columns.values()]
     return {
         "columns": list(columns),
-        "numeric": numeric,
+        "numeric": [any(cell.key is not None for cell in column) for column in made],
         "rows": [
-            {"cells": row, "query": queries[i] if queries else ""} for i, row in enumerate(rows)
+            {"cells": row, "query": queries[i] if queries else ""}
+            for i, row in enumerate(zip(*made, strict=True))
         ],
     }

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.summary import is_oracle
 from logeval.running.names import parse_call
-from logeval.running.words import UNITS, interval, joined, number
+from logeval.running.words import UNITS, interval, joined, number, query_names
 
 THIN = 300  # SERPs of a query; with fewer, the best list came out 15% too good (docs/statistics.md)
 FALSE_ALARMS = 0.05  # of all queries of a simulator together
@@ -35,7 +35,7 @@ def doubts(runs: Runs) -> list[str]:
     """The reasons not to believe them."""
     if not runs.simulators:
         return []
-    faulted = [name for name, about in runs.simulators.items() if _faults(about) != 0]
+    faulted = [name for name, about in runs.simulators.items() if faults(about) != 0]
     off = todays_lists(runs)
     wrong = [] if off.empty else list(off[off["faulted"]]["simulator"].unique())
     return [*faulted, *wrong, *_exact(runs), *_thin(runs)]
@@ -44,7 +44,7 @@ def doubts(runs: Runs) -> list[str]:
 # -- the checks of the models -----------------------------------------------------------------
 
 
-def _faults(about: dict[str, Any]) -> int | None:
+def faults(about: dict[str, Any]) -> int | None:
     """How many checks fault a simulator; None if nobody checked it."""
     checks = about.get("checks")
     return None if checks is None else len(checks["faulted"])
@@ -140,13 +140,13 @@ def _todays_lists(runs: Runs) -> list[str]:
     table = todays_lists(runs)
     if table.empty:
         return []
-    wrong = []
+    wrong, names = [], query_names(list(table["query"].unique()))
     for simulator, part in table.groupby("simulator", sort=False):
         bad = part[part["faulted"]]
         if len(bad):
             worst = bad.iloc[int(bad["z"].abs().to_numpy().argmax())]
             wrong.append(
-                f"{simulator} in {len(bad)} of {len(part)} queries (query {worst['query']}: "
+                f"{simulator} in {len(bad)} of {len(part)} queries ({names[worst['query']]}: "
                 f"{number(worst['simulated'])} clicks per search in simulation, "
                 f"{number(worst['log'])} in the log)"
             )
@@ -155,8 +155,8 @@ def _todays_lists(runs: Runs) -> list[str]:
             "On today's lists, which the log knows best, the users of some simulators click more "
             f"or less often than chance allows: {'; '.join(wrong)}"
         ]
-    names = table["simulator"].unique().tolist()
-    users = joined([_fits_of(*each) for each in by_model(names).items()])
+    simulators = table["simulator"].unique().tolist()
+    users = joined([_fits_of(*each) for each in by_model(simulators).items()])
     return [f"On today's lists the users of {users} click as often as the log, within chance"]
 
 

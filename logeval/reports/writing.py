@@ -24,6 +24,8 @@ from logeval.storage import tables
 if TYPE_CHECKING:
     from logeval.reports.report import Report
 
+NAMED = 4  # simulators in the subtitle
+
 
 def write_report(asked: Report, manifest: tables.Manifest) -> None:
     """Write the page, with every figure and table beside it."""
@@ -48,9 +50,10 @@ def _subtitle(runs: Sequence[Runs]) -> str:
     simulators = sorted({simulator for table in tables_ for simulator in table["simulator"]})
     queries = {query for table in tables_ for query in table["query"]}
     many = f"{len(queries)} queries, " if len(queries) > 1 else ""
+    on = ", ".join(simulators) if len(simulators) <= NAMED else f"{len(simulators)} simulators"
     return (
-        f"{len(policies)} policies on {', '.join(simulators)}; {many}"
-        f"{max(one.horizon for one in runs):,} steps"
+        f"{len(policies)} policies on {on}; {many}"
+        f"{max(one.horizon for one in runs):,} searches of each"
     )
 
 

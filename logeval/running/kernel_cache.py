@@ -27,6 +27,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
 from logeval import __version__
+from logeval.running import compiling
 
 CRC = 4  # bytes, at the start of a file
 
@@ -119,9 +120,12 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel, or None if it has to be compiled."""
+        found = None
         with contextlib.suppress(Exception):  # whatever it is, compiling mends it
-            return super().load_overload(sig, target_context)
-        return None
+            found = super().load_overload(sig, target_context)
+        if found is None:
+            compiling.missing(self._cache_file.function)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, if that is possible."""
@@ -133,4 +137,4 @@ def keep_compiled(kernel: Any) -> Any:
     """Have a kernel kept on disk; where no folder can be written to, it is compiled every time."""
     with contextlib.suppress(RuntimeError, OSError):
         kernel._cache = KernelCache(kernel.py_func)
-    return kernel
+    return compiling.timed(kernel)

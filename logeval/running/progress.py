@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Self
 
+from logeval.running.compiling import spent
 from logeval.running.terminal import unguarded
 
 if TYPE_CHECKING:
@@ -52,14 +53,20 @@ class Progress:
             self.end()
 
     def begin(self) -> None:
-        """Start the clock."""
+        """Start the clock, which stands still while kernels are compiled."""
         self._start = self._last_line = time.monotonic()
+        self._compiled = spent()
         if self._display:
             self._display.start_task(self._task)
 
     def advance(self, amount: float) -> None:
         """``amount`` more is done."""
         self.done += amount
+        if spent() > self._compiled:
+            self._start, self._compiled = self._start + spent() - self._compiled, spent()
+            if self._display:
+                self._display.reset(self._task)
+                self._display.update(self._task, completed=self.done - amount)
         if self._display:
             self._display.advance(self._task, amount)
         elif time.monotonic() - self._last_line > LINE_SECONDS:

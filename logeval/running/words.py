@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
+ROUNDING = 1e-12  # what is smaller in a table is 0, and a difference of rounding
 # what a reward counts, as people say it
 UNITS = {
     "satisfaction": "satisfied searches",
@@ -92,6 +93,8 @@ def cell(value: object, spec: str = "") -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
+        if abs(value) < ROUNDING:
+            return "0"
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return str(value)
 

@@ -28,6 +28,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from logeval.errors import LogevalError
+from logeval.running import compiling
 from logeval.running.progress import progress_of
 
 Tick = Callable[[float], None]
@@ -77,7 +78,8 @@ def _in_processes(
     function: Callable[[Any, Tick], Any], tasks: Sequence[Task], workers: int, advance: Advance
 ) -> Iterator[Any]:
     context = multiprocessing.get_context("spawn")
-    done = context.RawArray("d", len(tasks))  # by task: one writer each, so it needs no lock
+    # by task: one writer each, so it needs no lock; at the end, whether a worker compiles kernels
+    done = context.RawArray("d", len(tasks) + 1)
     seen = [0.0] * len(tasks)
     until_closed, alive = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, _start_worker, (done, until_closed))
@@ -86,7 +88,10 @@ def _in_processes(
             futures = {pool.submit(_call, function, t.argument, i) for i, t in enumerate(tasks)}
         while futures:
             ready, futures = wait(futures, POLL_SECONDS, FIRST_COMPLETED)
-            for i, (before, now) in enumerate(zip(seen, done, strict=True)):
+            if done[-1]:
+                done[-1] = 0.0
+                compiling.missing(function)
+            for i, (before, now) in enumerate(zip(seen, done[:-1], strict=True)):
                 if now != before:
                     seen[i] = now
                     advance(tasks[i].title, now - before)
@@ -119,7 +124,12 @@ def _start_worker(done: Any, until_closed: Connection) -> None:
     """A worker ends with the process that started it, however that one ends."""
     global _done
     _done = done
+    compiling.hear(_compiles)
     threading.Thread(target=_end_with_parent, args=(until_closed,), daemon=True).start()
+
+
+def _compiles(where: str) -> None:
+    _done[-1] = 1.0
 
 
 def _end_with_parent(until_closed: Connection) -> None:

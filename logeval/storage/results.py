@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pyarrow as pa
 
 from logeval.kinds import checked
-from logeval.storage import tables
+from logeval.storage import schemas, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-DRAWING = "logeval.reports.drawing"  # by name: imports point the other way
+# by name: imports point the other way
+DRAWING, NOTEBOOK = "logeval.reports.drawing", "logeval.reports.notebook"
 
 
 class Drawn:
@@ -40,6 +41,10 @@ class Drawn:
                 return MethodType(checked(function), self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def _repr_html_(self) -> str:
+        text: str = importlib.import_module(NOTEBOOK).html_of(self)
+        return text
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *importlib.import_module(DRAWING).names_of(type(self))]
 
@@ -59,7 +64,7 @@ class Stored(Drawn):
         """Write the folder."""
         with tables.staged(out) as folder:
             for field, name in self.TABLES.items():
-                schema = tables.TABLES[name]
+                schema = schemas.TABLES[name]
                 rows = pa.Table.from_pandas(getattr(self, field), schema, preserve_index=False)
                 tables.write_parquet(rows, folder / f"{name}.parquet")
             tables.write_manifest(folder, {**self.manifest, **self.kept()})

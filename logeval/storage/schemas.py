@@ -87,11 +87,13 @@ MODELS = _table("models", """
     scope         string      partial, per-query, or pooled: whose the position parameters are
     query_id      int64?      query; null for a shared parameter, and for queries never seen
     region_id     int64?      region of the query
-    parameter     string      attraction, termination, examination, ...
+    parameter     string      attraction, termination, examination, ...; share: of a class of users
     item_id       int64?      item; null for a position parameter, and for items of the query never
                               seen
     position      int32?      position, from 1; null likewise
     previous      int32?      position of the previous click, 0 for none (UBM only)
+    class         int32?      class of users, from 1, those first who click least; null where users
+                              do not differ
     value         float64     the value that simulators use
     low           float64?    lower end of the 95% interval
     high          float64?    upper end of the 95% interval
@@ -266,21 +268,25 @@ FACTORS = _table("factors", """
     """)  # fmt: skip
 
 ESTIMATES = _table("estimates", """
-    One row per target, query and estimator of `logeval replay estimate`.
+    One row per target, query and estimator of `logeval replay estimate`. Of a query that an
+        estimator does not cover, for want of support, it has no value; rows over all queries are
+        about those that it covers.
 
     target               string    the ranker: a table, log:FOLDER, day:27, best:dcm, ...
     query                string?   query; null for all of them
     estimator            string    estimator with its parameters, for instance DR(ubm)
     positions            int32     K: the positions that count
-    value                float64   estimated clicks per SERP
+    value                float64?  estimated clicks per SERP; null without support
     low                  float64?  lower end of the 95% interval
     high                 float64?  upper end of the 95% interval
     truth                float64?  clicks per SERP of a target that is a log; else null
-    logged               float64   clicks per SERP of the log that the estimate is from
-    difference           float64   value - logged
+    logged               float64?  clicks per SERP of the log that the estimate is from
+    difference           float64?  value - logged
     difference_low       float64?  its 95% interval, paired
     difference_high      float64?  likewise
-    serps                int64     SERPs of a target that is a log, else those of the log
+    serps                int64     SERPs of a target that is a log, else those of the log; over
+                                   all queries, of those that are covered
+    covered              float64   share of the target's SERPs that the value is about
     support              float64?  share of what the target shows that the log has shown, by the
                                    estimator's own cells; null for DM
     effective_serps      float64?  (sum of weights)^2 / sum of their squares, mean over positions;

@@ -31,16 +31,8 @@ from logeval.storage.manifests import why as why
 from logeval.storage.manifests import work_of as work_of
 from logeval.storage.manifests import write_manifest as write_manifest
 from logeval.storage.manifests import written_here
-from logeval.storage.schemas import CLICK_STATISTICS as CLICK_STATISTICS
-from logeval.storage.schemas import FACTORS as FACTORS
-from logeval.storage.schemas import FEATURES as FEATURES
-from logeval.storage.schemas import MODELS as MODELS
-from logeval.storage.schemas import NAMES as NAMES
-from logeval.storage.schemas import QUALITY as QUALITY
-from logeval.storage.schemas import RUNS as RUNS
 from logeval.storage.schemas import SERPS as SERPS
-from logeval.storage.schemas import TABLES as TABLES
-from logeval.storage.schemas import USER_FEATURES as USER_FEATURES
+from logeval.storage.schemas import TABLES
 
 MOVING_SECONDS = 10.0  # to wait for another process that is putting its files in place
 OLD = ".old"  # where the entries that are being replaced wait for the new ones

@@ -60,6 +60,11 @@ class Generate(Stage[Path]):
         from logeval.storage import files
         from logeval.synthetic.world import model_name
 
+        if str(self.out) == "-":
+            raise LogevalError(
+                "-: the true models are written beside the log, so the log needs a name; write it "
+                "to a file, as log.tsv.gz"
+            )
         truth_folder(self.out)
         files.check_name(self.out)
         model_name(self.model)

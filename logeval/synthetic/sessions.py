@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from logeval.clicks.models.model import ChainModel
-from logeval.clicks.models.registry import MODELS
 from logeval.clicks.models.users import browsing, chain
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints
@@ -81,7 +80,8 @@ def draw_sessions(
     late = followed_by_other[:, None] & (rng.random((S, K)) < LATE)
     repeats = rng.geometric(1 / (1 + REPEATS), (S, K))
     user = rng.integers(0, users, sessions)
-    clicked = _clicks(world, query, lists, np.repeat(user, n_serps), of_clicks)
+    of_class = seeds.generator(seed, "classes", batch).random(S if world.classes else 0)
+    clicked = _clicks(world, query, lists, np.repeat(user, n_serps), of_clicks, of_class)
     clicked[test] = 0
     return Sessions(
         first=first,
@@ -135,10 +135,28 @@ def _uniform(query: Ints, version: Ints, salt: int) -> Floats:
     return (x >> np.uint64(11)) / float(1 << 53)
 
 
-def _clicks(world: World, query: Ints, lists: Ints, user: Ints, uniforms: Floats) -> Ints:
-    """Clicks of one user per list, by the sampling kernels of the two families of users."""
-    kind = MODELS[world.model]
-    values = world.parameters
+def _clicks(
+    world: World, query: Ints, lists: Ints, user: Ints, uniforms: Floats, of_class: Floats
+) -> Ints:
+    """Clicks of one user per list; ``of_class`` are uniforms that decide the users' classes."""
+    if world.share is None:
+        return _clicks_of(world, world.parameters, query, lists, user, uniforms)
+    clicks = np.zeros(lists.shape, np.int64)
+    up_to = np.cumsum(world.share, axis=1)[:, :-1]
+    drawn = (of_class[:, None] >= up_to[query]).sum(axis=1)
+    for c, parameters in enumerate(world.classes):
+        mine = np.flatnonzero(drawn == c)
+        clicks[mine] = _clicks_of(
+            world, parameters, query[mine], lists[mine], user[mine], uniforms[mine]
+        )
+    return clicks
+
+
+def _clicks_of(
+    world: World, values: dict[str, Floats], query: Ints, lists: Ints, user: Ints, uniforms: Floats
+) -> Ints:
+    """Clicks of users of one class, by the sampling kernels of the two families of users."""
+    kind = world.kind
     w = values["w"][lists]
     if world.tastes is not None:
         w = world.tastes.attraction(w, user, lists)
@@ -148,7 +166,7 @@ def _clicks(world: World, query: Ints, lists: Ints, user: Ints, uniforms: Floats
         x = {p.field: values[p.field][of[p.kind]] for p in kind.PARAMETERS} | {"w": w}
         skip = float(kind.formulas.skip(x))
         chain.sample_rows(w, kind.formulas.stay(x), skip, uniforms, clicks)
-    elif world.model == "UBM":
+    elif kind.name == "UBM":
         browsing.sample_rows(w, values["e"][0], uniforms, clicks)
     else:
         clicks[:] = uniforms < w * values["e"][query]

@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
-from logeval.storage import tables
+from logeval.storage import schemas, tables
 
 FILE = "factors.parquet"
 
@@ -43,7 +43,7 @@ class Tastes:
             "id": np.concatenate([np.arange(n_users), np.arange(1, n_items + 1)]),
             "factors": tables.list_column(np.concatenate([self.users, self.items])),
         }
-        tables.write_parquet(pa.table(columns).cast(tables.FACTORS), folder / FILE)
+        tables.write_parquet(pa.table(columns).cast(schemas.FACTORS), folder / FILE)
 
 
 def make_tastes(taste: float, factors: int, users: int, items: int, seed: int) -> Tastes | None:

@@ -9,19 +9,22 @@ log has the CTR by rank and the number of clicks per SERP of real Yandex SERPs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.estimation.classes.fit import number_of
 from logeval.clicks.estimation.estimates import ParameterEstimate
-from logeval.clicks.fitted import FittedModel
-from logeval.clicks.models.registry import MODELS
-from logeval.errors import unknown_names
+from logeval.clicks.fitted import FittedClasses, FittedModel
+from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.registry import kind_of
+from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
+from logeval.running.names import format_call, parse_call
 from logeval.synthetic.tastes import Tastes
 
 K = 10
@@ -39,6 +42,10 @@ EXAMINATION = np.array([1, 0.960, 0.761, 0.592, 0.457, 0.386, 0.331, 0.284, 0.26
 SATISFACTION, CONTINUATION = 0.5, 0.95  # of SDBN and DBN
 TAU1, TAU2, TAU3 = 0.95, 0.8, 0.4  # of the CCM
 
+# Classes of users: by how much the first and the last differ from the middle, on the logit scale,
+# the spread of their likings, and how alike queries are in the shares of the classes.
+CLASS_ATTRACTION, CLASS_LEAVING, CLASS_SPREAD, USERS_ALIKE = 2.0, 1.5, 0.4, 30.0
+
 MODELS_OFFERED = ("CM", "DCM", "SDBN", "DBN", "CCM", "PBM", "UBM")
 
 
@@ -47,15 +54,24 @@ class World:
     """Q queries; query q has items first_item[q] .. first_item[q + 1] - 1, best ranked first.
 
     ``parameters`` are those of the model, by the names it gives them: flat over items, or (Q, ...).
+    With classes of users, ``classes`` has those of each, and ``share`` (Q, C) how many users each
+    class has.
     """
 
-    model: str
+    model: str  # DCM, or DCM(classes=3)
     popularity: Floats  # (Q,) cumulative probability
     first_item: Ints  # (Q + 1,)
     parameters: dict[str, Floats]
     regions: int  # query q is query_id q // regions + 1 in region q % regions; 0: no regions
     has_tests: bool  # whether the log has test records
     tastes: Tastes | None = None
+    classes: tuple[dict[str, Floats], ...] = ()
+    share: Floats | None = None
+
+    @property
+    def kind(self) -> type[ClickModel]:
+        """The click model."""
+        return kind_of(self.model)
 
     def query_keys(self) -> tuple[Ints, Ints]:
         """query_id and region_id of each query."""
@@ -64,10 +80,21 @@ class World:
 
     def models(self) -> FittedModels:
         """The true models."""
+        if self.share is None:
+            return FittedModels({self.model: self._fitted(self.parameters)})
+        parts = tuple(self._fitted(parameters) for parameters in self.classes)
+        first, share = parts[0], ParameterEstimate.known(self.share)
+        fitted = FittedClasses(
+            self.model, first.method, first.scope, first.queries, first.positions, first.serps,
+            first.item_ids, first.offsets, {"share": share}, {}, {}, first.base, {}, parts,
+        )  # fmt: skip
+        return FittedModels({self.model: fitted})
+
+    def _fitted(self, parameters: dict[str, Floats]) -> FittedModel:
         Q = len(self.popularity)
         query_id, region_id = self.query_keys()
         regions = region_id.tolist() if self.regions else [None] * Q
-        fitted = FittedModel(
+        return FittedModel(
             model=self.model,
             method="truth",
             scope="per-query",
@@ -76,32 +103,35 @@ class World:
             serps=np.full(Q, np.nan),
             item_ids=np.arange(1, self.first_item[-1] + 1),
             offsets=self.first_item,
-            estimates={n: ParameterEstimate.known(x) for n, x in self.parameters.items()},
+            estimates={n: ParameterEstimate.known(x) for n, x in parameters.items()},
             unseen_items={
-                p.field: np.full(Q, self.parameters[p.field].mean())
-                for p in MODELS[self.model].PARAMETERS
+                p.field: np.full(Q, parameters[p.field].mean())
+                for p in self.kind.PARAMETERS
                 if p.kind == "item"
             },
-            unseen_query={
-                p.field: self.parameters[p.field].mean(axis=0)
-                for p in MODELS[self.model].PARAMETERS
-            },
+            unseen_query={p.field: parameters[p.field].mean(axis=0) for p in self.kind.PARAMETERS},
             base=list(1 + self.first_item[:-1, None] + np.arange(K)),  # the production ranking
         )
-        return FittedModels({self.model: fitted})
 
 
 def model_name(model: str) -> str:
-    """The model of that name that a log can be drawn from; case does not matter."""
+    """The model of that name that a log can be drawn from, as it prints; case does not matter."""
+    base, given = parse_call(model)
     names = {name.lower(): name for name in MODELS_OFFERED}
-    if model.lower() not in names:
-        raise unknown_names("model", [model], MODELS_OFFERED)
-    return names[model.lower()]
+    if base.lower() not in names:
+        raise unknown_names("model", [base], MODELS_OFFERED)
+    if strange := [key for key in given if key != "classes"]:
+        raise unknown_names(f"setting of {names[base.lower()]}", strange, ["classes"])
+    number = number_of(given.get("classes", 1))
+    if not isinstance(number, int):
+        raise LogevalError("classes=auto: a log is drawn from a number of classes, as classes=3")
+    return format_call(names[base.lower()], {"classes": number} if number > 1 else {})
 
 
 def make_world(model: str, queries: int, seed: int, regions: int = 0, tests: bool = True) -> World:
     """A world with ``queries`` queries, whose clicks come from ``model``."""
     name = model_name(model)
+    base, given = parse_call(name)
     rng = seeds.generator(seed, "world")
     weights = 1.0 / np.arange(1, queries + 1) ** ZIPF_EXPONENT
     effects = _query_effects(queries)
@@ -113,9 +143,31 @@ def make_world(model: str, queries: int, seed: int, regions: int = 0, tests: boo
     noise = ITEM_SPREAD * rng.standard_normal(len(rank))
     noise += np.repeat(QUERY_SPREAD * effects[:, 0], L)
     parameters = {"w": expit(logit(mean) + noise)}
-    parameters |= _other_parameters(name, effects, len(rank), rng)
+    parameters |= _other_parameters(base, effects, len(rank), rng)
     popularity = np.cumsum(weights / weights.sum())
-    return World(name, popularity, first_item, parameters, regions, tests)
+    world = World(name, popularity, first_item, parameters, regions, tests)
+    C = int(given.get("classes", 1))
+    return world if C == 1 else _with_classes(world, C, seeds.generator(seed, "world", "classes"))
+
+
+def _with_classes(world: World, C: int, rng: np.random.Generator) -> World:
+    """Users in C classes: from those who hardly click to those who open much and stay.
+
+    They differ in how attractive results are to them, the later ones leave less after a click, and
+    every class has likings of its own.
+    """
+    place = np.linspace(-1.0, 1.0, C)
+    share = rng.dirichlet(USERS_ALIKE * np.linspace(1.5, 0.5, C) / C, len(world.popularity))
+    classes = []
+    for x in place:
+        own = dict(world.parameters)
+        liking = CLASS_SPREAD * rng.standard_normal(len(own["w"]))
+        own["w"] = expit(logit(own["w"]) + CLASS_ATTRACTION * x + liking)
+        for field in ("v", "s"):  # leaving after a click
+            if field in own:
+                own[field] = expit(logit(own[field]) - CLASS_LEAVING * x)
+        classes.append(own)
+    return replace(world, classes=tuple(classes), share=share)
 
 
 def _other_parameters(

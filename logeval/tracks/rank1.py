@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from logeval.clicks.lists import Ranker
+from logeval.clicks.models.users.mixture import Mixture
 from logeval.errors import LogevalError
 from logeval.running.arrays import Floats, Ints, sum_by
 from logeval.running.kernels import njit
@@ -24,7 +25,7 @@ from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.keys import numbers
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Left, PairRegret
-from logeval.tracks.ranking.problems import examination
+from logeval.tracks.ranking.problems import click_matrix, examination
 from logeval.tracks.track import SYNTHETIC, Problem, Replicas, Reward, Simulation, Track
 
 
@@ -58,12 +59,17 @@ def rank1_upper(u_bar: Floats, v_bar: Floats, n: int) -> float:
 
 @dataclass(frozen=True)
 class Rank1Problem(Problem):
-    """One query: the click probability of row i and column j is u_bar[i] v_bar[j]."""
+    """One query: the click probability of row i and column j is u_bar[i] v_bar[j].
+
+    Of users in several classes it is ``p_bar[i, j]``, a matrix whose rank is their number; u_bar
+    and v_bar are then means over the classes.
+    """
 
     track = "rank1"
 
     u_bar: Floats  # (rows,) attraction of the items
     v_bar: Floats  # (columns,) examination of the positions
+    p_bar: Floats | None = field(default=None, kw_only=True, repr=False)  # (rows, columns)
     reward: str = field(default="clicks", kw_only=True)
     ranker: Ranker | None = field(default=None, kw_only=True, repr=False)  # what the log shows
     serps: float = field(default=np.nan, kw_only=True)  # that it was fitted to
@@ -79,14 +85,23 @@ class Rank1Problem(Problem):
         return len(self.v_bar)
 
     @property
+    def matrix(self) -> Floats:
+        """P(click) on each pair, (rows, columns)."""
+        return np.outer(self.u_bar, self.v_bar) if self.p_bar is None else self.p_bar
+
+    @property
     def best(self) -> Ints:
         """The best row and column, (2,)."""
-        return np.array([np.argmax(self.u_bar), np.argmax(self.v_bar)])
+        if self.p_bar is None:
+            return np.array([np.argmax(self.u_bar), np.argmax(self.v_bar)])
+        return np.array(np.unravel_index(np.argmax(self.p_bar), self.p_bar.shape))
 
     def checksum(self) -> str:
         """Equal for equal problems."""
-        values = np.concatenate([self.u_bar, [np.nan], self.v_bar]).astype("<f8")
-        return hashlib.sha256(values.tobytes()).hexdigest()[:16]
+        gap = np.array([np.nan])
+        values = [self.u_bar, gap, self.v_bar]
+        values += [] if self.p_bar is None else [gap, self.p_bar.ravel()]
+        return hashlib.sha256(np.concatenate(values).astype("<f8").tobytes()).hexdigest()[:16]
 
     @property
     def size(self) -> int:
@@ -103,18 +118,15 @@ class Rank1Problem(Problem):
 
     def facts(self, n: int) -> dict[str, Any]:
         """mu, p_max, gamma and Theorem 1's bound at horizon n; what today's ranker earns."""
-        best = self.u_bar.max() * self.v_bar.max()
-        found = super().facts(n) | {
-            **rank1_hardness(self.u_bar, self.v_bar)._asdict(),
-            "bound": rank1_upper(self.u_bar, self.v_bar, n),
-            "best": best,
-            "best_clicks": best,
-            "serps": self.serps,
-        }
+        best = self.matrix.max()
+        found = super().facts(n) | {"best": best, "best_clicks": best, "serps": self.serps}
+        if self.p_bar is None:
+            found |= rank1_hardness(self.u_bar, self.v_bar)._asdict()
+            found["bound"] = rank1_upper(self.u_bar, self.v_bar, n)
         if self.ranker is None:
             return found
         pairs, p = self.logged()
-        earned = self.u_bar[pairs[:, 0]] * self.v_bar[0]
+        earned = self.matrix[pairs[:, 0], 0]
         value = p @ earned
         about = {"covered": self.ranker.covered, "top_list": earned[0]}
         return found | about | {"ranker": value, "ranker_clicks": value}
@@ -154,6 +166,7 @@ def rank1_problems(fitted: Sequence[FittedQuery]) -> list[Rank1Problem]:
             f.query,
             f.model.users.w.astype(float),
             v_bar,
+            p_bar=click_matrix(f.model.users, f.K) if isinstance(f.model.users, Mixture) else None,
             draw=f.draw,
             ranker=f.ranker,
             serps=f.serps,
@@ -164,24 +177,24 @@ def rank1_problems(fitted: Sequence[FittedQuery]) -> list[Rank1Problem]:
 
 
 @njit(cache=True, nogil=True)
-def step_pairs(A, u, start, u_bar, v_bar, clicks):
+def step_pairs(A, u, start, p, clicks):
     """The click on each replica's pair."""
     for r in range(A.shape[0]):
-        clicks[r, 0] = u[r, 0] < u_bar[start[r] + A[r, 0]] * v_bar[r, A[r, 1]]
+        clicks[r, 0] = u[r, 0] < p[start[r] + A[r, 0], A[r, 1]]
 
 
 @njit(cache=True, nogil=True)
-def reward_pairs(A, start, u_bar, v_bar, out):
+def reward_pairs(A, start, p, out):
     """The expected reward of each replica's pair."""
     for r in range(A.shape[0]):
-        out[r] = u_bar[start[r] + A[r, 0]] * v_bar[r, A[r, 1]]
+        out[r] = p[start[r] + A[r, 0], A[r, 1]]
 
 
 class Rank1Environment(Simulation):
     """R replicas of some queries; actions are pairs (R, 2), clicks (R, 1).
 
-    Pairs hold the labels of rows and columns, each drawn at random (``tracks.labels``); u_bar and
-    v_bar lie in the order of the labels of each replica.
+    Pairs hold the labels of rows and columns, each drawn at random (``tracks.labels``); matrices
+    lie in the order of the labels of each replica.
     """
 
     PATH = ("rank1",)
@@ -203,25 +216,24 @@ class Rank1Environment(Simulation):
             self.offers["logged"] = self.logged
         self.expected_clicks = self._reward  # the reward is the click
         self._start = self.row_labels.start
-        self._u_bar = np.concatenate(
-            [p.u_bar[self.row_labels.items_of(r)] for r, p in enumerate(mine)]
-        )
-        self._v_bar = np.stack(
-            [p.v_bar[self.column_labels.items_of(r)] for r, p in enumerate(mine)]
+        labels = self.row_labels.items_of, self.column_labels.items_of
+        self._p = np.concatenate(
+            [p.matrix[np.ix_(labels[0](r), labels[1](r))] for r, p in enumerate(mine)]
         )
         self.best_reward = self.reward(self.best).copy()
 
     def _click(self, A: Ints, u: Floats) -> None:
-        step_pairs(A, u, self._start, self._u_bar, self._v_bar, self._clicks)
+        step_pairs(A, u, self._start, self._p, self._clicks)
 
     def _earn(self, A: Ints) -> None:
-        reward_pairs(A, self._start, self._u_bar, self._v_bar, self._reward)
+        reward_pairs(A, self._start, self._p, self._reward)
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, rows) clicks on every item, each shown at the most examined position."""
-        u_bar = self._u_bar[self._start[r] : self._start[r + 1]]
-        u = self.generator("sample", r).random((m, len(u_bar)))
-        return (u < u_bar * self._v_bar[r].max()).astype(np.int8)
+        p = self._p[self._start[r] : self._start[r + 1]]
+        most = int(self.mine[r].v_bar[self.column_labels.items_of(r)].argmax())
+        u = self.generator("sample", r).random((m, len(p)))
+        return (u < p[:, most]).astype(np.int8)
 
     def logged(self, r: int) -> tuple[Ints, Floats]:
         """Today's ranker: pairs (n, 2) of replica r, and how often each is shown."""

@@ -9,11 +9,7 @@ from logeval.tracks.rank1 import RANK1
 from logeval.tracks.ranking.environment import RANKING
 from logeval.tracks.track import Problem, Track
 
-TRACKS: dict[str, Track] = {
-    RANKING.name: RANKING,
-    RANK1.name: RANK1,
-    CONTEXTUAL.name: CONTEXTUAL,
-}
+TRACKS: dict[str, Track] = {track.name: track for track in (RANKING, RANK1, CONTEXTUAL)}
 
 
 def synthetic_problem(text: str, reward: str | None = None) -> Problem:

@@ -12,7 +12,7 @@ from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS
-from logeval.storage import tables
+from logeval.storage import schemas
 from tests.serps import Serp, sampled_serps, write_serps
 
 ALL = list(MODELS)
@@ -51,7 +51,7 @@ def statistics_of(
             bits = sum(click << k for k, click in enumerate(c))
             row = {"query_id": q, "holdout": False, "items": a, "clicks": bits, "count": 1}
             rows.append(row)
-    return pa.Table.from_pylist(rows, schema=tables.CLICK_STATISTICS)
+    return pa.Table.from_pylist(rows, schema=schemas.CLICK_STATISTICS)
 
 
 def statistics_from(A: np.ndarray, clicks: np.ndarray) -> pa.Table:
@@ -64,7 +64,7 @@ def table_of(rows: list[tuple[int, list[int], int, int]]) -> pa.Table:
     """Click statistics of (query, items, clicks as bits, count)."""
     names = ("query_id", "items", "clicks", "count")
     every = [{"holdout": False, **dict(zip(names, row, strict=True))} for row in rows]
-    return pa.Table.from_pylist(every, schema=tables.CLICK_STATISTICS)
+    return pa.Table.from_pylist(every, schema=schemas.CLICK_STATISTICS)
 
 
 def three_queries(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
 from logeval.evaluation.running.plan import checkpoints_of
-from logeval.storage.tables import RUNS
+from logeval.storage.schemas import RUNS
 from tests.evaluation.my_policy import Greedy
 from tests.faults.commands import Command
 from tests.stand_in import NAMES, models

@@ -1,5 +1,6 @@
 """A Dask cluster: the same tables as without, and what happens when parts of it die."""
 
+import contextlib
 import gzip
 import hashlib
 import itertools
@@ -25,7 +26,7 @@ from logeval.log.lines import blocks as ranges
 from logeval.log.lines.blocks import range_blocks
 from logeval.log.reading import cluster
 from logeval.running import work
-from logeval.storage import tables
+from logeval.storage import schemas, tables
 from tests.faults.commands import content
 from tests.faults.stages import LONG
 
@@ -100,7 +101,7 @@ def test_ingest_and_statistics_are_the_same_on_a_cluster(scheduler, tmp_path, mo
     assert tables_of[0].equals(tables_of[1])
     statistics = [
         [
-            pq.read_table(p).cast(tables.CLICK_STATISTICS)
+            pq.read_table(p).cast(schemas.CLICK_STATISTICS)
             for p in (log.path / "click_statistics").iterdir()
         ]
         for log in (here, there)
@@ -298,18 +299,24 @@ def test_workers_killed_during_ingest_and_statistics_change_nothing(processes, t
     logs = [tmp_path / name for name in ("1.tsv.gz", "2.tsv")]
     for log, sessions in zip(logs, (300, 40_000), strict=True):
         logeval.generate(log, sessions=sessions, queries=5, seed=sessions, quiet=True)
-    killed, advance = [], work.Bars.advance
+    killed, progress_of = [], work.progress_of
 
-    def kill_once(self, title, size):  # when the first task is done, and the next one has begun
-        advance(self, title, size)
-        if title != "checksum" and title not in killed:
-            killed.extend([title, *kill_a_worker(processes)])
+    @contextlib.contextmanager
+    def killing(*arguments):
+        with progress_of(*arguments) as advance:
+
+            def kill_once(title, size):  # when the first task is done, and the next one has begun
+                advance(title, size)
+                if title != "checksum" and title not in killed:
+                    killed.extend([title, *kill_a_worker(processes)])
+
+            yield kill_once
 
     settings = {"block_size": 200_000, "quiet": True}
     options = {"top_queries": 3, "holdout": 0.3, "quiet": True}
     address = processes.scheduler_address
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work.Bars, "advance", kill_once)
+        patch.setattr(work, "progress_of", killing)
         patch.setattr(click_statistics, "SHARD_FILES", 2)
         patch.setattr(ranges, "RANGE_BLOCKS", 20)
         there = logeval.ingest(logs, tmp_path / "there", **settings, scheduler=address)

@@ -50,7 +50,7 @@ def test_another_input_is_not_written_over_the_table_unless_asked(tmp_path):
     before = files(tmp_path / "out")
     for options in ({"max_bad": 0.5}, {"logs": PERSONALIZED}):
         arguments = {"logs": RELPRED, "out": tmp_path / "out", "quiet": True} | options
-        with pytest.raises(logeval.LogevalError, match="or replace it with overwrite"):
+        with pytest.raises(logeval.LogevalError, match="overwrite=True"):
             logeval.ingest(**arguments)
     assert files(tmp_path / "out") == before
     (tmp_path / "out" / "models").mkdir()

@@ -8,6 +8,7 @@ import logeval
 from logeval.errors import LogevalError
 from logeval.log.names import Names, shortened
 from logeval.storage import tables
+from logeval.storage.schemas import NAMES
 from tests.log import written
 
 PAGES = written.pages(40)
@@ -86,5 +87,5 @@ def test_names_are_shortened_in_the_middle(name, width, short):
 
 
 def test_the_table_of_names_has_its_schema(log):
-    assert log.names.table("item").schema.names == tables.NAMES.names
+    assert log.names.table("item").schema.names == NAMES.names
     assert log.names.table("item").schema.field("id").type == pa.int64()

@@ -4,6 +4,8 @@ import numpy as np
 
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
+from logeval.policies.shared.bounds import upper
+from logeval.policies.shared.memory import allocate, plain, view_of
 from logeval.running import seeds
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
@@ -37,6 +39,19 @@ def lists_of(name, problems, replicas, horizon, **options):
         lists.append(A.copy())
         clicks.append(c.copy())
     return np.array(lists), np.array(clicks)
+
+
+def one_replica(memory, L, K=1):
+    """The memory of a single replica, as its kernels see it."""
+    arrays = plain(allocate(memory, 1, L=L, K=K))
+    return view_of(memory).py_func(0, L, arrays)
+
+
+def by_bound(kind, S, T, b):
+    """The arms from the largest bound down, all of them solved; equal bounds by label."""
+    pairs = list(zip(S.tolist(), T.tolist(), strict=True))
+    bound = {pair: upper(kind, *pair, b) for pair in set(pairs)}
+    return np.argsort([-bound[pair] for pair in pairs], kind="stable")
 
 
 def users_of(problem, runs=1, seed=5):

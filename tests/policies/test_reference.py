@@ -166,7 +166,7 @@ def test_batches_are_split_until_every_position_has_its_own():
     problems = [dcm([0.98, 0.7, 0.35, 0.1, 0.02], K=4), dcm([0.95, 0.02, 0.6, 0.9, 0.3, 0.0], K=4)]
     users = RankingEnvironment(problems, [(0, 0), (0, 1), (1, 0)], seed=5)
     policy = compare("BatchRank", users, 6000)
-    assert policy._batches.number[:, 0].tolist() == [4, 3, 3]
+    assert policy.memory.number[:, 0].tolist() == [4, 3, 3]
 
 
 ODD_PBM = {
@@ -208,7 +208,7 @@ def test_items_change_places_for_good_until_the_base_list_is_in_order():
     problem = synthetic_problem("PBM(w=0.95/0.5/0.05,e=1/1/0.9,base=3>2>1)")
     users = RankingEnvironment([problem], [(0, 0), (0, 1)], seed=5)
     policy = compare("BubbleRank", users, 4000)
-    assert policy._bubbles.base.tolist() == [[2, 1, 0]] * 2
+    assert policy.memory.base.tolist() == [[2, 1, 0]] * 2
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -12,7 +12,7 @@ from logeval.cli import app
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimate import replay_estimate
 from logeval.reports.page import Page
-from logeval.reports.sections.replay import add_estimates, cautions
+from logeval.reports.sections.replay import add_estimates
 from logeval.running import seeds
 from tests.replay.worlds import all_lists
 from tests.serps import Serp, write_serps
@@ -126,7 +126,7 @@ def test_built_in_targets(log, target):
     estimates = replay_estimate(
         log, target, estimators=["List", "Prefix", "IP"], rounds=0, quiet=True
     )
-    warned = any("chosen on the clicks by which it is judged" in n for n in estimates.notes)
+    warned = "chosen on these clicks and so is valued too high" in estimates.verdict().answer
     assert warned == (target in ("by-ctr", "best:pbm"))
     found = estimates.overall()
     assert (found["support"] == 1).all()
@@ -159,10 +159,38 @@ def test_logged_propensities(log, tmp_path):
         replay_estimate(log, target, estimators=["List"], propensities="logged", quiet=True)
 
 
-def test_without_support_it_refuses_and_says_where(log, tmp_path):
+def test_queries_without_support_are_left_out_and_have_no_value(log, tmp_path):
+    """Item 999 was never shown: of query 1 List has no support, and IP half of it."""
     target = table(tmp_path / "t.csv", ["1,1,111", "1,2,999", "2,1,214", "2,2,213"])
-    with pytest.raises(LogevalError, match=r"List 50%.*1 up to K = 1.*use force"):
+    alone = table(tmp_path / "alone.csv", ["2,1,214", "2,2,213"])
+    found, second = (
+        replay_estimate(log, t, estimators=["List", "IP", "RCTR"], rounds=50, quiet=True)
+        for t in (target, alone)
+    )
+    rows = found.table.set_index(["query", "estimator"])
+    for name in ("List", "IP"):
+        left_out, kept = rows.loc[("1", name)], rows.loc[("2", name)]
+        assert left_out[["value", "low", "difference"]].isna().all()
+        assert left_out["covered"] == 0
+        assert left_out["support"] < 0.8
+        assert kept["covered"] == 1
+        whole = found.overall().set_index("estimator").loc[name]
+        same = second.overall().set_index("estimator").loc[name]
+        for column in ("value", "logged", "difference", "serps", "support", "effective_serps"):
+            assert whole[column] == pytest.approx(same[column]), column
+        assert whole["value"] == pytest.approx(kept["value"])
+        assert whole["covered"] == pytest.approx(
+            kept["serps"] / (kept["serps"] + left_out["serps"])
+        )
+    assert found.overall().set_index("estimator").loc["RCTR", "covered"] == 1
+
+
+def test_without_any_support_it_refuses_and_says_where(log, tmp_path):
+    target = table(tmp_path / "t.csv", ["1,1,111", "1,2,999", "2,1,214", "2,2,999"])
+    refused = r"List 0%.*no query has 80%.*1 up to K = 1.*positions.*with force=True"
+    with pytest.raises(LogevalError, match=refused):
         replay_estimate(log, target, estimators=["List"], rounds=0, quiet=True)
+    target = table(tmp_path / "t.csv", ["1,1,111", "1,2,999", "2,1,214", "2,2,213"])
     found = replay_estimate(
         log, target, estimators=["List", "IP"], rounds=0, force=True, quiet=True
     )
@@ -181,7 +209,7 @@ BAD = [
     (["1,1,111,1", "1,2,111,1"], "query,rank,item,probability", "with probability 2"),
     (["1,1,111,2"], "query,rank,item,probability", "not between 0 and 1"),
     (["1,a,1,111,.5"], "query,list,rank,item,probability", "lists add up to 0.5"),
-    (["1,1,111", "7,1,111", "8@2,1,5"], "query,rank,item", "no SERPs of query 7, 8@2"),
+    (["7,1,111", "8@2,1,5"], "query,rank,item", r"no SERPs of the queries of .* \(7, 8@2\)"),
     (["1,1,55", "1,2,56"], "query,rank,item", "of another log"),
     (["1,1,inf"], "query,rank,item", "column 'item', row 1: .*inf.* of 64 bits"),
     (['1,1,"a\nb"'], "query,rank,item", r"row 1: 'a\\nb' is not a whole number of 64 bits"),
@@ -274,8 +302,8 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     page.write("Replay", "")
     html = (tmp_path / "index.html").read_text()
     assert "What the log itself says" in html
-    assert "by-ctr by IP" in html
-    assert "of the weights are clipped" in html
+    assert "of the weights of IP are clipped" in html
+    assert found.verdict().answer.replace("'", "&#39;") in html
     assert (tmp_path / "figures" / "replay.pdf").exists()
     overall = pd.read_csv(tmp_path / "tables" / "replay.csv")
     assert overall["value"].to_numpy() == pytest.approx(found.overall()["value"].to_numpy())
@@ -295,13 +323,143 @@ def test_a_query_without_clicks_has_no_interval_rather_than_one_of_width_0(tmp_p
     assert table.loc["1", ["difference_low", "difference_high"]].abs().max() < 1e-6
 
 
-def test_little_support_is_a_caution():
-    rows = pd.DataFrame(
-        [
-            {"target": "a", "estimator": "List", "support": 0.25, "clipped": 0.0},
-            {"target": "a", "estimator": "IP", "support": 1.0, "clipped": 0.0},
-            {"target": "a", "estimator": "DM", "support": np.nan, "clipped": np.nan},
-        ]
+def frame(rows, columns="query,rank,item"):
+    return pd.DataFrame([row.split(",") for row in rows], columns=columns.split(","))
+
+
+def test_a_frame_is_a_target_as_its_file_is(log, tmp_path):
+    given = frame(GOOD).astype(int)
+    before = given.copy()
+    asked = {"estimators": ["IP", "DR"], "rounds": 20, "refits": 2, "quiet": True}
+    of_frame = replay_estimate(log, given, **asked)
+    of_file = replay_estimate(log, table(tmp_path / "t.csv", GOOD), **asked)
+    columns = ["value", "low", "high", "support"]
+    assert np.array_equal(of_frame.table[columns], of_file.table[columns])
+    assert set(of_frame.table["target"]) == {"table"}
+    pd.testing.assert_frame_equal(given, before)
+    text = given.assign(query=given["query"].astype(float))  # as a blank in the column makes it
+    again = replay_estimate(log, [given, text, "logged"], **asked)
+    assert list(dict.fromkeys(again.table["target"])) == ["table", "table 2", "logged"]
+    same = again.table[again.table["target"] == "table 2"]
+    assert same["value"].to_numpy() == pytest.approx(of_file.table["value"].to_numpy())
+
+
+def test_a_frame_that_changed_is_estimated_again(log, tmp_path):
+    asked = {"estimators": ["IP"], "rounds": 0, "out": tmp_path / "out", "quiet": True}
+    first = replay_estimate(log, frame(GOOD), **asked)
+    other = replay_estimate(log, frame([row[:-1] + "1" for row in GOOD[:1]] + GOOD[1:]), **asked)
+    assert other.manifest["inputs"] == first.manifest["inputs"]
+    changed = replay_estimate(log, frame(["1,1,113", *GOOD[1:]]), **asked)
+    assert changed.manifest["inputs"] != first.manifest["inputs"]
+    assert changed.overall()["value"].iloc[0] != first.overall()["value"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "message"), [(["1,111"], "query,item", "no column 'rank'")]
+)
+def test_a_bad_frame_is_refused_as_a_bad_file_is(log, rows, columns, message):
+    with pytest.raises(LogevalError, match=message):
+        replay_estimate(log, frame(rows, columns), quiet=True)
+
+
+def test_queries_that_the_log_lacks_are_left_out_and_said(log):
+    rows = [*GOOD, "7,1,1", "7,2,2", "8@3,1,1", "8@3,2,2"]
+    asked = {"estimators": ["IP"], "rounds": 0, "quiet": True}
+    found = replay_estimate(log, frame(rows), **asked)
+    assert found.notes == ["table: 2 of its 4 queries are not in the log and are left out: 7, 8@3"]
+    alone = replay_estimate(log, frame(GOOD), **asked)
+    assert found.overall()["value"].iloc[0] == alone.overall()["value"].iloc[0]
+    with pytest.raises(LogevalError, match=r"no SERPs of the queries of the target \(7\)"):
+        replay_estimate(log, frame(["7,1,1"]), **asked)
+
+
+def test_a_target_of_one_query_says_so(log):
+    found = replay_estimate(log, frame(GOOD[:2]), estimators=["IP"], rounds=20, quiet=True)
+    assert found.manifest["log_queries"] == 2
+    answer = found.verdict().answer
+    assert answer.startswith("On 1 of the 2 queries of the log (50% of its searches) only: table ")
+    chosen = replay_estimate(
+        log, frame(GOOD[:2]), estimators=["IP"], rounds=20, queries=[1], quiet=True
     )
-    (note,) = cautions(rows)
-    assert note.startswith("a by List: the log has shown 25% of the target only")
+    assert chosen.verdict().answer.startswith("table would have earned")
+
+
+def test_a_list_of_a_query_stands_for_all_its_regions(tmp_path):
+    serps = [Serp(5, [1, 2], [1, 0], i, region_id=i % 2) for i in range(40)]
+    log = write_serps(tmp_path / "log", serps)
+    found = replay_estimate(log, frame(["5,1,1", "5,2,2"]), estimators=["IP"], rounds=0, quiet=True)
+    assert sorted(found.table["query"].dropna()) == ["5@0", "5@1"]
+    assert found.notes == []
+
+
+def test_queries_with_fewer_items_than_positions_are_left_out_and_said(tmp_path):
+    serps = [Serp(1, [1, 2, 3], [1, 0, 0], i) for i in range(30)]
+    serps += [Serp(2, [4], [1], 100 + i) for i in range(10)]
+    log = write_serps(tmp_path / "log", serps)
+    for target in ("random", "by-ctr", "best:pbm"):
+        found = replay_estimate(log, target, estimators=["Item"], positions=2, rounds=0, quiet=True)
+        assert set(found.table["query"].dropna()) == {"1"}
+        assert found.notes == [
+            f"{target}: 1 of 2 queries have fewer than 2 items in the log and are left out"
+        ]
+
+
+def test_one_target_without_support_does_not_stop_the_others(log):
+    strange = frame(["1,1,111", "1,2,999", "2,1,999", "2,2,213"])
+    found = replay_estimate(
+        log, [strange, "logged"], estimators=["List", "IP"], rounds=20, quiet=True
+    )
+    overall = found.overall().set_index(["target", "estimator"])["value"]
+    assert overall.loc["table"].isna().all()
+    assert overall.loc["logged"].notna().all()
+    said = found.verdict()
+    assert said.answer.startswith("logged would have earned")
+    assert said.limits[0].startswith("table: nothing can be said.")
+
+
+# -- estimators that contradict each other ----------------------------------------------------
+
+
+def cascade_log(folder, n=3000):
+    """Users who read from the top and stop after a click: an item and its rank are not enough."""
+    rng = seeds.generator(3, "cascade")
+    w = np.array([0.8, 0.5, 0.1])
+    serps = []
+    for i in range(n):
+        items = rng.permutation(3) if i % 3 else np.array([2, 1, 0])
+        clicks, reading = [], True
+        for a in items:
+            clicks.append(int(reading and rng.random() < w[a]))
+            reading = reading and not clicks[-1]
+        serps.append(Serp(1, (items + 1).tolist(), clicks, i))
+    return write_serps(folder, serps)
+
+
+def test_estimators_that_differ_by_more_than_chance_are_kept_and_said(tmp_path):
+    log = cascade_log(tmp_path / "log")
+    target = frame(["1,1,3", "1,2,1", "1,3,2"])
+    found = replay_estimate(
+        log, target, estimators=["IP", "PBM", "Prefix", "List"], rounds=200, refits=0, quiet=True,
+        out=tmp_path / "out",
+    )  # fmt: skip
+    values = found.overall().set_index("estimator")["value"]
+    pairs = {(c["first"], c["second"]): c for c in found.contradictions}
+    assert pairs
+    for (first, second), pair in pairs.items():
+        assert pair["difference"] == pytest.approx(values[first] - values[second])
+        assert not pair["low"] <= 0 <= pair["high"]
+    assert not any({"Prefix", "List"} == set(pair) for pair in pairs)
+    again = replay_estimate(
+        log, target, estimators=["IP", "PBM", "Prefix", "List"], rounds=200, refits=0, quiet=True,
+        out=tmp_path / "out",
+    )  # fmt: skip
+    assert again.contradictions == found.contradictions
+    assert found.verdict().answer.endswith("by List.")
+    assert any("does not hold that" in line for line in found.verdict().because)
+
+
+def test_users_of_item_and_position_contradict_nothing(log):
+    found = replay_estimate(
+        log, frame(GOOD), estimators=["List", "Prefix", "IP", "PBM"], rounds=200, quiet=True
+    )
+    assert found.contradictions == []

@@ -71,31 +71,45 @@ def test_rctr_has_no_skill_and_intervals_hold_their_value(found):
     assert (table["high"] >= table["rmse"]).all()
 
 
-def test_the_verdict_names_the_best_estimator(found):
-    best = found.table[found.table["clip"].isna()].sort_values("rmse").groupby("positions").first()
-    for K, line in zip((1, 2), found.verdict, strict=True):
-        assert line.startswith(f"K = {K}: use {best.loc[K, 'estimator']}")
+def test_the_choice_is_the_estimator_with_the_smallest_error(found):
+    for choice in found.choices:
+        rows = found.table[found.table["clip"].isna()]
+        rows = rows[rows["positions"] == choice["positions"]].set_index("estimator")
+        assert choice["rmse"] == rows["rmse"].min() == rows.loc[choice["best"], "rmse"]
+        assert choice["logger_rmse"] == rows.loc["RCTR", "rmse"]
+        assert choice["floor"] == rows["floor"].iloc[0]
+    assert "nan" not in found.verdict().text()
 
 
-def test_a_model_without_weights_has_no_support_to_speak_of(log):
-    found = replay_validate(log, positions=[1, 2], clips=[10.0], estimators=["DM"], quiet=True)
-    assert any("Worse than the logger's own value: DM" in line for line in found.verdict)
-    assert "nan" not in " ".join(found.verdict)
-
-
-def verdict(first, second):
-    """Of two estimators whose errors on five parts of 100 SERPs are given."""
+def choice_of(first, second):
+    """Of two estimators with these errors on five parts."""
     errors = Errors(parse_estimators(["IP", "RCTR"]), [10.0], 1, 5, 1)
-    errors.serps[:], errors.error[:, 0, :, 0] = 100.0, [first, second]
-    return errors.verdict(pd.DataFrame(errors.rows(0)))
+    errors.error[:, 0, :, 0], errors.serps[:] = (first, second), 100.0
+    return errors.choice(pd.DataFrame(errors.rows(0)))
 
 
 def test_what_prints_alike_is_not_told_apart():
     one = np.array([0.0198, 0.0199, 0.0197, 0.0198, 0.0198])
-    assert "Not told from it on these parts: RCTR" in verdict(one, one + 1e-7)
-    assert "Not told" not in verdict(one, one + 1e-3)
-    assert "Not told from it on these parts: RCTR" in verdict(
-        one, one + np.array([0, 0, 0, 0, 5e-3])
+    assert choice_of(one, one + 1e-7)["ties"] == ["RCTR"]
+    assert choice_of(one, one + 1e-3)["ties"] == []
+    assert choice_of(one, one + np.array([0, 0, 0, 0, 5e-3]))["ties"] == ["RCTR"]
+
+
+def test_an_estimator_beats_the_logger_only_where_it_is_told_from_it():
+    one = np.array([0.0198, 0.0199, 0.0197, 0.0198, 0.0198])
+    assert choice_of(one, one + 1e-3)["beats_logger"]
+    assert not choice_of(one, one + np.array([0, 0, 0, 0, 5e-3]))["beats_logger"]
+    worse = choice_of(one + 1e-3, one)
+    assert (worse["best"], worse["beats_logger"], worse["worse"]) == ("RCTR", False, ["IP"])
+
+
+def test_the_spread_is_how_far_predictions_are_from_the_loggers():
+    """Errors have the truth in common: what differs are the predictions."""
+    one = np.array([0.3, -0.2, 0.1, 0.0, 0.2])
+    assert choice_of(one, one)["spread"] == 0.0
+    assert choice_of(one, one - 0.02)["spread"] == pytest.approx(0.02)
+    assert choice_of(one, one + np.array([0, 0.05, 0, 0, 0]))["spread"] == pytest.approx(
+        0.05 / 5**0.5
     )
 
 
@@ -114,7 +128,7 @@ def test_the_command(log, tmp_path):
     assert done.exit_code == 0, done.output
     shown = json.loads(done.stdout)
     assert {r["estimator"] for r in shown["rows"]} == {"IP", "RCTR"}
-    assert len(shown["verdict"]) == 2
+    assert "parts cannot choose" in shown["verdict"]
     for name in ("validation.parquet", "validation.png", "clips.png", "manifest.json"):
         assert (tmp_path / "out" / name).exists()
 
@@ -181,14 +195,6 @@ def test_skill_is_what_an_estimator_gains_on_the_logger_above_the_noise(days):
     assert rows.loc["IP", "support"] == 1.0
 
 
-def test_the_verdict_in_one_line(days):
-    (line,) = days.verdict
-    skill = 1 + NOISE / (0.28**2 - NOISE)
-    head, _, tail = line.partition("RMSE ")
-    assert head == "K = 1: use IP: "
-    assert tail.endswith(f" clicks per SERP, noise {math.sqrt(NOISE):.4g}, skill {skill:.2f}.")
-
-
 def test_what_only_one_part_has_is_neither_target_nor_log(days, tmp_path):
     found = validated(tmp_path, [*DAYS, *shown(1, 1, 50, 50, query=2)])
     for name in ("serps", "rmse", "bias", "floor", "skill", "support"):
@@ -227,10 +233,6 @@ def errors_of(error, serps, noise=0.0, support=1.0, clips=(10.0,), K=1):
 
 def table_of(errors):
     return pd.DataFrame(errors.rows(0))
-
-
-def line_of(errors):
-    return errors.verdict(table_of(errors))
 
 
 def test_errors_count_by_the_serps_of_their_part_and_query():
@@ -275,29 +277,16 @@ def test_where_the_logger_is_at_the_floor_there_is_no_skill():
         errors = errors_of(error, [[1.0], [1.0]], noise=noise)
         skill = table_of(errors)["skill"]
         assert skill.notna().all() == skill.notna().any() == known
-        assert ("skill" in line_of(errors)) == known
-    assert line_of(errors) == "K = 1: use IP: RMSE 0.125 clicks per SERP, noise 0.3."
 
 
-def test_estimators_worse_than_the_logger_are_named_with_their_support():
-    error = [[[[0.4], [0.5], [0.45]]], [[[0.2], [0.21], [0.19]]]]
-    support = [[0.7, 0.8, 0.9], [1.0, 1.0, 1.0]]
-    line = line_of(errors_of(error, [[1.0]] * 3, support=support, K=3))
-    assert line == (
-        "K = 3: use RCTR: RMSE 0.2002 clicks per SERP, noise 0, skill 0.00. Worse than the "
-        "logger's own value: IP (support 80%)."
-    )
-    model = line_of(errors_of(error, [[1.0]] * 3, support=np.nan, K=3))
-    assert model.endswith("Worse than the logger's own value: IP.")
-
-
-def test_the_verdict_is_about_the_chosen_clip_and_its_own_K():
+def test_the_choice_is_about_the_chosen_clip_and_its_own_K():
     """At the clip 1 alone RCTR would be best."""
     error = [[[[0.9], [0.9]], [[0.1], [0.1]]], [[[0.5], [0.5]]] * 2]
     first, second = (errors_of(error, [[1.0]] * 2, clips=(1.0, 10.0), K=K) for K in (1, 2))
     better = table_of(first).assign(rmse=lambda rows: 0.01 * rows["rmse"])
-    line = second.verdict(pd.concat([better, table_of(second)]))
-    assert line.startswith("K = 2: use IP: RMSE 0.1 clicks per SERP")
+    found = second.choice(pd.concat([better, table_of(second)]))
+    assert (found["positions"], found["best"]) == (2, "IP")
+    assert found["rmse"] == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(("mean", "larger"), [(2.5, True), (2.4, False), (-2.5, False)])

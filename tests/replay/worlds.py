@@ -11,7 +11,7 @@ from scipy import sparse
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.replay.logged import Logged
 from logeval.replay.targets.target import ListTarget
-from logeval.storage import tables
+from logeval.storage import schemas
 
 
 def all_lists(L, K):
@@ -52,7 +52,7 @@ def logged_of(lists, clicks, session=None, query=None, part=None, propensities=N
             "clicks": keys[:, 2],
             "count": count,
         },
-        schema=tables.CLICK_STATISTICS,
+        schema=schemas.CLICK_STATISTICS,
     )
     _, session = np.unique(session, return_inverse=True)
     several = (np.bincount(session) > 1)[session]

@@ -131,7 +131,7 @@ def test_an_existing_log_is_kept_unless_it_is_the_same(tmp_path):
     before = out.stat().st_mtime_ns
     generate(out, sessions=100, quiet=True)
     assert out.stat().st_mtime_ns == before
-    with pytest.raises(logeval.LogevalError, match="or overwrite"):
+    with pytest.raises(logeval.LogevalError, match="overwrite=True"):
         generate(out, sessions=101, quiet=True)
     generate(out, sessions=101, overwrite=True, quiet=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log.truth", "log.tsv"]
@@ -145,7 +145,7 @@ def test_a_damaged_log_is_not_up_to_date(tmp_path):
     damaged[50] ^= 1
     out.write_bytes(damaged)
     os.utime(out, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    with pytest.raises(logeval.LogevalError, match="or overwrite"):
+    with pytest.raises(logeval.LogevalError, match="overwrite=True"):
         generate(out, sessions=100, quiet=True)
 
 

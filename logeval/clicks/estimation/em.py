@@ -126,5 +126,5 @@ def warning(model: str, result: EMResult, iterations: int) -> list[str]:
         return []
     return [
         f"{model}: EM had not converged after {iterations} iterations in {late} of "
-        f"{len(result.converged)} fits; raise --iterations or --tolerance"
+        f"{len(result.converged)} fits; raise iterations, or tolerance"
     ]

@@ -35,6 +35,7 @@ class Options:
     chosen: Mapping[str, str] = field(default_factory=dict)  # among the OPTIONS of the model
     draws: int = DRAWS  # kept of the posterior
     seed: int = 0  # of the posterior
+    classes: int | str = 1  # of users; auto: by held-out SERPs
 
     def of_model(self, model: type[ClickModel]) -> dict[str, str]:
         """The options of that model, as chosen or by default."""

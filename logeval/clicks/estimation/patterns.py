@@ -189,6 +189,14 @@ class Patterns(FoldedClicks):
         """Some of the patterns."""
         return replace(self, **{name: getattr(self, name)[rows] for name in BY_PATTERN})
 
+    def weighted(self, count: Floats) -> Patterns:
+        """The same patterns, seen so often; what depends on the lists alone is not made again."""
+        found = replace(self, count=count)
+        same = ("last_click", "first_click", "positions", "item_query")
+        vars(found).update({name: vars(self)[name] for name in same if name in vars(self)})
+        vars(found)["shown"] = replace(self.shown, count=count[self.shown.pattern])
+        return found
+
     def sum_items(self, weight: Floats) -> Floats:
         """Sums of a weight per shown (pattern, position), by (query, item) pair."""
         return sum_by(self.shown.item, weight, self.I)

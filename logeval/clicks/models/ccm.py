@@ -11,6 +11,7 @@ whether the clicked item was relevant to this user, a second draw with probabili
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain.inference import Tally
 from logeval.clicks.estimation.chain.information import Slopes
+from logeval.clicks.estimation.classes.beside import ChainClasses
+from logeval.clicks.estimation.em import Params
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ChainModel, Parameter
 from logeval.clicks.models.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
@@ -52,10 +55,18 @@ class CCM(ChainModel):
     @classmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Exact EM."""
-        G, _ = options.groups(data)
-        start = {"w": np.full(data.I, 0.5), "tau1": np.full(G, 0.9)}
-        start |= {"tau2": np.full(G, 0.6), "tau3": np.full(G, 0.4)}
-        return fit_chain(CCM_EM, data, options, start)
+        return fit_chain(CCM_EM, data, options, _start(data, options))
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> ChainClasses:
+        """Classes of CCM users: exact EM."""
+        return ChainClasses(CCM_EM, options, partial(_start, options=options))
+
+
+def _start(data: FoldedClicks, options: Options) -> Params:
+    G, _ = options.groups(data)
+    taus = {"tau1": np.full(G, 0.9), "tau2": np.full(G, 0.6), "tau3": np.full(G, 0.4)}
+    return {"w": np.full(data.I, 0.5), **taus}
 
 
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from logeval.clicks.estimation.classes.beside import CountedClasses, Counts, independent
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import by_position
+from logeval.clicks.estimation.em import Params
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Floats
-
-REWARDS = ("clicks", "any-click")
 
 
 def _everywhere(K: int) -> Floats:
@@ -33,7 +33,6 @@ class GCTR(ClickModel):
 
     name = "GCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "scalar"),)
-    rewards = REWARDS
     methods = ("counting",)
 
     @property
@@ -48,6 +47,19 @@ class GCTR(ClickModel):
         clicks, shown = (x.sum(axis=1) for x in by_position(data, G, group))
         return fit_counts("GCTR", data, options, {}, {"ctr": (clicks, shown)})
 
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+        """Classes that differ in their rate."""
+        G, group = options.groups(data)
+
+        def counted(mine: Patterns) -> Counts:
+            clicks, shown = (x.sum(axis=1) for x in by_position(mine, G, group))
+            return {"ctr": (clicks, shown)}
+
+        return CountedClasses(
+            (), counted, lambda mine, x: independent(mine, x["ctr"][group[mine.shown.query]])
+        )
+
 
 @dataclass(frozen=True)
 class RCTR(ClickModel):
@@ -57,7 +69,6 @@ class RCTR(ClickModel):
 
     name = "RCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "position"),)
-    rewards = REWARDS
     methods = ("counting",)
 
     @property
@@ -71,6 +82,17 @@ class RCTR(ClickModel):
         G, group = options.groups(data)
         return fit_counts("RCTR", data, options, {}, {"ctr": by_position(data, G, group)})
 
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+        """Classes that differ in their rates."""
+        G, group = options.groups(data)
+
+        def likelihood(mine: Patterns, x: Params) -> Floats:
+            shown = mine.shown
+            return independent(mine, x["ctr"][group[shown.query], shown.position])
+
+        return CountedClasses((), lambda mine: {"ctr": by_position(mine, G, group)}, likelihood)
+
 
 @dataclass(frozen=True)
 class DCTR(ClickModel):
@@ -80,7 +102,6 @@ class DCTR(ClickModel):
 
     name = "DCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "item"),)
-    rewards = REWARDS
     methods = ("counting",)
 
     @property
@@ -92,3 +113,12 @@ class DCTR(ClickModel):
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Clicks / impressions of each item."""
         return fit_counts("DCTR", data, options, {"ctr": (data.item_clicks, data.impressions)})
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+        """Classes that differ in what they like."""
+        return CountedClasses(
+            ("ctr",),
+            lambda mine: {"ctr": (mine.item_clicks, mine.impressions)},
+            lambda mine, x: independent(mine, x["ctr"][mine.shown.item]),
+        )

@@ -13,6 +13,7 @@ click as the satisfied one and everything down to it as examined.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -22,10 +23,11 @@ from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain.inference import Tally
 from logeval.clicks.estimation.chain.information import Slopes
+from logeval.clicks.estimation.classes.beside import ChainClasses
 from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import last_clicks, up_to_last_click
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ChainModel, Parameter
 from logeval.clicks.models.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
@@ -45,7 +47,6 @@ class SDBN(ChainModel):
         Parameter("w", "attraction", "item"),
         Parameter("s", "satisfaction", "item"),
     )
-    rewards = ("satisfaction", "clicks", "any-click")
     methods: ClassVar[tuple[str, ...]] = ("em", "counting")
     formulas: ClassVar[Formulas] = Formulas(  # a satisfied user leaves; all others go on
         stay_item=lambda x: 1.0 - x["s"],
@@ -58,6 +59,11 @@ class SDBN(ChainModel):
         if options.method == "em":
             return fit_chain(SDBN_EM, data, options, _start(data))
         return _count(data, options)
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> ChainClasses:
+        """Classes of SDBN users: exact EM."""
+        return ChainClasses(SDBN_EM, options, _start)
 
 
 @dataclass(frozen=True)
@@ -78,9 +84,12 @@ class DBN(SDBN):
     @classmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Exact EM."""
-        G, _ = options.groups(data)
-        start = {**_start(data), "gamma": np.full(G, 0.9)}
-        return _with_caveat(fit_chain(DBN_EM, data, options, start))
+        return _with_caveat(fit_chain(DBN_EM, data, options, _start_dbn(data, options)))
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> ChainClasses:
+        """Classes of DBN users: exact EM."""
+        return ChainClasses(DBN_EM, options, partial(_start_dbn, options=options))
 
 
 def _with_caveat(fit: ModelEstimate) -> ModelEstimate:
@@ -132,3 +141,8 @@ DBN_EM = ChainEM("DBN", ("w", "s"), DBN.formulas, _counts, DBN_SLOPES, steps=6)
 
 def _start(data: FoldedClicks) -> em.Params:
     return {"w": np.full(data.I, 0.5), "s": np.full(data.I, 0.5)}
+
+
+def _start_dbn(data: FoldedClicks, options: Options) -> em.Params:
+    G, _ = options.groups(data)
+    return {**_start(data), "gamma": np.full(G, 0.9)}

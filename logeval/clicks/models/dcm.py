@@ -20,6 +20,7 @@ The plain value is kept as ``raw``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from logeval.clicks.estimation.binomial import Split
 from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
 from logeval.clicks.estimation.chain.inference import Tally
 from logeval.clicks.estimation.chain.information import Slopes
+from logeval.clicks.estimation.classes.beside import ChainClasses
 from logeval.clicks.estimation.counted import fit_counts, ratios
 from logeval.clicks.estimation.counts import up_to_last_click
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
@@ -48,7 +50,6 @@ class DCM(ChainModel):
 
     name = "DCM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("v", "termination", "position"))
-    rewards = ("satisfaction", "clicks", "any-click")
     methods = ("em", "guo")
     ALIASES: ClassVar[dict[str, str]] = {"mle": "guo", "counting": "guo"}
     OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {"last_termination": ("previous", "raw")}
@@ -62,17 +63,30 @@ class DCM(ChainModel):
         """Exact EM from Guo's counting, or that alone."""
         last_clicks = _LastClicks.of(data, options)
         if options.method == "em":
-            plain = {"v": (last_clicks.stops, last_clicks.clicked)}
-            start = ratios(data, options, {"w": up_to_last_click(data)}, plain).values
-            start = {  # counting's 1 would never change
-                "w": np.clip(start["w"], 0.0, 1.0 - em.CAP),
-                "v": np.clip(start["v"], 0.01, 0.99),
-            }
-            fit = fit_chain(DCM_EM, data, options, start)
+            fit = fit_chain(DCM_EM, data, options, _start(data, options))
         else:
             items = {"w": up_to_last_click(data)}
             fit = fit_counts("DCM", data, options, items, {"v": last_clicks.counts})
         return last_clicks.settle(fit)
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> ChainClasses:
+        """Classes of DCM users: exact EM."""
+        return ChainClasses(
+            DCM_EM, options, partial(_start, options=options),
+            lambda mine, fit: _LastClicks.of(mine, options).settle(fit),
+        )  # fmt: skip
+
+
+def _start(data: FoldedClicks, options: Options) -> em.Params:
+    """Guo's counting."""
+    last_clicks = _LastClicks.of(data, options)
+    plain = {"v": (last_clicks.stops, last_clicks.clicked)}
+    start = ratios(data, options, {"w": up_to_last_click(data)}, plain).values
+    return {  # counting's 1 would never change
+        "w": np.clip(start["w"], 0.0, 1.0 - em.CAP),
+        "v": np.clip(start["v"], 0.01, 0.99),
+    }
 
 
 def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:

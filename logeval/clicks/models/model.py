@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from logeval.clicks.models.users.browsing import Browsing
 from logeval.clicks.models.users.chain import Chain, Formulas
+from logeval.clicks.models.users.mixture import Mixture, Users
 from logeval.clicks.models.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
 from logeval.kinds import checked
@@ -25,8 +25,9 @@ from logeval.running.arrays import Bools, Floats, Ints, place_of
 from logeval.running.seeds import generator
 
 if TYPE_CHECKING:
+    from logeval.clicks.estimation.classes.beside import Beside
     from logeval.clicks.estimation.estimates import ModelEstimate, Options
-    from logeval.clicks.estimation.patterns import FoldedClicks
+    from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 
 Kind = Literal["item", "position", "transition", "scalar"]
 
@@ -48,7 +49,8 @@ class ClickModel(ABC):
 
     name: ClassVar[str]
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
-    rewards: ClassVar[tuple[str, ...]]  # what a list can earn; the model's own comes first
+    # what a list can earn; the model's own comes first
+    rewards: ClassVar[tuple[str, ...]] = ("clicks", "any-click")
     methods: ClassVar[tuple[str, ...]]  # estimators; the first is the default
     ALIASES: ClassVar[dict[str, str]] = {}  # other names of estimators
     # what only this model can be asked for when it is fitted: values by name, the default first
@@ -56,13 +58,21 @@ class ClickModel(ABC):
 
     @property
     @abstractmethod
-    def users(self) -> Chain | Browsing:
+    def users(self) -> Users:
         """The users this model describes."""
 
     @classmethod
     @abstractmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Estimate the parameters of all queries in ``data`` in one pass."""
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> Beside:
+        """The model beside clicks that have weights, for classes of users."""
+        raise LogevalError(
+            f"{cls.name} cannot be fitted in classes of users; give it a method `beside`, as the "
+            "built-in models have, or leave classes out"
+        )
 
     @classmethod
     def has_method(cls, asked: str) -> bool:
@@ -79,6 +89,19 @@ class ClickModel(ABC):
     def L(self) -> int:
         """The number of items."""
         return len(self.items)
+
+    def _repr_html_(self) -> str:
+        """The parameters of the items, and those of the positions."""
+        import pandas as pd
+
+        shapes = {"item": ("item", self.items), "position": ("position", np.arange(1, self.K + 1))}
+        parts = [f"<p>{self.name} of one query: {self.L:,} items, {self.K} positions</p>"]
+        for kind, (name, ids) in shapes.items():
+            values = {p.name: getattr(self, p.field) for p in self.PARAMETERS if p.kind == kind}
+            frame = pd.DataFrame({name: ids.astype(str), **values})
+            if values:
+                parts.append(frame.to_html(index=False, max_rows=20, float_format="{:.4f}".format))
+        return "".join(parts)
 
     def rows_of(self, items: Any) -> Ints:
         """The rows of item ids, in their shape; an error for an id that is not the query's."""
@@ -155,11 +178,14 @@ class ClickModel(ABC):
                 f"{self.name}: a list of {K} is asked for; the model has {self.K} positions "
                 f"and {self.L} items"
             )
-        users, reward = self.users, self._reward(reward)
-        if isinstance(users, Chain):
-            A, proven = best_chain(users, K, reward)
-        else:
-            A, proven = best_browsing(users, K, reward)
+        return self.best(K, self._reward(reward))
+
+    def best(self, K: int, reward: str) -> Optimum:
+        """``optimum``, of checked arguments."""
+        users = self.users
+        assert not isinstance(users, Mixture)  # ``Classes`` knows these
+        find = best_chain if isinstance(users, Chain) else best_browsing
+        A, proven = find(users, K, reward)  # type: ignore[arg-type]
         return Optimum(A, float(users.expected_reward(A[None], reward)[0]), proven)
 
     @checked
@@ -183,6 +209,7 @@ class ClickModel(ABC):
 class ChainModel(ClickModel):
     """A model whose users read from the top; its formulas say who goes on."""
 
+    rewards: ClassVar[tuple[str, ...]] = ("satisfaction", "clicks", "any-click")
     formulas: ClassVar[Formulas]
 
     @property

@@ -18,15 +18,16 @@ import numpy as np
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.browsing.cells import fold
 from logeval.clicks.estimation.browsing.em import fit_browsing, fit_em, fit_mle
+from logeval.clicks.estimation.classes.beside import BrowsingClasses
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Bools, Floats
 
 SHRUNK = (
     "PBM: 95% intervals of examination are too narrow where queries share a prior (in simulations "
-    "they held the truth in 81 to 88%, and in 97% with --scope per-query)"
+    "they held the truth in 81 to 88%, and in 97% with scope=per-query)"
 )
 
 
@@ -39,7 +40,6 @@ class PBM(ClickModel):
 
     name = "PBM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "position"))
-    rewards = ("clicks", "any-click")
     methods = ("em", "mle")
 
     @property
@@ -69,6 +69,12 @@ class PBM(ClickModel):
             fit, estimates={**fit.estimates, "e": replace(exact, observations=e.observations)},
             notes=[*fit.notes, *notes],
         )  # fmt: skip
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> BrowsingClasses:
+        """Classes of PBM users: EM."""
+        cell = lambda mine: mine.shown.position  # noqa: E731
+        return BrowsingClasses(data, options, cell, (data.K,), _most_examined)
 
 
 def _most_examined(e: Floats) -> Bools:

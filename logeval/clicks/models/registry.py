@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from logeval.clicks.estimation.classes.fit import number_of
 from logeval.clicks.models.ccm import CCM
 from logeval.clicks.models.cm import CM
 from logeval.clicks.models.ctr import DCTR, GCTR, RCTR
@@ -17,18 +18,8 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.running.names import format_call, parse_call
 from logeval.running.own_code import imported, is_built_in, name_of
 
-MODELS: dict[str, type[ClickModel]] = {
-    "GCTR": GCTR,
-    "RCTR": RCTR,
-    "DCTR": DCTR,
-    "PBM": PBM,
-    "CM": CM,
-    "DCM": DCM,
-    "SDBN": SDBN,
-    "DBN": DBN,
-    "UBM": UBM,
-    "CCM": CCM,
-}
+KINDS: tuple[type[ClickModel], ...] = (GCTR, RCTR, DCTR, PBM, CM, DCM, SDBN, DBN, UBM, CCM)
+MODELS = {kind.name: kind for kind in KINDS}
 M = TypeVar("M", bound=type[ClickModel])
 
 
@@ -46,7 +37,7 @@ def register(model: M) -> M:
 AUTO = "auto"  # in place of names: those that predict held-out SERPs best
 
 # what the name of a model may set, as in DCM(scope=per-query): arguments of fit-models
-SETTINGS = ("method", "scope", "smoothing")
+SETTINGS = ("method", "scope", "smoothing", "classes")
 
 
 def import_model(name: str) -> str:
@@ -110,7 +101,10 @@ def model_of(name: str) -> tuple[str, dict[str, str]]:
         raise unknown_names("click model", [base], MODELS)
     if strange := [key for key in given if key not in SETTINGS]:
         raise unknown_names(f"setting of {known[base.lower()]}", strange, SETTINGS)
-    return known[base.lower()], {key: given[key] for key in SETTINGS if key in given}
+    if "classes" in given:
+        given["classes"] = str(number_of(given["classes"]))
+    settings = {key: given[key] for key in SETTINGS if key in given}
+    return known[base.lower()], {k: v for k, v in settings.items() if (k, v) != ("classes", "1")}
 
 
 def kind_of(name: str) -> type[ClickModel]:
@@ -118,15 +112,24 @@ def kind_of(name: str) -> type[ClickModel]:
     return MODELS[model_of(name)[0]]
 
 
-def model_names(names: Iterable[str]) -> list[str]:
-    """The models of those names, as they print; case does not matter."""
+def model_names(names: Iterable[str], classes: int | str = 1) -> list[str]:
+    """The models of those names, as they print; case does not matter.
+
+    Those that do not say how many ``classes`` of users they have have so many.
+    """
     names = list(names)
     known = {name.lower() for name in MODELS}
     bases = [parse_call(name)[0] for name in names]
     unknown = [base for base in bases if ":" not in base and base.lower() not in known]
     if unknown:  # all of them in one message
         raise unknown_names("click model", unknown, MODELS)
-    return list(dict.fromkeys(format_call(*model_of(name)) for name in names))
+    found = []
+    for name, (_, given) in zip(names, map(parse_call, names), strict=True):
+        base, settings = model_of(name)
+        if "classes" not in given and str(classes) != "1":
+            settings["classes"] = str(number_of(classes))
+        found.append(format_call(base, settings))
+    return list(dict.fromkeys(found))
 
 
 def check_options(models: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from logeval.clicks.estimation.browsing.cells import fold
 from logeval.clicks.estimation.browsing.em import fit_browsing
+from logeval.clicks.estimation.classes.beside import BrowsingClasses
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ClickModel, Parameter
@@ -29,7 +30,6 @@ class UBM(ClickModel):
 
     name = "UBM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "transition"))
-    rewards = ("clicks", "any-click")
     methods = ("em",)
 
     @property
@@ -51,6 +51,11 @@ class UBM(ClickModel):
         e = fit.estimates["e"].map(lambda x: x.reshape(G, K, K + 1))
         strength = {"e": fit.shared_strength["e"].reshape(K, K + 1)}
         return replace(fit, estimates={**fit.estimates, "e": e}, shared_strength=strength)
+
+    @classmethod
+    def beside(cls, data: Patterns, options: Options) -> BrowsingClasses:
+        """Classes of UBM users: EM."""
+        return BrowsingClasses(data, options, _transition, (data.K, data.K + 1))
 
 
 def _transition(data: Patterns) -> Ints:

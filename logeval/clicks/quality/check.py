@@ -84,6 +84,7 @@ class CheckModels(Stage["Checks"]):
             change = changed_rankers(
                 list(fitted.fitted), data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
             )
+        manifest["log_folder"] = str(self.opened.path)
         return replace(checks, truth=beside, change=change, manifest=manifest)
 
 

@@ -14,14 +14,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.models.registry import AUTO, MODELS
+from logeval.clicks.models.registry import AUTO, MODELS, model_names
 from logeval.clicks.quality.scores import Score
 from logeval.running.arrays import Floats
+from logeval.running.names import parse_call
 from logeval.running.words import joined
 
 Z = 1.959963984540054
 EQUAL = 0.001  # log-likelihood per result
 PAPERS = ("DCM", "PBM")  # the papers' simulators, which are always among the chosen
+IN_CLASSES = ("DCM", "PBM", "UBM")  # tried with classes of users as well
 MOST = 3  # of those that predict equally well, beside the papers'
 # what else a model could have been fitted with
 ALTERNATIVES = ("scope=per-query", "scope=pooled", "scope=per-query,smoothing=none")
@@ -70,11 +72,17 @@ def chosen(found: dict[str, Fitted]) -> tuple[list[str], str]:
 
 def alternatives(name: str, fit: Callable[[str], Fitted], own: Fitted) -> dict[str, Fitted]:
     """Other fits of a model that predict as well as the best of its fits; its own is always one."""
-    found = {name: own} | {f"{name}({more})": fit(f"{name}({more})") for more in ALTERNATIVES}
+    base, given = parse_call(name)
+    others = [
+        f"{base}({','.join([more, *(f'{k}={v}' for k, v in given.items())])})"
+        for more in ALTERNATIVES
+    ]
+    found = {name: own} | {other: fit(other) for other in model_names(others)}
     kept = as_good(found)
     return {key: value for key, value in found.items() if key == name or key in kept}
 
 
 def candidates(models: Sequence[str]) -> list[str]:
-    """What is fitted: for ``auto`` every model."""
-    return list(MODELS) if AUTO in models else list(models)
+    """What is fitted: for ``auto`` every model, and some with classes of users."""
+    classes = [f"{name}(classes=auto)" for name in IN_CLASSES]
+    return [*MODELS, *classes] if AUTO in models else list(models)

@@ -33,7 +33,8 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> lis
     by_order: dict[str, list[str]] = {}
     for spec in specs:
         order = spec.parameters.get("order", "descending")
-        if getattr(spec.cls, "PARAMETERS", {}).get("order") is str and order != KNOWN:
+        assumes = getattr(spec.cls, "PARAMETERS", {}).get("order") in (str, "descending")
+        if assumes and order != KNOWN:
             by_order.setdefault(order, []).append(spec.name)
     notes = []
     for order, names in by_order.items():

@@ -21,7 +21,8 @@ from logeval.policies.registry import PolicySpec, own_sources
 from logeval.policies.setting import Setting
 from logeval.running.seeds import generator
 from logeval.running.work import run_tasks
-from logeval.storage.tables import RUNS, read_manifest, read_table
+from logeval.storage.schemas import RUNS
+from logeval.storage.tables import read_manifest, read_table
 from logeval.tracks.registry import TRACKS
 
 if TYPE_CHECKING:

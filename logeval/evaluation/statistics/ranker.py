@@ -8,11 +8,15 @@ the *cost* until then is the deepest point of the gain.
 The 95% interval of the break-even holds every t at which the 95% interval of the gain contains 0
 (a test turned around, as Fieller's interval of a ratio): the upper ends of the gain cross 0 first,
 the lower ends last. An end that is not reached is infinite: never within the steps that were run.
+Where the gain is really deepest is not known, so the cost may be as high as the deepest of all
+lower ends, and is at least that of the upper end where the gain seems deepest.
+``docs/statistics.md`` says how often all of these hold.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,44 +26,111 @@ from logeval.evaluation.statistics.paired import by_query
 from logeval.running.arrays import Floats
 
 LAST = 0.1  # of the steps: what "at the end" means
+SPACING = 1 / 50  # of the steps: reward over time is a mean of at least as many
 UNIT = ["query", "draw"]  # what the ranker's reward depends on, within a simulator and track
 
 
-def against_ranker(rows: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
+class Earned(NamedTuple):
+    """What a policy has earned at steps t, and what the ranker and the best list earn per step."""
+
+    queries: list[str]  # Q
+    t: Floats  # (T,)
+    x: Floats  # (Q, ..., T)
+    ranker: Floats  # (Q, ..., 1)
+    best: Floats  # (Q, ..., 1)
+
+    def where_known(self) -> Earned:
+        """That of the queries whose ranker is known."""
+        known = ~np.isnan(self.ranker.reshape(len(self.ranker), -1)).all(axis=1)
+        return self._of(np.flatnonzero(known))
+
+    def by_query(self) -> Iterator[Earned]:
+        """That of each query, without what others have more of (draws and runs)."""
+        for i in range(len(self.queries)):
+            one = self._of(np.array([i]))
+            for axis in range(1, one.x.ndim - 1):
+                others = tuple(a for a in range(one.x.ndim) if a != axis)
+                there = np.flatnonzero(~np.isnan(one.x).all(axis=others))
+                levels = (np.take(x, there, axis) for x in (one.x, one.ranker, one.best))
+                one = Earned(one.queries, one.t, *levels)
+            yield one
+
+    def _of(self, queries: Any) -> Earned:
+        names = [self.queries[i] for i in queries]
+        return Earned(names, self.t, self.x[queries], self.ranker[queries], self.best[queries])
+
+
+def earned(rows: pd.DataFrame, problems: pd.DataFrame) -> dict[str, Earned]:
+    """By policy, from the runs of one simulator and track, and its ``problems``."""
+    index = [*UNIT, "run"]
+    found = {}
+    for policy, part in rows.groupby("policy", sort=True):
+        wide = part.pivot(index=index, columns="t", values="reward")
+        keys = wide.index.to_frame(index=False)
+        level = keys.merge(problems, how="left", on=UNIT).set_index(index)
+        levels = (by_query(level[[name]]) for name in ("ranker", "best"))
+        queries = sorted(wide.index.unique("query"))
+        found[str(policy)] = Earned(queries, wide.columns.to_numpy(float), by_query(wide), *levels)
+    return found
+
+
+# -- at the end, and until break-even -------------------------------------------------------------
+
+
+def against_ranker(
+    rows: pd.DataFrame, problems: pd.DataFrame, each_query: bool = False
+) -> pd.DataFrame:
     """One row per policy, of the runs of one simulator and track, and its ``problems``.
 
+    With ``each_query``, one per query and policy.
+
     ``reward`` is what a search earns at the end (the last tenth of the steps), with its interval;
-    ``ranker`` and ``best`` what it earns today, and with the best list. ``gain`` is that of all
-    steps together, per search. What is about the ranker is of the ``ranker_queries`` whose lists
-    are known, and nan without any.
+    ``ranker`` and ``best`` what it earns today, and with the best list. ``ahead`` is the reward at
+    the end minus that of the ranker, query by query: its interval is narrower than that of the
+    reward wherever queries differ more than policies. ``gain`` is that of all steps together, per
+    search. What is about the ranker is of the ``ranker_queries`` whose lists are known, and nan
+    without any.
     """
-    known = problems.set_index(UNIT)
-    found = [
-        {"policy": policy, **_policy(part.set_index(UNIT).join(known[["ranker", "best"]]))}
-        for policy, part in rows.groupby("policy", sort=True)
-    ]
-    return pd.DataFrame(found)
+    found = earned(rows, problems)
+    if not each_query:
+        return pd.DataFrame([{"policy": policy, **_policy(its)} for policy, its in found.items()])
+    table = pd.DataFrame(
+        {"query": one.queries[0], "policy": policy, **_policy(one)}
+        for policy, its in found.items()
+        for one in its.by_query()
+    )
+    return table.sort_values(["query", "policy"], kind="stable", ignore_index=True)
 
 
-def _policy(rows: pd.DataFrame) -> dict[str, Any]:
+def _policy(its: Earned) -> dict[str, Any]:
     """The numbers of one policy."""
-    index = [*UNIT, "run"]
-    wide = rows.reset_index().pivot(index=index, columns="t", values="reward")
-    t = wide.columns.to_numpy(dtype=np.float64)
-    level = rows.reset_index().drop_duplicates(index).set_index(index).loc[wide.index]
-    x = by_query(wide)  # (Q, ..., T)
-    ranker, best = (by_query(level[[name]]) for name in ("ranker", "best"))  # (Q, ..., 1)
-    known = ~np.isnan(ranker.reshape(len(ranker), -1)).all(axis=1)  # queries
-    before = np.flatnonzero(t <= (1.0 - LAST) * t[-1])
-    start, earned = (t[before[-1]], x[..., before[-1]]) if len(before) else (0.0, 0.0)
-    mean, low, high = student(((x[..., -1] - earned) / (t[-1] - start))[..., None])
-    found: dict[str, Any] = {"reward": mean[0], "low": low[0], "high": high[0]}
-    found["best"] = intervals.mean(best)[0] if not np.isnan(best).all() else np.nan
-    found |= {"ranker": np.nan, "ranker_queries": int(known.sum())}
-    if not known.any():
-        return found | break_even(t, *[np.full(len(t), np.nan)] * 3)
-    found["ranker"] = intervals.mean(ranker[known])[0]
-    return found | break_even(t, *student(x[known] - ranker[known] * t))
+    found = _named("reward", "low", "high", values=student(_at_the_end(its)))
+    found["low"] = np.maximum(found["low"], 0.0)  # what a search earns is never negative
+    found["best"] = _mean(its.best)
+    its = its.where_known()
+    found |= {"ranker": _mean(its.ranker), "ranker_queries": len(its.x)}
+    ahead = gain = (np.full(len(its.t), np.nan),) * 3
+    if len(its.x):
+        ahead = student(_at_the_end(its) - its.ranker)
+        gain = student(its.x - its.ranker * its.t)
+    found |= _named("ahead", "ahead_low", "ahead_high", values=ahead)
+    return found | break_even(its.t, *gain)
+
+
+def _at_the_end(its: Earned) -> Floats:
+    """Reward per search in the last tenth of the steps, (Q, ..., 1)."""
+    before = np.flatnonzero(its.t <= (1.0 - LAST) * its.t[-1])
+    last = before[-1:]
+    start, so_far = (its.t[last], its.x[..., last]) if len(before) else (0.0, 0.0)
+    return np.asarray((its.x[..., -1:] - so_far) / (its.t[-1] - start))
+
+
+def _named(*names: str, values: tuple[Floats, Floats, Floats]) -> dict[str, Any]:
+    return dict(zip(names, (value[0] for value in values), strict=True))
+
+
+def _mean(levels: Floats) -> float:
+    return float(intervals.mean(levels)[0]) if not np.isnan(levels).all() else np.nan
 
 
 def break_even(t: Floats, gain: Floats, low: Floats, high: Floats) -> dict[str, float]:
@@ -71,7 +142,7 @@ def break_even(t: Floats, gain: Floats, low: Floats, high: Floats) -> dict[str, 
     deepest = int(gain.argmin())
     # the further the gain, the sooner it breaks even
     ends = (np.nan, np.nan) if unknown else (crossing(t, high), crossing(t, low))
-    costs = [max(-float(x[deepest]), 0.0) for x in (gain, high, low)]
+    costs = [max(-float(y), 0.0) for y in (gain[deepest], high[deepest], low.min())]
     per_search = [float(x[-1] / t[-1]) for x in (gain, low, high)]
     values = (*per_search, crossing(t, gain), *ends, *(costs if not unknown else costs[:1] * 3))
     found = dict(zip(("gain", "gain_low", "gain_high", *names), values, strict=True))
@@ -95,10 +166,94 @@ def crossing(t: Floats, y: Floats) -> float:
 
 
 def student(x: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean and Student's 95% interval of samples (Q, ..., T) that may be negative."""
+    """Mean and Student's 95% interval of samples (Q, ..., T) that may be negative.
+
+    Gains are skewed, one way early and the other way late: the end on the long side is moved out by
+    what the skewness of the units says (Cornish and Fisher, as in ``skewed_interval``). With draws
+    of a single query the interval is where one draw more would be, since the truth is one: its
+    distance from the mean of D draws has the variance of a draw times 1 + 1/D.
+    """
     units = intervals.units(x)
     mean = intervals.mean(x)
     if units.size < 2:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    half = intervals.t_quantile(units.size) * units.error()
-    return mean, mean - half, mean + half
+    error = units.error()
+    half = intervals.t_quantile(units.size) * error
+    if units.n == 1:
+        half = half * np.sqrt(1.0 + 1.0 / units.size)
+        return mean, mean - half, mean + half
+    out = intervals.skew_term(units.size, g=_skewness(units.values)) / np.sqrt(units.n) * error
+    return mean, mean - half + np.minimum(out, 0.0), mean + half + np.maximum(out, 0.0)
+
+
+def _skewness(values: Floats) -> Floats:
+    """The skewness of units (m, ...); 0 where all are equal."""
+    apart = values - values.mean(axis=0)
+    second, third = (apart**2).mean(axis=0), (apart**3).mean(axis=0)
+    return np.divide(third, second**1.5, out=np.zeros_like(second), where=second > 0.0)
+
+
+# -- over time ------------------------------------------------------------------------------------
+
+
+class RewardOverTime(NamedTuple):
+    """Reward per search of each policy over time, beside that of the ranker and of the best list.
+
+    A curve has rows ``start``, ``t``, ``reward``, ``low``, ``high``: the mean reward of a search
+    from ``start`` to ``t``. All is of the same ``queries``: those whose ranker is known, or all.
+    """
+
+    curves: dict[str, pd.DataFrame]
+    ranker: float
+    best: float
+    queries: int
+
+
+def reward_over_time(rows: pd.DataFrame, problems: pd.DataFrame) -> RewardOverTime:
+    """What a search earns between checkpoints, of the runs of one simulator and track.
+
+    The intervals are those of the difference to the ranker (to the best list where no ranker is
+    known), query by query, drawn around the reward: one that leaves the ranker's line out is
+    different from it. Those of the reward itself would mostly say how different queries are.
+    """
+    found = earned(rows, problems)
+    if any(len(its.where_known().x) for its in found.values()):
+        found = {policy: its.where_known() for policy, its in found.items()}
+        found = {policy: its for policy, its in found.items() if len(its.x)}
+    its = next(iter(found.values()))
+    levels = _mean(its.ranker), _mean(its.best)
+    curves = {policy: _per_search(one) for policy, one in found.items()}
+    return RewardOverTime(curves, *levels, len(its.x))
+
+
+def _per_search(its: Earned) -> pd.DataFrame:
+    """One curve."""
+    ends = spaced(its.t, SPACING * its.t[-1])
+    t = np.concatenate([[0.0], its.t[ends]])
+    so_far = np.concatenate([np.zeros_like(its.x[..., :1]), its.x[..., ends]], axis=-1)
+    rate = np.diff(so_far, axis=-1) / np.diff(t)
+    level = next((x for x in (its.ranker, its.best) if not np.isnan(x).all()), np.zeros(1))
+    mean, low, high = student(rate - level)
+    reward = intervals.mean(rate)
+    return pd.DataFrame(
+        {
+            "start": t[:-1],
+            "t": t[1:],
+            "reward": reward,
+            "low": reward + (low - mean),
+            "high": reward + (high - mean),
+        }
+    )
+
+
+def spaced(t: Floats, least: float) -> list[int]:
+    """Where to cut steps 0 ... t[-1], so that no piece is shorter than ``least``; the last is in.
+
+    >>> spaced(np.array([1.0, 2.0, 10.0, 11.0, 20.0, 22.0]), 5.0)
+    [2, 5]
+    """
+    ends: list[int] = []
+    for i, step in enumerate(t):
+        if step - (t[ends[-1]] if ends else 0.0) >= least:
+            ends.append(i)
+    return [*ends[:-1], len(t) - 1]

@@ -98,6 +98,21 @@ class Claim:
         return self.source == PAPER
 
 
+def below(text: str, ratio: Cases, **more: Any) -> Claim:
+    """A claim that something is less than something else: their ratio is at most 1."""
+    return Claim(text, ratio, high=1.0, **more)
+
+
+def above(text: str, ratio: Cases, **more: Any) -> Claim:
+    """Likewise more."""
+    return Claim(text, ratio, low=1.0, **more)
+
+
+def factor(published: float, low: float, high: float) -> dict[str, Any]:
+    """What a claim says of a factor: "three times", 2.5 to 3.5."""
+    return {"published": published, "low": low, "high": high}
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A table or figure of a paper."""

@@ -65,9 +65,8 @@ class Batch:
 class BatchRank(Places):
     """``u`` are 2 K uniforms."""
 
-    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
-        super().__init__(replica, order)
-        self.uniforms = replica.uniforms(2 * self.K)
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=2 * replica.K)
         self.batches = [Batch(list(range(self.K)), list(range(self.L)))]
 
     def choose(self, t: int, u: Floats) -> Any:

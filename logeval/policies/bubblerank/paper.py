@@ -14,8 +14,8 @@ from logeval.running.arrays import Ints
 class BubbleRank:
     """A base list; of K uniforms, that of a pair is the one at its upper place."""
 
-    def __init__(self, replica: Replica, *, items: str = "all", order: str = "descending") -> None:
-        L, self.positions = replica.L, positions(order, replica.K)
+    def __init__(self, replica: Replica) -> None:
+        L, self.positions = replica.L, positions(replica.given.order, replica.K)
         self.base = replica.ask("base_list")[self.positions].tolist()
         self.log_delta = 4 * np.log(replica.n)  # log(1 / delta)
         self.uniforms = replica.uniforms(replica.K)

@@ -7,7 +7,7 @@ Figure 2.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,24 +45,15 @@ class ContextualKLUCB(ContextualPolicy):
     REFERENCE = paper.ContextualKLUCB
     PARAMETERS: ClassVar = {"restart": ("never", "block"), **LEARNING}
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        restart: str = "never",
-        feedback: str = "dcm",
-        order: str = "told",
-    ) -> None:
-        super().__init__(setting, feedback, order)
-        self._S = np.zeros((setting.R, self._contexts.arms))
-        self._T = np.zeros((setting.R, self._contexts.arms))
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given)
+        self._S, self._T = np.zeros((2, setting.R, self._contexts.arms))
         self._steps = np.zeros(self._contexts.queries, dtype=np.int64)  # of each query so far
-        self._restart, self._block = restart == "block", 0
-        self._U = np.empty((setting.R, self._contexts.widest))
+        self._block, self._U = 0, np.empty((setting.R, self._contexts.widest))
 
     def _scores(self, t: int) -> Floats:
         now = self._now
-        if self._restart and now.block != self._block:
+        if self.given.restart == "block" and now.block != self._block:
             self._S[:], self._T[:], self._steps[:] = 0.0, 0.0, 0
             self._block = now.block
         self._steps[now.query] += 1

@@ -14,7 +14,7 @@ Without a click all K positions were examined.
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,84 +22,60 @@ from logeval.policies.cascade import paper
 from logeval.policies.cascade.contextual import ContextualKLUCB
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
-from logeval.policies.shared.lazy_topk import (
-    Arms,
-    Bandits,
-    Search,
-    Starts,
-    arms_of,
-    plain,
-    search_of,
-    select,
-    touch,
-)
+from logeval.policies.shared.lazy_topk import Bandit, select, touch
+from logeval.policies.shared.memory import ints
+from logeval.policies.shared.places import show
+from logeval.policies.shared.policy import KernelPolicy
 from logeval.policies.shared.positions import ORDER, positions
-from logeval.running.arrays import Ints
-from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.arrays import Bools, Ints
+from logeval.running.kernels import njit_inline
 
 FIRST, ALL, LAST = range(3)  # which clicks count
 
 
-class Rule(NamedTuple):
-    """What makes the policies of this family differ."""
+class Memory(NamedTuple):
+    """Of one replica."""
 
-    kind: int  # of the bounds
-    feedback: int
-    rounds: bool  # whether the first L steps show every item once
-    lazy: bool
+    arms: Bandit = Bandit()
+    order: Ints = ints("K")  # the position of the k-th largest bound
+    nothing: Bools = ints("L", shared=True, dtype=np.bool_)  # no item is left out
 
 
 @njit_inline
-def recommend_one(t, b, rule, arms, search, order, A):
+def recommend_one(now, u, mine, A):
     """The K items with the largest bounds at budget b, onto positions in the given order."""
-    K, L = A.shape[0], arms.S.shape[0]
-    if rule.rounds and t <= L:
-        for k in range(K):
+    t, b, kind, _, rounds = now
+    L = mine.arms.S.shape[0]
+    if rounds and t <= L:
+        for k in range(A.shape[0]):
             A[k] = (t - 1 + k) % L
-        return
-    select(rule.lazy, rule.kind, b, arms, search)
-    for k in range(K):
-        A[order[k]] = search.held[k]
+    else:
+        select(kind, b, mine.nothing, mine.arms)
+        show(mine.arms.held, mine.order, A)
 
 
 @njit_inline
-def observe_one(t, rule, arms, A, clicks):
+def learn_one(now, mine, A, clicks):
     """Count the positions that were surely examined, and the clicks there that count."""
-    K = A.shape[0]
-    if rule.rounds and t <= arms.S.shape[0]:
+    t, _, _, feedback, rounds = now
+    K, arms = A.shape[0], mine.arms
+    if rounds and t <= arms.S.shape[0]:
         K = 1  # only the first position counts
     first, last = K, K
     for k in range(K):
         if clicks[k]:
             first = min(first, k)
             last = k
-    end = min(first if rule.feedback == FIRST else last, K - 1)
+    end = min(first if feedback == FIRST else last, K - 1)
     for k in range(end + 1):
         e = A[k]
         arms.T[e] += 1.0
-        if clicks[k] and (rule.feedback == ALL or k == end):
+        if clicks[k] and (feedback == ALL or k == end):
             arms.S[e] += 1.0
         touch(e, arms)
 
 
-@njit_views
-def recommend_all(t, b, A, order, search, rule, starts, arms):
-    """``recommend_one`` for each replica."""
-    rule, starts, arms, search = Rule(*rule), Starts(*starts), Arms(*arms), Search(*search)
-    for r in range(A.shape[0]):
-        mine = arms_of(r, starts, arms), search_of(r, starts, search)
-        recommend_one(t, b, rule, *mine, order[r], A[r])
-
-
-@njit_views
-def observe_all(t, A, clicks, rule, starts, arms):
-    """``observe_one`` for each replica."""
-    rule, starts, arms = Rule(*rule), Starts(*starts), Arms(*arms)
-    for r in range(A.shape[0]):
-        observe_one(t, rule, arms_of(r, starts, arms), A[r], clicks[r])
-
-
-class Cascade:
+class Cascade(KernelPolicy):
     """Upper confidence bounds on items.
 
     ``order`` puts the items onto positions by decreasing bound ("descending", the k-th largest
@@ -110,44 +86,28 @@ class Cascade:
     """
 
     KNOWS, COST = ORDER, "L"
-    PARAMETERS: ClassVar = {"order": str, "init": ("sample", "rounds")}
+    PARAMETERS: ClassVar = {"order": "descending", "init": ("sample", "rounds")}
     NEEDS: ClassVar = ("free_samples", "position_order")
+    KERNELS = Memory(), recommend_one, learn_one
     KIND: ClassVar[int]
     FEEDBACK: ClassVar[int]
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        order: str = "descending",
-        init: str = "sample",
-        lazy: bool = True,
-    ) -> None:
-        bandits = Bandits(setting.L, setting.K)
-        arms = bandits.arms
-        self._order = (  # (R, K) the position of the k-th largest bound
-            np.ascontiguousarray(setting.ask("position_order"))
-            if order == "known"
-            else np.tile(positions(order, setting.K), (setting.R, 1))
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given)
+        order, arms = self.given.order, self.memory.arms
+        self.memory.order[:] = (
+            setting.ask("position_order") if order == "known" else positions(order, setting.K)
         )
-        rule = Rule(self.KIND, self.FEEDBACK, init == "rounds", lazy)
-        self._search, self._state = plain(bandits.search), plain(rule, bandits.starts, arms)
-        self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
-        self._A = np.empty((setting.R, setting.K), dtype=np.int64)
-        if init == "sample":
+        self.rule = self.KIND, self.FEEDBACK, self.given.init == "rounds"
+        if self.given.init == "sample":
             free_samples = setting.ask("free_samples")
-            free = [free_samples(r, 1)[0] for r in range(setting.R)]
             arms.T[:] = 1.0
-            arms.S[:] = np.concatenate(free)
+            for r, L in enumerate(setting.L):
+                arms.S[r, :L] = free_samples(r, 1)[0]
 
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        recommend_all(t, self._budget(t), self._A, self._order, *self._search, *self._state)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        observe_all(t, A, clicks, *self._state)
+    def now(self, t: int) -> tuple[Any, ...]:
+        """The step, its budget, and the rule."""
+        return t, bounds.BUDGETS[self.KIND](t), *self.rule
 
 
 class CascadeUCB1(Cascade):

@@ -18,15 +18,13 @@ from logeval.running.arrays import Floats, Ints
 class CascadeUCB1:
     """cascading-bandits, Algorithm 1, with UCB1; the user leaves at the first click."""
 
-    def __init__(
-        self, replica: Replica, *, order: str = "descending", init: str = "sample"
-    ) -> None:
-        self.K, self.L = replica.K, replica.L
+    def __init__(self, replica: Replica) -> None:
+        self.K, self.L, order = replica.K, replica.L, replica.given.order
         known = order == "known"
         self.positions = replica.ask("position_order") if known else positions(order, self.K)
-        self.rounds = self.L if init == "rounds" else 0
+        self.rounds = self.L if replica.given.init == "rounds" else 0
         self.T, self.S = np.zeros(self.L), np.zeros(self.L)
-        if init == "sample":
+        if not self.rounds:
             self.T, self.S = np.ones(self.L), replica.free_samples(1)[0].astype(float)
 
     def bound(self, t: int, p: Floats, T: Floats) -> Floats:
@@ -76,32 +74,27 @@ class DcmKLUCB(CascadeKLUCB):
 class FirstClick(DcmKLUCB):
     """dcm-bandits, section 5.2: dcmKL-UCB that sees the first click only."""
 
+    sees = slice(0, 1)
+
     def read(self, clicks: Ints) -> tuple[int, Ints]:
         """As if the other clicks had not been."""
-        first = np.zeros_like(clicks)
-        first[np.flatnonzero(clicks)[:1]] = 1
-        return super().read(first)
+        seen = np.zeros_like(clicks)
+        seen[np.flatnonzero(clicks)[self.sees]] = 1
+        return super().read(seen)
 
 
-class LastClick(DcmKLUCB):
+class LastClick(FirstClick):
     """dcm-bandits, section 5.2: dcmKL-UCB that sees the last click only."""
 
-    def read(self, clicks: Ints) -> tuple[int, Ints]:
-        """As if the other clicks had not been."""
-        last = np.zeros_like(clicks)
-        last[np.flatnonzero(clicks)[-1:]] = 1
-        return super().read(last)
+    sees = slice(-1, None)
 
 
 class ContextualKLUCB(ContextualReference):
     """dcm-bandits, Algorithm 1, a bandit for each query."""
 
-    def __init__(
-        self, replica: Replica, *, restart: str = "never", feedback: str = "dcm",
-        order: str = "told",
-    ) -> None:  # fmt: skip
-        super().__init__(replica, feedback, order)
-        self.restart, self.last_block = restart == "block", 0
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica)
+        self.last_block = 0
         self.forget()
 
     def forget(self) -> None:
@@ -111,7 +104,7 @@ class ContextualKLUCB(ContextualReference):
 
     def scores(self, t: int) -> Floats:
         """The KL-UCB of each item, 1 without an observation."""
-        if self.restart and self.block != self.last_block:
+        if self.given.restart == "block" and self.block != self.last_block:
             self.forget()
             self.last_block = self.block
         self.steps[self.query] += 1

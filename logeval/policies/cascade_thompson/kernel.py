@@ -14,18 +14,17 @@ authors' programs of that paper.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 from scipy.special import ndtri
 
 from logeval.policies.cascade_thompson import paper
 from logeval.policies.setting import Setting
-from logeval.policies.shared.lazy_topk import plain
-from logeval.policies.shared.places import Places, insert_best, places, read, show
+from logeval.policies.shared.memory import floats
+from logeval.policies.shared.places import ByPlaces, Places, insert_best, read, show
 from logeval.policies.shared.positions import ORDER
-from logeval.policies.shared.top_betas import Betas, betas_of, count_beta, top_draws, uniform_betas
-from logeval.running.arrays import Floats, Ints
+from logeval.policies.shared.top_betas import Betas, count_beta, top_draws
+from logeval.running.arrays import Floats
 from logeval.running.kernels import ZERO, njit_inline, njit_views
 from logeval.running.uniforms import Uniforms
 
@@ -42,143 +41,101 @@ def examined(c, last):
     return end if end else c.shape[0]
 
 
-@njit_views
-def update_one(held, c, last, betas):
-    """CTS: a click adds to a, an examination without one to b."""
+class Memory(NamedTuple):
+    """Of one replica, for CTS."""
+
+    betas: Betas = Betas()
+    places: Places = Places()
+
+
+@njit_inline
+def recommend_one(now, u, mine, A):
+    """The largest draws."""
+    top_draws(u, mine.betas, mine.places.held)
+    show(mine.places.held, mine.places.order, A)
+
+
+@njit_inline
+def learn_one(now, mine, A, clicks):
+    """A click adds to a, an examination without one to b."""
+    (last,), (_, held, c) = now, mine.places
+    read(A, clicks, mine.places)
     for k in range(examined(c, last)):
-        count_beta(held[k], c[k], betas)
+        count_beta(held[k], c[k], mine.betas)
 
 
-@njit_views
-def recommend_all(u, held, A, places, betas):
-    """The largest draws of each replica."""
-    places, betas = Places(*places), Betas(*betas)
-    for r in range(A.shape[0]):
-        top_draws(u[r], betas_of(r, places.L[r], betas), held)
-        show(held, places.order, A[r])
-
-
-@njit_views
-def update_all(A, clicks, last, held, c, places, betas):
-    """``update_one`` for each replica."""
-    places, betas = Places(*places), Betas(*betas)
-    for r in range(A.shape[0]):
-        read(A[r], clicks[r], places.order, held, c)
-        update_one(held, c, last, betas_of(r, places.L[r], betas))
-
-
-class CTS:
+class CTS(ByPlaces):
     """CTS; ``order`` lists the positions in the order of examination."""
 
     NAME, PAPER = "CTS", "Zhong et al., JMLR 2021"
     KNOWS, READS, COST = ORDER, "up to the first click", "L"
     REFERENCE, FIGURE = paper.CTS, 16
-    PARAMETERS: ClassVar = {"feedback": ("first", "last"), "order": str}
+    PARAMETERS: ClassVar = {"feedback": ("first", "last"), **ByPlaces.PARAMETERS}
+    KERNELS = Memory(), recommend_one, learn_one
 
-    def __init__(
-        self, setting: Setting, *, feedback: str = "first", order: str = "descending"
-    ) -> None:
-        R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._places = places(setting, order)
-        self._last = feedback == "last"
-        self._betas = uniform_betas(R, L)
-        self._state = plain(self._places, self._betas)
-        self._uniforms = Uniforms(setting.generators, setting.L)
-        self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
-        self._A = np.empty((R, K), dtype=np.int64)
-
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        u = self._uniforms.at(t)
-        recommend_all(u, self._held, self._A, *self._state)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        update_all(A, clicks, self._last, self._held, self._c, *self._state)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given, uniforms=setting.L)
+        self.rule = (self.given.feedback == "last",)
 
 
 class Gaussians(NamedTuple):
-    """Counts, and what makes the draws, of all replicas or of one."""
+    """Counts, and what makes the draws, of one replica, for TS-Cascade."""
 
-    S: Floats  # (L,)
-    N: Floats  # (L,)
-    m: Floats  # (L,) S / N
-    root: Floats  # (L,) sqrt(m (1 - m) / (N + 1))
-    inverse: Floats  # (L,) 1 / (N + 1)
-
-
-@njit_views
-def rank_one(z, t, g, held, value):
-    """The K largest m + Z sd."""
-    log = math.log(t + 1.0)
-    root, size = math.sqrt(log), ZERO
-    for i in range(g.m.shape[0]):
-        x = g.m[i] + z * max(g.root[i] * root, g.inverse[i] * log)
-        size = insert_best(held, value, size, i, x)
-
-
-@njit_views
-def count_one(held, c, g):
-    """Learn from the examined positions."""
-    for k in range(examined(c, False)):
-        i = held[k]
-        g.S[i] += c[k]
-        g.N[i] += 1.0
-        g.m[i] = g.S[i] / g.N[i]
-        g.inverse[i] = 1.0 / (g.N[i] + 1.0)
-        g.root[i] = math.sqrt(g.m[i] * (1.0 - g.m[i]) * g.inverse[i])
+    S: Floats = floats("L")
+    N: Floats = floats("L")
+    m: Floats = floats("L")  # S / N
+    root: Floats = floats("L")  # sqrt(m (1 - m) / (N + 1))
+    inverse: Floats = floats("L", fill=1.0)  # 1 / (N + 1)
+    value: Floats = floats("K", shared=True)  # of the items on the list
+    places: Places = Places()
 
 
 @njit_inline
-def gaussians_of(r, L, g):
-    """Those of replica r, which has L items."""
-    return Gaussians(g.S[r, :L], g.N[r, :L], g.m[r, :L], g.root[r, :L], g.inverse[r, :L])
+def rank_one(now, z, mine, A):
+    """The K largest m + Z sd."""
+    (log,), held, size = now, mine.places.held, ZERO
+    root = math.sqrt(log)
+    for i in range(mine.m.shape[0]):
+        x = mine.m[i] + z[0] * max(mine.root[i] * root, mine.inverse[i] * log)
+        size = insert_best(held, mine.value, size, i, x)
+    show(held, mine.places.order, A)
 
 
-@njit_views
-def rank_all(z, t, held, value, A, places, g):
-    """``rank_one`` for each replica."""
-    places, g = Places(*places), Gaussians(*g)
-    for r in range(A.shape[0]):
-        rank_one(z[r], t, gaussians_of(r, places.L[r], g), held, value)
-        show(held, places.order, A[r])
+@njit_inline
+def count_one(now, mine, A, clicks):
+    """Learn from the examined positions."""
+    _, held, c = mine.places
+    read(A, clicks, mine.places)
+    for k in range(examined(c, False)):
+        i = held[k]
+        mine.S[i] += c[k]
+        mine.N[i] += 1.0
+        mine.m[i] = mine.S[i] / mine.N[i]
+        mine.inverse[i] = 1.0 / (mine.N[i] + 1.0)
+        mine.root[i] = math.sqrt(mine.m[i] * (1.0 - mine.m[i]) * mine.inverse[i])
 
 
-@njit_views
-def count_all(A, clicks, held, c, places, g):
-    """``count_one`` for each replica."""
-    places, g = Places(*places), Gaussians(*g)
-    for r in range(A.shape[0]):
-        read(A[r], clicks[r], places.order, held, c)
-        count_one(held, c, gaussians_of(r, places.L[r], g))
+class Normals(Uniforms):
+    """Standard normal numbers, made of uniforms."""
+
+    def at(self, t: int) -> Floats:
+        """Those of step t, (R, width)."""
+        z: Floats = ndtri(super().at(t))
+        return z
 
 
-class TSCascade:
+class TSCascade(ByPlaces):
     """TS-Cascade; ``order`` lists the positions in the order of examination."""
 
     NAME, PAPER = "TS-Cascade", "Zhong et al., JMLR 2021"
     KNOWS, READS, COST = ORDER, "up to the first click", "L"
     REFERENCE, FIGURE = paper.TSCascade, 17
-    PARAMETERS: ClassVar = {"order": str}
+    KERNELS = Gaussians(), rank_one, count_one
 
-    def __init__(self, setting: Setting, *, order: str = "descending") -> None:
-        R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._places = places(setting, order)
-        S, N, m, root = (np.zeros((R, L)) for _ in range(4))
-        self._gaussians = Gaussians(S, N, m, root, np.ones((R, L)))
-        self._state = plain(self._places, self._gaussians)
-        self._uniforms = Uniforms(setting.generators, 1)
-        self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
-        self._value = np.empty(K)
-        self._A = np.empty((R, K), dtype=np.int64)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given)
+        self._uniforms = Normals(setting.generators, 1)
 
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        z = ndtri(self._uniforms.at(t)[:, 0])
-        rank_all(z, t, self._held, self._value, self._A, *self._state)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        count_all(A, clicks, self._held, self._c, *self._state)
+    def now(self, t: int) -> tuple[float]:
+        """The logarithm of the next step."""
+        return (math.log(t + 1.0),)

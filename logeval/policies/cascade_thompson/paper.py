@@ -12,7 +12,7 @@ from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
 
-def examined(clicks: Ints, feedback: str = "first") -> Any:
+def examined(clicks: Ints, feedback: str) -> Any:
     """How many positions were examined: up to the first (or last) click, all without one."""
     clicked = np.flatnonzero(clicks)
     if not len(clicked):
@@ -23,11 +23,10 @@ def examined(clicks: Ints, feedback: str = "first") -> Any:
 class CTS(Places):
     """Beta posteriors; ``u`` are L uniforms."""
 
-    def __init__(
-        self, replica: Replica, *, feedback: str = "first", order: str = "descending"
-    ) -> None:
-        super().__init__(replica, order)
-        self.uniforms, self.feedback = replica.uniforms(self.L), feedback
+    width = 0  # 0: L
+
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=self.width or replica.L)
         self.S, self.N = np.zeros(self.L), np.zeros(self.L)
 
     def choose(self, t: int, u: Floats) -> Any:
@@ -37,18 +36,15 @@ class CTS(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count what was examined."""
-        end = examined(clicks, self.feedback)
+        end = examined(clicks, getattr(self.given, "feedback", "first"))
         self.N[A[:end]] += 1
         self.S[A[:end]] += clicks[:end]
 
 
-class TSCascade(Places):
+class TSCascade(CTS):
     """One Gaussian for all items; ``u`` is one uniform."""
 
-    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
-        super().__init__(replica, order)
-        self.uniforms = replica.uniforms(1)
-        self.S, self.N = np.zeros(self.L), np.zeros(self.L)
+    width = 1
 
     def choose(self, t: int, u: Floats) -> Any:
         """The K largest draws."""
@@ -56,9 +52,3 @@ class TSCascade(Places):
         m = np.divide(self.S, self.N, out=np.zeros_like(self.S), where=self.N > 0)
         sd = np.maximum(np.sqrt(m * (1 - m) * log / (self.N + 1)), log / (self.N + 1))
         return np.argsort(-(m + Z * sd), kind="stable")[: self.K]
-
-    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
-        """Count what was examined."""
-        end = examined(clicks)
-        self.N[A[:end]] += 1
-        self.S[A[:end]] += clicks[:end]

@@ -7,21 +7,50 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.policies.contextual.rounds import FEEDBACK, Lists, observed_rows
 from logeval.policies.setting import Contexts, Round, Setting
 from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit_views
+from logeval.running.names import given_to
 from logeval.running.uniforms import Uniforms
+from logeval.running.vectors import best_first_rows
 
+FEEDBACK = ("dcm", "literal", "first")
+DCM, LITERAL, FIRST = range(3)
 # What every policy that learns may be told.
 LEARNING: dict[str, Any] = {"feedback": FEEDBACK, "order": ("told", "assumed")}
 TERMINATION = "order of termination"  # what they must know
 FEATURES = f"features, {TERMINATION}"
 
 
+@njit_views
+def observed_one(feedback, clicks):
+    """C, the number of positions to learn from.
+
+    ``dcm``: up to the last click, all K without one (as dcmKL-UCB); ``literal``: up to the last
+    click, none without one (gl-cdcm, Algorithm 1 as printed); ``first``: up to the first click,
+    all K without one (CascadeLinUCB).
+    """
+    K = clicks.shape[0]
+    C = 0 if feedback == LITERAL else K
+    for k in range(K):
+        if clicks[k]:
+            C = k + 1
+            if feedback == FIRST:
+                break
+    return C
+
+
+@njit_views
+def observed_rows(feedback, clicks, C):
+    """``observed_one`` for each replica."""
+    for r in range(C.shape[0]):
+        C[r] = observed_one(feedback, clicks[r])
+
+
 class ContextualPolicy(ABC):
     """Shows the items with the largest scores, and learns from the rows surely examined.
 
-    ``feedback`` says which these are (``rounds.observed_one``). ``order`` is "told": the order of
+    ``feedback`` says which these are (``observed_one``). ``order`` is "told": the order of
     the positions by termination is known, as the paper assumes; or "assumed": 1, 2, ..., K.
     """
 
@@ -29,20 +58,23 @@ class ContextualPolicy(ABC):
     TRACK = "contextual"
     NEEDS: ClassVar = ("contexts",)
 
-    def __init__(self, setting: Setting, feedback: str, order: str) -> None:
+    def __init__(self, setting: Setting, given: dict[str, Any]) -> None:
+        self.given, R, K = given_to(type(self), given), setting.R, setting.K
         self._contexts: Contexts = setting.ask("contexts")
-        uniforms = Uniforms(setting.generators, self._contexts.widest)
-        self._lists = Lists(setting.R, setting.K, uniforms.at)
-        self._assumed = np.tile(np.arange(setting.K), (setting.R, 1)) if order != "told" else None
-        self._feedback = FEEDBACK.index(feedback)
-        self._C = np.empty(setting.R, dtype=np.int64)
         self._now: Round
+        self._uniforms = Uniforms(setting.generators, self._contexts.widest)
+        assumed = getattr(self.given, "order", "told") == "assumed"
+        self._assumed = np.tile(np.arange(K), (R, 1)) if assumed else None
+        self._feedback = FEEDBACK.index(getattr(self.given, "feedback", "dcm"))
+        self._C, self._top = np.empty(R, dtype=np.int64), np.empty(K, dtype=np.int64)
+        self._A = np.empty((R, K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         self._now = self._contexts.at(t)
         order = self._now.order if self._assumed is None else self._assumed
-        return self._lists.best_first(t, self._scores(t), order)
+        best_first_rows(self._scores(t), self._uniforms.at(t), order, self._top, self._A)
+        return self._A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Learn from the clicks on the lists A."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.policies.contextual.rounds import inner_rows, take_rows
+from logeval.policies.contextual.scores import Rows, Theta
 from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
@@ -37,20 +37,12 @@ def step_rows(X, table, row, A, clicks, C, eta, theta, residual):
         step_one(X[table[r]], row[r], A[r], clicks[r], C[r], eta, theta[r], residual)
 
 
-class Gradient:
+class Gradient(Theta):
     """theta itself."""
 
     def __init__(self, contexts: Contexts, R: int, eta: float) -> None:
-        self.theta = np.zeros((R, contexts.d))
-        self._eta = eta
-        self._z = np.empty((R, contexts.widest))
-        self._residual = np.empty(contexts.widest)
-
-    def scores(self, now: Round) -> Floats:
-        """theta . x of the items of the round, (R, L)."""
-        z = self._z[:, : now.row.shape[1]]
-        inner_rows(now.X, now.table, now.row, self.theta, z)
-        return z
+        super().__init__(contexts, R)
+        self._eta, self._residual = eta, np.empty(contexts.widest)
 
     def learn(self, t: int, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
         """A step on the first C rows of the lists A."""
@@ -76,29 +68,22 @@ def step_gram_rows(G, table, row, A, clicks, C, eta, z, alpha, residual):
         step_gram_one(G[table[r]], row[r], A[r], clicks[r], C[r], eta, z[r], alpha[r], residual)
 
 
-class GradientGram:
+class GradientGram(Rows):
     """z = X theta of the rows that there are."""
 
     def __init__(self, contexts: Contexts, R: int, eta: float) -> None:
-        first = contexts.at(1)
-        self._X, self._table, self._eta = first.X, first.table, eta
-        self._G = np.array([X @ X.T for X in first.X])
-        self._alpha, self._z = np.zeros((R, contexts.M)), np.zeros((R, contexts.M))
-        self._out = np.empty((R, contexts.widest))
-        self._residual = np.empty(contexts.widest)
+        super().__init__(contexts, R)
+        self._eta, self._residual = eta, np.empty(contexts.widest)
+        self._G, self._alpha = self.products(1.0), np.zeros((R, contexts.M))
 
     @property
     def theta(self) -> Floats:
-        """X' alpha, (R, d)."""
-        return np.stack([a @ self._X[i] for a, i in zip(self._alpha, self._table, strict=True)])
-
-    def scores(self, now: Round) -> Floats:
-        """theta . x of the items of the round, (R, L)."""
-        return take_rows(self._z, now.row, self._out)
+        """(R, d)."""
+        return self.combined(self._alpha)
 
     def learn(self, t: int, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
         """A step on the first C rows of the lists A."""
         step_gram_rows(
-            self._G, self._table, now.row, A, clicks, C, self._eta, self._z, self._alpha,
+            self._G, now.table, now.row, A, clicks, C, self._eta, self.z, self._alpha,
             self._residual,
         )  # fmt: skip

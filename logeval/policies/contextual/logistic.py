@@ -10,79 +10,65 @@ be separated).
 - ``unfolded``: where contexts do not repeat. All rows, fitted again when they have grown by 5%; in
   between a round makes one Newton step on its own rows.
 - ``gradient``: one stochastic gradient step a round (equations 14 and 15).
+
+All have ``theta``, ``scores`` and ``learn``; the exact ones know the Hessian H, and ``sample``
+theta . x for theta ~ N(theta, scale^2 H^-1).
 """
 
 from __future__ import annotations
 
-from typing import Protocol
-
-import numpy as np
+from typing import Any
 
 from logeval.policies.contextual.base import ContextualPolicy
-from logeval.policies.contextual.design import design, few_rows
+from logeval.policies.contextual.design import design
 from logeval.policies.contextual.folded import Folded
 from logeval.policies.contextual.folded_gram import FoldedGram
 from logeval.policies.contextual.gradient import Gradient, GradientGram
+from logeval.policies.contextual.scores import few_rows
 from logeval.policies.contextual.unfolded import Unfolded
-from logeval.policies.setting import Contexts, Round, Setting
+from logeval.policies.setting import Contexts, Setting
 from logeval.running.arrays import Floats, Ints
 
 
-class Estimate(Protocol):
-    """What all ways offer."""
-
-    @property
-    def theta(self) -> Floats:
-        """(R, d)."""
-
-    def scores(self, now: Round) -> Floats:
-        """theta . x of the items of the round, (R, L)."""
-
-    def learn(self, t: int, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
-        """Learn from the first C rows of the lists A."""
-
-
-class Posterior(Estimate, Protocol):
-    """What the exact ways also offer: they know the Hessian."""
-
-    def sample(self, now: Round, scale: float, rngs: list[np.random.Generator]) -> Floats:
-        """theta . x of the items, (R, L), for theta ~ N(theta, scale^2 H^-1)."""
-
-
-def exact(contexts: Contexts, R: int, ridge: float) -> Posterior:
+def exact(contexts: Contexts, R: int, ridge: float) -> Folded | FoldedGram | Unfolded:
     """The maximum of the objective, the way that costs less."""
     if not contexts.repeat:
         return Unfolded(contexts, R, ridge)
     return FoldedGram(contexts, R, ridge) if few_rows(contexts) else Folded(contexts, R, ridge)
 
 
-def sgd(contexts: Contexts, R: int, eta: float) -> Estimate:
+def sgd(contexts: Contexts, R: int, eta: float) -> Gradient | GradientGram:
     """Stochastic gradient steps, the way that costs less."""
     return GradientGram(contexts, R, eta) if few_rows(contexts) else Gradient(contexts, R, eta)
 
 
 class Logistic(ContextualPolicy):
-    """theta by logistic regression."""
+    """theta by logistic regression, with a ``ridge``; with ``update=sgd`` by steps of eta."""
 
-    def __init__(self, setting: Setting, feedback: str, order: str) -> None:
-        super().__init__(setting, feedback, order)
-        self._estimate: Estimate
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given)
+        if getattr(self.given, "update", "exact") == "sgd":
+            self._estimate: Any = sgd(self._contexts, setting.R, self.given.eta)
+        else:
+            self._estimate = exact(self._contexts, setting.R, self.given.ridge)
 
     @property
     def theta(self) -> Floats:
         """The estimate of theta, (R, d)."""
-        return self._estimate.theta
+        theta: Floats = self._estimate.theta
+        return theta
 
     def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
         self._estimate.learn(t, self._now, A, clicks, C)
 
 
 class LogisticUCB(Logistic):
-    """Logistic regression with the widths ||x||_{V^-1}, for upper confidence bounds."""
+    """The same with the widths ||x||_{V^-1}, V_0 = lambda I, for upper confidence bounds."""
 
-    def __init__(self, setting: Setting, feedback: str, order: str, lam: float) -> None:
-        super().__init__(setting, feedback, order)
-        self._design = design(self._contexts, setting.R, lam)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, **given)
+        self._lam = self.given.lam or float(setting.K)
+        self._design = design(self._contexts, setting.R, self._lam)
 
     def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
         super()._learn(t, A, clicks, C)

@@ -13,13 +13,17 @@ from logeval.running.arrays import Floats, Ints
 class ContextualReference(ABC):
     """All rows observed so far, and the list by decreasing score."""
 
-    def __init__(self, replica: Replica, feedback: str = "dcm", order: str = "told") -> None:
+    def __init__(self, replica: Replica) -> None:
+        self.given = replica.given
         self.contexts = replica.setting.ask("contexts")
         self.r, self.K, self.n = replica.r, replica.K, replica.n
         self.d = self.contexts.d
         self.uniforms = replica.uniforms(self.contexts.widest)
-        self.feedback, self.told = feedback, order == "told"
+        self.feedback = getattr(self.given, "feedback", "dcm")
+        self.told = getattr(self.given, "order", "told") == "told"
         self.X, self.y = np.empty((0, self.d)), np.empty(0)
+        self.lam = getattr(self.given, "lam", 0.0) or float(self.K)
+        self.generator = replica.generator
 
     def recommend(self, t: int) -> Ints:
         """The items with the largest scores, the best at the most terminating position."""

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from logeval.policies.contextual.design import add_to_inverse
 from logeval.policies.contextual.folded import LARGE, SMALL, STEPS
-from logeval.policies.contextual.rounds import inner_rows
+from logeval.policies.contextual.scores import Generators, Theta
 from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
@@ -68,25 +68,16 @@ def keep_rows(X, table, row, A, clicks, C, theta, H_inv, kept, y, N, g, u):
         step_on_rows(kept[r, first : N[r]], y[r, first : N[r]], theta[r], H_inv[r], g, u)
 
 
-class Unfolded:
+class Unfolded(Theta):
     """Fits on all rows, for contexts that do not repeat."""
 
     def __init__(self, contexts: Contexts, R: int, ridge: float) -> None:
-        d = contexts.d
-        self._ridge = ridge
-        self.theta = np.zeros((R, d))
+        super().__init__(contexts, R)
+        d, self._ridge = contexts.d, ridge
         self.H_inv = np.tile(np.eye(d) / ridge, (R, 1, 1))
         self._kept, self._y = np.empty((R, 256, d)), np.empty((R, 256))
-        self._N = np.zeros(R, dtype=np.int64)
-        self._fitted = np.zeros(R, dtype=np.int64)
-        self._z = np.empty((R, contexts.widest))
-        self._g, self._u = np.empty(d), np.empty(d)
-
-    def scores(self, now: Round) -> Floats:
-        """theta . x of the items of the round, (R, L)."""
-        z = self._z[:, : now.row.shape[1]]
-        inner_rows(now.X, now.table, now.row, self.theta, z)
-        return z
+        self._N, self._fitted = np.zeros((2, R), dtype=np.int64)  # rows kept, and at the last fit
+        self._g, self._u = np.empty((2, d))
 
     def learn(self, t: int, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
         """Keep the first C rows of the lists A, and step or fit."""
@@ -104,11 +95,6 @@ class Unfolded:
             newton_unfolded(rows, y, self._ridge, self.theta[r], self.H_inv[r])
             self._fitted[r] = N
 
-    def sample(self, now: Round, scale: float, rngs: list[np.random.Generator]) -> Floats:
+    def sample(self, now: Round, scale: float, rngs: Generators) -> Floats:
         """theta . x, (R, L), for theta ~ N(theta, scale^2 H^-1)."""
-        noise = np.stack([rng.standard_normal(self.theta.shape[1]) for rng in rngs])
-        root = np.linalg.cholesky(self.H_inv)
-        drawn = self.theta + scale * np.einsum("rij,rj->ri", root, noise)
-        z = self._z[:, : now.row.shape[1]]
-        inner_rows(now.X, now.table, now.row, drawn, z)
-        return z
+        return self.draw(now, scale, self.H_inv, rngs)

@@ -11,14 +11,14 @@ rows up to the last click. docs/contextual.md says what the paper leaves open.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from logeval.policies.contextual.base import FEATURES, LEARNING
-from logeval.policies.contextual.logistic import Estimate, Logistic, LogisticUCB, exact, sgd
+from logeval.policies.contextual.logistic import Logistic, LogisticUCB
 from logeval.policies.gl_cdcm import paper
-from logeval.policies.setting import Contexts, Setting
+from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats
 from logeval.running.kernels import njit_views
 from logeval.running.vectors import sigmoid
@@ -41,11 +41,6 @@ def bound_rows(z, factor, widths, bound):
             bound[r, a] = sigmoid(z[r, a]) + factor * widths[r, a]
 
 
-def estimate(contexts: Contexts, R: int, update: str, ridge: float, eta: float) -> Estimate:
-    """theta by ``update``: exact fits with a ridge, or steps of length eta."""
-    return sgd(contexts, R, eta) if update == "sgd" else exact(contexts, R, ridge)
-
-
 class GLCDCM(LogisticUCB):
     """Logistic regression with an upper confidence bound on the scale of the attraction."""
 
@@ -53,44 +48,28 @@ class GLCDCM(LogisticUCB):
     KNOWS, COST = f"horizon, {FEATURES}", "M d + L d^2; K M^2 if M <= 2 d"
     REFERENCE = paper.GLCDCM
     PARAMETERS: ClassVar = {
-        "m": float,
+        "m": 0.1,
         "update": UPDATE,
-        "ridge": float,
-        "eta": float,
-        "lam": float,
+        "ridge": 1.0,
+        "eta": 0.1,
+        "lam": 0.0,  # K
         "count": ("rounds", "rows"),
         "cap": ("ties-by-value", "ties-at-random"),
         **LEARNING,
     }
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        m: float = 0.1,
-        update: str = "exact",
-        ridge: float = 1.0,
-        eta: float = 0.1,
-        lam: float = 0.0,
-        count: str = "rounds",
-        cap: str = "ties-by-value",
-        feedback: str = "dcm",
-        order: str = "told",
-    ) -> None:
-        self._m, self._lam = m, lam or float(setting.K)  # lambda >= K
-        super().__init__(setting, feedback, order, self._lam)
-        self._estimate = estimate(self._contexts, setting.R, update, ridge, eta)
-        self._rows = setting.K if count == "rows" else 1
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, **given)
+        self._rows = setting.K if self.given.count == "rows" else 1
         self._delta = 1 / math.sqrt(setting.horizon)
-        self._capped = cap == "ties-at-random"
         self._bound = np.empty((setting.R, self._contexts.widest))
 
     def _scores(self, t: int) -> Floats:
-        factor = self._m * rho(self._rows * (t - 1), self._contexts.d, self._lam, self._delta)
+        rows = rho(self._rows * (t - 1), self._contexts.d, self._lam, self._delta)
         z, widths = self._estimate.scores(self._now), self._design.widths(self._now)
         bound = self._bound[:, : z.shape[1]]
-        bound_rows(z, factor, widths, bound)
-        return np.minimum(bound, 1.0) if self._capped else bound
+        bound_rows(z, self.given.m * rows, widths, bound)
+        return np.minimum(bound, 1.0) if self.given.cap == "ties-at-random" else bound
 
 
 class LR(Logistic):
@@ -98,20 +77,8 @@ class LR(Logistic):
 
     NAME, PAPER = "LR", "Liu et al., COCOON 2018"
     COST, REFERENCE = "M d + d^2; M^2 if M <= 2 d", paper.LR
-    PARAMETERS: ClassVar = {"update": UPDATE, "ridge": float, "eta": float, **LEARNING}
-
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        update: str = "exact",
-        ridge: float = 0.01,
-        eta: float = 0.1,
-        feedback: str = "dcm",
-        order: str = "told",
-    ) -> None:
-        super().__init__(setting, feedback, order)
-        self._estimate = estimate(self._contexts, setting.R, update, ridge, eta)
+    PARAMETERS: ClassVar = {"update": UPDATE, "ridge": 0.01, "eta": 0.1, **LEARNING}
 
     def _scores(self, t: int) -> Floats:
-        return self._estimate.scores(self._now)  # mu is increasing: the order is the same
+        z: Floats = self._estimate.scores(self._now)
+        return z  # mu is increasing: the order is the same

@@ -28,12 +28,8 @@ def fit_logistic(X: Floats, y: Floats, ridge: float, theta: Floats) -> Floats:
 class LR(ContextualReference):
     """Logistic regression on all that was seen; what it thinks best is shown."""
 
-    def __init__(
-        self, replica: Replica, *, update: str = "exact", ridge: float = 0.01, eta: float = 0.1,
-        feedback: str = "dcm", order: str = "told",
-    ) -> None:  # fmt: skip
-        super().__init__(replica, feedback, order)
-        self.sgd, self.ridge, self.eta = update == "sgd", ridge, eta
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica)
         self.theta = np.zeros(self.d)
 
     def scores(self, t: int) -> Floats:
@@ -42,32 +38,21 @@ class LR(ContextualReference):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> None:
         """Equation 4 with a ridge, or equations 14 and 15."""
-        if self.sgd:
+        if getattr(self.given, "update", "exact") == "sgd":
             x = self.x[A]
-            self.theta = self.theta + self.eta * (clicks - expit(x @ self.theta)) @ x
+            self.theta = self.theta + self.given.eta * (clicks - expit(x @ self.theta)) @ x
         elif len(self.X):
-            self.theta = fit_logistic(self.X, self.y, self.ridge, self.theta)
+            self.theta = fit_logistic(self.X, self.y, self.given.ridge, self.theta)
 
 
 class GLCDCM(LR):
     """gl-cdcm, Algorithm 1."""
 
-    def __init__(
-        self, replica: Replica, *, m: float = 0.1, update: str = "exact", ridge: float = 1.0,
-        eta: float = 0.1, lam: float = 0.0, count: str = "rounds", cap: str = "ties-by-value",
-        feedback: str = "dcm", order: str = "told",
-    ) -> None:  # fmt: skip
-        super().__init__(
-            replica, update=update, ridge=ridge, eta=eta, feedback=feedback, order=order
-        )
-        self.m, self.lam = m, lam or float(self.K)
-        self.rows = self.K if count == "rows" else 1
-        self.capped = cap == "ties-at-random"
-
     def scores(self, t: int) -> Floats:
-        """Equation 6; without ``capped`` ties at 1 are broken by the value above it."""
+        """Equation 6; with ``ties-by-value`` ties at 1 are broken by the value above it."""
+        rows = t - 1 if self.given.count == "rounds" else self.K * (t - 1)
         k_mu, c_mu, sigma, delta = 0.25, 0.1, 0.5, 1 / math.sqrt(self.n)
-        inside = self.d / 2 * math.log(1 + self.rows * (t - 1) / (self.lam * self.d))
-        rho = self.m * k_mu * sigma / c_mu * math.sqrt(inside + math.log(1 / delta))
+        inside = self.d / 2 * math.log(1 + rows / (self.lam * self.d))
+        rho = self.given.m * k_mu * sigma / c_mu * math.sqrt(inside + math.log(1 / delta))
         U = expit(self.x @ self.theta) + rho * self.widths(self.lam)
-        return np.minimum(U, 1.0) if self.capped else U
+        return np.minimum(U, 1.0) if self.given.cap == "ties-at-random" else U

@@ -1,7 +1,8 @@
 """The list with the largest sum of values: the best assignment of items to positions.
 
 Given values M[i, k] of item i at position k, the K x L assignment problem is solved by shortest
-augmenting paths, one position after another (Kuhn 1955; Jonker and Volgenant 1987): O(K^2 L).
+augmenting paths, one position after another (Kuhn 1955; Jonker and Volgenant 1987): O(K^2 L); scipy
+does the same, but a kernel cannot call it, and needs the prices.
 It leaves prices v[i] >= 0 of the items, 0 for those not on the list, under which every position
 prefers its own item: M[A_k, k] - v[A_k] >= M[i, k] - v[i] for all i. As long as that holds the list
 is the best one, so after a few values have changed, only these are compared: ``rival[k]`` is at
@@ -14,60 +15,43 @@ from typing import NamedTuple
 
 import numpy as np
 
+from logeval.policies.shared.memory import floats, ints
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.kernels import njit_views
 
 SLACK = 1e-9  # sums closer than this are equal
 
 
+def with_sentinel(n: int) -> int:
+    """Numbers from 1 to n, and 0 for the position to be placed next."""
+    return n + 1
+
+
+class Search(NamedTuple):
+    """Scratch of ``solve``: items and positions are counted from 1."""
+
+    position: Ints = ints(with_sentinel, shared=True)  # of each item; 0: none
+    way: Ints = ints(with_sentinel, shared=True)
+    slack: Floats = floats(with_sentinel, shared=True)
+    used: Ints = ints(with_sentinel, shared=True)
+    y: Floats = floats(with_sentinel, shared=True)  # potentials of the positions
+    x: Floats = floats(with_sentinel, shared=True)  # potentials of the items
+
+
 class Assignment(NamedTuple):
-    """The best lists and their prices, of all replicas or of one."""
+    """The best list and its prices."""
 
-    A: Ints  # (K,) item of each position
-    price: Floats  # (L,)
-    rival: Floats  # (K,)
-    position: Ints  # (L + 1,) scratch: position of each item, and from here on in the search:
-    way: Ints  # (L + 1,)
-    slack: Floats  # (L + 1,)
-    used: Ints  # (L + 1,)
-    y: Floats  # (K + 1,) potentials of the positions
-    x: Floats  # (L + 1,) potentials of the items
-
-
-def no_assignment(R: int, L: int, K: int) -> Assignment:
-    """Room for R lists."""
-    return Assignment(
-        A=np.zeros((R, K), dtype=np.int64),
-        price=np.zeros((R, L)),
-        rival=np.full((R, K), np.inf),
-        position=np.zeros((R, L + 1), dtype=np.int64),
-        way=np.zeros((R, L + 1), dtype=np.int64),
-        slack=np.zeros((R, L + 1)),
-        used=np.zeros((R, L + 1), dtype=np.int64),
-        y=np.zeros((R, K + 1)),
-        x=np.zeros((R, L + 1)),
-    )
-
-
-@njit_inline
-def assignment_of(r, L, best):
-    """That of replica r, which has L items."""
-    return Assignment(
-        best.A[r], best.price[r, :L], best.rival[r], best.position[r, : L + 1],
-        best.way[r, : L + 1], best.slack[r, : L + 1], best.used[r, : L + 1], best.y[r],
-        best.x[r, : L + 1],
-    )  # fmt: skip
+    A: Ints = ints("K")  # item of each position
+    price: Floats = floats("L")
+    rival: Floats = floats("K", fill=np.inf)
+    search: Search = Search()
 
 
 @njit_views
-def solve(M, best):
-    """The potentials and the position (from 1; 0 none) of each item (from 1) of a best list.
-
-    The costs are -M. Item 0 and position 0 stand for the position to be placed next.
-    """
+def solve(M, search):
+    """The potentials and the position of each item of a best list; the costs are -M."""
     L, K = M.shape
-    position, way, slack, used = best.position, best.way, best.slack, best.used
-    y, x = best.y, best.x
+    position, way, slack, used, y, x = search
     y[:], x[:], position[:] = 0.0, 0.0, 0
     for k in range(1, K + 1):
         position[0] = k
@@ -109,18 +93,19 @@ def set_rival(k, M, best):
 def solve_anew(M, best):
     """New prices, and a new list if it is better; whether it is."""
     L, K = M.shape
-    solve(M, best)
+    position = best.search.position
+    solve(M, best.search)
     present, value = 0.0, 0.0
     for k in range(K):
         present += M[best.A[k], k]
     for i in range(1, L + 1):
-        if best.position[i]:
-            value += M[i - 1, best.position[i] - 1]
+        if position[i]:
+            value += M[i - 1, position[i] - 1]
     changed = value > present + SLACK
     for i in range(1, L + 1):
-        best.price[i - 1] = -best.x[i]
-        if changed and best.position[i]:
-            best.A[best.position[i] - 1] = i - 1
+        best.price[i - 1] = -best.search.x[i]
+        if changed and position[i]:
+            best.A[position[i] - 1] = i - 1
     for k in range(K):
         set_rival(k, M, best)
     return changed

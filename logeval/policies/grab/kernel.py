@@ -23,42 +23,34 @@ counts, and an index is solved only if it exceeds the largest one so far.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from logeval.policies.grab import paper
-from logeval.policies.grab.assignment import Assignment, assignment_of, no_assignment, reassign
+from logeval.policies.grab.assignment import Assignment, reassign
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl, kl_upper
-from logeval.policies.shared.cells import ItemPositions, cells_of, count, no_cells
-from logeval.policies.shared.lazy_topk import plain
-from logeval.policies.shared.leaders import (
-    SLACK,
-    Leaders,
-    lead,
-    leader_budget,
-    leaders_of,
-    no_leaders,
-)
-from logeval.policies.shared.places import Places, copy, places, read, show, sort_descending
+from logeval.policies.shared.cells import ItemPositions, count
+from logeval.policies.shared.leaders import SLACK, Leaders, lead, leader_budget
+from logeval.policies.shared.memory import floats, ints
+from logeval.policies.shared.places import copy, sort_by
+from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_views
+from logeval.running.kernels import njit_inline, njit_views
 
 TIE = 1e-10  # gains closer than this are equal
 
 
-class Leading(NamedTuple):
-    """Scratch, which all replicas share: of the leader at its positions."""
+class Memory(NamedTuple):
+    """Of one replica."""
 
-    own: Floats  # (K,) indices
-    rho: Floats  # (K,) means
-    pi: Ints  # (K,) the positions by rho
-
-
-def no_leading(K: int) -> Leading:
-    """Room for one leader."""
-    return Leading(np.empty(K), np.empty(K), np.arange(K))
+    cells: ItemPositions = ItemPositions()
+    best: Assignment = Assignment()
+    leaders: Leaders = Leaders()
+    own: Floats = floats("K", shared=True)  # indices of the leader at its positions
+    rho: Floats = floats("K", shared=True)  # its means there
+    pi: Ints = ints("K", shared=True)  # the positions by rho
 
 
 @njit_views
@@ -93,15 +85,16 @@ def best_replacement(k, at_least, cells, A, b):
     return item, best
 
 
-@njit_views
-def best_neighbour(every, cells, A, b, leading, held):
-    """The list with the largest sum of indices among the leader A and its neighbours."""
+@njit_inline
+def best_neighbour(every, b, mine, held):
+    """The list with the largest sum of indices among the leader and its neighbours."""
+    cells, A, own, rho, pi = mine.cells, mine.best.A, mine.own, mine.rho, mine.pi
     K = A.shape[0]
-    own, rho, pi = leading
     for k in range(K):
         own[k], rho[k] = index(A[k], k, cells, b), cells.value[A[k], k]
+        pi[k] = k
     if not every:
-        sort_descending(rho, K, pi)
+        sort_by(rho, pi)
     copy(A, held)
     best, first, second, item = 0.0, -1, -1, -1
     for x in range(K):
@@ -121,83 +114,45 @@ def best_neighbour(every, cells, A, b, leading, held):
         held[first], held[second] = A[second], A[first]
 
 
-@njit_views
-def recommend_one(every, cells, best, leaders, leading, held):
+@njit_inline
+def recommend_one(now, u, mine, A):
     """The leader every gamma rounds, else the best of it and its neighbours."""
-    L, K = cells.S.shape
+    (every,), leaders, (L, K) = now, mine.leaders, mine.cells.S.shape
+    if leaders.key[leaders.now[0]] == 0:  # the first round
+        lead(mine.best.A, leaders)
     gamma = K * (2 * L - K - 1) // 2 if every else L - 1
     tau = leaders.tau[leaders.now[0]]
     leaders.tau[leaders.now[0]] += 1
     if gamma == 0 or tau % gamma == 0:
-        copy(best.A, held)
+        copy(mine.best.A, A)
     else:
-        best_neighbour(every, cells, best.A, leader_budget(tau), leading, held)
+        best_neighbour(every, leader_budget(tau), mine, A)
 
 
-@njit_views
-def update_one(held, c, cells, best, leaders):
-    """Learn from the clicks c on the list held."""
-    count(held, c, cells)
-    for k in range(held.shape[0]):
-        cells.value[held[k], k] = cells.S[held[k], k] / cells.T[held[k], k]
-    if reassign(held, cells.value, best):
-        lead(best.A, leaders)
+@njit_inline
+def learn_one(now, mine, A, clicks):
+    """Count the clicks, and see who leads."""
+    cells = mine.cells
+    count(A, clicks, cells)
+    for k in range(A.shape[0]):
+        cells.value[A[k], k] = cells.S[A[k], k] / cells.T[A[k], k]
+    if reassign(A, cells.value, mine.best):
+        lead(mine.best.A, mine.leaders)
 
 
-@njit_views
-def recommend_all(every, leading, held, A, places, cells, best, leaders):
-    """``recommend_one`` for each replica."""
-    places, cells, leading = Places(*places), ItemPositions(*cells), Leading(*leading)
-    best, leaders = Assignment(*best), Leaders(*leaders)
-    for r in range(A.shape[0]):
-        L = places.L[r]
-        mine = cells_of(r, L, cells), assignment_of(r, L, best), leaders_of(r, leaders)
-        recommend_one(every, *mine, leading, held)
-        show(held, places.order, A[r])
-
-
-@njit_views
-def update_all(A, clicks, held, c, places, cells, best, leaders):
-    """``update_one`` for each replica."""
-    places, cells = Places(*places), ItemPositions(*cells)
-    best, leaders = Assignment(*best), Leaders(*leaders)
-    for r in range(A.shape[0]):
-        read(A[r], clicks[r], places.order, held, c)
-        L = places.L[r]
-        mine = cells_of(r, L, cells), assignment_of(r, L, best), leaders_of(r, leaders)
-        update_one(held, c, *mine)
-
-
-class GRAB:
+class GRAB(KernelPolicy):
     """GRAB."""
 
     NAME, PAPER = "GRAB", "Gauthier et al., ICML 2021"
     KNOWS, READS, COST = "nothing", "all clicks", "L + K; K^2 L when the leader changes"
     REFERENCE, FIGURE = paper.GRAB, 19
     EVERY: ClassVar = False  # whether any two items may be exchanged
+    KERNELS = Memory(), recommend_one, learn_one
 
-    def __init__(self, setting: Setting) -> None:
-        R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._places = places(setting)
-        self._cells = no_cells(R, L, K)
-        self._best = no_assignment(R, L, K)
-        self._best.A[:] = np.arange(K)  # a random list: labels are random
-        self._leaders = no_leaders(R)
-        for r in range(R):
-            lead(self._best.A[r], Leaders(*(one[r] for one in self._leaders)))
-        self._leading = plain(no_leading(K))
-        self._state = plain(self._places, self._cells, self._best, self._leaders)
-        self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
-        self._A = np.empty((R, K), dtype=np.int64)
-
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        recommend_all(self.EVERY, *self._leading, self._held, self._A, *self._state)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        update_all(A, clicks, self._held, self._c, *self._state)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given)
+        self.memory.best.A[:] = np.arange(setting.K)  # a random list: labels are random
+        self.rule = (self.EVERY,)
 
 
 class SGRAB(GRAB):
@@ -208,50 +163,39 @@ class SGRAB(GRAB):
     EVERY = True
 
 
-@njit_views
-def assign_all(A, clicks, b, held, c, places, cells, best):
-    """KL-CombUCB1: new indices of what was shown, and the best assignment by them."""
-    places, cells, best = Places(*places), ItemPositions(*cells), Assignment(*best)
-    for r in range(A.shape[0]):
-        read(A[r], clicks[r], places.order, held, c)
-        mine = cells_of(r, places.L[r], cells)
-        count(held, c, mine)
-        for k in range(held.shape[0]):
-            mine.value[held[k], k] = index(held[k], k, mine, b)
-        reassign(held, mine.value, assignment_of(r, places.L[r], best))
+class Assigned(NamedTuple):
+    """What KL-CombUCB1 remembers of one replica."""
+
+    cells: ItemPositions = ItemPositions()
+    best: Assignment = Assignment()
 
 
-@njit_views
-def show_all(order, best, A):
-    """The present list of each replica."""
-    for r in range(A.shape[0]):
-        show(best[r], order, A[r])
+@njit_inline
+def show_best(now, u, mine, A):
+    """The best assignment."""
+    copy(mine.best.A, A)
 
 
-class KLCombUCB1:
+@njit_inline
+def assign_one(now, mine, A, clicks):
+    """New indices of what was shown, and the best assignment by them."""
+    (b,), cells = now, mine.cells
+    count(A, clicks, cells)
+    for k in range(A.shape[0]):
+        cells.value[A[k], k] = index(A[k], k, cells, b)
+    reassign(A, cells.value, mine.best)
+
+
+class KLCombUCB1(KernelPolicy):
     """KL-CombUCB1."""
 
     NAME, PAPER = "KL-CombUCB1", "Combes et al., NeurIPS 2015"
     KNOWS, READS, COST = "horizon", "all clicks", "K^2 L"
     REFERENCE, FIGURE = paper.KLCombUCB1, 29
+    KERNELS = Assigned(), show_best, assign_one
 
-    def __init__(self, setting: Setting) -> None:
-        R, K, L = setting.R, setting.K, int(max(setting.L))
-        self._places = places(setting)
-        self._cells = no_cells(R, L, K)
-        self._cells.value[:] = 1.0
-        self._best = no_assignment(R, L, K)
-        self._best.A[:] = np.arange(K)
-        self._state = plain(self._places, self._cells, self._best)
-        self._budget = math.log(setting.horizon)
-        self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
-        self._A = np.empty((R, K), dtype=np.int64)
-
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        show_all(self._places.order, self._best.A, self._A)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        assign_all(A, clicks, self._budget, self._held, self._c, *self._state)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given)
+        self.memory.cells.value[:] = 1.0
+        self.memory.best.A[:] = np.arange(setting.K)
+        self.rule = (math.log(setting.horizon),)

@@ -9,14 +9,65 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.grab.paper_assignment import Leader
 from logeval.policies.shared.paper_bounds import kl_index_at, kl_ucb
-from logeval.policies.shared.paper_lists import Places
+from logeval.policies.shared.paper_lists import Cells
 from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
 
-class GRAB(Places):
+def best_assignment(M: Any) -> Any:
+    """The item of each position, for the largest sum of M[item, position].
+
+    By shortest augmenting paths, position after position, as in the kernel: of several best lists,
+    which are common early on, scipy's ``linear_sum_assignment`` may return another one.
+    """
+    L, K = M.shape
+    cost = np.zeros((L + 1, K + 1))
+    cost[1:, 1:] = -M
+    y, x = np.zeros(K + 1), np.zeros(L + 1)  # potentials of positions and items
+    position = np.zeros(L + 1, dtype=int)  # of each item; 0: none. Item 0 looks for a place
+    for k in range(1, K + 1):
+        position[0], item = k, 0
+        slack, way = np.full(L + 1, np.inf), np.zeros(L + 1, dtype=int)
+        used = np.zeros(L + 1, dtype=bool)
+        while position[item] != 0:
+            used[item] = True
+            p = position[item]
+            reduced = cost[:, p] - y[p] - x
+            closer = ~used & (reduced < slack)
+            slack[closer], way[closer] = reduced[closer], item
+            nearest = int(np.argmin(np.where(used, np.inf, slack)))
+            step = slack[nearest]
+            y[position[used]] += step
+            x[used] -= step
+            slack[~used] -= step
+            item = nearest
+        while item:
+            position[item] = position[way[item]]
+            item = way[item]
+    A = np.empty(K, dtype=int)
+    for i in range(1, L + 1):
+        if position[i]:
+            A[position[i] - 1] = i - 1
+    return A
+
+
+class Leader:
+    """The best list, which stays as long as it is one of the best."""
+
+    def __init__(self, A: Ints) -> None:
+        self.A = np.array(A)
+
+    def update(self, M: Any) -> Ints:
+        """The best list of the values M."""
+        k = np.arange(len(self.A))
+        A = best_assignment(M)
+        if M[A, k].sum() > M[self.A, k].sum() + 1e-9:
+            self.A = A
+        return self.A
+
+
+class GRAB(Cells):
     """GRAB; the first leader is random, as labels are."""
 
     neighbours = "chain"
@@ -24,14 +75,9 @@ class GRAB(Places):
     def __init__(self, replica: Replica) -> None:
         super().__init__(replica)
         K, L = self.K, self.L
-        self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
         self.leader = Leader(np.arange(K))
         self.tau: Counter[Any] = Counter()
         self.gamma = L - 1 if self.neighbours == "chain" else K * (2 * L - K - 1) // 2
-
-    def rho(self) -> Any:
-        """Mean clicks; 0 where unseen."""
-        return np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
 
     def candidates(self, A: Ints, rho: Any) -> Any:
         """The leader, then its neighbours: exchanges, then replacements."""
@@ -59,7 +105,7 @@ class GRAB(Places):
         self.tau[tuple(A)] += 1
         if self.gamma == 0 or tau % self.gamma == 0:
             return A.copy()
-        U = kl_index_at(tau, rho, self.T)
+        U = kl_index_at(tau, rho, self.N)
         played, best = A, 0.0
         for other in self.candidates(A, rho):
             changed = other != A
@@ -70,9 +116,7 @@ class GRAB(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count, and find the best assignment."""
-        k = np.arange(self.K)
-        self.S[A, k] += clicks
-        self.T[A, k] += 1
+        super().learn(t, A, clicks)
         self.leader.update(self.rho())
 
 
@@ -82,14 +126,12 @@ class SGRAB(GRAB):
     neighbours = "all"
 
 
-class KLCombUCB1(Places):
+class KLCombUCB1(Cells):
     """The best assignment of KL-UCB indices at budget log n."""
 
     def __init__(self, replica: Replica) -> None:
         super().__init__(replica)
-        K, L, self.budget = self.K, self.L, np.log(self.n)
-        self.S, self.T = np.zeros((L, K)), np.zeros((L, K))
-        self.list = Leader(np.arange(K))
+        self.list = Leader(np.arange(self.K))
 
     def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
@@ -97,8 +139,5 @@ class KLCombUCB1(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count, and find the best assignment."""
-        k = np.arange(self.K)
-        self.S[A, k] += clicks
-        self.T[A, k] += 1
-        rho = np.divide(self.S, self.T, out=np.zeros_like(self.S), where=self.T > 0)
-        self.list.update(kl_ucb(rho, self.T, self.budget))
+        super().learn(t, A, clicks)
+        self.list.update(kl_ucb(self.rho(), self.N, np.log(self.n)))

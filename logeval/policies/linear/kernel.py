@@ -6,7 +6,7 @@ theta = V^-1 sum y x with V = lambda I + sum x x' (sigma = 1 in the papers' nota
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,9 +25,10 @@ class Linear(ContextualPolicy):
 
     COST = "L d^2; K M^2 if M <= 2 d"
 
-    def __init__(self, setting: Setting, feedback: str, order: str, lam: float) -> None:
-        super().__init__(setting, feedback, order)
-        self._design = design(self._contexts, setting.R, lam)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given)
+        self._lam = self.given.lam or float(setting.K)
+        self._design = design(self._contexts, setting.R, self._lam)
 
     def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
         self._design.add(self._now, A, clicks, C)
@@ -42,24 +43,20 @@ class CascadeLinUCB(Linear):
 
     NAME, PAPER = "CascadeLinUCB", "Zong et al., UAI 2016"
     REFERENCE = paper.CascadeLinUCB
-    PARAMETERS: ClassVar = {"c": str, "lam": float, **LEARNING}
+    PARAMETERS: ClassVar = {"c": "0.5", "lam": 1.0, **LEARNING}
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        c: str = "0.5",
-        lam: float = 1.0,
-        feedback: str = "dcm",
-        order: str = "told",
-    ) -> None:
-        super().__init__(setting, feedback, order, lam)
-        d, nK = self._contexts.d, setting.horizon * setting.K
-        theory = math.sqrt(d * math.log(1 + nK / d) + 2 * math.log(nK)) + 1
-        self._c = theory if c == "theory" else _number("CascadeLinUCB", "c", c)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, **given)
+        d, nK, c = self._contexts.d, setting.horizon * setting.K, self.given.c
+        try:
+            self._c = float(
+                c if c != "theory" else 1 + math.sqrt(d * math.log(1 + nK / d) + 2 * math.log(nK))
+            )
+        except ValueError:
+            raise LogevalError(f"CascadeLinUCB: c={c} is neither a number nor theory") from None
 
     def _scores(self, t: int) -> Floats:
-        return self._design.means(self._now) + self._c * self._design.widths(self._now)
+        return self._design.scores(self._now) + self._c * self._design.widths(self._now)
 
 
 class CascadeLinTS(Linear):
@@ -67,58 +64,39 @@ class CascadeLinTS(Linear):
 
     NAME, PAPER = "CascadeLinTS", "Zong et al., UAI 2016"
     COST, REFERENCE = "d^3 + K d^2; K M^2 if M <= 2 d", paper.CascadeLinTS
-    PARAMETERS: ClassVar = {"sigma": float, "lam": float, **LEARNING}
+    PARAMETERS: ClassVar = {"sigma": 0.25, "lam": 1.0, **LEARNING}
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        sigma: float = 0.25,
-        lam: float = 1.0,
-        feedback: str = "dcm",
-        order: str = "told",
-    ) -> None:
-        super().__init__(setting, feedback, order, lam)
-        self._sigma, self._rngs = sigma, list(setting.generators)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, **given)
+        self._rngs = setting.generators
 
     def _scores(self, t: int) -> Floats:
-        return self._design.sample(self._now, self._sigma, self._rngs)
+        return self._design.sample(self._now, self.given.sigma, self._rngs)
 
 
 class C3UCB(Linear):
     """theta . x + beta ||x||_{V^-1} with a bonus that follows det V (Li et al. 2016).
 
     beta = m (R sqrt(log(det V / (lambda^d delta^2))) + sqrt(lambda)), R = 1/2 for a click and
-    delta = 1 / sqrt(n). Their position discounts are all 1, as a DCM has none; they learn up to
-    the first click.
+    delta = 1 / sqrt(n); lambda >= K, the sum of squared discounts. Their position discounts are all
+    1, as a DCM has none; they learn up to the first click.
     """
 
     NAME, PAPER = "C3-UCB", "Li et al., ICML 2016"
     KNOWS, READS = f"horizon, {FEATURES}", "up to the first click"
     REFERENCE = paper.C3UCB
-    PARAMETERS: ClassVar = {"m": float, "lam": float, **LEARNING}
+    PARAMETERS: ClassVar = {
+        "m": 0.1,
+        "lam": 0.0,  # K
+        **LEARNING,
+        "feedback": ("first", "dcm", "literal"),
+    }
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        m: float = 0.1,
-        lam: float = 0.0,
-        feedback: str = "first",
-        order: str = "told",
-    ) -> None:
-        lam = lam or float(setting.K)  # lambda >= the sum of squared discounts
-        super().__init__(setting, feedback, order, lam)
-        self._m, self._lam, self._log_n = m, lam, math.log(setting.horizon)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, **given)
+        self._log_n = math.log(setting.horizon)
 
     def _scores(self, t: int) -> Floats:
         beta = R * np.sqrt(self._design.log_det + self._log_n) + math.sqrt(self._lam)
         widths = self._design.widths(self._now)
-        return self._design.means(self._now) + self._m * beta[:, None] * widths
-
-
-def _number(policy: str, name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise LogevalError(f"{policy}: {name}={text} is neither a number nor theory") from None
+        return self._design.scores(self._now) + self.given.m * beta[:, None] * widths

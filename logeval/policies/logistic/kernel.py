@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from logeval.policies.contextual.base import FEATURES, LEARNING
-from logeval.policies.contextual.logistic import Logistic, LogisticUCB, exact
+from logeval.policies.contextual.logistic import Logistic, LogisticUCB
 from logeval.policies.logistic import paper
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats
@@ -22,23 +22,15 @@ class LogisticTS(Logistic):
 
     NAME, PAPER = "LogisticTS", "Chapelle and Li, NIPS 2011"
     COST, REFERENCE = "M d + d^2", paper.LogisticTS
-    PARAMETERS: ClassVar = {"scale": float, "ridge": float, **LEARNING}
+    PARAMETERS: ClassVar = {"scale": 0.5, "ridge": 1.0, **LEARNING}
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        scale: float = 0.5,
-        ridge: float = 1.0,
-        feedback: str = "dcm",
-        order: str = "told",
-    ) -> None:
-        super().__init__(setting, feedback, order)
-        self._estimate = self._posterior = exact(self._contexts, setting.R, ridge)
-        self._scale, self._rngs = scale, list(setting.generators)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, **given)
+        self._rngs = setting.generators
 
     def _scores(self, t: int) -> Floats:
-        return self._posterior.sample(self._now, self._scale, self._rngs)
+        drawn: Floats = self._estimate.sample(self._now, self.given.scale, self._rngs)
+        return drawn
 
 
 class UCBGLM(LogisticUCB):
@@ -53,27 +45,16 @@ class UCBGLM(LogisticUCB):
     NAME, PAPER = "UCB-GLM", "Li et al., ICML 2017"
     KNOWS, COST = f"horizon, {FEATURES}", "M d + L d^2; K M^2 if M <= 2 d"
     REFERENCE = paper.UCBGLM
-    PARAMETERS: ClassVar = {"m": float, "tau": int, "ridge": float, "lam": float, **LEARNING}
+    PARAMETERS: ClassVar = {"m": 0.1, "tau": 0, "ridge": 1.0, "lam": 1.0, **LEARNING}
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        m: float = 0.1,
-        tau: int = 0,
-        ridge: float = 1.0,
-        lam: float = 1.0,
-        feedback: str = "dcm",
-        order: str = "told",
-    ) -> None:
-        super().__init__(setting, feedback, order, lam)
-        self._estimate = exact(self._contexts, setting.R, ridge)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, **given)
         d, n = self._contexts.d, setting.horizon
-        self._alpha = m * SIGMA / KAPPA * math.sqrt(d / 2 * math.log(1 + 2 * n / d) + math.log(n))
-        self._tau = tau
+        inside = d / 2 * math.log(1 + 2 * n / d) + math.log(n)
+        self._alpha = self.given.m * SIGMA / KAPPA * math.sqrt(inside)
 
     def _scores(self, t: int) -> Floats:
-        z = self._estimate.scores(self._now)
-        if t <= self._tau:
+        z: Floats = self._estimate.scores(self._now)
+        if t <= self.given.tau:
             return np.zeros_like(z)  # ties: a random list
         return z + self._alpha * self._design.widths(self._now)

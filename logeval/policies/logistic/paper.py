@@ -10,43 +10,28 @@ import numpy as np
 from scipy.special import expit
 
 from logeval.policies.gl_cdcm.paper import LR
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats
 
 
 class UCBGLM(LR):
     """UCB-GLM, Algorithm 1, with a ridge in place of its condition on V."""
 
-    def __init__(
-        self, replica: Replica, *, m: float = 0.1, tau: int = 0, ridge: float = 1.0,
-        lam: float = 1.0, feedback: str = "dcm", order: str = "told",
-    ) -> None:  # fmt: skip
-        super().__init__(replica, ridge=ridge, feedback=feedback, order=order)
-        self.m, self.tau, self.lam = m, tau, lam
-
     def scores(self, t: int) -> Floats:
         """theta . x + alpha ||x||."""
-        if t <= self.tau:
+        if t <= self.given.tau:
             return np.zeros(len(self.x))
         sigma, kappa, delta = 0.5, 0.25, 1 / self.n
         inside = self.d / 2 * math.log(1 + 2 * self.n / self.d) + math.log(1 / delta)
-        alpha = self.m * sigma / kappa * math.sqrt(inside)
+        alpha = self.given.m * sigma / kappa * math.sqrt(inside)
         return self.x @ self.theta + alpha * self.widths(self.lam)
 
 
 class LogisticTS(LR):
     """theta from the Laplace approximation of its posterior."""
 
-    def __init__(
-        self, replica: Replica, *, scale: float = 0.5, ridge: float = 1.0,
-        feedback: str = "dcm", order: str = "told",
-    ) -> None:  # fmt: skip
-        super().__init__(replica, ridge=ridge, feedback=feedback, order=order)
-        self.scale, self.generator = scale, replica.generator
-
     def scores(self, t: int) -> Floats:
         """theta . x for a draw of theta."""
         p = expit(self.X @ self.theta)
-        H = (self.X.T * (p * (1 - p))) @ self.X + self.ridge * np.eye(self.d)
-        covariance = self.scale**2 * np.linalg.inv(H)
+        H = (self.X.T * (p * (1 - p))) @ self.X + self.given.ridge * np.eye(self.d)
+        covariance = self.given.scale**2 * np.linalg.inv(H)
         return self.x @ self.generator.multivariate_normal(self.theta, covariance)

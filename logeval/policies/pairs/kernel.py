@@ -7,85 +7,51 @@ UCB1: mean + sqrt(2 log t / T) (Auer, Cesa-Bianchi, Fischer 2002). KL-UCB: as in
 from __future__ import annotations
 
 import math
-from typing import ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 from logeval.policies.pairs import paper
-from logeval.policies.pairs.lazy_argmax import (
-    KeyedArms,
-    KeyedBandits,
-    keyed_arms_of,
-    select_first,
-    select_first_eager,
-    touch_first,
-)
+from logeval.policies.pairs.lazy_argmax import BEGIN, KeyedArms, select_first, touch_first
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
-from logeval.policies.shared.lazy_topk import Starts, plain
-from logeval.running.arrays import Ints
-from logeval.running.kernels import njit_inline, njit_views
+from logeval.policies.shared.policy import KernelPolicy
+from logeval.running.kernels import njit_inline
 
 
 @njit_inline
-def recommend_one(t, b, kind, lazy, arms, memo):
-    """The arm with the largest bound at budget b; at first each arm once."""
-    if t <= arms.S.shape[0]:
-        return t - 1
-    if lazy:
-        return select_first(kind, b, arms, memo)
-    return select_first_eager(kind, b, arms)
+def recommend_one(now, u, arms, A):
+    """The pair with the largest bound at budget b; at first each pair once."""
+    t, b, kind, K = now
+    arm = t - 1 if t <= arms.S.shape[0] else select_first(kind, b, arms)
+    A[0], A[1] = arm // K, arm % K
 
 
 @njit_inline
-def observe_one(arm, click, kind, arms):
-    """Count the click on an arm."""
+def learn_one(now, arms, A, clicks):
+    """Count the click on a pair."""
+    _, _, kind, K = now
+    arm = A[0] * K + A[1]
     arms.T[arm] += 1.0
-    arms.S[arm] += click
+    arms.S[arm] += clicks[0]
     touch_first(kind, arm, arms)
 
 
-@njit_views
-def recommend_all(t, b, kind, lazy, K, A, memo, starts, arms):
-    """``recommend_one`` for each replica."""
-    starts, arms = Starts(*starts), KeyedArms(*arms)
-    for r in range(A.shape[0]):
-        arm = recommend_one(t, b, kind, lazy, keyed_arms_of(r, starts, arms), memo)
-        A[r, 0], A[r, 1] = arm // K, arm % K
-
-
-@njit_views
-def observe_all(kind, K, A, clicks, starts, arms):
-    """``observe_one`` for each replica."""
-    starts, arms = Starts(*starts), KeyedArms(*arms)
-    for r in range(A.shape[0]):
-        arm = A[r, 0] * K + A[r, 1]
-        observe_one(arm, clicks[r, 0], kind, keyed_arms_of(r, starts, arms))
-
-
-class PairIndex:
+class PairIndex(KernelPolicy):
     """Upper confidence bounds on pairs."""
 
     KNOWS, READS, COST = "nothing", "the click", "L K"
     TRACK = "rank1"
+    KERNELS = KeyedArms(), recommend_one, learn_one
     KIND: ClassVar[int]
 
-    def __init__(self, setting: Setting, *, lazy: bool = True) -> None:
-        self._K, self._lazy = int(setting.columns[0]), lazy
-        n = setting.rows * setting.columns
-        bandits = KeyedBandits(n)
-        self._memo, self._state = bandits.memo, plain(bandits.starts, bandits.arms)
-        self._A = np.empty((setting.R, 2), dtype=np.int64)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, {}, items=setting.rows * setting.columns)
+        self.memory.state[:] = BEGIN
+        self.rule = self.KIND, int(setting.columns[0])
 
-    def recommend(self, t: int) -> Ints:
-        """The pairs (R, 2) of step t."""
+    def now(self, t: int) -> tuple[Any, ...]:
+        """The step, its budget, and the rule."""
         b = bounds.kl_budget(t) if self.KIND == bounds.KL else 2.0 * math.log(t)
-        recommend_all(t, b, self.KIND, self._lazy, self._K, self._A, self._memo, *self._state)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks (R, 1) on the pairs A."""
-        observe_all(self.KIND, self._K, A, clicks, *self._state)
+        return t, b, *self.rule
 
 
 class PairUCB1(PairIndex):

@@ -14,34 +14,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from logeval.policies.shared.bounds import upper
-from logeval.policies.shared.lazy_topk import BLOCK, MEMO, remembered_upper, starts_of
-from logeval.running.arrays import Floats, Ints
+from logeval.policies.shared.lazy_topk import BLOCK, MEMO, n_blocks, remembered_upper
+from logeval.policies.shared.memory import floats
+from logeval.running.arrays import Floats
 from logeval.running.kernels import njit_inline, njit_views
 
 SLACK = 1e-9  # more than the rounding of bounds
 UNTIL, AHEAD, SOLVED = range(3)  # budget of the keys, how far ahead it was, bounds solved since
+BEGIN = (-1.0, 0.01, 0.0)
 LARGEST, FIRST, SECOND = range(3)  # of the keys of a block
 
 
 class KeyedArms(NamedTuple):
-    """The arms of one bandit; or of several, one after the other."""
+    """The arms of one bandit."""
 
-    S: Floats  # sum of the observations of each arm
-    T: Floats  # their number
-    key: Floats  # at least the bound, up to the budget state[UNTIL]
-    blocks: Floats  # of each block of keys LARGEST, FIRST, SECOND
-    state: Floats  # of each bandit UNTIL, AHEAD, SOLVED
-
-
-@njit_inline
-def keyed_arms_of(i, starts, arms):
-    """The arms of bandit i."""
-    a, z = starts.arm[i], starts.arm[i + 1]
-    blocks = arms.blocks[starts.block[i] : starts.block[i + 1]]
-    return KeyedArms(arms.S[a:z], arms.T[a:z], arms.key[a:z], blocks, arms.state[i])
+    S: Floats = floats("L")  # sum of the observations of each arm
+    T: Floats = floats("L")  # their number
+    key: Floats = floats("L")  # at least the bound, up to the budget state[UNTIL]
+    blocks: Floats = floats(n_blocks, 3)  # of each block of keys LARGEST, FIRST, SECOND
+    state: Floats = floats(3)  # UNTIL, AHEAD, SOLVED
+    memo: Floats = floats(MEMO, 4, fill=-1.0, shared=True)
 
 
 @njit_views
@@ -59,7 +52,7 @@ def summarise(block, arms):
 
 
 @njit_views
-def set_keys(kind, b, arms, memo):
+def set_keys(kind, b, arms):
     """New keys, for budgets from b on."""
     L, state = arms.S.shape[0], arms.state
     if state[SOLVED] > L:
@@ -68,17 +61,17 @@ def set_keys(kind, b, arms, memo):
         state[AHEAD] *= 2.0
     state[UNTIL], state[SOLVED] = b + state[AHEAD], 0.0
     for e in range(L):
-        arms.key[e] = remembered_upper(kind, arms.S[e], arms.T[e], state[UNTIL], memo) + SLACK
+        arms.key[e] = remembered_upper(kind, arms.S[e], arms.T[e], state[UNTIL], arms.memo) + SLACK
     for block in range(arms.blocks.shape[0]):
         summarise(block, arms)
 
 
 @njit_inline
-def select_first(kind, b, arms, memo):
+def select_first(kind, b, arms):
     """The arm with the largest bound at budget b; b never falls."""
-    S, T, key, blocks, state = arms
+    S, T, key, blocks, state, memo = arms
     if b > state[UNTIL]:
-        set_keys(kind, b, arms, memo)
+        set_keys(kind, b, arms)
     n = blocks.shape[0]
     start = 0
     for block in range(1, n):
@@ -103,36 +96,9 @@ def select_first(kind, b, arms, memo):
     return arm
 
 
-@njit_views
-def select_first_eager(kind, b, arms):
-    """The same arm, by evaluating every bound."""
-    arm, largest = -1, -1.0
-    for e in range(arms.S.shape[0]):
-        U = upper(kind, arms.S[e], arms.T[e], b)
-        if U > largest:
-            arm, largest = e, U
-    return arm
-
-
 @njit_inline
 def touch_first(kind, e, arms):
     """Arm e was observed: its key, and those of its block."""
     if arms.state[UNTIL] > 0.0:  # there are keys
         arms.key[e] = upper(kind, arms.S[e], arms.T[e], arms.state[UNTIL]) + SLACK
         summarise(e // BLOCK, arms)
-
-
-class KeyedBandits:
-    """Several bandits, bandit i with L[i] arms, each looking for its best arm."""
-
-    def __init__(self, L: Ints) -> None:
-        self.starts = starts_of(L)
-        n, n_blocks = self.starts.arm[-1], self.starts.block[-1]
-        self.arms = KeyedArms(
-            S=np.zeros(n),
-            T=np.zeros(n),
-            key=np.zeros(n),
-            blocks=np.zeros((n_blocks, 3)),
-            state=np.tile([-1.0, 0.01, 0.0], (len(L), 1)),
-        )
-        self.memo = np.full((MEMO, 4), -1.0)

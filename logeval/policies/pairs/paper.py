@@ -13,7 +13,7 @@ from collections.abc import Generator
 import numpy as np
 
 from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1
-from logeval.policies.shared.replica import Replica
+from logeval.policies.shared.replica import Replica, Stepwise
 from logeval.running.arrays import Floats, Ints
 
 
@@ -21,7 +21,7 @@ class UCB1:
     """UCB1 on pairs; pair i is row i // columns and column i % columns."""
 
     def __init__(self, replica: Replica) -> None:
-        self.columns = replica.columns
+        self.columns, self.generator = replica.columns, replica.generator
         N = replica.rows * replica.columns
         self.S, self.T = np.zeros(N), np.zeros(N)
 
@@ -51,46 +51,26 @@ class KLUCB(UCB1):
         return kl_ucb_at(t, p, T)
 
 
-class TS:
+class TS(UCB1):
     """Thompson sampling on pairs: a draw for every pair.
 
     The kernel draws only the largest value, from other random numbers; its pairs have the same
     distribution at every step, and are not the same.
     """
 
-    def __init__(self, replica: Replica) -> None:
-        self.columns, self.generator = replica.columns, replica.generator
-        N = replica.rows * replica.columns
-        self.S, self.T = np.zeros(N), np.zeros(N)
-
     def recommend(self, t: int) -> tuple[int, int]:
         """The pair with the largest theta ~ Beta(1 + S, 1 + T - S)."""
         theta = self.generator.beta(1.0 + self.S, 1.0 + self.T - self.S)
         return divmod(int(np.argmax(theta)), self.columns)
 
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Count the click."""
-        i = A[0] * self.columns + A[1]
-        self.T[i] += 1.0
-        self.S[i] += clicks[0]
 
-
-class UCB1Elim:
+class UCB1Elim(Stepwise):
     """Improved UCB on pairs."""
 
     def __init__(self, replica: Replica) -> None:
         self.columns, self.n = replica.columns, max(replica.n, 3)
         self.B = np.arange(replica.rows * replica.columns)  # remaining pairs
-        self.algorithm = self.run()
-        self.pair = next(self.algorithm)
-
-    def recommend(self, t: int) -> tuple[int, int]:
-        """The pair of step t."""
-        return self.pair
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Go on with the click."""
-        self.pair = self.algorithm.send(int(clicks[0]))
+        self.begin()
 
     def remaining(self) -> tuple[int, int]:
         """The rows and columns of the remaining pairs."""

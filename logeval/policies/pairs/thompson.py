@@ -26,11 +26,12 @@ import numpy as np
 
 from logeval.policies.pairs import paper
 from logeval.policies.setting import Setting
-from logeval.policies.shared.beta import hazard, log_density, survival
-from logeval.policies.shared.lazy_topk import BLOCK, Starts, plain, starts_of
+from logeval.policies.shared.beta import hazard, log_beta, survival
+from logeval.policies.shared.lazy_topk import BLOCK, n_blocks
+from logeval.policies.shared.memory import floats, ints
+from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
-from logeval.running.uniforms import Uniforms
 
 # total hazards of the levels, from x_0 = 1 down
 TARGETS = np.array([0.0, 0.3, 0.8, 1.6, 3.2, 16.0])
@@ -41,33 +42,19 @@ MEMO = 4096
 
 
 class Posteriors(NamedTuple):
-    """Of the pairs of one replica; or of all, one after the other."""
+    """Of the pairs of one replica."""
 
-    S: Floats  # clicks on each pair
-    T: Floats  # its observations
-    Q: Floats  # survival 1 - F of each pair at each level
-    h: Floats  # hazard of each pair at each level
-    block_h: Floats  # sums of the hazards over blocks of pairs
-    levels: Floats  # of the ladder, one ladder for each replica
-
-
-class Scratch(NamedTuple):
-    """Memory that the replicas share, but for the work."""
-
-    work: Ints  # evaluations of F since the levels were set
-    pairs: Ints  # pairs with a theta in the cell
-    y: Floats  # their hazards
-    above: Bools  # whether they are in the upper half of the cell
-    memo: Floats  # rows S, T, x, Q, h
-
-
-@njit_inline
-def posteriors_of(r, starts, posteriors):
-    """The posteriors of replica r."""
-    S, T, Q, h, block_h, levels = posteriors
-    a, z = starts.arm[r], starts.arm[r + 1]
-    blocks = block_h[starts.block[r] : starts.block[r + 1]]
-    return Posteriors(S[a:z], T[a:z], Q[a:z], h[a:z], blocks, levels[r])
+    S: Floats = floats("L")  # clicks on each pair
+    T: Floats = floats("L")  # its observations
+    Q: Floats = floats("L", len(TARGETS))  # survival 1 - F of each pair at each level
+    h: Floats = floats("L", len(TARGETS))  # hazard of each pair at each level
+    block_h: Floats = floats(n_blocks, len(TARGETS))  # sums of the hazards over blocks of pairs
+    levels: Floats = floats(len(TARGETS), fill=1.0)
+    work: Ints = ints(1, fill=np.iinfo(np.int64).max)  # evaluations of F since the levels were set
+    pairs: Ints = ints("L", shared=True)  # scratch: pairs with a theta in the cell
+    y: Floats = floats("L", shared=True)  # their hazards
+    above: Bools = ints("L", shared=True, dtype=np.bool_)  # whether in its upper half
+    memo: Floats = floats(MEMO, 5, fill=-1.0, shared=True)  # rows S, T, x, Q, h
 
 
 @njit_views
@@ -80,10 +67,10 @@ def total(g, block_h):
 
 
 @njit_views
-def fill(g, x, posteriors, memo):
+def fill(g, x, mine):
     """Make x the level g; returns the total hazard there."""
-    S, T, Q, h, block_h, levels = posteriors
-    levels[g] = x
+    S, T, Q, h, block_h, memo = mine.S, mine.T, mine.Q, mine.h, mine.block_h, mine.memo
+    mine.levels[g] = x
     block_h[:, g] = 0.0
     for i in range(S.shape[0]):
         row = memo[(int(T[i]) * 61 + int(S[i])) % MEMO]
@@ -96,25 +83,25 @@ def fill(g, x, posteriors, memo):
 
 
 @njit_views
-def set_levels(posteriors, memo):
+def set_levels(mine):
     """Levels whose total hazards are near ``TARGETS``."""
-    levels = posteriors.levels
-    fill(ZERO, 1.0, posteriors, memo)
+    levels = mine.levels
+    fill(ZERO, 1.0, mine)
     for g in range(1, TARGETS.shape[0]):
         target = TARGETS[g]
         high = levels[g - 1]
         gap = 0.5 if g == 1 else levels[g - 2] - high
         low = max(high - gap, 0.5 * high)
-        H = fill(g, low, posteriors, memo)
+        H = fill(g, low, mine)
         while H < target / LOOSE:
             gap *= 2.0
             high, low = low, max(low - gap, 0.5 * low)
-            H = fill(g, low, posteriors, memo)
+            H = fill(g, low, mine)
         while H > target * LOOSE or H < target / LOOSE:
             x = 0.5 * (low + high)
             if x in (low, high):
                 break
-            H = fill(g, x, posteriors, memo)
+            H = fill(g, x, mine)
             if H > target:
                 low = x
             else:
@@ -122,9 +109,9 @@ def set_levels(posteriors, memo):
 
 
 @njit_views
-def descend(posteriors, memo):
+def descend(mine):
     """Go on below the ladder: its foot becomes the top of one that halves."""
-    _, _, Q, h, block_h, levels = posteriors
+    Q, h, block_h, levels = mine.Q, mine.h, mine.block_h, mine.levels
     G = levels.shape[0] - 1
     levels[0] = levels[G]
     for i in range(h.shape[0]):
@@ -132,7 +119,7 @@ def descend(posteriors, memo):
     for block in range(block_h.shape[0]):
         block_h[block, 0] = block_h[block, G]
     for g in range(1, G + 1):
-        fill(g, 0.5 * levels[g - 1], posteriors, memo)
+        fill(g, 0.5 * levels[g - 1], mine)
 
 
 @njit_views
@@ -164,15 +151,15 @@ def exponential(u, k):
     return -math.log1p(-float(z >> np.uint64(11)) / 9007199254740992.0)
 
 
-@njit_views
-def largest(low, high, n, posteriors, scratch):
+@njit_inline
+def largest(low, high, n, mine):
     """Which of the n pairs in the cell, h(theta) = y each, has the largest theta."""
-    S, T, pairs, y, above = posteriors.S, posteriors.T, scratch.pairs, scratch.y, scratch.above
+    S, T, pairs, y, above = mine.S, mine.T, mine.pairs, mine.y, mine.above
     while n > 1:
         x = 0.5 * (low + high)
         if x in (low, high):
             break
-        scratch.work[0] += n
+        mine.work[0] += n
         m = 0
         for c in range(n):
             i = pairs[c]
@@ -192,13 +179,12 @@ def largest(low, high, n, posteriors, scratch):
 
 
 @njit_inline
-def draw_one(u, posteriors, scratch):
+def draw_one(u, mine):
     """The pair with the largest theta."""
-    h, block_h, levels = posteriors.h, posteriors.block_h, posteriors.levels
-    work, pairs, y, _, memo = scratch
+    h, block_h, levels, work = mine.h, mine.block_h, mine.levels, mine.work
     N, G = h.shape[0], levels.shape[0] - 1
     if work[0] > PATIENCE * N:
-        set_levels(posteriors, memo)
+        set_levels(mine)
         work[0] = 0
     E, top = -math.log1p(-u[0]), 0.0
     g = 1
@@ -206,7 +192,7 @@ def draw_one(u, posteriors, scratch):
     while E > H:
         top = H
         if g == G:
-            descend(posteriors, memo)
+            descend(mine)
             work[0] = PATIENCE * N + 1
             g = 0
         g += 1
@@ -219,10 +205,10 @@ def draw_one(u, posteriors, scratch):
                 i, rest = j, h[j, g] - h[j, g - 1]
     n = 0
     while i < N:
-        pairs[n], y[n] = i, h[i, g - 1] + rest
+        mine.pairs[n], mine.y[n] = i, h[i, g - 1] + rest
         n += 1
         i, rest = next_in_cell(exponential(u[1], n), i + 1, g, h, block_h)
-    return largest(levels[g], levels[g - 1], n, posteriors, scratch)
+    return largest(levels[g], levels[g - 1], n, mine)
 
 
 @njit_views
@@ -232,6 +218,7 @@ def raise_survival(click, a, b, Q, h, levels):
     1 - F rises by x^a (1-x)^b / (a B(a, b)) with a, and falls by the same over b with b.
     """
     exact = int(a + b) % EXACT == 0
+    log_B = log_beta(a, b)
     for g in range(levels.shape[0]):
         x = levels[g]
         if x >= 1.0:
@@ -240,84 +227,44 @@ def raise_survival(click, a, b, Q, h, levels):
             F, Q[g] = survival(a + click, b + 1.0 - click, x)
             h[g] = hazard(F, Q[g])
             continue
-        term = math.exp(log_density(a, b, x))
+        term = math.exp(a * math.log(x) + b * math.log1p(-x) - log_B)
         Q[g] += term / a if click else -term / b
         Q[g] = min(max(Q[g], 0.0), 1.0)
         h[g] = hazard(1.0 - Q[g], Q[g])
 
 
 @njit_inline
-def observe_one(i, click, posteriors):
-    """Pair i sees a click, or none."""
-    S, T, Q, h, block_h, levels = posteriors
-    raise_survival(click, 1.0 + S[i], 1.0 + T[i] - S[i], Q[i], h[i], levels)
-    S[i] += click
+def recommend_one(now, u, mine, A):
+    """The pair with the largest theta."""
+    (K,), i = now, draw_one(u, mine)
+    A[0], A[1] = i // K, i % K
+
+
+@njit_inline
+def learn_one(now, mine, A, clicks):
+    """The posterior of the pair, and the sums over its block."""
+    (K,), S, T, h = now, mine.S, mine.T, mine.h
+    i = A[0] * K + A[1]
+    raise_survival(clicks[0], 1.0 + S[i], 1.0 + T[i] - S[i], mine.Q[i], h[i], mine.levels)
+    S[i] += clicks[0]
     T[i] += 1.0
     block = i // BLOCK
-    sums = block_h[block]
+    sums = mine.block_h[block]
     sums[:] = 0.0
     for e in range(block * BLOCK, min((block + 1) * BLOCK, S.shape[0])):
         for g in range(sums.shape[0]):
             sums[g] += h[e, g]
 
 
-@njit_views
-def draw_all(u, K, A, scratch, starts, posteriors):
-    """``draw_one`` for each replica."""
-    starts, posteriors = Starts(*starts), Posteriors(*posteriors)
-    work, pairs, y, above, memo = scratch
-    for r in range(A.shape[0]):
-        mine = posteriors_of(r, starts, posteriors)
-        i = draw_one(u[r], mine, Scratch(work[r], pairs, y, above, memo))
-        A[r, 0], A[r, 1] = i // K, i % K
-
-
-@njit_views
-def observe_all(K, A, clicks, starts, posteriors):
-    """``observe_one`` for each replica."""
-    starts, posteriors = Starts(*starts), Posteriors(*posteriors)
-    for r in range(A.shape[0]):
-        mine = posteriors_of(r, starts, posteriors)
-        observe_one(A[r, 0] * K + A[r, 1], clicks[r, 0], mine)
-
-
-class TS:
+class TS(KernelPolicy):
     """Thompson sampling on all pairs."""
 
     NAME, PAPER = "TS", "Thompson 1933"
     KNOWS, READS, COST = "nothing", "the click", "L K"
     REFERENCE, FIGURE = paper.TS, 15
     TRACK = "rank1"
+    KERNELS = Posteriors(), recommend_one, learn_one
 
     def __init__(self, setting: Setting) -> None:
-        n = setting.rows * setting.columns
-        self._K, G = int(setting.columns[0]), len(TARGETS)
-        self._starts = starts_of(n)
-        N = self._starts.arm[-1]
-        self._posteriors = Posteriors(
-            S=np.zeros(N),
-            T=np.zeros(N),
-            Q=np.zeros((N, G)),
-            h=np.zeros((N, G)),
-            block_h=np.zeros((self._starts.block[-1], G)),
-            levels=np.ones((setting.R, G)),
-        )
-        self._scratch = Scratch(
-            work=np.full((setting.R, 1), np.iinfo(np.int64).max),  # set the levels first
-            pairs=np.empty(max(n), dtype=np.int64),
-            y=np.empty(max(n)),
-            above=np.empty(max(n), dtype=np.bool_),
-            memo=np.full((MEMO, 5), -1.0),
-        )
-        self._state, self._memory = plain(self._starts, self._posteriors), plain(self._scratch)
-        self._uniforms = Uniforms(setting.generators, 2)
-        self._A = np.empty((setting.R, 2), dtype=np.int64)
-
-    def recommend(self, t: int) -> Ints:
-        """The pairs (R, 2) of step t."""
-        draw_all(self._uniforms.at(t), self._K, self._A, *self._memory, *self._state)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks (R, 1) on the pairs A."""
-        observe_all(self._K, A, clicks, *self._state)
+        super().__init__(setting, {}, uniforms=2, items=setting.rows * setting.columns)
+        self.rule = (int(setting.columns[0]),)

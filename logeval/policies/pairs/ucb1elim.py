@@ -15,7 +15,8 @@ import numpy as np
 
 from logeval.policies.pairs import paper
 from logeval.policies.setting import Setting
-from logeval.policies.shared.lazy_topk import plain
+from logeval.policies.shared.memory import floats, ints
+from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_inline, njit_views
 
@@ -23,11 +24,11 @@ STAGE, CURSOR, PULLS, N_LEFT = range(4)  # PULLS: rounds over the remaining pair
 
 
 class Stages(NamedTuple):
-    """Of all replicas, or of one."""
+    """Of one replica."""
 
-    S: Floats  # clicks on each pair
-    left: Ints  # the remaining pairs come first
-    state: Ints  # STAGE, CURSOR, PULLS, N_LEFT
+    S: Floats = floats("L")  # clicks on each pair
+    left: Ints = ints("L")  # the remaining pairs come first
+    state: Ints = ints(4)  # STAGE, CURSOR, PULLS, N_LEFT
 
 
 @njit_views
@@ -60,10 +61,18 @@ def eliminate_pairs(n, stages):
 
 
 @njit_inline
-def observe_one(n, pair, click, stages):
+def recommend_one(now, u, stages, A):
+    """The next of the remaining pairs."""
+    _, K = now
+    pair = stages.left[stages.state[CURSOR]]
+    A[0], A[1] = pair // K, pair % K
+
+
+@njit_inline
+def learn_one(now, stages, A, clicks):
     """Count the click, and move on to the next pair, round over the pairs, or stage."""
-    state = stages.state
-    stages.S[pair] += click
+    (n, K), state = now, stages.state
+    stages.S[A[0] * K + A[1]] += clicks[0]
     state[CURSOR] += 1
     if state[CURSOR] == state[N_LEFT]:
         state[CURSOR] = 0
@@ -72,57 +81,29 @@ def observe_one(n, pair, click, stages):
             eliminate_pairs(n, stages)
 
 
-@njit_views
-def observe_all(n, start, stages, K, A, clicks):
-    """``observe_one`` for each replica."""
-    stages = Stages(*stages)
-    for r in range(A.shape[0]):
-        a, z = start[r], start[r + 1]
-        mine = Stages(stages.S[a:z], stages.left[a:z], stages.state[r])
-        observe_one(n, A[r, 0] * K + A[r, 1], clicks[r, 0], mine)
-
-
-class UCB1Elim:
+class UCB1Elim(KernelPolicy):
     """Elimination of pairs."""
 
     NAME, PAPER = "UCB1Elim", "Auer and Ortner 2010"
     KNOWS, READS, COST = "horizon", "the click", "L K"
     REFERENCE, FIGURE = paper.UCB1Elim, 12
     TRACK = "rank1"
+    KERNELS = Stages(), recommend_one, learn_one
 
     def __init__(self, setting: Setting) -> None:
-        n = setting.rows * setting.columns
-        self._K, self._n = int(setting.columns[0]), max(setting.horizon, 3)
-        self._start = np.concatenate([[0], np.cumsum(n)]).astype(np.int64)
-        state = np.zeros((setting.R, 4), dtype=np.int64)
-        state[:, PULLS], state[:, N_LEFT] = stage_end(0, self._n), n
-        self._stages = Stages(
-            S=np.zeros(self._start[-1]), left=np.concatenate([np.arange(m) for m in n]), state=state
-        )
-        (self._state,) = plain(self._stages)
-        self._A = np.empty((setting.R, 2), dtype=np.int64)
+        pairs, n = setting.rows * setting.columns, max(setting.horizon, 3)
+        super().__init__(setting, {}, items=pairs)
+        self.memory.left[:] = np.arange(max(pairs))
+        self.memory.state[:, PULLS], self.memory.state[:, N_LEFT] = stage_end(0, n), pairs
+        self.rule = n, int(setting.columns[0])
 
     @classmethod
     def first_stage(cls, rows: int, columns: int, n: int) -> int:
         """The steps before anything can be eliminated: n_0 with every pair."""
         return int(stage_end.py_func(0, max(n, 3))) * rows * columns
 
-    def recommend(self, t: int) -> Ints:
-        """The pairs (R, 2) of step t."""
-        pair = self._stages.left[self._start[:-1] + self._stages.state[:, CURSOR]]
-        np.divmod(pair, self._K, out=(self._A[:, 0], self._A[:, 1]))
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks (R, 1) on the pairs A, the last ones recommended."""
-        observe_all(self._n, self._start, self._state, self._K, A, clicks)
-
-    def left(self, r: int) -> Ints:
-        """The pairs of replica r, row * K + column, that are not eliminated."""
-        a = self._start[r]
-        return self._stages.left[a : a + self._stages.state[r, N_LEFT]]
-
     def remaining(self) -> Ints:
         """(R, 2) the rows and columns of the pairs that are not eliminated."""
-        left = [self.left(r) for r in range(len(self._A))]
-        return np.array([[len(set(p // self._K)), len(set(p % self._K))] for p in left])
+        (_, K), stages = self.rule, self.memory
+        left = [stages.left[r, :n] for r, n in enumerate(stages.state[:, N_LEFT])]
+        return np.array([[len(set(pairs // K)), len(set(pairs % K))] for pairs in left])

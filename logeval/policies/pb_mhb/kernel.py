@@ -17,7 +17,7 @@ A sweep is 2 L K logarithms of ratios.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,29 +25,26 @@ from logeval.errors import LogevalError
 from logeval.policies.pb_mhb import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared import normal
-from logeval.policies.shared.cells import ItemPositions, cells_of, count, no_cells
-from logeval.policies.shared.lazy_topk import plain
-from logeval.policies.shared.places import Places, insert_best, places, read, show, sort_descending
+from logeval.policies.shared.cells import ItemPositions, count
+from logeval.policies.shared.memory import floats, ints
+from logeval.policies.shared.places import Places, insert_best, read, show, sort_by
+from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import ZERO, njit_views
-from logeval.running.uniforms import Uniforms
+from logeval.running.kernels import ZERO, njit_inline, njit_views
 
 EDGE = 1e-12  # values stay this far from 0 and 1
 
 
 class Particle(NamedTuple):
-    """theta and kappa, of all replicas or of one."""
+    """theta and kappa of one replica, and what it has seen."""
 
-    theta: Floats  # (L,)
-    kappa: Floats  # (K,) by place; the first is 1
-
-
-class Scratch(NamedTuple):
-    """Memory that all replicas share."""
-
-    largest: Ints  # (K,) items by theta
-    value: Floats  # (K,) their theta
-    by_kappa: Ints  # (K,) places by kappa
+    theta: Floats = floats("L", fill=0.5)
+    kappa: Floats = floats("K", fill=1.0)  # by place; the first stays 1
+    cells: ItemPositions = ItemPositions()
+    largest: Ints = ints("K", shared=True)  # items by theta
+    value: Floats = floats("K", shared=True)  # their theta
+    by_kappa: Ints = ints("K")  # places by kappa
+    places: Places = Places()
 
 
 @njit_views
@@ -78,91 +75,58 @@ def move(x, sd, u, other, S, T, extra):
     return y if math.log(max(u[1], 1e-300)) < log_ratio else x
 
 
-@njit_views
-def sweep(sd, u, extra, cells, p):
+@njit_inline
+def sweep(sd, u, extra, p):
     """Move every theta and then every kappa but the first."""
-    L, K = cells.S.shape
+    S, T, (L, K) = p.cells.S, p.cells.T, p.cells.S.shape
     for i in range(L):
-        v = u[2 * (K - 1) + 2 * i :]
-        p.theta[i] = move(p.theta[i], sd, v, p.kappa, cells.S[i], cells.T[i], extra)
+        p.theta[i] = move(p.theta[i], sd, u[2 * (K - 1) + 2 * i :], p.kappa, S[i], T[i], extra)
     for k in range(1, K):
-        v = u[2 * (k - 1) :]
-        p.kappa[k] = move(p.kappa[k], sd, v, p.theta, cells.S[:, k], cells.T[:, k], extra)
+        p.kappa[k] = move(p.kappa[k], sd, u[2 * (k - 1) :], p.theta, S[:, k], T[:, k], extra)
 
 
-@njit_views
-def recommend_one(sd, u, extra, cells, p, scratch, held):
+@njit_inline
+def recommend_one(now, u, p, A):
     """A sweep, and the largest theta onto the largest kappa."""
-    sweep(sd, u, extra, cells, p)
-    size, K = ZERO, held.shape[0]
+    (sd, extra), size = now, ZERO
+    sweep(sd, u, extra, p)
     for i in range(p.theta.shape[0]):
-        size = insert_best(scratch.largest, scratch.value, size, i, p.theta[i])
-    sort_descending(p.kappa, K, scratch.by_kappa)
-    for k in range(K):
-        held[scratch.by_kappa[k]] = scratch.largest[k]
+        size = insert_best(p.largest, p.value, size, i, p.theta[i])
+    sort_by(p.kappa, p.by_kappa)
+    show(p.largest, p.by_kappa, p.places.held)
+    show(p.places.held, p.places.order, A)
 
 
-@njit_views
-def recommend_all(sd, u, extra, p, scratch, held, A, places, cells):
-    """``recommend_one`` for each replica."""
-    places, cells = Places(*places), ItemPositions(*cells)
-    p, scratch = Particle(*p), Scratch(*scratch)
-    for r in range(A.shape[0]):
-        L = places.L[r]
-        mine = cells_of(r, L, cells), Particle(p.theta[r, :L], p.kappa[r])
-        recommend_one(sd, u[r], extra, *mine, scratch, held)
-        show(held, places.order, A[r])
+@njit_inline
+def learn_one(now, p, A, clicks):
+    """Count the list."""
+    read(A, clicks, p.places)
+    count(p.places.held, p.places.c, p.cells)
 
 
-@njit_views
-def update_all(A, clicks, held, c, places, cells):
-    """Count the lists."""
-    places, cells = Places(*places), ItemPositions(*cells)
-    for r in range(A.shape[0]):
-        read(A[r], clicks[r], places.order, held, c)
-        count(held, c, cells_of(r, places.L[r], cells))
-
-
-class PBMHB:
+class PBMHB(KernelPolicy):
     """PB-MHB; ``first`` is the position (from 1) that is examined most."""
 
     NAME, PAPER = "PB-MHB", "Gauthier et al., IDA 2021"
     KNOWS, READS, COST = "the most examined position", "all clicks", "2 L K"
     REFERENCE, FIGURE = paper.PBMHB, 27
-    PARAMETERS: ClassVar = {"c": float, "prior": ("flat", "half"), "first": int}
+    PARAMETERS: ClassVar = {"c": 1000.0, "prior": ("flat", "half"), "first": 1}
+    KERNELS = Particle(), recommend_one, learn_one
 
-    def __init__(
-        self, setting: Setting, *, c: float = 1000.0, prior: str = "flat", first: int = 1
-    ) -> None:
-        R, K, L = setting.R, setting.K, int(max(setting.L))
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given, uniforms=2 * (setting.L + setting.K - 1))
+        c, first, K = self.given.c, self.given.first, setting.K
         if c <= 0.0:
             raise LogevalError(f"PB-MHB: c={c} must be above 0")
         if not 1 <= first <= K:
             raise LogevalError(f"PB-MHB: first={first} must be a position from 1 to {K}")
-        others = [str(k) for k in range(1, K + 1) if k != first]
-        self._places = places(setting, ">".join([str(first), *others]))
-        self._cells = no_cells(R, L, K)
-        self._scale, self._extra = c, 0.5 if prior == "half" else 0.0
-        theta, kappa = np.full((R, L), 0.5), np.ones((R, K))
+        self.memory.places.order[:] = [first - 1, *(k for k in range(K) if k != first - 1)]
+        self.memory.by_kappa[:] = np.arange(K)
         for r, generator in enumerate(setting.generators):
-            theta[r, : setting.L[r]] = generator.random(setting.L[r])
-            kappa[r, 1:] = generator.random(K - 1)
-        self._particle = Particle(theta, kappa)
-        self._uniforms = Uniforms(setting.generators, 2 * (setting.L + K - 1))
-        scratch = Scratch(np.empty(K, dtype=np.int64), np.empty(K), np.empty(K, dtype=np.int64))
-        self._moved = plain(self._particle, scratch)
-        self._state = plain(self._places, self._cells)
-        self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
-        self._A = np.empty((R, K), dtype=np.int64)
+            self.memory.theta[r, : setting.L[r]] = generator.random(setting.L[r])
+            self.memory.kappa[r, 1:] = generator.random(K - 1)
+        self._extra = 0.5 if self.given.prior == "half" else 0.0
 
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        recommend_all(
-            self._scale / math.sqrt(t), self._uniforms.at(t), self._extra, *self._moved,
-            self._held, self._A, *self._state,
-        )  # fmt: skip
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A."""
-        update_all(A, clicks, self._held, self._c, *self._state)
+    def now(self, t: int) -> tuple[float, float]:
+        """The standard deviation of proposals, and what the prior adds."""
+        return self.given.c / math.sqrt(t), self._extra

@@ -7,25 +7,21 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from logeval.policies.shared.paper_lists import Places
+from logeval.policies.shared.paper_lists import Cells
 from logeval.policies.shared.replica import Replica
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Floats
 
 
-class PBMHB(Places):
+class PBMHB(Cells):
     """A particle; ``u`` are 2 (K - 1) uniforms for kappa, then 2 L for theta."""
 
-    def __init__(
-        self, replica: Replica, *, c: float = 1000.0, prior: str = "flat", first: int = 1
-    ) -> None:
-        others = [k for k in range(1, replica.K + 1) if k != first]
-        super().__init__(replica, ">".join(str(k) for k in [first, *others]))
-        K, L, self.c = self.K, self.L, c
-        self.extra = 0.5 if prior == "half" else 0.0
+    def __init__(self, replica: Replica) -> None:
+        K, L, first = replica.K, replica.L, replica.given.first - 1
+        super().__init__(replica, uniforms=2 * (L + K - 1))
+        self.positions = np.array([first, *(k for k in range(K) if k != first)])
+        self.extra = 0.5 if self.given.prior == "half" else 0.0
         self.theta = replica.generator.random(L)
         self.kappa = np.concatenate([[1.0], replica.generator.random(K - 1)])
-        self.uniforms = replica.uniforms(2 * (L + K - 1))
-        self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
 
     def move(self, x: Any, sd: Any, u: Floats, other: Any, S: Any, N: Any) -> Any:
         """One step of Metropolis-Hastings."""
@@ -39,7 +35,7 @@ class PBMHB(Places):
 
     def choose(self, t: int, u: Floats) -> Any:
         """A sweep; the largest theta onto the largest kappa."""
-        sd = self.c / np.sqrt(t)
+        sd = self.given.c / np.sqrt(t)
         for i in range(self.L):
             v = u[2 * (self.K - 1) + 2 * i :]
             self.theta[i] = self.move(self.theta[i], sd, v, self.kappa, self.S[i], self.N[i])
@@ -50,9 +46,3 @@ class PBMHB(Places):
         largest = np.argsort(-self.theta, kind="stable")[: self.K]
         A[np.argsort(-self.kappa, kind="stable")] = largest
         return A
-
-    def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
-        """Count."""
-        k = np.arange(self.K)
-        self.S[A, k] += clicks
-        self.N[A, k] += 1

@@ -9,53 +9,40 @@ bandit problem with multiple plays (ICML 2015), bias-corrected MP-TS.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from logeval.policies.pbm import paper
-from logeval.policies.pbm.examination import Views, views_of
-from logeval.policies.pbm.kernel import PBM, learn
+from logeval.policies.pbm.kernel import PBM, Views, learning
 from logeval.policies.setting import Setting
+from logeval.policies.shared.memory import ints
 from logeval.policies.shared.places import show
-from logeval.policies.shared.top_betas import Betas, betas_of, set_beta, top_draws, uniform_betas
+from logeval.policies.shared.top_betas import Betas, set_beta, top_draws
 from logeval.running.arrays import Ints
-from logeval.running.kernels import njit_views
-from logeval.running.uniforms import Uniforms
+from logeval.running.kernels import njit_inline
 
 
-@njit_views
-def correct_bias(i, views, betas):
+class Memory(NamedTuple):
+    """Of one replica."""
+
+    views: Views = Views()
+    betas: Betas = Betas()
+    held: Ints = ints("K", shared=True)
+
+
+@njit_inline
+def correct_bias(i, mine):
     """The posterior of item i."""
-    failures = 0.0
+    views, failures = mine.views, 0.0
     for k in range(views.kappa.shape[0]):
         failures += max(0.0, views.kappa[k] * views.N[i, k] - views.S[i, k])
-    set_beta(i, 1.0 + views.clicks[i], 1.0 + failures, betas)
+    set_beta(i, 1.0 + views.clicks[i], 1.0 + failures, mine.betas)
 
 
-@njit_views
-def learn_one(t, lag, item, c, views, betas):
-    """``learn``, and the posteriors of what was shown; of all items if kappa is another one."""
-    if learn(t, lag, item, c, views):
-        for i in range(betas.a.shape[0]):
-            correct_bias(i, views, betas)
-    else:
-        for k in range(item.shape[0]):
-            correct_bias(item[k], views, betas)
-
-
-@njit_views
-def recommend_all(u, held, A, L, views, betas):
-    """The largest draws of each replica."""
-    views, betas = Views(*views), Betas(*betas)
-    for r in range(A.shape[0]):
-        top_draws(u[r], betas_of(r, L[r], betas), held)
-        show(held, views.best[r], A[r])
-
-
-@njit_views
-def learn_all(t, lag, A, clicks, L, views, betas):
-    """``learn_one`` for each replica."""
-    views, betas = Views(*views), Betas(*betas)
-    for r in range(A.shape[0]):
-        mine = views_of(r, L[r], views), betas_of(r, L[r], betas)
-        learn_one(t, lag, A[r], clicks[r], *mine)
+@njit_inline
+def recommend_one(now, u, mine, A):
+    """The largest draws."""
+    top_draws(u, mine.betas, mine.held)
+    show(mine.held, mine.views.best, A)
 
 
 class BCMPTS(PBM):
@@ -64,13 +51,7 @@ class BCMPTS(PBM):
     NAME, PAPER = "BC-MPTS", "Komiyama et al., ICML 2015"
     COST = "L + K^2"
     REFERENCE, FIGURE = paper.BCMPTS, 26
+    KERNELS = Memory(), recommend_one, learning(correct_bias)
 
-    def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
-        betas = uniform_betas(setting.R, int(max(setting.L)))
-        super().__init__(setting, kappa, lag, betas, learn_all)
-        self._uniforms = Uniforms(setting.generators, setting.L)
-
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        recommend_all(self._uniforms.at(t), self._held, self._A, *self._state)
-        return self._A
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given, uniforms=setting.L)

@@ -8,21 +8,20 @@ import numpy as np
 from scipy.special import betaincinv
 
 from logeval.policies.shared.paper_bounds import kl
-from logeval.policies.shared.paper_lists import Places
+from logeval.policies.shared.paper_lists import Cells
 from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
 CELLS, DROP, RISEN = 128, 32.0, 18.0  # of PBM-TS
 
 
-class PBM(Places):
-    """Clicks S and views N of items at positions."""
+class PBM(Cells):
+    """What they share: the examination kappa, and N~."""
 
-    def __init__(self, replica: Replica, *, kappa: str = "known", lag: int = 1) -> None:
-        super().__init__(replica)
-        K, L, self.lag, self.estimated = self.K, self.L, lag, kappa == "estimated"
-        self.kappa = np.ones(K) if self.estimated else replica.ask("examination")
-        self.S, self.N = np.zeros((L, K)), np.zeros((L, K))
+    def __init__(self, replica: Replica, uniforms: int = 0) -> None:
+        super().__init__(replica, uniforms)
+        self.estimated = self.given.kappa == "estimated"
+        self.kappa = np.ones(self.K) if self.estimated else replica.ask("examination")
 
     def sums(self) -> Any:
         """S_i, N_i and N~_i."""
@@ -42,10 +41,8 @@ class PBM(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count, and estimate kappa where it is not known."""
-        k = np.arange(self.K)
-        self.S[A, k] += clicks
-        self.N[A, k] += 1
-        if self.estimated and (t <= 100 or t % self.lag == 0):
+        super().learn(t, A, clicks)
+        if self.estimated and (t <= 100 or t % self.given.lag == 0):
             first = np.abs(np.linalg.svd((self.S + 0.5) / (self.N + 0.5))[2][0])
             self.kappa = np.maximum(np.floor(first / first.max() * 1e9 + 0.5) / 1e9, 1e-9)
 
@@ -53,16 +50,10 @@ class PBM(Places):
 class PBMUCB(PBM):
     """The largest upper confidence bounds."""
 
-    def __init__(
-        self, replica: Replica, *, kappa: str = "known", lag: int = 1, eps: float = 0.0
-    ) -> None:
-        super().__init__(replica, kappa=kappa, lag=lag)
-        self.eps = eps
-
     def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
         _, N, looked = self.sums()
-        delta = (1 + self.eps) * np.log(t)
+        delta = (1 + self.given.eps) * np.log(t)
         with np.errstate(divide="ignore", invalid="ignore"):
             # sqrt(N / N~) sqrt(delta / (2 N~))
             width = np.sqrt(0.5 * N) / looked * np.sqrt(delta)
@@ -73,12 +64,9 @@ class PBMUCB(PBM):
 class PBMPIE(PBM):
     """``u`` are two uniforms: whether to explore, and what."""
 
-    def __init__(
-        self, replica: Replica, *, kappa: str = "known", lag: int = 1, eps: float = 0.0
-    ) -> None:
-        super().__init__(replica, kappa=kappa, lag=lag)
-        self.uniforms = replica.uniforms(2)
-        self.budget = (1 + eps) * np.log(self.n)
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=2)
+        self.budget = (1 + self.given.eps) * np.log(self.n)
 
     def better(self, x: Any) -> Any:
         """Whether U_i >= x, for every item."""
@@ -109,9 +97,8 @@ class PBMPIE(PBM):
 class PBMTS(PBM):
     """Draws from tabulated posteriors; ``u`` are L uniforms."""
 
-    def __init__(self, replica: Replica, *, kappa: str = "known", lag: int = 1) -> None:
-        super().__init__(replica, kappa=kappa, lag=lag)
-        self.uniforms = replica.uniforms(self.L)
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=replica.L)
         self.cells = [(0.0, 1.0)] * self.L
 
     def log_density(self, i: Any, x: Any) -> Any:
@@ -184,9 +171,8 @@ class PBMTS(PBM):
 class BCMPTS(PBM):
     """Beta draws; ``u`` are L uniforms."""
 
-    def __init__(self, replica: Replica, *, kappa: str = "known", lag: int = 1) -> None:
-        super().__init__(replica, kappa=kappa, lag=lag)
-        self.uniforms = replica.uniforms(self.L)
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=replica.L)
 
     def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""

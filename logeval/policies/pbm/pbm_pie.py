@@ -14,40 +14,36 @@ Lagree, Vernade, Cappe: Multiple-play bandits in the position-based model (NeurI
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar, NamedTuple
 
 from logeval.policies.pbm import paper
-from logeval.policies.pbm.examination import Views, views_of
-from logeval.policies.pbm.kernel import PBM, learn
+from logeval.policies.pbm.kernel import PBM, Views, learning
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl
+from logeval.policies.shared.memory import floats, ints
 from logeval.policies.shared.places import insert_best, show
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
-from logeval.running.uniforms import Uniforms
 
 
 class Scores(NamedTuple):
-    """theta, and what is known of B, of all replicas or of one."""
+    """theta, and what is known of B, of one replica."""
 
-    theta: Floats  # (L,)
-    inside: Floats  # (L,) the largest x at which the item is known to be in B
-    outside: Floats  # (L,) the smallest x at which it is known not to be
+    theta: Floats = floats("L")
+    inside: Floats = floats("L", fill=-1.0)  # the largest x at which an item is known to be in B
+    outside: Floats = floats("L", fill=math.inf)  # the smallest x at which it is known not to be
+    views: Views = Views()
+    held: Ints = ints("K", shared=True)
+    value: Floats = floats("K", shared=True)
+    candidates: Ints = ints("L", shared=True)
 
 
 @njit_inline
-def scores_of(r, L, scores):
-    """Those of replica r, which has L items."""
-    return Scores(scores.theta[r, :L], scores.inside[r, :L], scores.outside[r, :L])
-
-
-@njit_views
-def score(i, views, scores):
+def score(i, mine):
     """A new theta of item i; what was known of B is forgotten."""
-    scores.theta[i] = views.clicks[i] / views.looked[i] if views.views[i] > 0.0 else 0.0
-    scores.inside[i], scores.outside[i] = -1.0, math.inf
+    views = mine.views
+    mine.theta[i] = views.clicks[i] / views.looked[i] if views.views[i] > 0.0 else 0.0
+    mine.inside[i], mine.outside[i] = -1.0, math.inf
 
 
 @njit_views
@@ -67,75 +63,46 @@ def may_be_better(i, x, budget, views):
     return slope <= 0.0 or phi <= budget
 
 
-@njit_views
-def explore(budget, views, scores, held, candidates):
-    """The items of B, and how many they are."""
-    x, n = scores.theta[held[held.shape[0] - 1]], 0
+@njit_inline
+def explore(budget, mine):
+    """The items of B as candidates, and how many they are."""
+    held, n = mine.held, 0
+    x = mine.theta[held[held.shape[0] - 1]]
     if x > 1.0:
         return 0
-    for i in range(scores.theta.shape[0]):
-        if x >= scores.outside[i]:
+    for i in range(mine.theta.shape[0]):
+        if x >= mine.outside[i]:
             continue
-        if x > scores.inside[i]:
-            if may_be_better(i, x, budget, views):
-                scores.inside[i] = x
+        if x > mine.inside[i]:
+            if may_be_better(i, x, budget, mine.views):
+                mine.inside[i] = x
             else:
-                scores.outside[i] = x
+                mine.outside[i] = x
                 continue
         taken = False
         for k in range(held.shape[0]):
             taken |= held[k] == i
         if not taken:
-            candidates[n] = i
+            mine.candidates[n] = i
             n += 1
     return n
 
 
-@njit_views
-def recommend_one(t, budget, u, views, scores, held, value, candidates):
+@njit_inline
+def recommend_one(now, u, mine, A):
     """The greedy list, whose last place explores every other time."""
-    L, K = scores.theta.shape[0], held.shape[0]
+    (t, _, budget), held = now, mine.held
+    L, K, size = mine.theta.shape[0], A.shape[0], ZERO
     if t <= L:
         for k in range(K):
             held[k] = (t - 1 + k) % L
-        return
-    size = ZERO
-    for i in range(L):
-        size = insert_best(held, value, size, i, scores.theta[i])
-    if u[0] < 0.5:
-        n = explore(budget, views, scores, held, candidates)
-        if n > 0:
-            held[K - 1] = candidates[min(int(u[1] * n), n - 1)]
-
-
-@njit_views
-def learn_one(t, lag, item, c, views, scores):
-    """``learn``, and the scores of what was shown; of all items if kappa is another one."""
-    if learn(t, lag, item, c, views):
-        for i in range(scores.theta.shape[0]):
-            score(i, views, scores)
     else:
-        for k in range(item.shape[0]):
-            score(item[k], views, scores)
-
-
-@njit_views
-def recommend_all(t, budget, u, held, value, candidates, A, L, views, scores):
-    """``recommend_one`` for each replica."""
-    views, scores = Views(*views), Scores(*scores)
-    for r in range(A.shape[0]):
-        mine = views_of(r, L[r], views), scores_of(r, L[r], scores)
-        recommend_one(t, budget, u[r], *mine, held, value, candidates)
-        show(held, views.best[r], A[r])
-
-
-@njit_views
-def learn_all(t, lag, A, clicks, L, views, scores):
-    """``learn_one`` for each replica."""
-    views, scores = Views(*views), Scores(*scores)
-    for r in range(A.shape[0]):
-        mine = views_of(r, L[r], views), scores_of(r, L[r], scores)
-        learn_one(t, lag, A[r], clicks[r], *mine)
+        for i in range(L):
+            size = insert_best(held, mine.value, size, i, mine.theta[i])
+        n = explore(budget, mine) if u[0] < 0.5 else 0
+        if n > 0:
+            held[K - 1] = mine.candidates[min(int(u[1] * n), n - 1)]
+    show(held, mine.views.best, A)
 
 
 class PBMPIE(PBM):
@@ -144,20 +111,9 @@ class PBMPIE(PBM):
     NAME = "PBM-PIE"
     KNOWS, COST = "horizon, examination, or estimated", "L K"
     REFERENCE, FIGURE = paper.PBMPIE, 24
-    PARAMETERS: ClassVar = {**PBM.PARAMETERS, "eps": float}
+    PARAMETERS: ClassVar = {**PBM.PARAMETERS, "eps": 0.0}
+    KERNELS = Scores(), recommend_one, learning(score)
 
-    def __init__(
-        self, setting: Setting, *, kappa: str = "known", lag: int = 1, eps: float = 0.0
-    ) -> None:
-        R, L = setting.R, int(max(setting.L))
-        scores = Scores(np.zeros((R, L)), np.full((R, L), -1.0), np.full((R, L), np.inf))
-        super().__init__(setting, kappa, lag, scores, learn_all)
-        self._budget = (1.0 + eps) * math.log(setting.horizon)
-        self._uniforms = Uniforms(setting.generators, 2)
-        self._scratch = self._held, self._value, np.empty(L, dtype=np.int64)
-
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        u = self._uniforms.at(t)
-        recommend_all(t, self._budget, u, *self._scratch, self._A, *self._state)
-        return self._A
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given, uniforms=2)
+        self.rule = ((1.0 + self.given.eps) * math.log(setting.horizon),)

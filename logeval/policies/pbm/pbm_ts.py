@@ -16,36 +16,32 @@ than half of the cells lie above that.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from logeval.policies.pbm import paper
-from logeval.policies.pbm.examination import Views, views_of
-from logeval.policies.pbm.kernel import PBM, learn
+from logeval.policies.pbm.kernel import PBM, Views, learn
 from logeval.policies.setting import Setting
+from logeval.policies.shared.memory import floats, ints
 from logeval.policies.shared.places import insert_best, show
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
-from logeval.running.uniforms import Uniforms
 
 CELLS = 128
 DROP, RISEN = 32.0, 18.0  # logarithms: of the borders when laid, and when to lay anew
 
 
 class Posteriors(NamedTuple):
-    """Tabulated densities, of all replicas or of one."""
+    """Tabulated densities of one replica, 2 KB per item."""
 
-    low: Floats  # (L,)
-    high: Floats  # (L,)
-    log: Floats  # (L, CELLS) logarithm of the density in the middle of each cell
-    mass: Floats  # (L, CELLS) cumulative
-
-
-def flat(R: int, L: int) -> Posteriors:
-    """Uniform on (0, 1): 2 KB per item."""
-    mass = np.tile(np.arange(1.0, CELLS + 1.0), (R, L, 1))
-    return Posteriors(np.zeros((R, L)), np.ones((R, L)), np.zeros((R, L, CELLS)), mass)
+    low: Floats = floats("L")
+    high: Floats = floats("L", fill=1.0)
+    log: Floats = floats("L", CELLS)  # logarithm of the density in the middle of each cell
+    mass: Floats = floats("L", CELLS)  # cumulative
+    views: Views = Views()
+    held: Ints = ints("K", shared=True)
+    value: Floats = floats("K", shared=True)
 
 
 @njit_views
@@ -96,58 +92,42 @@ def border(top, end, i, views):
 
 
 @njit_views
-def lay(i, views, p):
+def add_up(i, p):
+    """The cumulative masses of item i; whether its cells cover the density, and not much more."""
+    log, top = p.log[i], p.log[i, 0]
+    for g in range(1, CELLS):
+        top = max(top, log[g])
+    above, total = 0, 0.0
+    for g in range(CELLS):
+        total += math.exp(log[g] - top)
+        p.mass[i, g] = total
+        above += log[g] > top - RISEN
+    low = p.low[i] > 0.0 and log[0] > top - RISEN
+    high = p.high[i] < 1.0 and log[CELLS - 1] > top - RISEN
+    return above >= CELLS // 2 and not low and not high
+
+
+@njit_views
+def lay(i, p):
     """New cells for item i."""
+    views = p.views
     top = mode(i, views)
     p.low[i], p.high[i] = border(top, 0.0, i, views), border(top, 1.0, i, views)
     width = (p.high[i] - p.low[i]) / CELLS
     for g in range(CELLS):
         p.log[i, g] = log_density(p.low[i] + (g + 0.5) * width, i, views)
+    add_up(i, p)
 
 
-@njit_views
-def largest(log):
-    """The largest of the logarithms in the cells."""
-    top = log[0]
-    for g in range(1, CELLS):
-        top = max(top, log[g])
-    return top
-
-
-@njit_views
-def fits(i, p):
-    """Whether the cells of item i still cover its density, and not much more."""
-    log = p.log[i]
-    top = largest(log)
-    if p.low[i] > 0.0 and log[0] > top - RISEN:
-        return False
-    if p.high[i] < 1.0 and log[CELLS - 1] > top - RISEN:
-        return False
-    above = 0
-    for g in range(CELLS):
-        above += log[g] > top - RISEN
-    return above >= CELLS // 2
-
-
-@njit_views
-def add_up(i, p):
-    """The cumulative masses of item i."""
-    top, total = largest(p.log[i]), 0.0
-    for g in range(CELLS):
-        total += math.exp(p.log[i, g] - top)
-        p.mass[i, g] = total
-
-
-@njit_views
-def observe(i, k, click, views, p):
+@njit_inline
+def observe(i, k, click, p):
     """One more view of item i at position k."""
     width = (p.high[i] - p.low[i]) / CELLS
     for g in range(CELLS):
         x = p.low[i] + (g + 0.5) * width
-        p.log[i, g] += math.log(x) if click else math.log(1.0 - views.kappa[k] * x)
-    if not fits(i, p):
-        lay(i, views, p)
-    add_up(i, p)
+        p.log[i, g] += math.log(x) if click else math.log(1.0 - p.views.kappa[k] * x)
+    if not add_up(i, p):
+        lay(i, p)
 
 
 @njit_views
@@ -166,43 +146,25 @@ def draw(u, low, high, mass):
     return low + (g + inside) * (high - low) / CELLS
 
 
-@njit_views
-def learn_one(t, lag, item, c, views, p):
-    """``learn``, and the posteriors of what was shown; of all items if kappa is another one."""
-    if learn(t, lag, item, c, views):
-        for i in range(p.low.shape[0]):
-            lay(i, views, p)
-            add_up(i, p)
-    else:
-        for k in range(item.shape[0]):
-            observe(item[k], k, c[k], views, p)
+@njit_inline
+def recommend_one(now, u, p, A):
+    """The largest draws."""
+    size = ZERO
+    for i in range(p.low.shape[0]):
+        x = draw(u[i], p.low[i], p.high[i], p.mass[i])
+        size = insert_best(p.held, p.value, size, i, x)
+    show(p.held, p.views.best, A)
 
 
 @njit_inline
-def posteriors_of(r, L, p):
-    """Those of replica r, which has L items."""
-    return Posteriors(p.low[r, :L], p.high[r, :L], p.log[r, :L], p.mass[r, :L])
-
-
-@njit_views
-def recommend_all(u, held, value, A, L, views, p):
-    """The largest draws of each replica."""
-    views, p = Views(*views), Posteriors(*p)
-    for r in range(A.shape[0]):
-        size = ZERO
-        for i in range(L[r]):
-            x = draw(u[r, i], p.low[r, i], p.high[r, i], p.mass[r, i])
-            size = insert_best(held, value, size, i, x)
-        show(held, views.best[r], A[r])
-
-
-@njit_views
-def learn_all(t, lag, A, clicks, L, views, p):
-    """``learn_one`` for each replica."""
-    views, p = Views(*views), Posteriors(*p)
-    for r in range(A.shape[0]):
-        mine = views_of(r, L[r], views), posteriors_of(r, L[r], p)
-        learn_one(t, lag, A[r], clicks[r], *mine)
+def learn_one(now, p, A, clicks):
+    """``learn``, and the posteriors of what was shown; of all items if kappa is another one."""
+    if learn(now, A, clicks, p.views):
+        for i in range(p.low.shape[0]):
+            lay(i, p)
+    else:
+        for k in range(A.shape[0]):
+            observe(A[k], k, clicks[k], p)
 
 
 class PBMTS(PBM):
@@ -210,13 +172,8 @@ class PBMTS(PBM):
 
     NAME, COST = "PBM-TS", "L + 128 K"
     REFERENCE, FIGURE = paper.PBMTS, 25
+    KERNELS = Posteriors(), recommend_one, learn_one
 
-    def __init__(self, setting: Setting, *, kappa: str = "known", lag: int = 1) -> None:
-        posteriors = flat(setting.R, int(max(setting.L)))
-        super().__init__(setting, kappa, lag, posteriors, learn_all)
-        self._uniforms = Uniforms(setting.generators, setting.L)
-
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        recommend_all(self._uniforms.at(t), self._held, self._value, self._A, *self._state)
-        return self._A
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given, uniforms=setting.L)
+        self.memory.mass[:] = np.arange(1.0, CELLS + 1.0)  # uniform

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from logeval.policies.contextual.base import ContextualPolicy
 from logeval.policies.random_and_oracle import paper
-from logeval.policies.setting import Contexts, Setting
+from logeval.policies.setting import Setting
+from logeval.policies.shared.places import copy, shuffle_first
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
+from logeval.running.names import given_to
 from logeval.running.uniforms import Uniforms
 
 
 @njit_views
-def shuffle_rows(u, start, item, A):
+def shuffle_rows(u, L, items, A):
     """The first K steps of a Fisher-Yates shuffle of each replica's items."""
     for r in range(A.shape[0]):
-        a, L = start[r], start[r + 1] - start[r]
-        for k in range(A.shape[1]):
-            j = min(k + int(u[r, k] * (L - k)), L - 1)
-            item[a + k], item[a + j] = item[a + j], item[a + k]
-            A[r, k] = item[a + k]
+        shuffle_first(items[r, : L[r]], u[r])
+        copy(items[r], A[r])
 
 
 class ContextualRandom(ContextualPolicy):
@@ -33,7 +31,7 @@ class ContextualRandom(ContextualPolicy):
     REFERENCE = paper.ContextualRandom
 
     def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, "dcm", "told")
+        super().__init__(setting, {})
 
     def _scores(self, t: int) -> Floats:
         return np.zeros(self._now.row.shape)  # ties are broken at random
@@ -53,18 +51,17 @@ class ContextualOracle:
     TRACK = "contextual"
     NEEDS: ClassVar = ("contexts", "best", "common")
 
-    def __init__(self, setting: Setting, *, users: str = "each") -> None:
-        self._contexts: Contexts = setting.ask("contexts")
-        self._best: Ints = setting.ask("best")
-        self._common: Callable[[], Floats] = setting.ask("common")
-        self._each = users == "each"
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        self._each = given_to(type(self), given).users == "each"
+        self._contexts, self._best, self._common = map(setting.ask, self.NEEDS)
         self._A = np.empty((setting.R, setting.K), dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""
         now = self._contexts.at(t)
         if self._each:
-            return self._best
+            best: Ints = self._best
+            return best
         top = np.argsort(-self._common(), axis=1, kind="stable")[:, : self._A.shape[1]]
         np.put_along_axis(self._A, now.order, top, axis=1)
         return self._A
@@ -83,17 +80,17 @@ class Random:
     TRACK = None  # any
 
     def __init__(self, setting: Setting) -> None:
-        self._start = np.concatenate([[0], np.cumsum(setting.L)]).astype(np.int64)
-        self._item = np.concatenate([np.arange(L) for L in setting.L])
         self._distinct, self._limits = setting.distinct, setting.limits
-        self._uniforms = Uniforms(setting.generators, setting.limits.shape[1])
+        self._L = np.ascontiguousarray(setting.L, dtype=np.int64)
+        self._uniforms = Uniforms(setting.generators, setting.K)
+        self._items = np.tile(np.arange(max(setting.L)), (setting.R, 1))
         self._A = np.empty(setting.limits.shape, dtype=np.int64)
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K), or pairs (R, 2), of step t."""
         u = self._uniforms.at(t)
         if self._distinct:
-            shuffle_rows(u, self._start, self._item, self._A)
+            shuffle_rows(u, self._L, self._items, self._A)
         else:
             self._A[:] = u * self._limits
         return self._A
@@ -118,9 +115,9 @@ class Oracle:
     TRACK = None  # any
     NEEDS: ClassVar = ("best", "best_items")
 
-    def __init__(self, setting: Setting, *, order: str = "best") -> None:
-        best = setting.ask("best" if order == "best" else "best_items")
-        self._A = np.ascontiguousarray(best)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        assumed = given_to(type(self), given).order == "assumed"
+        self._A = np.ascontiguousarray(setting.ask("best_items" if assumed else "best"))
 
     def recommend(self, t: int) -> Ints:
         """The lists (R, K) of step t."""

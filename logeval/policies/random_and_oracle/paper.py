@@ -9,7 +9,14 @@ from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
 
-class Random:
+class Fixed:
+    """There is nothing to learn."""
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Nothing."""
+
+
+class Random(Fixed):
     """A random list, or pair, at every step."""
 
     def __init__(self, replica: Replica) -> None:
@@ -29,51 +36,39 @@ class Random:
             self.items[[k, j]] = self.items[[j, k]]
         return self.items[:K]
 
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Nothing to learn."""
 
-
-class Oracle:
+class Oracle(Fixed):
     """The best list, or pair, at every step; or the best items in the order that is assumed."""
 
-    def __init__(self, replica: Replica, order: str = "best") -> None:
-        self.best = replica.ask("best" if order == "best" else "best_items")
+    def __init__(self, replica: Replica) -> None:
+        self.best = replica.ask("best" if replica.given.order == "best" else "best_items")
 
     def recommend(self, t: int) -> Ints:
         """The same at every step."""
         return self.best
 
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Nothing to learn."""
-
 
 class ContextualRandom(ContextualReference):
     """A random list."""
-
-    def __init__(self, replica: Replica) -> None:
-        super().__init__(replica)
 
     def scores(self, t: int) -> Floats:
         """All equal: ties are broken at random."""
         return np.zeros(len(self.x))
 
 
-class ContextualOracle:
+class ContextualOracle(Fixed):
     """The best list of the round."""
 
-    def __init__(self, replica: Replica, *, users: str = "each") -> None:
-        self.setting, self.r, self.common = replica.setting, replica.r, users == "common"
+    def __init__(self, replica: Replica) -> None:
+        self.setting, self.r, self.users = replica.setting, replica.r, replica.given.users
 
     def recommend(self, t: int) -> Ints:
         """For the user of the round, or for all users."""
         now = self.setting.ask("contexts").at(t)
         best: Ints = self.setting.ask("best")[self.r]
-        if not self.common:
+        if self.users == "each":
             return best
         A = np.empty_like(best)
         top = np.argsort(-self.setting.ask("common")()[self.r], kind="stable")
         A[now.order[self.r]] = top[: len(best)]
         return A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Nothing to learn."""

@@ -23,215 +23,162 @@ bisection stops after ten halvings; ours does not.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from logeval.policies.rank1elim import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import KL, UCB1, kl_lower, kl_upper
-from logeval.policies.shared.lazy_topk import plain
+from logeval.policies.shared.memory import floats, ints
+from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
-from logeval.running.uniforms import Uniforms
+
+LOG_N, KIND, AUTHORS, FRESH, COLUMNS = range(5)  # what makes the policies of this family differ
+# of a replica: its step and stage, the rounds left in it and the rounds so far, the place in this
+# round, the partner of the line there, how many rows remain, and how many lines
+STEP, STAGE, ROUNDS, DONE, PLACE, PARTNER, N_ROWS, N_LEFT = range(8)
 
 
-class Rule(NamedTuple):
-    """What makes the policies of this family differ."""
+class Lines(NamedTuple):
+    """The lines of the matrix, rows first and columns behind them, of one replica.
 
-    kind: int  # of the bounds
-    authors: bool  # bounds and first stage as in the authors' programs
-    fresh: bool  # a partner for every row and column, or for all of a sweep
+    C and h are C_U, C_V and h_U, h_V of Algorithm 1.
+    """
+
+    C: Floats = floats("L")  # clicks on each line, with random partners
+    h: Ints = ints("L")  # the line that stands for it; a line that remains stands for itself
+    left: Ints = ints("L")  # the remaining lines come first
+    state: Ints = ints(8)
+    u: Floats = floats(1)  # the uniform of the step
+    rule: Floats = floats(5, shared=True)
 
 
 @njit_views
 def stage_length(kind, stage, log_n):
-    """n_l, the observations of each remaining row and column at the end of stage l."""
+    """n_l, the observations of each remaining line at the end of stage l."""
     return math.ceil((16.0 if kind == KL else 4.0) * 4.0**stage * log_n)
 
 
 @njit_views
-def rounds_of(rule, stage, log_n):
+def rounds_of(kind, authors, stage, log_n):
     """The rounds of stage l."""
     if stage == 0:
-        if rule.authors and rule.kind != KL:
+        if authors and kind != KL:
             return math.ceil(2.0 * log_n)
-        return stage_length(rule.kind, ZERO, log_n)
-    return stage_length(rule.kind, stage, log_n) - stage_length(rule.kind, stage - 1, log_n)
+        return stage_length(kind, ZERO, log_n)
+    return stage_length(kind, stage, log_n) - stage_length(kind, stage - 1, log_n)
 
 
 @njit_views
-def divergence(rule, t, log_n):
+def divergence(authors, t, log_n):
     """The budget delta of the KL bounds (line 24); in the programs it follows the step t."""
-    if rule.authors:
+    if authors:
         log_t = math.log(max(t, 3))
         return log_t + math.log(log_t)
     return log_n + 3.0 * math.log(log_n) if log_n > 1.0 else log_n
 
 
 @njit_views
-def eliminate(rule, C, n, delta, log_n, h, remaining, n_remaining):
-    """Lines 23 to 45 for rows, or columns, with n observations: update h, return what remains."""
-    radius = math.sqrt(log_n / n)
-    highest, winner = -math.inf, 0
-    for a in range(n_remaining):
-        i = remaining[a]
-        mean = C[i] / n
-        low = kl_lower(mean, delta / n) if rule.kind == KL else mean - radius
+def lower(kind, mean, n, delta, log_n):
+    """The lower bound of a line with n observations."""
+    return kl_lower(mean, delta / n) if kind == KL else mean - math.sqrt(log_n / n)
+
+
+@njit_views
+def upper(kind, authors, mean, n, delta, log_n):
+    """The upper bound."""
+    if kind != KL:
+        return mean + math.sqrt(log_n / n)
+    if authors and mean == 0.0:
+        return 1.0
+    return kl_upper(mean, delta / n)
+
+
+@njit_views
+def eliminate(kind, authors, C, h, first, end, n, delta, log_n):
+    """Lines 23 to 45 for the lines from ``first`` to ``end``, which have n observations."""
+    highest, winner = -math.inf, first
+    for i in range(first, end):
+        low = lower(kind, C[i] / n, n, delta, log_n) if h[i] == i else -math.inf
         if low > highest:
             highest, winner = low, i
-    for i in range(h.shape[0]):
-        mean = C[h[i]] / n
-        if rule.kind != KL:
-            high = mean + radius
-        elif rule.authors and mean == 0.0:
-            high = 1.0
-        else:
-            high = kl_upper(mean, delta / n)
-        if high <= highest:
+    for i in range(first, end):
+        if upper(kind, authors, C[h[i]] / n, n, delta, log_n) <= highest:
             h[i] = winner
-    return unique(h, remaining)
 
 
 @njit_views
-def unique(h, remaining):
-    """The values of h, in order, into ``remaining``; returns their number."""
-    remaining[:] = 0
-    for i in range(h.shape[0]):
-        remaining[h[i]] = 1  # a mark, read before a value is written in its place
-    n = 0
-    for i in range(h.shape[0]):
-        if remaining[i]:
-            remaining[n] = i
-            n += 1
-    return n
-
-
-class Progress(NamedTuple):
-    """Where each replica is, all (R,): rows of one array, of which a call unpacks but one."""
-
-    stage: Ints
-    rounds: Ints  # left in the stage
-    done: Ints  # rounds so far, in all stages
-    at_columns: Ints  # whether a round has done its rows
-    cursor: Ints  # place among the remaining rows, or columns
-    partner: Ints  # the column that is shown with the rows, or the row with the columns
-    n_rows: Ints  # remaining
-    n_columns: Ints
-
-
-class Counts(NamedTuple):
-    """Of all replicas, or of one, with the names of Algorithm 1."""
-
-    C_U: Floats  # clicks on each row, with random columns
-    C_V: Floats  # clicks on each column, with random rows
-    h_U: Ints  # the row that stands for each row
-    h_V: Ints  # the column that stands for each column
-    rows: Ints  # the remaining rows come first
-    columns: Ints  # the remaining columns come first
-
-
-@njit_inline
-def progress_of(state):
-    """The rows by their names."""
-    return Progress(state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7])
-
-
-@njit_inline
-def recommend_one(r, now, rows, columns, A):
-    """A row with the partner column, or a column with the partner row."""
-    if now.at_columns[r]:
-        A[0], A[1] = now.partner[r], columns[now.cursor[r]]
-    else:
-        A[0], A[1] = rows[now.cursor[r]], now.partner[r]
-
-
-@njit_views
-def end_stage(r, t, rule, log_n, now, counts):
+def end_stage(rows, lines):
     """Eliminate rows and columns, and begin the next stage."""
-    C_U, C_V, h_U, h_V, rows, columns = counts
-    delta, n_U, n_V = divergence(rule, t, log_n), now.done[r], now.done[r]
-    if rule.authors:
-        n_U, n_V = n_U + h_V.shape[0], n_V + h_U.shape[0]
-    now.n_rows[r] = eliminate(rule, C_U, n_U, delta, log_n, h_U, rows, now.n_rows[r])
-    now.n_columns[r] = eliminate(rule, C_V, n_V, delta, log_n, h_V, columns, now.n_columns[r])
-    now.stage[r] += 1
-    now.rounds[r] = rounds_of(rule, now.stage[r], log_n)
+    C, h, left, state, _, rule = lines
+    log_n, kind, authors, columns = rule[LOG_N], rule[KIND], rule[AUTHORS], h.shape[0] - rows
+    done, delta = state[DONE], divergence(authors, state[STEP], log_n)
+    n_U, n_V = (done + columns, done + rows) if authors else (done, done)
+    eliminate(kind, authors, C, h, ZERO, rows, n_U, delta, log_n)
+    eliminate(kind, authors, C, h, rows, rows + columns, n_V, delta, log_n)
+    state[N_ROWS], state[N_LEFT] = 0, 0
+    for i in range(rows + columns):
+        if h[i] == i:
+            left[state[N_LEFT]] = i
+            state[N_LEFT] += 1
+            state[N_ROWS] += i < rows
+    state[STAGE] += 1
+    state[ROUNDS] = rounds_of(kind, authors, state[STAGE], log_n)
 
 
 @njit_inline
-def stand_in(u, h):
-    """The one that stands for a random row, or column."""
-    return h[int(u * h.shape[0])]
+def recommend_one(now, u, lines, A):
+    """The next line with its partner: a row with a column, or a column with a row."""
+    line, partner = lines.left[lines.state[PLACE]], lines.state[PARTNER]
+    rows = lines.h.shape[0] - int(lines.rule[COLUMNS])
+    A[0], A[1] = min(line, partner), max(line, partner) - rows
+    lines.u[0] = u[0]
 
 
 @njit_inline
-def observe_one(r, t, rule, log_n, u, now, counts, A, click):
-    """Count the click, and move to the next pair of the round, round, or stage."""
-    if now.at_columns[r]:
-        counts.C_V[A[1]] += click
+def learn_one(now, lines, A, clicks):
+    """Count the click, and move to the next line of the round, round, or stage."""
+    state, h, columns = lines.state, lines.h, int(lines.rule[COLUMNS])
+    rows = h.shape[0] - columns
+    lines.C[lines.left[state[PLACE]]] += clicks[0]
+    state[STEP] += 1
+    state[PLACE] += 1
+    if state[PLACE] == state[N_LEFT]:
+        state[PLACE] = 0
+        state[ROUNDS] -= 1
+        state[DONE] += 1
+        if state[ROUNDS] == 0:
+            end_stage(rows, lines)
+    elif state[PLACE] != state[N_ROWS] and not lines.rule[FRESH]:
+        return  # the partner of the sweep
+    if state[PLACE] < state[N_ROWS]:
+        state[PARTNER] = h[rows + int(lines.u[0] * columns)]
     else:
-        counts.C_U[A[0]] += click
-    now.cursor[r] += 1
-    if now.at_columns[r] and now.cursor[r] == now.n_columns[r]:
-        now.rounds[r] -= 1
-        now.done[r] += 1
-        if now.rounds[r] == 0:
-            end_stage(r, t, rule, log_n, now, counts)
-        now.at_columns[r], now.cursor[r] = 0, 0  # now all rows with a random column
-        now.partner[r] = stand_in(u, counts.h_V)
-    elif not now.at_columns[r] and now.cursor[r] == now.n_rows[r]:
-        now.at_columns[r], now.cursor[r] = 1, 0  # now all columns with a random row
-        now.partner[r] = stand_in(u, counts.h_U)
-    elif rule.fresh:
-        now.partner[r] = stand_in(u, counts.h_U if now.at_columns[r] else counts.h_V)
+        state[PARTNER] = h[int(lines.u[0] * rows)]
 
 
-@njit_views
-def recommend_all(A, start, state, rows, columns):
-    """``recommend_one`` for each replica."""
-    now = progress_of(state)
-    for r in range(A.shape[0]):
-        recommend_one(r, now, rows[start[r] : start[r + 1]], columns[r], A[r])
-
-
-@njit_views
-def observe_all(t, rule, log_n, u, A, clicks, start, state, counts):
-    """``observe_one`` for each replica."""
-    rule, now, (C_U, C_V, h_U, h_V, rows, columns) = Rule(*rule), progress_of(state), counts
-    for r in range(A.shape[0]):
-        a, z = start[r], start[r + 1]
-        mine = Counts(C_U[a:z], C_V[r], h_U[a:z], h_V[r], rows[a:z], columns[r])
-        observe_one(r, t, rule, log_n, u[r, 0], now, mine, A[r], clicks[r, 0])
-
-
-class Rank1Elimination:
+class Rank1Elimination(KernelPolicy):
     """Elimination of rows and columns; as printed, or as in the authors' programs."""
 
     KNOWS, READS, COST = "horizon", "the click", "L + K"
     PARAMETERS: ClassVar = {"budget": ("printed", "authors"), "partner": ("sweep", "fresh")}
     TRACK = "rank1"
+    KERNELS = Lines(), recommend_one, learn_one
     KIND: ClassVar[int]
 
-    def __init__(
-        self, setting: Setting, *, budget: str = "printed", partner: str = "sweep"
-    ) -> None:
-        rule = Rule(self.KIND, budget == "authors", partner == "fresh")
-        (self._rule,) = plain(rule)
-        R, K, L = setting.R, int(setting.columns[0]), setting.rows
-        self._log_n = math.log(max(setting.horizon, 3))
-        self._start = np.concatenate([[0], np.cumsum(L)]).astype(np.int64)
-        rows, columns = np.concatenate([np.arange(n) for n in L]), np.tile(np.arange(K), (R, 1))
-        self._counts = Counts(
-            np.zeros(len(rows)), np.zeros((R, K)), rows, columns, rows.copy(), columns.copy()
-        )
-        (self._plain_counts,) = plain(self._counts)
-        self._state = np.zeros((len(Progress._fields), R), dtype=np.int64)
-        self._now = now = Progress(*self._state)
-        now.n_rows[:], now.n_columns[:], now.rounds[:] = L, K, rounds_of(rule, 0, self._log_n)
-        self._uniforms = Uniforms(setting.generators, 1)
-        now.partner[:] = [generator.integers(K) for generator in setting.generators]
-        self._A = np.empty((R, 2), dtype=np.int64)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        rows, columns = setting.rows, int(setting.columns[0])
+        super().__init__(setting, given, uniforms=1, items=rows + columns)
+        authors, log_n = self.given.budget == "authors", math.log(max(setting.horizon, 3))
+        fresh = self.given.partner == "fresh"
+        self.memory.rule[:] = log_n, self.KIND, authors, fresh, columns
+        self.memory.h[:] = self.memory.left[:] = np.arange(max(rows) + columns)
+        state = self.memory.state
+        state[:, ROUNDS] = rounds_of(self.KIND, authors, 0, log_n)
+        state[:, N_ROWS], state[:, N_LEFT] = rows, rows + columns
+        state[:, PARTNER] = rows + [g.integers(columns) for g in setting.generators]
 
     @classmethod
     def first_stage(cls, rows: int, columns: int, n: int) -> int:
@@ -241,26 +188,10 @@ class Rank1Elimination:
         """
         return int(stage_length.py_func(cls.KIND, 0, math.log(max(n, 3)))) * (rows + columns)
 
-    def recommend(self, t: int) -> Ints:
-        """The pairs (R, 2) of step t."""
-        recommend_all(self._A, self._start, self._state, self._counts.rows, self._counts.columns)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks (R, 1) on the pairs A, the last ones recommended."""
-        u = self._uniforms.at(t)
-        observe_all(
-            t, self._rule, self._log_n, u, A, clicks, self._start, self._state, self._plain_counts
-        )  # fmt: skip
-
-    def left(self, r: int) -> tuple[Ints, Ints]:
-        """The rows and columns of replica r that are not eliminated."""
-        a, now = self._start[r], self._now
-        return self._counts.rows[a : a + now.n_rows[r]], self._counts.columns[r, : now.n_columns[r]]
-
     def remaining(self) -> Ints:
         """(R, 2) the number of rows and columns that are not eliminated."""
-        return np.column_stack([self._now.n_rows, self._now.n_columns])
+        n_rows, n_left = self.memory.state[:, [N_ROWS, N_LEFT]].T
+        return np.column_stack([n_rows, n_left - n_rows])
 
 
 class Rank1ElimKL(Rank1Elimination):

@@ -14,34 +14,29 @@ from collections.abc import Generator
 import numpy as np
 
 from logeval.policies.shared.paper_bounds import kl_lcb, kl_ucb
-from logeval.policies.shared.replica import Replica
+from logeval.policies.shared.replica import Replica, Stepwise
 from logeval.running.arrays import Floats, Ints
 
 Pairs = Generator[tuple[int, int], int, None]  # yields pairs, and is sent their clicks
 
 
-class Rank1ElimKL:
+class Rank1ElimKL(Stepwise):
     """rank1elimkl, Algorithm 1."""
 
-    def __init__(self, replica: Replica, budget: str = "printed", partner: str = "sweep") -> None:
-        self.K, self.L = replica.rows, replica.columns
-        self.authors, self.fresh, self.t = budget == "authors", partner == "fresh", 0
+    def __init__(self, replica: Replica) -> None:
+        self.K, self.L, given, self.t = replica.rows, replica.columns, replica.given, 0
+        self.authors, self.fresh = given.budget == "authors", given.partner == "fresh"
         self.log_n = math.log(max(replica.n, 3))
         self.uniforms = replica.uniforms(1)
         # the first partner is drawn when the policy is made
         self.u = (replica.generator.integers(self.L) + 0.5) / self.L
         self.h_U, self.h_V = np.arange(self.K), np.arange(self.L)
-        self.algorithm = self.run()
-        self.pair = next(self.algorithm)
-
-    def recommend(self, t: int) -> tuple[int, int]:
-        """The row and column of step t."""
-        return self.pair
+        self.begin()
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Go on with the click."""
+        """Go on with the click, and the random number of the step."""
         self.u, self.t = self.uniforms.at(t)[0, 0], t
-        self.pair = self.algorithm.send(int(clicks[0]))
+        super().update(t, A, clicks)
 
     def remaining(self) -> tuple[int, int]:
         """The number of remaining rows and columns."""

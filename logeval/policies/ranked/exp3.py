@@ -14,7 +14,7 @@ over the sum of P of these (collision=best), or shows a random free item without
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,64 +22,57 @@ from logeval.errors import LogevalError
 from logeval.policies.ranked import paper
 from logeval.policies.ranked.kernel import random_free
 from logeval.policies.setting import Setting
-from logeval.policies.shared.lazy_topk import Starts, plain, starts_of
+from logeval.policies.shared.memory import floats, ints, of_items
+from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Bools, Floats, Ints
-from logeval.running.kernels import ZERO, njit_inline, njit_views
-from logeval.running.uniforms import Uniforms
+from logeval.running.kernels import ZERO, njit_inline
 
 BLOCK = 32
 LARGEST = 1e100  # weights are scaled down beyond this
 
 
+def n_blocks(L: int) -> int:
+    """How many blocks L items have."""
+    return -(-L // BLOCK)
+
+
 class Weights(NamedTuple):
-    """Of the bandit of one position; or of those of all replicas, one after the other."""
+    """The bandits of the positions of one replica."""
 
-    W: Floats
-    blocks: Floats  # sums of W over blocks of items
-    total: Floats  # and over all items, (1,)
-
-
-class Scratch(NamedTuple):
-    """Memory that the replicas share."""
-
-    taken: Bools  # items on the list
-    nothing: Bools  # none
-    gone: Floats  # probability of the taken items of each block; 0 between draws
+    W: Floats = floats("K", of_items, fill=1.0)
+    blocks: Floats = floats("K", n_blocks)  # sums of W over blocks of items; 0 behind the last
+    total: Floats = floats("K")  # and over all items
+    gamma: Floats = floats(1)
+    chosen: Ints = ints("K")  # by the bandit of each position
+    P: Floats = floats("K")  # with this probability
+    taken: Bools = ints("L", shared=True, dtype=np.bool_)  # items on the list
+    nothing: Bools = ints("L", shared=True, dtype=np.bool_)  # none
+    gone: Floats = floats(n_blocks, shared=True)  # P of the taken items of a block; 0 between draws
 
 
 @njit_inline
-def weights_of(i, starts, weights):
-    """The weights of bandit i."""
-    return Weights(
-        weights.W[starts.arm[i] : starts.arm[i + 1]],
-        weights.blocks[starts.block[i] : starts.block[i + 1]],
-        weights.total[i : i + 1],
-    )
-
-
-@njit_inline
-def draw(u, gamma, weights, taken, listed, k, gone):
+def draw(u, k, taken, listed, n_taken, mine):
     """An item from P among those not in ``taken``, and the probability with which it is drawn.
 
-    listed[:k] are the taken ones.
+    listed[:n_taken] are the taken ones.
     """
-    W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
-    share, floor = (1.0 - gamma) / weights.total[0], gamma / L
+    W, blocks, gone, gamma, L = mine.W[k], mine.blocks[k], mine.gone, mine.gamma[0], taken.shape[0]
+    share, floor = (1.0 - gamma) / mine.total[k], gamma / L
     free = 1.0
-    for i in range(k):
+    for i in range(n_taken):
         p = share * W[listed[i]] + floor
         gone[listed[i] // BLOCK] += p
         free -= p
-    free = max(free, floor * (L - k))  # what rounding may have taken
+    free = max(free, floor * (L - n_taken))  # what rounding may have taken
     left = free * u
-    j, last_block = 0, blocks.shape[0] - 1
+    j, last_block = 0, (L - 1) // BLOCK
     while j < last_block:
         mass = share * blocks[j] + floor * BLOCK - gone[j]
         if left < mass:
             break
         left -= max(mass, 0.0)
         j += 1
-    for i in range(k):
+    for i in range(n_taken):
         gone[listed[i] // BLOCK] = 0.0
     last = -1
     for e in range(j * BLOCK, min((j + 1) * BLOCK, L)):
@@ -89,35 +82,34 @@ def draw(u, gamma, weights, taken, listed, k, gone):
             if left < 0.0:
                 break
     if last < 0:  # rounding at the end of a block
-        last = random_free(u, taken, L, k)
+        last = random_free(u, taken, n_taken)
     return last, min((share * W[last] + floor) / free, 1.0)
 
 
 @njit_inline
-def recommend_one(r, best, gamma, u, starts, weights, scratch, chosen, P, A):
+def recommend_one(now, u, mine, A):
     """From the first position down, what each bandit draws, or a free item instead."""
-    K, taken, gone = A.shape[0], scratch.taken, scratch.gone
-    L = starts.arm[r * K + 1] - starts.arm[r * K]
+    (best,), K, taken = now, A.shape[0], mine.taken
     for k in range(K):
-        mine = weights_of(r * K + k, starts, weights)
         if best:
-            e, P[k] = draw(u[k], gamma, mine, taken, A, k, gone)
-            chosen[k] = e
+            e, mine.P[k] = draw(u[k], k, taken, A, k, mine)
+            mine.chosen[k] = e
         else:
-            e, P[k] = draw(u[k], gamma, mine, scratch.nothing, A, ZERO, gone)
-            chosen[k] = e
+            e, mine.P[k] = draw(u[k], k, mine.nothing, A, ZERO, mine)
+            mine.chosen[k] = e
             if taken[e]:
-                e = random_free(u[K + k], taken, L, k)
+                e = random_free(u[K + k], taken, k)
         taken[e] = True
         A[k] = e
-    taken[:L] = False
+    taken[:] = False
 
 
 @njit_inline
-def reweigh(e, P, gamma, weights):
-    """The weights after a click on item e, which was drawn with probability P."""
-    W, blocks, L = weights.W, weights.blocks, weights.W.shape[0]
-    W[e] *= math.exp(gamma / (L * P))
+def reweigh(k, mine):
+    """The weights of the bandit of position k after a click on its choice."""
+    W, blocks, L = mine.W[k, : mine.taken.shape[0]], mine.blocks[k], mine.taken.shape[0]
+    e = mine.chosen[k]
+    W[e] *= math.exp(mine.gamma[0] / (L * mine.P[k]))
     if W[e] > LARGEST:
         W /= LARGEST
         for j in range(blocks.shape[0]):
@@ -125,77 +117,37 @@ def reweigh(e, P, gamma, weights):
     else:
         j = e // BLOCK
         blocks[j] = W[j * BLOCK : (j + 1) * BLOCK].sum()
-    weights.total[0] = blocks.sum()
+    mine.total[k] = blocks.sum()
 
 
 @njit_inline
-def observe_one(r, gamma, starts, weights, chosen, P, A, clicks):
+def learn_one(now, mine, A, clicks):
     """``reweigh`` for each click on a bandit's own choice."""
-    K = A.shape[0]
-    for k in range(K):
-        if clicks[k] and A[k] == chosen[k]:
-            reweigh(chosen[k], P[k], gamma, weights_of(r * K + k, starts, weights))
+    for k in range(A.shape[0]):
+        if clicks[k] and A[k] == mine.chosen[k]:
+            reweigh(k, mine)
 
 
-@njit_views
-def recommend_all(best, gamma, u, A, chosen, P, scratch, starts, weights):
-    """``recommend_one`` for each replica."""
-    starts, weights, scratch = Starts(*starts), Weights(*weights), Scratch(*scratch)
-    for r in range(A.shape[0]):
-        recommend_one(r, best, gamma[r], u[r], starts, weights, scratch, chosen[r], P[r], A[r])
-
-
-@njit_views
-def observe_all(gamma, A, clicks, chosen, P, starts, weights):
-    """``observe_one`` for each replica."""
-    starts, weights = Starts(*starts), Weights(*weights)
-    for r in range(A.shape[0]):
-        observe_one(r, gamma[r], starts, weights, chosen[r], P[r], A[r], clicks[r])
-
-
-class RankedExp3:
+class RankedExp3(KernelPolicy):
     """Ranked bandits with Exp3; ``gamma`` is its share of uniform exploration."""
 
     NAME, PAPER = "RankedExp3", "Radlinski et al., ICML 2008"
     KNOWS, READS, COST = "horizon", "all clicks", "L K"
     REFERENCE, FIGURE = paper.RankedExp3, 2
     PARAMETERS: ClassVar = {"gamma": float, "collision": ("best", "random")}
+    KERNELS = Weights(), recommend_one, learn_one
 
-    def __init__(
-        self, setting: Setting, *, gamma: float | None = None, collision: str = "best"
-    ) -> None:
-        R, K, L = setting.R, setting.K, setting.L
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        best = given.get("collision", "best") == "best"
+        super().__init__(setting, given, uniforms=setting.K if best else 2 * setting.K)
+        gamma, weights = self.given.gamma, self.memory
         if gamma is not None and not 0.0 < gamma <= 1.0:
             raise LogevalError(f"RankedExp3: gamma={gamma} must be above 0 and at most 1")
-        self._best = collision == "best"
-        self._gamma = np.full(R, gamma) if gamma else auer_gamma(L, setting.horizon)
-        sizes = np.repeat(L, K)
-        starts = starts_of(sizes, BLOCK)
-        in_blocks = [min(BLOCK, n - j) for n in sizes for j in range(0, n, BLOCK)]
-        weights = Weights(
-            W=np.ones(starts.arm[-1]),
-            blocks=np.array(in_blocks, dtype=float),
-            total=sizes.astype(float),
-        )
-        taken = np.zeros(max(L), dtype=np.bool_)
-        scratch = Scratch(taken, np.zeros_like(taken), np.zeros(-(-max(L) // BLOCK)))
-        self._scratch, self._state = plain(scratch), plain(starts, weights)
-        self._uniforms = Uniforms(setting.generators, K if self._best else 2 * K)
-        self._A = np.empty((R, K), dtype=np.int64)
-        self._chosen = np.empty((R, K), dtype=np.int64)
-        self._P = np.empty((R, K))  # probability of each choice
-
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        u = self._uniforms.at(t)
-        recommend_all(
-            self._best, self._gamma, u, self._A, self._chosen, self._P, *self._scratch, *self._state
-        )
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A, the last ones recommended."""
-        observe_all(self._gamma, A, clicks, self._chosen, self._P, *self._state)
+        weights.gamma[:, 0] = gamma or auer_gamma(setting.L, setting.horizon)
+        weights.total[:] = setting.L[:, None]
+        for j in range(weights.blocks.shape[2]):
+            weights.blocks[:, :, j] = np.clip(setting.L - j * BLOCK, 0, BLOCK)[:, None]
+        self.rule = (best,)
 
 
 def auer_gamma(L: Ints, n: int) -> Floats:

@@ -11,32 +11,24 @@ already (a collision), the position shows
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from logeval.policies.ranked import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
-from logeval.policies.shared.lazy_topk import (
-    Arms,
-    Bandits,
-    Search,
-    Starts,
-    arms_of,
-    plain,
-    search_of,
-    select,
-    touch,
-)
-from logeval.running.arrays import Ints
+from logeval.policies.shared.lazy_topk import Bandit, select, touch
+from logeval.policies.shared.memory import ints, several, view_of
+from logeval.policies.shared.policy import KernelPolicy
+from logeval.running.arrays import Bools, Ints
 from logeval.running.kernels import njit_inline, njit_views
-from logeval.running.uniforms import Uniforms
 
 
 @njit_views
-def random_free(u, taken, L, n_taken):
-    """The free item at the uniform u's place among the L - n_taken free ones."""
+def random_free(u, taken, n_taken):
+    """The free item at the uniform u's place among the free ones."""
+    L = taken.shape[0]
     skip = min(int(u * (L - n_taken)), L - n_taken - 1)
     for e in range(L):
         if not taken[e]:
@@ -46,76 +38,49 @@ def random_free(u, taken, L, n_taken):
     return -1
 
 
-class Rule(NamedTuple):
-    """What makes the policies of this family differ."""
+class Memory(NamedTuple):
+    """Of one replica."""
 
-    kind: int  # of the bounds
-    best: bool  # on a collision the best free item, not a random one
-    rounds: bool  # whether the first L steps show every item once at every position
-    lazy: bool
+    bandits: Bandit = several(Bandit(), "K", K=1)  # one per position, which looks for its best item
+    chosen: Ints = ints("K")  # by the bandit of each position
+    taken: Bools = ints("L", shared=True, dtype=np.bool_)  # items on the list
+    nothing: Bools = ints("L", shared=True, dtype=np.bool_)  # none
+
+
+bandit_of = view_of(Bandit())
 
 
 @njit_inline
-def recommend_one(t, b, u, r, rule, starts, arms, search, nothing, chosen, A):
+def recommend_one(now, u, mine, A):
     """From the first position down, each bandit's choice, or a free item instead."""
-    K, taken = A.shape[0], search.taken
-    L = starts.arm[r * K + 1] - starts.arm[r * K]
-    for k in range(K):
-        i = r * K + k
-        if rule.rounds and t <= L:
-            e = chosen[k] = (t - 1 + k) % L
+    t, b, kind, best, rounds = now
+    taken, L = mine.taken, mine.taken.shape[0]
+    for k in range(A.shape[0]):
+        if rounds and t <= L:
+            e = mine.chosen[k] = (t - 1 + k) % L
         else:
-            mine = search_of(i, starts, search)
-            if rule.best:  # among the free items
-                select(rule.lazy, rule.kind, b, arms_of(i, starts, arms), mine)
-            else:
-                of_all = with_taken(nothing, mine)
-                select(rule.lazy, rule.kind, b, arms_of(i, starts, arms), of_all)
-            e = chosen[k] = mine.held[0]
+            arms = bandit_of(k, L, mine.bandits)
+            select(kind, b, taken if best else mine.nothing, arms)
+            e = mine.chosen[k] = arms.held[0]
             if taken[e]:
-                e = random_free(u[k], taken, L, k)
+                e = random_free(u[k], taken, k)
         taken[e] = True
         A[k] = e
-    taken[:L] = False
+    taken[:] = False
 
 
 @njit_inline
-def with_taken(taken, search):
-    """The same search among the arms that are not in ``taken``."""
-    return Search(
-        taken, search.held, search.U, search.level, search.block_level, search.memo
-    )  # fmt: skip
-
-
-@njit_inline
-def observe_one(r, starts, arms, chosen, A, clicks):
+def learn_one(now, mine, A, clicks):
     """Each bandit's choice earns the click on it, and nothing if it was not shown."""
-    K = A.shape[0]
-    for k in range(K):
-        mine, e = arms_of(r * K + k, starts, arms), chosen[k]
-        mine.T[e] += 1.0
+    for k in range(A.shape[0]):
+        arms, e = bandit_of(k, mine.taken.shape[0], mine.bandits), mine.chosen[k]
+        arms.T[e] += 1.0
         if clicks[k] and A[k] == e:
-            mine.S[e] += 1.0
-        touch(e, mine)
+            arms.S[e] += 1.0
+        touch(e, arms)
 
 
-@njit_views
-def recommend_all(t, b, u, A, chosen, nothing, search, rule, starts, arms):
-    """``recommend_one`` for each replica."""
-    rule, starts, arms, search = Rule(*rule), Starts(*starts), Arms(*arms), Search(*search)
-    for r in range(A.shape[0]):
-        recommend_one(t, b, u[r], r, rule, starts, arms, search, nothing, chosen[r], A[r])
-
-
-@njit_views
-def observe_all(A, chosen, clicks, starts, arms):
-    """``observe_one`` for each replica."""
-    starts, arms = Starts(*starts), Arms(*arms)
-    for r in range(A.shape[0]):
-        observe_one(r, starts, arms, chosen[r], A[r], clicks[r])
-
-
-class Ranked:
+class Ranked(KernelPolicy):
     """One bandit with upper confidence bounds per position.
 
     ``init`` is "sample", one free observation of every item for every position, or "rounds",
@@ -126,39 +91,22 @@ class Ranked:
     KNOWS, READS, COST = "nothing", "all clicks", "L K"
     PARAMETERS: ClassVar = {"collision": ("best", "random"), "init": ("sample", "rounds")}
     NEEDS: ClassVar = ("free_samples",)
+    KERNELS = Memory(), recommend_one, learn_one
     KIND: ClassVar[int]
 
-    def __init__(
-        self, setting: Setting, *, collision: str = "best", init: str = "sample", lazy: bool = True
-    ) -> None:
-        R, K = setting.R, setting.K
-        bandits = Bandits(np.repeat(setting.L, K), 1)
-        self._rule = plain(Rule(self.KIND, collision == "best", init == "rounds", lazy))
-        self._search = plain(bandits.search)
-        self._state = plain(bandits.starts, bandits.arms)
-        self._uniforms = Uniforms(setting.generators, K) if collision == "random" else None
-        self._no_uniforms = np.empty((R, 0))
-        self._budget = bounds.kl_budget if self.KIND == bounds.KL else bounds.ucb1_budget
-        self._nothing = np.zeros_like(bandits.search.taken)
-        self._A = np.empty((R, K), dtype=np.int64)
-        self._chosen = np.empty((R, K), dtype=np.int64)  # by the bandit of each position
-        if init == "sample":
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        best = given.get("collision", "best") == "best"
+        super().__init__(setting, given, uniforms=0 if best else setting.K)
+        self.rule = self.KIND, best, self.given.init == "rounds"
+        if self.given.init == "sample":
             free_samples = setting.ask("free_samples")
-            bandits.arms.T[:] = 1.0
-            bandits.arms.S[:] = np.concatenate([free_samples(r, K).ravel() for r in range(R)])
+            self.memory.bandits.T[:] = 1.0
+            for r, L in enumerate(setting.L):
+                self.memory.bandits.S[r, :, :L] = free_samples(r, setting.K)
 
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        u = self._uniforms.at(t) if self._uniforms is not None else self._no_uniforms
-        recommend_all(
-            t, self._budget(t), u, self._A, self._chosen, self._nothing, *self._search, *self._rule,
-            *self._state,
-        )  # fmt: skip
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A, the last ones recommended."""
-        observe_all(A, self._chosen, clicks, *self._state)
+    def now(self, t: int) -> tuple[Any, ...]:
+        """The step, its budget, and the rule."""
+        return t, bounds.BUDGETS[self.KIND](t), *self.rule
 
 
 class RankedUCB1(Ranked):

@@ -18,12 +18,12 @@ from logeval.running.arrays import Floats, Ints
 class RankedUCB1:
     """Ranked bandits with UCB1; S and T hold a row for the bandit of each position."""
 
-    def __init__(self, replica: Replica, *, collision: str = "best", init: str = "sample") -> None:
-        self.K, self.L, self.collision = replica.K, replica.L, collision
-        self.uniforms = replica.uniforms(self.K) if collision == "random" else None
-        self.rounds = self.L if init == "rounds" else 0
+    def __init__(self, replica: Replica) -> None:
+        self.K, self.L, self.collision = replica.K, replica.L, replica.given.collision
+        self.uniforms = replica.uniforms(self.K if self.collision == "random" else 0)
+        self.rounds = self.L if replica.given.init == "rounds" else 0
         self.T, self.S = np.zeros((self.K, self.L)), np.zeros((self.K, self.L))
-        if init == "sample":
+        if not self.rounds:
             self.T, self.S = np.ones((self.K, self.L)), replica.free_samples(self.K).astype(float)
         self.chosen: list[int] = []
 
@@ -33,7 +33,7 @@ class RankedUCB1:
 
     def recommend(self, t: int) -> list[int]:
         """From the first position down, the best item of its bandit."""
-        u = self.uniforms.at(t)[0] if self.uniforms is not None else ()
+        u = self.uniforms.at(t)[0]
         if t <= self.rounds:  # every item once at every position
             self.chosen = [int(e) for e in np.roll(np.arange(self.L), 1 - t)[: self.K]]
             return self.chosen
@@ -70,13 +70,11 @@ class RankedKLUCB(RankedUCB1):
 class RankedExp3:
     """Ranked bandits with Exp3; weights as logarithms, so that they do not overflow."""
 
-    def __init__(
-        self, replica: Replica, *, gamma: float | None = None, collision: str = "best"
-    ) -> None:
-        self.K, self.L, self.collision = replica.K, replica.L, collision
+    def __init__(self, replica: Replica) -> None:
+        self.K, self.L, self.collision = replica.K, replica.L, replica.given.collision
         bound = math.sqrt(self.L * math.log(self.L) / ((math.e - 1.0) * replica.n))
-        self.gamma = min(1.0, bound) if gamma is None else gamma
-        self.uniforms = replica.uniforms(self.K if collision == "best" else 2 * self.K)
+        self.gamma = replica.given.gamma or min(1.0, bound)
+        self.uniforms = replica.uniforms(self.K if self.collision == "best" else 2 * self.K)
         self.log_W = np.zeros((self.K, self.L))
         self.chosen: list[int] = []
         self.probability: list[float] = []  # with which each was drawn

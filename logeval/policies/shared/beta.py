@@ -1,4 +1,4 @@
-"""The Beta distribution for kernels: F(x), its survival 1 - F(x), and the hazard -log F(x)."""
+"""The Beta distribution for kernels: F(x), 1 - F(x), the density, and the hazard -log F(x)."""
 
 from __future__ import annotations
 
@@ -34,25 +34,31 @@ def continued_fraction(a, b, x):
 
 
 @njit_views
-def log_density(a, b, x):
-    """log of x^a (1-x)^b / B(a, b)."""
-    log_b = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    return a * math.log(x) + b * math.log1p(-x) + log_b
+def log_beta(a, b):
+    """log B(a, b)."""
+    return -(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
+
+
+@njit_views
+def distribution(a, b, log_B, x):
+    """F(x), 1 - F(x), the smaller one to full relative precision, and x^a (1-x)^b / B(a, b)."""
+    if x <= 0.0:
+        return 0.0, 1.0, 0.0
+    if x >= 1.0:
+        return 1.0, 0.0, 0.0
+    density = math.exp(a * math.log(x) + b * math.log1p(-x) - log_B)
+    if x < (a + 1.0) / (a + b + 2.0):
+        F = min(density * continued_fraction(a, b, x) / a, 1.0)
+        return F, 1.0 - F, density
+    Q = min(density * continued_fraction(b, a, 1.0 - x) / b, 1.0)
+    return 1.0 - Q, Q, density
 
 
 @njit_views
 def survival(a, b, x):
-    """(F(x), 1 - F(x)) of Beta(a, b), the smaller one to full relative precision."""
-    if x <= 0.0:
-        return 0.0, 1.0
-    if x >= 1.0:
-        return 1.0, 0.0
-    density = math.exp(log_density(a, b, x))
-    if x < (a + 1.0) / (a + b + 2.0):
-        F = min(density * continued_fraction(a, b, x) / a, 1.0)
-        return F, 1.0 - F
-    Q = min(density * continued_fraction(b, a, 1.0 - x) / b, 1.0)
-    return 1.0 - Q, Q
+    """F(x) and 1 - F(x) of Beta(a, b)."""
+    F, Q, _ = distribution(a, b, log_beta(a, b), x)
+    return F, Q
 
 
 @njit_views

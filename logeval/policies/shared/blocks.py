@@ -2,68 +2,40 @@
 
 The first block holds the items that no item beats, the second those that only items of the first
 beat, and so on. Where every item left is beaten by another one left, they are one block.
+
+TopRank and UniRank show blocks one after another, each in a fresh random order, and compare the
+clicks within a block: S_ij sums C_i - C_j and N_ij sums |C_i - C_j|, with C the click on an item
+(0 if it was not shown). Only a clicked item against one that was not clicked changes them.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from logeval.policies.shared.places import copy
+from logeval.policies.shared.memory import ints
+from logeval.policies.shared.places import copy, shuffle_first
 from logeval.running.arrays import Bools, Ints
 from logeval.running.kernels import njit_inline, njit_views
 
 
 class Pairs(NamedTuple):
-    """Clicks on one item and not on another, of all replicas or of one."""
+    """Clicks on one item and not on another: 8 L^2 bytes per replica, 6 MB at L = 871."""
 
-    S: Ints  # (L, L)
-    N: Ints  # (L, L)
+    S: Ints = ints("L", "L", dtype=np.int32)
+    N: Ints = ints("L", "L", dtype=np.int32)
 
 
 class Blocks(NamedTuple):
-    """A relation and its blocks, of all replicas or of one."""
+    """A relation and its blocks."""
 
-    beats: Bools  # (L, L) [i, j]: i beats j
-    beaten: Ints  # (L,) by how many items
-    left: Ints  # (L,) scratch: by how many of the items left
-    level: Ints  # (L,) block of every item
-    items: Ints  # (L,) block after block, labels of a block in increasing order
-    end: Ints  # (L,) where each block ends; the last one at L
-
-
-def no_pairs(R: int, L: int) -> Pairs:
-    """Nothing seen yet: 8 L^2 bytes per replica, 6 MB at L = 871."""
-    return Pairs(np.zeros((R, L, L), dtype=np.int32), np.zeros((R, L, L), dtype=np.int32))
-
-
-def one_block(R: int, L: Ints) -> Blocks:
-    """All items of each replica in one block."""
-    widest = int(max(L))
-    return Blocks(
-        beats=np.zeros((R, widest, widest), dtype=np.bool_),
-        beaten=np.zeros((R, widest), dtype=np.int64),
-        left=np.zeros((R, widest), dtype=np.int64),
-        level=np.zeros((R, widest), dtype=np.int64),
-        items=np.tile(np.arange(widest), (R, 1)),
-        end=np.repeat(np.asarray(L, dtype=np.int64)[:, None], widest, axis=1),
-    )
-
-
-@njit_inline
-def blocks_of(r, L, blocks):
-    """Those of replica r, which has L items."""
-    return Blocks(
-        blocks.beats[r, :L, :L], blocks.beaten[r, :L], blocks.left[r, :L], blocks.level[r, :L],
-        blocks.items[r, :L], blocks.end[r, :L],
-    )  # fmt: skip
-
-
-@njit_inline
-def pairs_of(r, L, pairs):
-    """Those of replica r, which has L items."""
-    return Pairs(pairs.S[r, :L, :L], pairs.N[r, :L, :L])
+    beats: Bools = ints("L", "L", dtype=np.bool_)  # [i, j]: i beats j
+    beaten: Ints = ints("L")  # by how many items
+    left: Ints = ints("L", shared=True)  # by how many of the items left
+    level: Ints = ints("L")  # block of every item
+    items: Ints = ints("L")  # block after block, labels of a block in increasing order
+    end: Ints = ints("L")  # where each block ends; the last one at L, all at 0 before ``peel``
 
 
 @njit_views
@@ -104,3 +76,43 @@ def peel(blocks):
         end[b] = stop
         start = stop
         b += 1
+
+
+@njit_views
+def show_blocks(u, items, end, held):
+    """The first K items of the blocks, each block in a fresh random order."""
+    K, start, b = held.shape[0], 0, 0
+    while start < K:
+        shuffle_first(items[start : end[b]], u[start:K])
+        start = end[b]
+        b += 1
+    copy(items, held)
+
+
+def comparing(settle: Any) -> Any:
+    """The kernel that compares the clicks c on the items shown, block by block.
+
+    ``settle(i, j, now, mine)`` follows each change of S_ij, where i was clicked and j was not.
+    """
+
+    @njit_inline
+    def compare(now, mine, items, end, c):
+        K, start, b = c.shape[0], 0, 0
+        while start < K:
+            for k in range(start, min(end[b], K)):
+                if not c[k]:
+                    continue
+                i = items[k]
+                for m in range(start, end[b]):
+                    if m < K and c[m]:
+                        continue
+                    j = items[m]
+                    mine.pairs.S[i, j] += 1
+                    mine.pairs.S[j, i] -= 1
+                    mine.pairs.N[i, j] += 1
+                    mine.pairs.N[j, i] += 1
+                    settle(i, j, now, mine)
+            start = end[b]
+            b += 1
+
+    return compare

@@ -99,3 +99,6 @@ def kl_budget(t: int) -> float:
 def ucb1_budget(t: int) -> float:
     """1.5 log(t - 1), zero where undefined: the radius c_{t-1,s} of cascading-bandits."""
     return 1.5 * math.log(t - 1) if t > 1 else 0.0
+
+
+BUDGETS = {KL: kl_budget, UCB1: ucb1_budget}

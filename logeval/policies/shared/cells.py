@@ -4,33 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
+from logeval.policies.shared.memory import floats, ints
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.kernels import njit_views
 
 
 class ItemPositions(NamedTuple):
-    """Clicks and views of items at positions, of all replicas or of one."""
+    """Clicks and views of items at positions."""
 
-    S: Ints  # (L, K)
-    T: Ints  # (L, K)
-    value: Floats  # (L, K) rho, or its upper bound
-
-
-def no_cells(R: int, L: int, K: int) -> ItemPositions:
-    """Nothing seen yet."""
-    return ItemPositions(
-        np.zeros((R, L, K), dtype=np.int64),
-        np.zeros((R, L, K), dtype=np.int64),
-        np.zeros((R, L, K)),
-    )
-
-
-@njit_inline
-def cells_of(r, L, cells):
-    """Those of replica r, which has L items."""
-    return ItemPositions(cells.S[r, :L], cells.T[r, :L], cells.value[r, :L])
+    S: Ints = ints("L", "K")
+    T: Ints = ints("L", "K")
+    value: Floats = floats("L", "K")  # rho, or its upper bound
 
 
 @njit_views

@@ -8,78 +8,45 @@ above the level, the arm cannot be on the list and costs one comparison. Blocks 
 the earliest budget and the highest level among theirs, so a sleeping block costs one
 comparison as a whole. Arms with equal statistics have equal bounds, which is common early on:
 the bounds solved in a step are remembered, for all replicas. The lists are identical to those
-of ``select_eager``.
+of evaluating every arm.
 
 Equal bounds are ordered by label. The environment gives the items of each replica random labels,
 which breaks ties at random.
-
-Python hands the arrays to a kernel as ``plain`` tuples, and the kernel puts the names back on,
-``Arms(*arms)``: looking up the type of a named tuple costs numba more than a microsecond a call, a
-tenth of a step, and that of a plain one nearly nothing. Views of one replica cost nothing where
-references are not counted (``logeval.running.kernels``).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from logeval.policies.shared.bounds import budget_at, upper
-from logeval.running.arrays import Bools, Floats, Ints
+from logeval.policies.shared.memory import floats, ints
+from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
 
 BLOCK = 64  # arms in a block
 SLACK = 1e-9  # more than the rounding of bounds and budgets
 NO_BAR = -1.0  # the list has room for any arm
 MEMO = 1024  # bounds remembered within a step
-HELD = np.inf  # the budget of arms on the list, which are always evaluated
+HELD = float("inf")  # the budget of arms on the list, which are always evaluated
 
 
-class Starts(NamedTuple):
-    """Where the arms, and the blocks of arms, of each bandit start; one more for the end."""
-
-    arm: Ints
-    block: Ints
+def n_blocks(L: int) -> int:
+    """How many blocks L arms have."""
+    return -(-L // BLOCK)
 
 
-class Arms(NamedTuple):
-    """What observations change: of one bandit, or of several, one after the other."""
+class Bandit(NamedTuple):
+    """Arms that are looked for the K best of."""
 
-    S: Floats  # sum of the observations of each arm
-    T: Floats  # their number
-    wake: Floats  # the budget at which it must be looked at again
-    block_wake: Floats  # the smallest of a block
-
-
-class Search(NamedTuple):
-    """What else selecting needs, for one bandit or for several."""
-
-    taken: Bools  # arms that are left out
-    held: Ints  # the list of the last call
-    U: Floats  # its bounds
-    level: Floats  # the level at which an arm was parked
-    block_level: Floats  # the largest of a block
-    memo: Floats  # bounds solved before: rows S, T, b, bound
-
-
-@njit_inline
-def arms_of(i, starts, arms):
-    """The arms of bandit i."""
-    a, z = starts.arm[i], starts.arm[i + 1]
-    x, y = starts.block[i], starts.block[i + 1]
-    return Arms(arms.S[a:z], arms.T[a:z], arms.wake[a:z], arms.block_wake[x:y])
-
-
-@njit_inline
-def search_of(i, starts, search):
-    """The search of bandit i."""
-    a, z = starts.arm[i], starts.arm[i + 1]
-    x, y = starts.block[i], starts.block[i + 1]
-    return Search(
-        search.taken, search.held[i], search.U[i], search.level[a:z], search.block_level[x:y],
-        search.memo,
-    )  # fmt: skip
+    S: Floats = floats("L")  # sum of the observations of each arm
+    T: Floats = floats("L")  # their number
+    wake: Floats = floats("L")  # the budget at which it must be looked at again
+    level: Floats = floats("L")  # the level at which it was parked
+    block_wake: Floats = floats(n_blocks)  # the smallest of a block
+    block_level: Floats = floats(n_blocks)  # the largest of a block
+    held: Ints = ints("K", fill=-1)  # the list of the last call; -1: there was none
+    U: Floats = floats("K")  # its bounds
+    memo: Floats = floats(MEMO, 4, fill=-1.0, shared=True)  # bounds solved before: S, T, b, bound
 
 
 @njit_views
@@ -102,16 +69,16 @@ def insert(held, index, size, e, U):
 
 
 @njit_inline
-def park(kind, e, U, bar, arms, search):
+def park(kind, e, U, bar, arms):
     """Put arm e, with bound U <= bar, to sleep until its bound is halfway to the bar."""
     level = 0.5 * (U + bar)
     wake = 0.0  # a tie: look again at the next step
     if bar - U >= SLACK:
         wake = min(budget_at(kind, arms.S[e], arms.T[e], level), 1e300)
-    arms.wake[e], search.level[e] = wake, level
+    arms.wake[e], arms.level[e] = wake, level
     block = e // BLOCK
     arms.block_wake[block] = min(arms.block_wake[block], wake)
-    search.block_level[block] = max(search.block_level[block], level)
+    arms.block_level[block] = max(arms.block_level[block], level)
 
 
 @njit_inline
@@ -123,17 +90,18 @@ def touch(e, arms):
 
 
 @njit_inline
-def select_lazy(kind, b, arms, search):
+def select(kind, b, taken, arms):
     """Leave in ``held`` the arms with the largest bounds, from the largest down.
 
-    On entry ``held`` is the list of the last call. Arms marked in ``taken`` are left out.
+    Arms marked in ``taken`` are left out.
     """
-    S, T, wake, block_wake = arms
-    taken, held, index, level, block_level, memo = search
+    S, T, wake, level, block_wake, block_level, held, index, memo = arms
     m, L = held.shape[0], S.shape[0]
     size = ZERO
     for i in range(m):  # the last list first: it sets a high bar
         e = held[i]
+        if e < 0:
+            break
         if taken[e]:
             wake[e] = 0.0
             block_wake[e // BLOCK] = 0.0
@@ -165,60 +133,6 @@ def select_lazy(kind, b, arms, search):
                 insert(held, index, m, e, U)
                 wake[e], level[e] = HELD, -HELD
                 bar = index[m - 1]
-                park(kind, last, out_U, bar, arms, search)
+                park(kind, last, out_U, bar, arms)
             else:
-                park(kind, e, U, bar, arms, search)
-
-
-@njit_views
-def select_eager(kind, b, arms, search):
-    """The same list, by evaluating every arm."""
-    held, index = search.held, search.U
-    size, m = ZERO, held.shape[0]
-    for e in range(arms.S.shape[0]):
-        if search.taken[e]:
-            continue
-        U = upper(kind, arms.S[e], arms.T[e], b)
-        if size < m or U > index[m - 1]:
-            insert(held, index, size, e, U)
-            size = min(size + 1, m)
-
-
-@njit_inline
-def select(lazy, kind, b, arms, search):
-    """Leave the list of one bandit in ``search.held``."""
-    if lazy:
-        select_lazy(kind, b, arms, search)
-    else:
-        select_eager(kind, b, arms, search)
-
-
-def plain(*named: NamedTuple) -> Any:
-    """Named tuples as plain ones, for kernels."""
-    return tuple(tuple(one) for one in named)
-
-
-def starts_of(sizes: Ints, block: int = BLOCK) -> Starts:
-    """The starts of bandits with the given numbers of arms, in blocks of ``block``."""
-    sizes = np.asarray(sizes)
-    ends = np.cumsum(sizes), np.cumsum(-(-sizes // block))
-    return Starts(*(np.concatenate([[0], end]).astype(np.int64) for end in ends))
-
-
-class Bandits:
-    """Several bandits, bandit i with L[i] arms, which look for their m best arms each."""
-
-    def __init__(self, L: Ints, m: int) -> None:
-        self.starts = starts_of(L)
-        n, n_blocks = self.starts.arm[-1], self.starts.block[-1]
-        self.arms = Arms(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n_blocks))
-        self.search = Search(
-            taken=np.zeros(max(L), dtype=np.bool_),
-            held=np.tile(np.arange(m), (len(L), 1)),
-            U=np.zeros((len(L), m)),
-            level=np.zeros(n),
-            block_level=np.zeros(n_blocks),
-            memo=np.full((MEMO, 4), -1.0),
-        )
-        for a in self.starts.arm[:-1]:
-            self.arms.wake[a : a + m], self.search.level[a : a + m] = HELD, -HELD
+                park(kind, e, U, bar, arms)

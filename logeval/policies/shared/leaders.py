@@ -14,36 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from logeval.policies.shared.memory import ints
 from logeval.running.arrays import Ints
-from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.kernels import njit_views
 
 SETS, WAYS = 512, 8
 SLACK = 1e-12  # more than the rounding of a budget
 
 
 class Leaders(NamedTuple):
-    """The table, of all replicas or of one."""
+    """The table."""
 
-    key: Any  # (SETS * WAYS,) uint64 hashes; 0: empty
-    tau: Ints  # (SETS * WAYS,) rounds as the leader
-    now: Ints  # (1,) place of the present leader
-    lost: Ints  # (1,) leaders forgotten
-
-
-def no_leaders(R: int) -> Leaders:
-    """Empty tables."""
-    return Leaders(
-        key=np.zeros((R, SETS * WAYS), dtype=np.uint64),
-        tau=np.zeros((R, SETS * WAYS), dtype=np.int64),
-        now=np.zeros((R, 1), dtype=np.int64),
-        lost=np.zeros((R, 1), dtype=np.int64),
-    )
-
-
-@njit_inline
-def leaders_of(r, leaders):
-    """The table of replica r."""
-    return Leaders(leaders.key[r], leaders.tau[r], leaders.now[r], leaders.lost[r])
+    key: Any = ints(SETS * WAYS, dtype=np.uint64)  # hashes; 0: empty
+    tau: Ints = ints(SETS * WAYS)  # rounds as the leader
+    now: Ints = ints(1)  # place of the present leader
+    lost: Ints = ints(1)  # leaders forgotten
 
 
 @njit_views

@@ -7,27 +7,33 @@ has given them at random, so that ties by label are ties at random.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar, NamedTuple
 
 from logeval.policies.setting import Setting
+from logeval.policies.shared.memory import ints
+from logeval.policies.shared.policy import KernelPolicy
 from logeval.policies.shared.positions import positions
 from logeval.running.arrays import Ints
 from logeval.running.kernels import njit_views
 
 
 class Places(NamedTuple):
-    """How many items the replicas have, and the positions of the places."""
+    """The places of a list, one replica at a time."""
 
-    L: Ints  # (R,)
-    order: Ints  # (K,) position of each place
+    order: Ints = ints("K", shared=True)  # position of each place
+    held: Ints = ints("K", shared=True)  # the item there
+    c: Ints = ints("K", shared=True)  # and the click on it
 
 
-def places(setting: Setting, order: str = "descending") -> Places:
-    """``order`` as for the cascade policies."""
-    L = np.ascontiguousarray(setting.L, dtype=np.int64)
-    return Places(L, positions(order, setting.K))
+class ByPlaces(KernelPolicy):
+    """A policy with ``places`` in its memory; ``order`` lists their positions."""
+
+    PARAMETERS: ClassVar[dict[str, Any]] = {"order": "descending"}
+
+    def __init__(self, setting: Setting, given: dict[str, Any], uniforms: int | Ints = 0) -> None:
+        super().__init__(setting, given, uniforms=uniforms)
+        order = getattr(self.given, "order", "descending")
+        self.memory.places.order[:] = positions(order, setting.K)
 
 
 @njit_views
@@ -38,10 +44,10 @@ def show(held, order, A):
 
 
 @njit_views
-def read(A, clicks, order, held, c):
+def read(A, clicks, places):
     """The item and the click at each place of the list A."""
     for k in range(A.shape[0]):
-        held[k], c[k] = A[order[k]], clicks[order[k]]
+        places.held[k], places.c[k] = A[places.order[k]], clicks[places.order[k]]
 
 
 @njit_views
@@ -52,14 +58,17 @@ def copy(source, target):
 
 
 @njit_views
-def sort_descending(value, n, by):
-    """In ``by`` the numbers below n, from the largest value down, equal ones in their order."""
-    for i in range(n):
-        j = i
-        while j > 0 and value[by[j - 1]] < value[i]:
-            by[j] = by[j - 1]
+def sort_by(value, items):
+    """The items from the largest value down, equal ones by label."""
+    for k in range(items.shape[0]):
+        i, j = items[k], k
+        while j > 0:
+            other = items[j - 1]
+            if value[other] > value[i] or (value[other] == value[i] and other < i):
+                break
+            items[j] = other
             j -= 1
-        by[j] = i
+        items[j] = i
 
 
 @njit_views

@@ -7,12 +7,12 @@ by step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from logeval.policies.setting import Eliminating, Setting
+from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats, Ints
 from logeval.running.uniforms import Uniforms
 
@@ -22,8 +22,9 @@ Action = Sequence[int] | Ints
 class Replica:
     """The problem of one replica, in the symbols of the papers."""
 
-    def __init__(self, setting: Setting, r: int) -> None:
+    def __init__(self, setting: Setting, r: int, given: Any) -> None:
         self.setting, self.r, self.n = setting, r, setting.horizon
+        self.given = given  # the parameters of the policy, by name
         self.K, self.L = setting.K, int(setting.L[r])  # positions of a list, items
         self.rows, self.columns = self.L, int(setting.limits[r, -1])  # to choose a pair from
         self.generator = setting.generators[r]  # for the policy alone
@@ -45,7 +46,7 @@ class Replica:
 class Reference(Protocol):
     """The interface of a reference: a policy for one replica."""
 
-    def __init__(self, replica: Replica, **parameters: Any) -> None: ...
+    def __init__(self, replica: Replica) -> None: ...
 
     def recommend(self, t: int) -> Action:
         """The list, or pair, of step t = 1, 2, ..."""
@@ -55,10 +56,15 @@ class Reference(Protocol):
 
 
 class OneByOne:
-    """R replicas of a reference as one policy, one after the other."""
+    """R replicas of a reference as one policy, one after the other.
 
-    def __init__(self, setting: Setting, reference: type[Reference], **parameters: Any) -> None:
-        self.replicas = [reference(Replica(setting, r), **parameters) for r in range(setting.R)]
+    It has ``remaining`` if the reference has: (R, 2) the rows and columns not eliminated.
+    """
+
+    def __init__(self, setting: Setting, reference: type[Reference], given: Any) -> None:
+        self.replicas: list[Any] = [reference(Replica(setting, r, given)) for r in range(setting.R)]
+        if hasattr(reference, "remaining"):
+            self.remaining = lambda: np.array([replica.remaining() for replica in self.replicas])
 
     def recommend(self, t: int) -> Ints:
         """The actions (R, W) of step t."""
@@ -70,20 +76,23 @@ class OneByOne:
             replica.update(t, A[r], clicks[r])
 
 
-class EliminatingOneByOne(OneByOne):
-    """Likewise, of a reference that eliminates rows and columns."""
+class Stepwise:
+    """A reference written as an algorithm: ``run`` yields actions, and is sent their clicks."""
 
-    def remaining(self) -> Ints:
-        """(R, 2) the rows and columns that are not eliminated."""
-        left = [r.remaining() for r in self.replicas if isinstance(r, Eliminating)]
-        return np.array(left)
+    run: Callable[[], Generator[tuple[int, int], int, None]]
 
+    def begin(self) -> None:
+        """Up to the first action."""
+        self.algorithm = self.run()
+        self.pair = next(self.algorithm)
 
-def one_by_one(setting: Setting, reference: type[Reference], **parameters: Any) -> OneByOne:
-    """R replicas of a reference as one policy."""
-    eliminating = hasattr(reference, "remaining")
-    cls = EliminatingOneByOne if eliminating else OneByOne
-    return cls(setting, reference, **parameters)
+    def recommend(self, t: int) -> tuple[int, int]:
+        """The row and column of step t."""
+        return self.pair
+
+    def update(self, t: int, A: Ints, clicks: Ints) -> None:
+        """Go on with the click."""
+        self.pair = self.algorithm.send(int(clicks[0]))
 
 
 def largest(values: Floats) -> Ints:

@@ -15,12 +15,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from logeval.policies.shared import normal
-from logeval.policies.shared.beta import continued_fraction
+from logeval.policies.shared.beta import distribution, log_beta
+from logeval.policies.shared.memory import floats, ints
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_inline, njit_views
+from logeval.running.kernels import njit_views
 
 NEAR = 1e-3  # the last step of Halley's method, in sd; it leaves about 1e-9 of them
 EXACT = 1024  # recurrences between two exact evaluations of F
@@ -28,55 +27,16 @@ TINY = 1e-250  # a density below this would vanish
 
 
 class Betas(NamedTuple):
-    """Posteriors, the level, and the draws of a step, of all replicas or of one."""
+    """Posteriors, the level, and the draws of a step; at level 0 every item is drawn."""
 
-    a: Floats  # (L,)
-    b: Floats  # (L,)
-    F: Floats  # (L,) F_i(level)
-    density: Floats  # (L,) level (1 - level) F_i'(level)
-    level: Floats  # (1,)
-    above: Ints  # (L,) the items above the level
-    theta: Floats  # (L,) their draws
-    error: Floats  # (L,) and bounds on the errors of these
-
-
-def uniform_betas(R: int, L: int) -> Betas:
-    """Beta(1, 1) for all items; at level 0 every item is drawn."""
-    a, b, F, density, theta, error = (np.full((R, L), x) for x in (1.0, 1.0, 0.0, 0.0, 0.0, 0.0))
-    return Betas(
-        a, b, F, density, np.zeros((R, 1)), np.zeros((R, L), dtype=np.int64), theta, error
-    )  # fmt: skip
-
-
-@njit_inline
-def betas_of(r, L, betas):
-    """Those of replica r, which has L items."""
-    a, b, F, density, level, above, theta, error = betas
-    return Betas(
-        a[r, :L], b[r, :L], F[r, :L], density[r, :L], level[r], above[r, :L], theta[r, :L],
-        error[r, :L],
-    )  # fmt: skip
-
-
-@njit_views
-def log_beta(a, b):
-    """log B(a, b)."""
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-
-@njit_views
-def distribution(a, b, log_B, x):
-    """F(x), 1 - F(x), and x (1 - x) times the density, of Beta(a, b)."""
-    if x <= 0.0:
-        return 0.0, 1.0, 0.0
-    if x >= 1.0:
-        return 1.0, 0.0, 0.0
-    density = math.exp(a * math.log(x) + b * math.log1p(-x) - log_B)
-    if x < (a + 1.0) / (a + b + 2.0):
-        F = min(density * continued_fraction(a, b, x) / a, 1.0)
-        return F, 1.0 - F, density
-    Q = min(density * continued_fraction(b, a, 1.0 - x) / b, 1.0)
-    return 1.0 - Q, Q, density
+    a: Floats = floats("L", fill=1.0)
+    b: Floats = floats("L", fill=1.0)
+    F: Floats = floats("L")  # F_i(level)
+    density: Floats = floats("L")  # level (1 - level) F_i'(level)
+    level: Floats = floats(1)
+    above: Ints = ints("L", shared=True)  # the items above the level
+    theta: Floats = floats("L", shared=True)  # their draws
+    error: Floats = floats("L", shared=True)  # and bounds on the errors of these
 
 
 @njit_views

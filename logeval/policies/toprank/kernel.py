@@ -18,42 +18,38 @@ circle, the items left are one block.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from logeval.policies.setting import Setting
-from logeval.policies.shared.blocks import (
-    Blocks,
-    Pairs,
-    blocks_of,
-    no_pairs,
-    one_block,
-    pairs_of,
-    peel,
-    relate,
-)
-from logeval.policies.shared.lazy_topk import plain
-from logeval.policies.shared.places import Places, copy, places, read, show, shuffle_first
+from logeval.policies.shared.blocks import Blocks, Pairs, comparing, peel, relate, show_blocks
+from logeval.policies.shared.memory import ints
+from logeval.policies.shared.places import ByPlaces, Places, read, show
 from logeval.policies.shared.positions import ORDER
 from logeval.policies.toprank import paper
 from logeval.running.arrays import Ints
-from logeval.running.kernels import njit_views
-from logeval.running.uniforms import Uniforms
+from logeval.running.kernels import njit_inline, njit_views
 
 C = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
 
-@njit_views
-def recommend_one(u, blocks, held):
-    """The first K items of the blocks, each block in a fresh random order."""
-    K, start, b = held.shape[0], 0, 0
-    while start < K:
-        end = blocks.end[b]
-        shuffle_first(blocks.items[start:end], u[start:K])
-        start = end
-        b += 1
-    copy(blocks.items, held)
+class Memory(NamedTuple):
+    """Of one replica."""
+
+    pairs: Pairs = Pairs()
+    blocks: Blocks = Blocks()
+    stale: Ints = ints(1, fill=1)  # whether the blocks must be found anew
+    places: Places = Places()
+
+
+@njit_inline
+def recommend_one(now, u, mine, A):
+    """The blocks, each in a fresh random order."""
+    blocks, places = mine.blocks, mine.places
+    if mine.stale[0]:
+        peel(blocks)
+        mine.stale[0] = 0
+    show_blocks(u, blocks.items, blocks.end, places.held)
+    show(places.held, places.order, A)
 
 
 @njit_views
@@ -64,66 +60,25 @@ def is_below(S, N, log_cn):
     return float(S) * S >= 2.0 * N * (log_cn + 0.5 * math.log(N))
 
 
-@njit_views
-def compare(members, held, c, log_cn, pairs, blocks):
-    """A block's clicked items against its others; whether an order was found.
-
-    The first members were shown: held and c are their labels and clicks.
-    """
-    found, shown = False, held.shape[0]
-    for k in range(shown):
-        if not c[k]:
-            continue
-        i = held[k]
-        for m in range(members.shape[0]):
-            if m < shown and c[m]:
-                continue
-            j = held[m] if m < shown else members[m]
-            pairs.S[i, j] += 1
-            pairs.S[j, i] -= 1
-            pairs.N[i, j] += 1
-            pairs.N[j, i] += 1
-            if is_below(pairs.S[i, j], pairs.N[i, j], log_cn):
-                found |= relate(i, j, True, blocks)
-    return found
+@njit_inline
+def settle(i, j, now, mine):
+    """Whether item j is below item i."""
+    (log_cn,) = now
+    if is_below(mine.pairs.S[i, j], mine.pairs.N[i, j], log_cn) and relate(i, j, True, mine.blocks):
+        mine.stale[0] = 1
 
 
-@njit_views
-def update_one(held, c, log_cn, pairs, blocks):
-    """Learn from the clicks c on the labels held, block by block."""
-    K = held.shape[0]
-    found = False
-    start, b = 0, 0
-    while start < K:
-        end = blocks.end[b]
-        shown = slice(start, min(end, K))
-        found |= compare(blocks.items[start:end], held[shown], c[shown], log_cn, pairs, blocks)
-        start = end
-        b += 1
-    if found:
-        peel(blocks)
+compare = comparing(settle)
 
 
-@njit_views
-def recommend_all(u, held, A, places, pairs, blocks):
-    """``recommend_one`` for each replica."""
-    places, blocks = Places(*places), Blocks(*blocks)
-    for r in range(A.shape[0]):
-        recommend_one(u[r], blocks_of(r, places.L[r], blocks), held)
-        show(held, places.order, A[r])
+@njit_inline
+def learn_one(now, mine, A, clicks):
+    """Compare the clicks within blocks."""
+    read(A, clicks, mine.places)
+    compare(now, mine, mine.blocks.items, mine.blocks.end, mine.places.c)
 
 
-@njit_views
-def update_all(A, clicks, log_cn, held, c, places, pairs, blocks):
-    """``update_one`` for each replica."""
-    places, pairs, blocks = Places(*places), Pairs(*pairs), Blocks(*blocks)
-    for r in range(A.shape[0]):
-        read(A[r], clicks[r], places.order, held, c)
-        L = places.L[r]
-        update_one(held, c, log_cn, pairs_of(r, L, pairs), blocks_of(r, L, blocks))
-
-
-class TopRank:
+class TopRank(ByPlaces):
     """TopRank; ``order`` lists the positions from the most to the least examined."""
 
     NAME, PAPER = "TopRank", "Lattimore et al., NeurIPS 2018"
@@ -131,24 +86,8 @@ class TopRank:
     READS = "clicked against not clicked in a block"
     COST = "K L; L^2 when blocks change"
     REFERENCE, FIGURE = paper.TopRank, 18
-    PARAMETERS: ClassVar = {"order": str}
+    KERNELS = Memory(), recommend_one, learn_one
 
-    def __init__(self, setting: Setting, *, order: str = "descending") -> None:
-        R, K = setting.R, setting.K
-        self._places = places(setting, order)
-        self._pairs = no_pairs(R, int(max(setting.L)))
-        self._blocks = one_block(R, setting.L)
-        self._state = plain(self._places, self._pairs, self._blocks)
-        self._log_cn = math.log(C * setting.horizon)
-        self._uniforms = Uniforms(setting.generators, K)
-        self._held, self._c = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
-        self._A = np.empty((R, K), dtype=np.int64)
-
-    def recommend(self, t: int) -> Ints:
-        """The lists (R, K) of step t."""
-        recommend_all(self._uniforms.at(t), self._held, self._A, *self._state)
-        return self._A
-
-    def update(self, t: int, A: Ints, clicks: Ints) -> None:
-        """Learn from the clicks on the lists A, the last ones recommended."""
-        update_all(A, clicks, self._log_cn, self._held, self._c, *self._state)
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, given, uniforms=setting.K)
+        self.rule = (math.log(C * setting.horizon),)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.shared.paper_lists import Places, displayed, peel, shuffle_first
+from logeval.policies.shared.paper_lists import Places, compare, displayed, peel, shuffle_first
 from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
@@ -17,9 +17,9 @@ class TopRank(Places):
 
     c = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))
 
-    def __init__(self, replica: Replica, *, order: str = "descending") -> None:
-        super().__init__(replica, order)
-        L, self.uniforms = self.L, replica.uniforms(self.K)
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=replica.K)
+        L = self.L
         self.S, self.N = np.zeros((L, L)), np.zeros((L, L))
         self.beats = np.zeros((L, L), dtype=bool)
         self.blocks = [np.arange(L)]
@@ -32,13 +32,7 @@ class TopRank(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count differing clicks within blocks; split where an order is sure."""
-        C = np.zeros(self.L)
-        C[A] = clicks
-        for _, block in displayed(self.blocks, self.K):
-            pairs = np.ix_(block, block)
-            U = C[block][:, None] - C[block][None, :]
-            self.S[pairs] += U
-            self.N[pairs] += np.abs(U)
+        compare(self.blocks, A, clicks, self.S, self.N)
         N = np.maximum(self.N, 1)
         sure = (self.N > 0) & (self.S >= np.sqrt(2 * N * np.log(self.c * self.n * np.sqrt(N))))
         if (sure & ~self.beats).any():

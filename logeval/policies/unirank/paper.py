@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from logeval.policies.shared.paper_bounds import kl_index_at
-from logeval.policies.shared.paper_lists import Places, displayed, peel, shuffle_first
+from logeval.policies.shared.paper_lists import Places, compare, displayed, peel, shuffle_first
 from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
 
@@ -16,11 +16,8 @@ from logeval.running.arrays import Floats, Ints
 class UniRank(Places):
     """A leading partition and its neighbours; ``u`` are K uniforms."""
 
-    def __init__(
-        self, replica: Replica, *, order: str = "descending", optimism: str = "none"
-    ) -> None:
-        super().__init__(replica, order)
-        self.uniforms, self.optimism = replica.uniforms(self.K), optimism
+    def __init__(self, replica: Replica) -> None:
+        super().__init__(replica, uniforms=replica.K)
         L = self.L
         self.S, self.T = np.zeros((L, L)), np.zeros((L, L))
         self.tau: Counter[Any] = Counter()  # how often each partition was the leader
@@ -28,7 +25,7 @@ class UniRank(Places):
     def leader(self, t: int) -> Any:
         """The partition that the estimates say, S_ij < 0 if j is better than i."""
         beats = self.S > 0
-        if self.optimism == "loglog":
+        if self.given.optimism == "loglog":
             beats &= self.S**2 > self.T * np.log(np.log(t + 3))
         return peel(beats)
 
@@ -61,10 +58,4 @@ class UniRank(Places):
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count differing clicks within the blocks played."""
-        C = np.zeros(self.L)
-        C[A] = clicks
-        for _, block in displayed(self.played, self.K):
-            pairs = np.ix_(block, block)
-            U = C[block][:, None] - C[block][None, :]
-            self.S[pairs] += U
-            self.T[pairs] += np.abs(U)
+        compare(self.played, A, clicks, self.S, self.T)

@@ -18,7 +18,13 @@ class DM(Estimator):
 
     NAME = "DM"
     LEVEL: ClassVar[str | None] = None
+    STRENGTH: ClassVar[int] = 3
     PARAMETERS: ClassVar[dict[str, type]] = {"click_model": str}
+
+    @property
+    def assumes(self) -> str:
+        """The click model."""
+        return f"users follow a {self.click_model.upper()}"
 
     @property
     def model(self) -> str | None:

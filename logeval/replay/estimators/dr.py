@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 from logeval.replay.estimators.dm import DM
 
+OF_CELLS = ("GCTR", "RCTR", "DCTR", "PBM")  # click models of item and position alone
+
 
 @dataclass(frozen=True)
 class DR(DM):
@@ -27,6 +29,18 @@ class DR(DM):
 
     NAME = "DR"
     LEVEL = "item-position"
+    ASSUMES = "a click depends on the item and its position alone"
+
+    @property
+    def assumes(self) -> str:
+        """The click model, or what its weights correct it for."""
+        known = super().assumes
+        return f"{known}, or {self.ASSUMES}" if self.strength < self.STRENGTH else known
+
+    @property
+    def strength(self) -> int:
+        """As of IP, if the click model is one of item and position."""
+        return 1 if self.click_model.upper() in OF_CELLS else self.STRENGTH
 
 
 @dataclass(frozen=True)
@@ -38,3 +52,9 @@ class CascadeDR(DR):
 
     NAME = "Cascade-DR"
     LEVEL = "prefix"
+    ASSUMES = "read from the top"
+
+    @property
+    def strength(self) -> int:
+        """As of Prefix, whatever the model."""
+        return 1

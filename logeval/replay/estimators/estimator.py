@@ -36,6 +36,18 @@ class Estimator:
     LEVEL: ClassVar[str | None]  # of its cells; None: it does not weight the log
     EXAMINATION: ClassVar[bool] = False  # whether it needs e of a fitted PBM
     PARAMETERS: ClassVar[dict[str, type]] = {}
+    ASSUMES: ClassVar[str]  # of users, in words
+    STRENGTH: ClassVar[int]  # how much that is: 0 for nothing, up to 4 for RCTR
+
+    @property
+    def assumes(self) -> str:
+        """What must hold of users for it to be right."""
+        return self.ASSUMES
+
+    @property
+    def strength(self) -> int:
+        """How much that is."""
+        return self.STRENGTH
 
     def weights(self, view: View) -> Floats:
         """rho of each cell, (c, B): h / p, and 0 without support."""

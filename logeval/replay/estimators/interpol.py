@@ -32,6 +32,8 @@ class Interpol(Estimator):
     window: int = 1
 
     NAME = "INTERPOL"
+    ASSUMES = "users follow a position-based model among near positions"
+    STRENGTH = 2
     LEVEL = "item-position"
     EXAMINATION = True
     PARAMETERS: ClassVar[dict[str, type]] = {"window": int}

@@ -18,4 +18,6 @@ class IP(Estimator):
     """
 
     NAME = "IP"
+    ASSUMES = "a click depends on the item and its position alone"
+    STRENGTH = 1
     LEVEL = "item-position"

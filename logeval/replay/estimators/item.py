@@ -12,4 +12,6 @@ class Item(OfItems):
     """Inverse propensity scoring of items; unbiased if a click depends on the item alone."""
 
     NAME = "Item"
+    ASSUMES = "the position of an item does not matter"
+    STRENGTH = 3
     LEVEL = "item-position"

@@ -15,4 +15,6 @@ class List(Estimator):
     """
 
     NAME = "List"
+    ASSUMES = "nothing about users"
+    STRENGTH = 0
     LEVEL = "list"

@@ -16,5 +16,7 @@ class PBM(OfItems):
     """Inverse propensity scoring of examinations; unbiased if a click has probability e(k) w(a)."""
 
     NAME = "PBM"
+    ASSUMES = "users follow a position-based model (PBM)"
+    STRENGTH = 2
     LEVEL = "item-position"
     EXAMINATION = True

@@ -20,4 +20,6 @@ class Prefix(Estimator):
     """
 
     NAME = "Prefix"
+    ASSUMES = "users read from the top, so a click depends on the items down to it"
+    STRENGTH = 1
     LEVEL = "prefix"

@@ -18,6 +18,8 @@ class RCTR(Estimator):
     """
 
     NAME = "RCTR"
+    ASSUMES = "the ranking does not matter"
+    STRENGTH = 4
     LEVEL = "position"
 
     def weights(self, view: View) -> Floats:

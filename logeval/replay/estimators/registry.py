@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.replay.estimators import dm, dr, interpol, ip, item, list_, pbm, prefix, rctr
 from logeval.replay.estimators.estimator import Estimator
@@ -38,7 +38,8 @@ def _split(text: str) -> tuple[str, list[str]]:
     name, bracket, rest = text.strip().partition("(")
     if bracket and not rest.endswith(")"):
         raise LogevalError(f"estimator {text!r}: the bracket is not closed")
-    return name.strip(), [part.strip() for part in rest[:-1].split(",") if part.strip()]
+    outside = re.split(r",(?![^()]*\))", rest[:-1])  # DR(normalised,dcm(classes=3))
+    return name.strip(), [part.strip() for part in outside if part.strip()]
 
 
 def _made(name: str, arguments: list[str]) -> Estimator:
@@ -49,13 +50,19 @@ def _made(name: str, arguments: list[str]) -> Estimator:
         key, equals, value = (part.strip() for part in argument.partition("="))
         if key.lower() in ("normalised", "normalized") and not equals and name != "DM":
             values["normalised"] = True
-        elif key.lower() in models and not equals and "click_model" in kind.PARAMETERS:
-            values["click_model"] = key.lower()
+        elif _is_model(argument, models) and "click_model" in kind.PARAMETERS:
+            values["click_model"] = model_names([argument])[0].lower()
         elif kind.PARAMETERS.get(key) is int and re.fullmatch("[0-9]{1,9}", value):
             values[key] = int(value)
         else:
             raise LogevalError(f"estimator {name}: {argument!r} is not known; {_offered(kind)}")
     return kind(**values)
+
+
+def _is_model(argument: str, models: set[str]) -> bool:
+    """Whether it is a click model, as ``dcm`` or ``dcm(classes=3)``."""
+    name, bracket, _ = argument.partition("(")
+    return name.strip().lower() in models and (bool(bracket) or "=" not in argument)
 
 
 def _offered(kind: type[Estimator]) -> str:

@@ -8,7 +8,7 @@ as the log does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.replay.fitting import fit
 from logeval.replay.logged import Logged
-from logeval.replay.targets.table import read_target_table
+from logeval.replay.targets.table import read_target_table, target_rows
 from logeval.replay.targets.target import ListTarget, MarginalTarget, RandomTarget, Target
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints, sum_by
@@ -64,8 +64,15 @@ def check_target(text: str) -> tuple[str, str]:
     return kind, rest
 
 
-def read_source(text: str, log: Log) -> TargetSource:
-    """The target of that name."""
+def is_learned(name: str) -> bool:
+    """Whether a target is made from the clicks of the log by which it is judged."""
+    return name.startswith("best:") or name == "by-ctr"
+
+
+def read_source(text: str, log: Log, frame: pd.DataFrame | None = None) -> TargetSource:
+    """The target of that name, or of that frame."""
+    if frame is not None:
+        return TargetSource(text, target_rows(frame, text))
     kind, rest = check_target(text)
     if kind == "table":
         return TargetSource(text, read_target_table(Path(rest)))
@@ -92,43 +99,34 @@ def bind(source: TargetSource, logged: Logged, K: int, scope: str, seed: int) ->
         share = patterns.count / patterns.serps[patterns.query]
         return ListTarget(*ours, patterns.query, patterns.items[:, :K], share)
     L = np.diff(patterns.offsets)
-    if (L < K).any():
-        q = int(np.argmax(L < K))
-        raise LogevalError(
-            f"target {name}: query {patterns.queries[q]} has {L[q]} items in the log, and lists "
-            f"of {K} are asked for; ask for fewer positions, or leave that query out"
-        )
+    long = np.flatnonzero(L >= K)  # queries with enough items for a list: some list is as long
     if name == "random":
         rng = seeds.generator(seed, "replay", "random target")
         drawn = [
             patterns.offsets[q] + np.argsort(rng.random((RANDOM_LISTS, L[q])), axis=1)[:, :K]
-            for q in range(patterns.Q)
+            for q in long
         ]
-        query = np.repeat(np.arange(patterns.Q), RANDOM_LISTS)
-        return RandomTarget(*ours, query, np.concatenate(drawn))
+        return RandomTarget(*ours, np.repeat(long, RANDOM_LISTS), np.concatenate(drawn))
     # the best list of a model fitted to the log; by-ctr is that of the CTR per item
     model = "dctr" if name == "by-ctr" else name.removeprefix("best:")
     fitted = fit(model, patterns, patterns.count, scope)
-    best = np.empty((patterns.Q, K), dtype=np.int64)
-    for q, of in enumerate(patterns.queries):
+    best = np.empty((len(long), K), dtype=np.int64)
+    for i, q in enumerate(long):
+        of = patterns.queries[q]
         ids = patterns.item_ids[patterns.offsets[q] : patterns.offsets[q + 1]]
         order = np.argsort(ids)
         wanted = fitted.of(of, K=max(K, int(patterns.positions[q]))).best_list(K)
-        best[q] = patterns.offsets[q] + order[np.searchsorted(ids[order], wanted)]
-    return ListTarget(*ours, np.arange(patterns.Q), best, np.ones(patterns.Q))
+        best[i] = patterns.offsets[q] + order[np.searchsorted(ids[order], wanted)]
+    return ListTarget(*ours, long, best, np.ones(len(long)))
 
 
 def _of_table(name: str, table: pd.DataFrame, patterns: Patterns, K: int) -> Target:
-    index = _index(patterns)
-    strange = [q for q in dict.fromkeys(table["query"]) if q not in index]
-    if strange:
-        names = ", ".join(str(Query(*q)) for q in strange[:5])
-        raise LogevalError(
-            f"{name}: {len(strange)} of its queries are not in the log ({names}); `describe` lists "
-            "the log's, leave the others out of the target"
-        )
-    table = table[table["rank"] <= K]
-    q = np.array([index[query] for query in table["query"]], dtype=np.int64)
+    numbers = numbered_queries(table["query"], patterns.queries)
+    attrs, table = table.attrs, table[table["rank"] <= K].assign(q=table["query"].map(numbers))
+    table = table.explode("q").dropna(subset="q")  # a list of a query stands for all its regions
+    if table.empty:
+        raise LogevalError(f"{name}: none of its queries is in the log; `describe` lists those")
+    q = table["q"].to_numpy(dtype=np.int64)
     pair, item_query, item_ids = _numbered(patterns, q, table["item"].to_numpy())
     if (pair >= patterns.I).all():
         raise LogevalError(
@@ -136,7 +134,7 @@ def _of_table(name: str, table: pd.DataFrame, patterns: Patterns, K: int) -> Tar
         )
     k = table["rank"].to_numpy() - 1
     p = table["probability"].to_numpy(dtype=np.float64)
-    if table.attrs.get("marginals"):
+    if attrs.get("marginals"):
         h = np.zeros((len(item_ids), K))
         h[pair, k] = p
         return MarginalTarget(name, patterns.Q, K, item_query, item_ids, h)
@@ -174,6 +172,16 @@ def _of_log(name: str, own: Patterns, patterns: Patterns, K: int) -> Target:
         name, patterns.Q, K, item_query, item_ids, query, items, own.count / serps[query],
         serps=serps, clicks=clicks,
     )  # fmt: skip
+
+
+def numbered_queries(given: Iterable[Query], known: Sequence[Query]) -> dict[Query, list[int]]:
+    """The numbers of the known queries that are meant: of one without a region, all of its own."""
+    places: dict[Query, list[int]] = {}
+    for number, query in enumerate(known):
+        places.setdefault(query, []).append(number)
+        if query.region_id is not None:
+            places.setdefault(Query(query.query_id, None), []).append(number)
+    return {query: places.get(query, []) for query in dict.fromkeys(given)}
 
 
 def _index(patterns: Patterns) -> dict[Query, int]:

@@ -26,8 +26,16 @@ EXACT = 2**53 - 1  # as floats, which a blank in a column makes them; larger one
 
 
 def read_target_table(path: Path) -> pd.DataFrame:
-    """The rows of a target, checked: query (Query), list, rank, item, probability."""
-    frame = _read(path)
+    """The rows of a target from a file."""
+    return target_rows(_read(path), path)
+
+
+def target_rows(given: pd.DataFrame, path: Path | str) -> pd.DataFrame:
+    """The rows of a target, checked: query (Query), list, rank, item, probability.
+
+    ``path`` is what errors call it.
+    """
+    frame = given.reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
     if "query" not in frame and "query_id" in frame:
         regions = frame["region_id"] if "region_id" in frame else [None] * len(frame)
@@ -43,7 +51,7 @@ def read_target_table(path: Path) -> pd.DataFrame:
         raise LogevalError(f"{path}: there is no row in it")
     for name in ("rank", "item"):
         frame[name] = _integers(path, frame, name)
-    frame["query"] = [Query.parse(str(name)) for name in frame["query"]]
+    frame["query"] = [Query.parse(str(_whole(name))) for name in frame["query"]]
     if "probability" in frame:
         frame["probability"] = _probabilities(path, frame)
     by_rank = "probability" in frame and "list" not in frame
@@ -68,11 +76,11 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _whole(region: object) -> object:
-    """A region as it is written in the name of a query: a blank in a column makes 5 a 5.0."""
+    """An id as it is written in the name of a query: a blank in a column makes 5 a 5.0."""
     return f"{region:.0f}" if isinstance(region, float) and region.is_integer() else region
 
 
-def _integers(path: Path, frame: pd.DataFrame, name: str) -> pd.Series:
+def _integers(path: Path | str, frame: pd.DataFrame, name: str) -> pd.Series:
     values = pd.to_numeric(frame[name], errors="coerce")
     largest = EXACT if values.dtype.kind == "f" else LARGEST
     first, last = (1, LONGEST) if name == "rank" else (-largest, largest)
@@ -82,13 +90,13 @@ def _integers(path: Path, frame: pd.DataFrame, name: str) -> pd.Series:
     return values.astype(np.int64)
 
 
-def _probabilities(path: Path, frame: pd.DataFrame) -> pd.Series:
+def _probabilities(path: Path | str, frame: pd.DataFrame) -> pd.Series:
     values = pd.to_numeric(frame["probability"], errors="coerce")
     _check(path, frame["probability"], values.between(0.0, 1.0), "between 0 and 1")
     return values.astype(np.float64)
 
 
-def _check(path: Path, column: pd.Series, good: pd.Series, wanted: str) -> None:
+def _check(path: Path | str, column: pd.Series, good: pd.Series, wanted: str) -> None:
     if not good.all():
         row = int(np.argmin(good))
         found = column.iloc[row]
@@ -98,7 +106,7 @@ def _check(path: Path, column: pd.Series, good: pd.Series, wanted: str) -> None:
         )
 
 
-def _check_lists(path: Path, frame: pd.DataFrame) -> None:
+def _check_lists(path: Path | str, frame: pd.DataFrame) -> None:
     if "probability" not in frame:
         if frame.groupby("query")["list"].nunique().max() > 1:
             raise LogevalError(f"{path}: there are several lists and no column `probability`")
@@ -120,7 +128,7 @@ def _check_lists(path: Path, frame: pd.DataFrame) -> None:
         _check_sum(f"{_place(path, query)}: the probabilities of its lists", total)
 
 
-def _check_marginals(path: Path, frame: pd.DataFrame) -> None:
+def _check_marginals(path: Path | str, frame: pd.DataFrame) -> None:
     for query, rows in frame.groupby("query", sort=False):
         place = _place(path, query)
         _check_no_gap(place, rows["rank"])
@@ -138,7 +146,7 @@ def _check_marginals(path: Path, frame: pd.DataFrame) -> None:
             )
 
 
-def _place(path: Path, query: Any) -> str:
+def _place(path: Path | str, query: Any) -> str:
     return f"{path}: query {Query(*query)}"
 
 

@@ -133,7 +133,7 @@ class MarginalTarget(Target):
 
 @dataclass(frozen=True)
 class RandomTarget(Target):
-    """Every list of K different items of the query is equally likely."""
+    """Every list of K different items of the query is equally likely; none where it has fewer."""
 
     query: Ints  # (n,)
     items: Ints  # (n, K) a sample of its lists, for click models
@@ -142,7 +142,8 @@ class RandomTarget(Target):
         """h of a prefix of k items, 1 / (L (L - 1) ... (L - k + 1)), (Q, K)."""
         L = np.bincount(self.item_query, minlength=self.Q)
         left = L[:, None] - np.arange(self.K)
-        return np.cumprod(1.0 / np.maximum(left, 1), axis=1).astype(np.float64)
+        h = np.cumprod(1.0 / np.maximum(left, 1), axis=1)
+        return np.where(L[:, None] >= self.K, h, 0.0)
 
     def item_positions(self) -> Floats:
         """1 / L."""
@@ -156,5 +157,5 @@ class RandomTarget(Target):
 
     def lists(self) -> tuple[Ints, Ints, Floats]:
         """The sample."""
-        share = 1.0 / np.bincount(self.query, minlength=self.Q)
+        share = 1.0 / np.maximum(np.bincount(self.query, minlength=self.Q), 1)
         return self.query, self.items, share[self.query]

@@ -11,10 +11,9 @@ from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import local_items
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
+from logeval.replay.estimators.dr import OF_CELLS
 from logeval.replay.targets.target import MarginalTarget, Target
 from logeval.running.arrays import Floats, Ints, sum_by
-
-CELL_MODELS = ("GCTR", "RCTR", "DCTR", "PBM")  # a click depends on item and position alone
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,10 @@ class Prediction:
 
 def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Prediction:
     """What the model says of the log's lists, cut to the target's positions, and of the target."""
-    if isinstance(target, MarginalTarget) and fitted.model not in CELL_MODELS:
+    if isinstance(target, MarginalTarget) and fitted.kind.name not in OF_CELLS:
         raise LogevalError(
             f"target {target.name}: it gives probabilities per rank, and {fitted.model} needs "
-            f"whole lists; use a model of item and position ({', '.join(CELL_MODELS)})"
+            f"whole lists; use a model of item and position ({', '.join(OF_CELLS)})"
         )
     K, queries = target.K, patterns.queries
     logged = click_probabilities(

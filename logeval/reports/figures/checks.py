@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,27 +99,37 @@ def _after(ax: Axes, rows: pd.DataFrame) -> None:
         ax.plot(x[wrong], log[wrong], "o", mfc="none", mec="black", ms=6, mew=0.8)
 
 
-def plot_verdicts(checks: Checks, ax: Axes | None = None) -> Axes:
+def verdicts_of(checks: Checks) -> dict[str, dict[str, tuple[float, bool]]]:
+    """The error of every check over all queries that was judged, and whether it is faulted."""
+    rows = checks.table[checks.table["query"].isna()]
+    found: dict[str, dict[str, tuple[float, bool]]] = {name: {} for name in rows["model"].unique()}
+    for _, row in rows[rows["components"] > 0].iterrows():
+        found[row["model"]][row["check"]] = (float(row["error"]), bool(row["faulted"]))
+    return found
+
+
+def plot_verdicts(
+    errors: Mapping[str, Mapping[str, tuple[float, bool]]], ax: Axes | None = None
+) -> Axes:
     """Models by checks over all queries: how far off, and whether that is faulted.
 
     A cell has the error (total variation distance, mean error of CTR, or calibration error) and is
-    coloured where the check faults the model. This is the first figure of the models' section.
+    coloured where the check faults the model; one that was not judged has none.
     """
     from matplotlib.colors import ListedColormap
 
-    rows = checks.table[checks.table["query"].isna()]
-    models, names = list(dict.fromkeys(rows["model"])), list(CHECKS)
-    ax = ax or new_axes(1.4 + 0.75 * len(names), 0.9 + 0.3 * len(models))
-    faulted = np.zeros((len(models), len(names)))
-    for _, row in rows.iterrows():
-        i, j = models.index(row["model"]), names.index(row["check"])
-        faulted[i, j] = 1.0 if row["faulted"] else (0.5 if not row["components"] else 0.0)
-        text = f"{row['error']:.3f}" if row["components"] else "-"
-        ax.text(j, i, text, ha="center", va="center", fontsize="small", color="#222222")
+    ax = ax or new_axes(1.4 + 0.62 * len(CHECKS), 0.6 + 0.22 * len(errors))
+    faulted = np.full((len(errors), len(CHECKS)), 0.5)
+    for i, mine in enumerate(errors.values()):
+        for j, check in enumerate(CHECKS):
+            error, wrong = mine.get(check, (None, None))
+            text = "-" if error is None else f"{error:.3f}"
+            ax.text(j, i, text, ha="center", va="center", color="#222222")
+            faulted[i, j] = 0.5 if wrong is None else float(wrong)
     colours = ListedColormap(["#DCEFE6", "#F2F2F2", "#F6CFB5"])
     ax.imshow(faulted, cmap=colours, vmin=0, vmax=1, aspect="auto")
-    ax.set_xticks(range(len(names)), [n.replace("-", "\n", 1) for n in names], fontsize="small")
-    ax.set_yticks(range(len(models)), models)
+    ax.set_xticks(range(len(CHECKS)), [n.replace("-", "\n", 1) for n in CHECKS])
+    ax.set_yticks(range(len(errors)), list(errors))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return ax
@@ -145,7 +155,7 @@ def plot_ranker_change(change: RankerChange, ax: Axes | None = None) -> Axes:
 
 def save_check_figures(checks: Checks, folder: Path) -> list[Path]:
     """One figure per check, one of all verdicts, and one of the change of ranker."""
-    figures: dict[str, Figure] = {"verdicts": plot_verdicts(checks).figure}  # type: ignore[dict-item]
+    figures: dict[str, Figure] = {"verdicts": plot_verdicts(verdicts_of(checks)).figure}  # type: ignore[dict-item]
     for check in CHECKS:
         if (checks.curves["check"] == check).any():
             figures[check] = plot_check(checks, check)

@@ -2,7 +2,7 @@
 
 The page can then set them side by side or below each other, as its width allows, and show one of
 many. They follow its light and dark, and know the values under the pointer: those of a chart over
-steps are in its attribute ``data-chart``.
+searches are in its attribute ``data-chart``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.colors import to_hex
 
-from logeval.reports.figures.style import COLOURS
+from logeval.reports.figures.style import COLOURS, SEARCHES
 
-LARGER = 1.2  # than on paper, at most
+LARGER, SMALLER = 1.2, 0.7  # than on paper, at most
 PAGE = {
     "#000000": "currentColor",
     "#808080": "var(--soft, #808080)",
@@ -73,10 +73,11 @@ def _of_the_page(svg: str, prefix: str) -> str:
 
 
 def _svg(figure: Any, box: Any, content: str, more: str = "") -> str:
-    """A part of the figure, which may grow to be ``LARGER``; in points, downwards."""
+    """A part of the figure, between ``SMALLER`` and ``LARGER``; in points, downwards."""
     x, y, width, height = _points(figure, (box.x0, figure.bbox.height - box.y1, *box.size))
     place = f'viewBox="{x:.1f} {y:.1f} {width:.1f} {height:.1f}"'
-    look = f'class="plot" stroke-linejoin="round" style="max-width:{LARGER * width:.0f}pt"'
+    size = f"min-width:{SMALLER * width:.0f}pt;max-width:{LARGER * width:.0f}pt"
+    look = f'class="plot" stroke-linejoin="round" style="{size}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {place} {look}{more}>{content}</svg>'
 
 
@@ -85,9 +86,9 @@ def _points(figure: Any, pixels: Any) -> np.ndarray:
 
 
 def _values(figure: Any, ax: Any) -> str:
-    """The lines over steps, for the script that shows them under the pointer."""
+    """The lines over searches, for the script that shows them under the pointer."""
     lines = [line for line in ax.lines if not line.get_label().startswith("_")]
-    if not lines or ax.get_xlabel() != "step t":
+    if not lines or ax.get_xlabel() != SEARCHES:
         return ""
     t = np.asarray(lines[0].get_xdata())
     lines = [line for line in lines if np.array_equal(line.get_xdata(), t)]

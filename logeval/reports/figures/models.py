@@ -15,6 +15,7 @@ from logeval.log.queries import GivenQueries, Query, given_queries
 from logeval.reports.figures.canvas import legend_below, new_axes
 from logeval.reports.figures.style import COLOURS, MARKERS
 from logeval.running.arrays import Floats
+from logeval.running.words import query_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +34,7 @@ def plot_termination(
     for i, query in enumerate(_chosen(fitted, queries, 5)):
         values = _shared(fitted, "v", query)
         k, value = np.arange(1, len(values[0]) + 1) + 0.06 * (i - 2), values[0]
-        _curve(ax, k, values, i, f"query {query}")
+        _curve(ax, k, values, i, _name(fitted, query))
         ax.plot(k[-1:], value[-1:], MARKERS[i % 8], mfc="white", mec=COLOURS[i % 8], ms=5, zorder=3)
     ax.set(xlabel="position", ylabel="termination probability", ylim=(0, 1))
     ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
@@ -52,7 +53,7 @@ def plot_examination(
             raise LogevalError("examination of a UBM has no single curve; plot a PBM")
         order = np.argsort(-values[0])
         rank = np.arange(1, len(order) + 1)
-        _curve(ax, rank, tuple(x[order] for x in values), i, f"query {query}")
+        _curve(ax, rank, tuple(x[order] for x in values), i, _name(fitted, query))
     ax.set(
         xlabel="positions, most examined first", ylabel="examination probability", ylim=(0, 1.02)
     )
@@ -74,7 +75,8 @@ def plot_attraction(
         order = np.argsort(-value, kind="stable")
         rank = np.arange(1, len(value) + 1)
         ax.fill_between(rank, low[order], high[order], color=COLOURS[i % 8], alpha=0.15, lw=0)
-        ax.plot(rank, value[order], color=COLOURS[i % 8], label=f"query {query} (L = {len(value)})")
+        label = f"{_name(fitted, query)} (L = {len(value)})"
+        ax.plot(rank, value[order], color=COLOURS[i % 8], label=label)
     ax.set(xlabel="items, most attractive first", ylabel="attraction probability", ylim=(0, 1))
     legend_below(ax)
     return ax
@@ -166,6 +168,10 @@ def _chosen(fitted: FittedModel, queries: Sequence[Query] | None, n: int) -> lis
     if missing:
         raise LogevalError(f"{fitted.model} was not fitted for query {', '.join(missing)}")
     return list(queries)
+
+
+def _name(fitted: FittedModel, query: Query) -> str:
+    return query_names([str(q) for q in fitted.index])[str(query)]
 
 
 def _shared(fitted: FittedModel, field: str, query: Query) -> tuple[Floats, ...]:

@@ -13,9 +13,9 @@ from matplotlib import rcParams
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.statistics.summary import is_oracle
 from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
-from logeval.reports.figures.style import look
+from logeval.reports.figures.style import SEARCHES, look
 from logeval.running.names import parse_call
-from logeval.running.words import interval, joined, number, p_value, query_names
+from logeval.running.words import UNITS, interval, joined, number, p_value, query_names
 from logeval.tracks.registry import TRACKS
 
 if TYPE_CHECKING:
@@ -46,14 +46,17 @@ def plot_regret(
     """
     panel = _one(runs, panels_of(runs, simulator, track))
     if per_query:
-        return _small_multiples(runs, panel, log_x)
+        small: Any = query_figure(runs, panel, queries_of(runs, panel), log_x).axes
+        found = np.empty(len(small), dtype=object)
+        found[:] = small
+        return found.reshape(-1, _columns(len(queries_of(runs, panel))))
     ax = ax if ax is not None else new_axes(5, 3.6)
     curves = runs.curves(panel.simulator, track=panel.track)
     draw_curves(ax, curves, log_x=log_x)
     for name, slope in (bounds or {}).items():
         t = next(iter(curves.values()))["t"].to_numpy()
         ax.plot(t, slope * np.log(t), ":", color="grey", label=name)
-    ax.set(ylabel="cumulative regret", title=runs.title(panel))
+    ax.set(ylabel=f"cumulative regret, {UNITS[runs.units()[panel]]}", title=runs.title(panel))
     legend_below(ax)
     return ax
 
@@ -79,18 +82,20 @@ def _one(runs: Runs, panels: list[Panel]) -> Panel:
     raise LogevalError(f"these runs are of {known}; choose one to plot, as {more}")
 
 
-def _small_multiples(runs: Runs, panel: Panel, log_x: bool) -> np.ndarray:
-    names = queries_of(runs, panel)
-    n_columns = min(5, math.ceil(math.sqrt(len(names))))
+def query_figure(
+    runs: Runs, panel: Panel, titles: Mapping[str, str], log_x: bool = False
+) -> Figure:
+    """Small multiples of a simulator and track: one for each query, with its title."""
+    n_columns = _columns(len(titles))
     # all cells are alike, and to lay out sixty takes seconds
-    figure, axes = new_panels(len(names), 2.4, 2.0, n_columns, layout=None)
+    figure, axes = new_panels(len(titles), 2.4, 2.0, n_columns, layout=None)
     width, height = figure.get_size_inches()
     left, right, low, high, top = np.array([0.62, 0.1, 0.42, 0.3, 0.3]) * rcParams["font.size"] / 8
     figure.subplots_adjust(
         left / width, low / height, 1 - right / width, 1 - (high + top) / height,
         (left + right) / (2.4 - left - right), (low + high) / (2.0 - low - high),
     )  # fmt: skip
-    for ax, (query, title) in zip(axes, names.items(), strict=True):
+    for ax, (query, title) in zip(axes, titles.items(), strict=True):
         curves = runs.curves(panel.simulator, query, panel.track)
         draw_curves(ax, curves, log_x=log_x, bands=False)
         ax.set(title=title, ylabel="regret")
@@ -100,9 +105,11 @@ def _small_multiples(runs: Runs, panel: Panel, log_x: bool) -> np.ndarray:
     figure.legend(
         handles.values(), handles, loc="upper center", ncols=min(4, len(handles)), frameon=False
     )
-    found = np.empty(len(figure.axes), dtype=object)
-    found[:] = figure.axes
-    return found.reshape(-1, n_columns)
+    return figure
+
+
+def _columns(panels: int) -> int:
+    return min(5, math.ceil(math.sqrt(panels)))
 
 
 def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
@@ -125,8 +132,8 @@ def regret_figure(
     """The figure of some runs: a panel for every simulator and track, or for every query of one."""
     panels = panels_of(runs, simulator, track)
     if per_query:
-        small: Any = _small_multiples(runs, _one(runs, panels), log_x)
-        return small.flat[0].figure
+        panel = _one(runs, panels)
+        return query_figure(runs, panel, queries_of(runs, panel), log_x)
     figure, axes = new_panels(len(panels))
     for ax, panel in zip(axes, panels, strict=True):
         plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track, log_x=log_x)
@@ -165,11 +172,11 @@ def draw_curves(
         ax.set_ylim(bottom=0)
     if log_x:
         log_scale(ax.xaxis)
-    ax.set_xlabel("step t")
+    ax.set_xlabel(SEARCHES)
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def plot_to_the_best(ax: Axes, part: pd.DataFrame, title: str) -> None:
+def plot_to_the_best(ax: Axes, part: pd.DataFrame, title: str, unit: str) -> None:
     """Paired differences to the best policy (rows of ``Runs.summary``) with their intervals.
 
     Text stands above each interval, so that there is room for both on a narrow screen too.
@@ -189,7 +196,7 @@ def plot_to_the_best(ax: Axes, part: pd.DataFrame, title: str) -> None:
     ys = np.arange(len(rows))
     ax.vlines(0.0 * ys, ys - 0.2, ys + 0.2, color="grey", ls="--", lw=0.8, zorder=0)
     ax.set(ylim=(len(rows) - 0.5, -0.8), yticks=[], title=title)
-    ax.set_xlabel(f"regret minus that of {best.policy}")
+    ax.set_xlabel(f"regret minus that of {best.policy}, {unit}")
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 

@@ -28,7 +28,8 @@ def plot_estimates(found: Estimates, ax: Axes | None = None) -> Axes:
     value = rows["value"].to_numpy()
     half = np.nan_to_num((rows["high"] - rows["low"]).to_numpy(dtype=float) / 2)
     ax.errorbar(value, y, xerr=half, fmt="o", color="#0072B2", capsize=2, label="estimate, 95%")
-    ax.axvline(rows["logged"].iloc[0], color="#7F7F7F", linestyle="--", label="the log itself")
+    # on the queries that each estimator covers
+    ax.plot(rows["logged"], y, "|", color="#7F7F7F", ms=14, label="the log itself")
     truth = rows.drop_duplicates("target")["truth"].dropna()
     if len(truth) == 1:
         ax.axvline(truth.iloc[0], color="#D55E00", label="truth")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.quality.checks.predictive import quick_checks
 from logeval.log.log import Log
+from logeval.log.queries import Query
 from logeval.reports.content import Content
-from logeval.reports.figures.checks import plot_verdicts
 from logeval.reports.figures.log import plot_log
 from logeval.reports.figures.models import plot_attraction, plot_examination, plot_termination
-from logeval.reports.page import Page
+from logeval.reports.page import Cell, Page, cells
+from logeval.running.words import interval, query_names
 from logeval.storage import tables
 
 SHOWN = 60  # rows of parameters on the page; the CSV has all
@@ -22,32 +24,15 @@ def the_models(page: Page, content: Content) -> None:
     """The simulators: quality, parameters with intervals, warnings."""
     for i, (folder, models) in enumerate(content.models.items()):
         several = len(content.models) > 1
-        page.section("The click models" + (f": {folder}" if several else ""))
+        page.section("The click models" + (f": {folder}" if several else ""), background=True)
         suffix = f"-{i + 1}" if several else ""
-        log = content.logs.get(str(models.manifest.get("log_folder")))
-        if log is not None:
-            _checks(page, models, log, suffix)
-        _models(page, models, suffix)
+        _models(page, models, content, suffix)
 
 
-def _checks(page: Page, models: FittedModels, log: Log, suffix: str) -> None:
-    """How like the log the models are: simulated clicks beside those that were logged."""
-    checks = quick_checks(models, log, quiet=True)
-    page.notes([*checks.notes, *(verdict.line for verdict in checks.verdicts.values())])
-    page.figure(
-        f"checks{suffix}",
-        plot_verdicts(checks).figure,
-        "Clicks simulated on the logged lists beside the clicks of the log: the error of each "
-        "check over all queries, coloured where it is more than chance and the uncertainty of the "
-        "parameters allow. A quick check of 2,000 SERPs; logeval check-models looks closer.",
-    )
-
-
-def _models(page: Page, models: FittedModels, suffix: str) -> None:
+def _models(page: Page, models: FittedModels, content: Content, suffix: str) -> None:
     summary = models.summary()
-    page.notes(
-        [note for fitted in models.fitted.values() for note in fitted.report.get("notes", [])]
-    )
+    notes = [note for fitted in models.fitted.values() for note in fitted.report.get("notes", [])]
+    page.notes(list(dict.fromkeys(notes)))
     hidden = [c for c in ("notes", "priors", "checks", "patterns", "cpu_seconds") if c in summary]
     summary = summary.drop(columns=hidden)
     first = ["model", "method", "queries", "serps", "log_likelihood", "perplexity", "converged"]
@@ -63,19 +48,47 @@ def _models(page: Page, models: FittedModels, suffix: str) -> None:
     )
     for name, fitted in models.fitted.items():
         _model_figures(page, name, fitted, suffix)
-    parameters = models.table()
-    parameters = parameters[~parameters["parameter"].isin(["positions", "items"])]
-    ranked = parameters.sort_values("observations", ascending=False, kind="stable")
-    lead = ["model", "parameter", "query_id", "item_id", "position", "value", "low", "high"]
-    used = [c for c in lead if c in ranked and not ranked[c].isna().all()][:7]
-    rest = [c for c in ranked if c not in used and not ranked[c].isna().all()]
+    _parameters(page, models, content.names, suffix)
+
+
+def _parameters(page: Page, models: FittedModels, names: dict[str, str], suffix: str) -> None:
+    """The parameters that are known best."""
+    table = models.table()
+    table = table[~table["parameter"].isin(["positions", "items"])]
+    table = table.sort_values("observations", ascending=False, kind="stable")
+    rows: list[Any] = list(table.head(SHOWN).itertuples())
     page.table(
         f"parameters{suffix}",
-        ranked[[*used, *rest]],
-        f"The {SHOWN} parameters with the most observations; the CSV has all, with their 95% "
-        "intervals.",
+        table.dropna(axis=1, how="all"),
+        f"The {SHOWN} parameters with the most observations; the CSV has all.",
+        shown={
+            "model": [Cell(row.model) for row in rows],
+            "parameter": [Cell(row.parameter) for row in rows],
+            "query": [Cell(_query(row, names)) for row in rows],
+            "of": [Cell(_of(row)) for row in rows],
+            "value": cells(table["value"].head(SHOWN)),
+            "95% interval": [
+                Cell(interval(row.low, row.high)) if row.low == row.low else Cell("")
+                for row in rows
+            ],
+            "observations": cells(table["observations"].head(SHOWN), ",.0f"),
+        },
         rows=SHOWN,
     )
+
+
+def _query(row: Any, names: dict[str, str]) -> str:
+    """The query of a parameter; some belong to all of them."""
+    if pd.isna(row.query_id):
+        return "all"
+    region = None if pd.isna(row.region_id) else int(row.region_id)
+    return names[str(Query(int(row.query_id), region))]
+
+
+def _of(row: Any) -> str:
+    """The item or position of a parameter, and the position of the click before."""
+    about = {"item": row.item_id, "position": row.position, "after": row.previous}
+    return " ".join(f"{name} {value}" for name, value in about.items() if not pd.isna(value))
 
 
 def _model_figures(page: Page, name: str, fitted: FittedModel, suffix: str) -> None:
@@ -109,7 +122,7 @@ def the_log(page: Page, content: Content) -> None:
     """The log at a glance."""
     for i, (folder, log) in enumerate(content.logs.items()):
         several = len(content.logs) > 1
-        page.section("The log" + (f": {folder}" if several else ""))
+        page.section("The log" + (f": {folder}" if several else ""), background=True)
         suffix = f"-{i + 1}" if several else ""
         found = log.describe()
         page.facts({name.replace("_", " "): value for name, value in found.totals.items()})
@@ -126,9 +139,11 @@ def the_log(page: Page, content: Content) -> None:
             "SERPs by number of clicked results.",
             share=".4f",
         )
+        top = found.top_queries["query"].astype(str)
+        names = query_names(list({*content.names, *top}))
         page.table(
             f"top-queries{suffix}",
-            found.top_queries,
+            found.top_queries.assign(query=top.map(names)),
             "The most frequent queries: SERPs, distinct items L, distinct lists and their entropy.",
             clicks_per_serp=".3f",
             list_entropy=".2f",
@@ -137,7 +152,7 @@ def the_log(page: Page, content: Content) -> None:
 
 def what_was_run(page: Page, content: Content) -> None:
     """Settings, data and versions."""
-    page.section("What was run")
+    page.section("What was run", background=True)
     page.notes(content.notes)
     for runs in content.runs:
         if len(content.runs) > 1:
@@ -149,7 +164,7 @@ def what_was_run(page: Page, content: Content) -> None:
                 "simulators": sorted(set(rows["simulator"])),
                 "queries": rows["query"].nunique(),
                 "runs per query": int(rows["run"].max()) + 1,
-                "steps": int(rows["t"].max()),
+                "searches of a query": int(rows["t"].max()),
                 "seed": str(runs.seed),
             }
         )

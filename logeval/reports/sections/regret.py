@@ -1,4 +1,4 @@
-"""Sections on all queries together: the verdict, regret over time, final regret."""
+"""Sections on all queries together: regret over time, final regret."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import Any
 
 import pandas as pd
 
+from logeval.evaluation.results import Runs
 from logeval.reports.content import Content
 from logeval.reports.details import competing, of_panel
 from logeval.reports.figures.canvas import new_panels
 from logeval.reports.figures.regret import BANDS, lower_bounds, plot_regret, plot_to_the_best
 from logeval.reports.limits import flattens
 from logeval.reports.page import Page
-from logeval.reports.verdict import verdict
-from logeval.running.words import interval, joined, number, p_cell
+from logeval.reports.sections.verdict import by_trust, first
+from logeval.running.words import UNITS, interval, number, p_cell
+from logeval.tracks.keys import Panel
 
 # how numbers are shown where all columns are
 FORMATS: dict[str, Any] = {
@@ -25,36 +27,11 @@ FORMATS: dict[str, Any] = {
 ASSUMED = "Oracle(order=assumed)"
 
 
-def the_verdict(page: Page, content: Content) -> None:
-    """The answer in words, and the paired differences that it rests on."""
-    for i, runs in enumerate(content.runs):
-        page.section("Verdict" + content.where(i))
-        found = verdict(runs)
-        page.verdict(found)
-        summary = runs.summary()
-        parts = {panel: competing(of_panel(summary, panel)) for panel in runs.panels()}
-        parts = {panel: part for panel, part in parts.items() if len(part) > 1}
-        if not parts:
-            continue
-        height = 0.8 + 0.4 * max(map(len, parts.values()))
-        figure, axes = new_panels(len(parts), height=height, columns=2)
-        for ax, (panel, part) in zip(axes, parts.items(), strict=True):
-            title = f"{runs.title(panel)}: difference to {part['policy'].iloc[0]}"
-            plot_to_the_best(ax, part, title)
-        page.figure(
-            f"differences{content.suffix(i)}",
-            figure,
-            "Regret of each policy minus that of the best one, paired over queries (or the "
-            "runs of a single one), with 95% intervals that hold for all pairs of policies of "
-            "a simulator at once. An interval that leaves 0 out tells the two apart.",
-        )
-
-
 def curves(page: Page, content: Content) -> None:
     """Regret over time; on a logarithmic axis too where curves flatten."""
     for i, runs in enumerate(content.runs):
         page.section("Regret over time" + content.where(i))
-        found = {panel: runs.curves(panel.simulator, track=panel.track) for panel in runs.panels()}
+        found = {panel: runs.curves(panel.simulator, track=panel.track) for panel in by_trust(runs)}
         flat = [panel for panel, its in found.items() if flattens(its)]
         drawn = [(p, log_x) for p in found for log_x in ((False, True) if p in flat else (False,))]
         figure, axes = new_panels(len(drawn))
@@ -64,14 +41,13 @@ def curves(page: Page, content: Content) -> None:
                 bounds=lower_bounds(panel),
             )  # fmt: skip
             if log_x:
-                ax.set_title(f"{runs.title(panel)}, log steps")
+                ax.set_title(f"{runs.title(panel)}, log searches")
         text = (
-            f"Cumulative regret on {joined([runs.title(p) for p in found])}: expected "
-            "reward lost so far against always showing the best list or pair; lower is better, and "
-            "a curve that flattens has learned."
+            "Cumulative regret: expected reward lost so far against always showing the best list "
+            "or pair; lower is better, and a curve that flattens has learned."
         )
         text += (
-            " Bands are 95% intervals at each step."
+            " Bands are 95% intervals at each search."
             if any(len(its) <= BANDS for its in found.values())
             else f" With more than {BANDS} policies bands would cover each other; the intervals "
             "are in the table."
@@ -83,7 +59,7 @@ def curves(page: Page, content: Content) -> None:
             )
         if flat:
             text += " On the logarithmic axis logarithmic regret is a straight line."
-        page.figure(f"regret{content.suffix(i)}", figure, text)
+        page.figure(f"regret{content.suffix(i)}", figure, text, first=first(len(drawn)))
 
 
 def final_tables(page: Page, content: Content) -> None:
@@ -91,17 +67,20 @@ def final_tables(page: Page, content: Content) -> None:
     for i, runs in enumerate(content.runs):
         page.section("Final regret" + content.where(i))
         summary, suffix = runs.summary(), content.suffix(i)
-        for k, panel in enumerate(runs.panels()):
-            part = of_panel(summary, panel)
-            page.table(
-                f"summary-{k + 1}{suffix}",
-                part.drop(columns=["simulator", "track"]),
-                f"{runs.title(panel)}, after {runs.horizon:,} steps: regret with its 95% interval, "
-                "paired difference to the best policy with interval and p that hold for all pairs "
-                "together, and the share of the optimal reward that was earned.",
-                shown=_seven(part),
-                **FORMATS,
-            )
+        _differences(page, runs, summary, suffix)
+        page.text(
+            f"After {runs.horizon:,} searches of a query: regret with its 95% interval, paired "
+            "difference to the best policy with interval and p that hold for all pairs together, "
+            "and the share of the optimal reward that was earned."
+        )
+        panels = by_trust(runs)
+        many = first(len(panels))
+        for panel in panels[:many]:
+            _final(page, runs, panel, suffix)
+        if many is not None:
+            with page.folded(f"{len(panels) - many} more"):
+                for panel in panels[many:]:
+                    _final(page, runs, panel, suffix)
         pairs = runs.pairs()
         if len(pairs) > 1:
             both = pairs["better"] + " before " + pairs["worse"]
@@ -120,6 +99,39 @@ def final_tables(page: Page, content: Content) -> None:
                 },
                 folded=True,
             )
+
+
+def _final(page: Page, runs: Runs, panel: Panel, suffix: str) -> None:
+    """The policies of one simulator and track."""
+    part = of_panel(runs.summary(), panel)
+    page.table(
+        f"summary-{runs.panels().index(panel) + 1}{suffix}",
+        part.drop(columns=["simulator", "track"]),
+        f"{runs.title(panel)}, {UNITS[runs.units()[panel]]}.",
+        shown=_seven(part),
+        **FORMATS,
+    )
+
+
+def _differences(page: Page, runs: Runs, summary: pd.DataFrame, suffix: str) -> None:
+    """The paired differences that the verdict rests on."""
+    parts = {panel: competing(of_panel(summary, panel)) for panel in by_trust(runs)}
+    parts = {panel: part for panel, part in parts.items() if len(part) > 1}
+    if not parts:
+        return
+    height = 0.8 + 0.4 * max(map(len, parts.values()))
+    figure, axes = new_panels(len(parts), height=height)
+    for ax, (panel, part) in zip(axes, parts.items(), strict=True):
+        title = f"{runs.title(panel)}: difference to {part['policy'].iloc[0]}"
+        plot_to_the_best(ax, part, title, UNITS[runs.units()[panel]])
+    page.figure(
+        f"differences{suffix}",
+        figure,
+        "Regret of each policy minus that of the best one, paired over queries (or the runs of a "
+        "single one), with 95% intervals that hold for all pairs of policies of a simulator at "
+        "once. An interval that leaves 0 out tells the two apart.",
+        first=first(len(parts)),
+    )
 
 
 def _seven(part: pd.DataFrame) -> dict[str, list[tuple[str, Any]]]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from logeval.reports.answers.estimates import verdict
 from logeval.reports.content import Content
 from logeval.reports.page import Page
+from logeval.running.words import query_names
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from logeval.replay.estimates import Estimates
-
-ENOUGH = 0.8  # support below this is said in words
 
 
 def the_replay(page: Page, content: Content) -> None:
@@ -23,25 +21,28 @@ def the_replay(page: Page, content: Content) -> None:
 
 def add_estimates(page: Page, estimates: Estimates) -> None:
     """Values of the targets with intervals, their support, and what to make of them."""
-    page.section("What the log itself says")
+    page.section("What the log itself says", background=True)
     overall = estimates.overall()
     page.text(
         "No simulator here: clicks per SERP that each ranker would have earned on the logged "
         "traffic, estimated by weighting what the logger showed. An estimate is as good as its "
         "assumption about users, and as its support."
     )
-    page.notes(list(estimates.notes) + cautions(overall))
+    said = verdict(estimates)
+    page.text(said.answer)
+    page.notes([*said.limits, *said.next])
     page.figure(
         "replay",
         estimates.plot().figure,
-        "The value of every target by every estimator, with 95% intervals over sessions; the "
-        "dashed line is what the log earned. Estimators with different assumptions that agree are "
-        "a good sign; where they do not, docs/replay.md says which users each is right for.",
+        "The value of every target by every estimator, with 95% intervals over sessions; the grey "
+        "marks are what the log earned on the same queries. Estimators with different assumptions "
+        "that agree are a good sign; where they do not, docs/replay.md says which users each is "
+        "right for.",
     )
     figures: dict[str, Any] = {
         **dict.fromkeys(("value", "low", "high", "truth", "logged"), ".4f"),
         **dict.fromkeys(("difference", "difference_low", "difference_high"), "+.4f"),
-        **dict.fromkeys(("support", "clipped"), ".1%"),
+        **dict.fromkeys(("support", "covered", "clipped"), ".1%"),
         "effective_serps": ",.0f",
         "largest_weight": ",.1f",
     }
@@ -53,21 +54,6 @@ def add_estimates(page: Page, estimates: Estimates) -> None:
         **figures,
     )
     queries = estimates.table[estimates.table["query"].notna()]
+    names = query_names([str(query) for query in queries["query"].unique()])
+    queries = queries.assign(query=queries["query"].astype(str).map(names))
     page.table("replay-queries", queries.dropna(axis=1, how="all"), "The same by query.", **figures)
-
-
-def cautions(overall: pd.DataFrame) -> list[str]:
-    """What to know before believing the overall rows."""
-    notes = []
-    for row in overall.to_dict(orient="records"):
-        who = f"{row['target']} by {row['estimator']}"
-        if row["support"] < ENOUGH:
-            notes.append(
-                f"{who}: the log has shown {row['support']:.0%} of the target only; the rest "
-                "counts as no clicks, or as the click model says."
-            )
-        if row["clipped"] > 0:
-            notes.append(
-                f"{who}: {row['clipped']:.1%} of the weights are clipped, which lowers the value."
-            )
-    return notes

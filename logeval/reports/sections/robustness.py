@@ -13,20 +13,20 @@ from logeval.reports.page import Page
 TWO_DIGITS: dict[str, Any] = dict.fromkeys(("tau", "low", "high"), ".2f")
 
 
-def the_simulators(page: Page, content: Content) -> None:
+def the_sensitivity(page: Page, content: Content) -> None:
     """Which conclusion survives the choice of the click model; nothing with one simulator."""
     for i, runs in enumerate(content.runs):
-        _simulators(page, runs, content.suffix(i), content.where(i))
+        _sensitivity(page, runs, content.suffix(i), content.where(i))
 
 
-def _simulators(page: Page, runs: Runs, suffix: str, where: str) -> None:
+def _sensitivity(page: Page, runs: Runs, suffix: str, where: str) -> None:
     tracks: dict[str, set[str]] = {}
     for panel in runs.panels():
         tracks.setdefault(panel.track, set()).add(panel.simulator)
     for track, simulators in tracks.items():
         if len(simulators) < 2 or not _comparable(runs, track):
             continue
-        page.section(f"Sensitivity to the click model{where}")
+        page.section(f"Sensitivity to the click model{where}", background=True)
         found = sensitivity(runs, track)
         page.figure(
             f"sensitivity-{track}{suffix}",
@@ -55,7 +55,7 @@ def the_variance(page: Page, content: Content) -> None:
         rows = runs.table()
         if rows["simulator"].nunique() < 2 and not rows["draw"].any():
             continue
-        page.section(f"Where the uncertainty comes from{content.where(i)}")
+        page.section(f"Where the uncertainty comes from{content.where(i)}", background=True)
         page.figure(
             f"variance{content.suffix(i)}",
             plot_variance(runs).figure,

@@ -8,7 +8,6 @@ from logeval.evaluation.results import Runs
 from logeval.reports.content import Content
 from logeval.reports.figures.tracks import plot_relative, plot_remaining, simulators_with
 from logeval.reports.page import Page, cells
-from logeval.running.words import query_names
 
 SHARES: dict[str, Any] = dict.fromkeys(("relative_regret", "low", "high"), ".2%")
 
@@ -22,7 +21,7 @@ def across_tracks(page: Page, content: Content) -> None:
         several = [str(simulator) for simulator in groups.index[groups > 1]]
         if not several and not left:
             continue
-        page.section("Lists and pairs on one axis" + content.where(i))
+        page.section("Lists and pairs on one axis" + content.where(i), background=True)
         for k, simulator in enumerate(several):
             page.figure(
                 f"relative-{k + 1}{suffix}",
@@ -35,12 +34,12 @@ def across_tracks(page: Page, content: Content) -> None:
             page.table(
                 f"relative{suffix}",
                 runs.relative(),
-                "The same at the last step, with 95% intervals.",
+                "The same at the last search, with 95% intervals.",
                 **SHARES,
             )
         for k, simulator in enumerate(left):
             if not _eliminated(runs, simulator):
-                page.text(f"Nothing was eliminated on {simulator} in {runs.horizon:,} steps.")
+                page.text(f"Nothing was eliminated on {simulator} in {runs.horizon:,} searches.")
                 continue
             page.figure(
                 f"remaining-{k + 1}{suffix}",
@@ -48,17 +47,17 @@ def across_tracks(page: Page, content: Content) -> None:
                 f"Items (rows) and positions (columns) that elimination has left on {simulator}, "
                 "on average. A policy has found the best pair when one of each remains.",
             )
-        _hardness(page, runs, suffix)
+        _hardness(page, runs, content.names, suffix)
 
 
-def _hardness(page: Page, runs: Runs, suffix: str) -> None:
+def _hardness(page: Page, runs: Runs, names: dict[str, str], suffix: str) -> None:
     """mu, p_max and gamma; the bound in words where it says nothing."""
     hardness = runs.hardness()
     if hardness.empty:
         return
-    names = query_names(list(hardness["query"].unique()))
     place = {query: i for i, query in enumerate(names)}
     hardness = hardness.sort_values("query", key=lambda q: q.map(place), kind="stable")
+    hardness["query"] = hardness["query"].map(names)
     vacuous = hardness["bound"] > hardness["n"]
     text = (
         "How hard the rank-1 problem of each query is (mu, p_max and gamma of the Rank1ElimKL "
@@ -67,8 +66,8 @@ def _hardness(page: Page, runs: Runs, suffix: str) -> None:
     if vacuous.all():
         text += (
             f" Theorem 1's bound on the regret of Rank1ElimKL is at least "
-            f"{hardness['bound'].min():,.3g}, more than the {runs.horizon:,} steps could cost: it "
-            "says nothing here."
+            f"{hardness['bound'].min():,.3g}, more than the {runs.horizon:,} searches could cost: "
+            "it says nothing here."
         )
     elif vacuous.any():
         text += f" Theorem 1's bound says nothing for {vacuous.sum()} queries (above the horizon)."

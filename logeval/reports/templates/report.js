@@ -1,4 +1,4 @@
-// Sorting, values under the pointer, and the choice of a query. All of the page reads without it.
+// Sorting, values under the pointer, the choice of a query, and folds on small screens. All of the page reads without it.
 "use strict";
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
@@ -50,7 +50,7 @@ for (const chart of document.querySelectorAll("svg[data-chart]")) {
       panel.append(tip);
     }
     const head = document.createElement("div");
-    head.textContent = "step " + data.t[near].toLocaleString("en");
+    head.textContent = data.t[near].toLocaleString("en") + " searches";
     const lines = data.lines.map(([name, colour, values]) => [values[near], name, colour]);
     lines.sort((a, b) => b[0] - a[0]);
     tip.replaceChildren(head, ...lines.map(([value, name, colour]) => {
@@ -73,6 +73,7 @@ for (const section of document.querySelectorAll("section")) {
   const label = document.createElement("label"), select = document.createElement("select");
   label.className = "picker";
   select.add(new Option("all queries", ""));
+  queries.sort((a, b) => a.localeCompare(b, "en", {numeric: true}));
   queries.forEach(query => select.add(new Option(query, query)));
   label.append("Show ", select);
   section.querySelector("h2").after(label);
@@ -80,8 +81,23 @@ for (const section of document.querySelectorAll("section")) {
     for (const one of marked) {
       one.hidden = select.value !== "" && one.dataset.query !== select.value;
     }
+    for (const fold of section.querySelectorAll("details.more")) {
+      const there = [...fold.querySelectorAll("[data-query]")];
+      if (there.length) fold.open = there.some(one => one.dataset.query === select.value);
+    }
     for (const panels of section.querySelectorAll(".panels.small")) {
       panels.classList.toggle("one", select.value !== "");
     }
+  });
+}
+
+const background = document.querySelectorAll("details.background");
+if (matchMedia("(max-width: 40rem)").matches) background.forEach(one => { one.open = false; });
+addEventListener("beforeprint", () => {
+  document.querySelectorAll("details.background, .verdict details").forEach(one => { one.open = true; });
+});
+for (const link of document.querySelectorAll("nav a")) {
+  link.addEventListener("click", () => {
+    for (const fold of document.querySelectorAll(link.hash + " > details.background")) fold.open = true;
   });
 }

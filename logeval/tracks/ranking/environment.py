@@ -1,9 +1,10 @@
 """The ranking track: lists in, clicks and expected rewards out.
 
-An environment holds R replicas (query x run) of users of one family, ``clicks.chain`` or
-``clicks.browsing``. The queries may differ in their number of items: item parameters lie in
-flat arrays, those of replica r from ``start[r]`` to ``start[r + 1]``, in the order of its random
-labels (``tracks.labels``), which are what a list holds.
+An environment holds R replicas (query x run) of users of one family, ``users.chain`` or
+``users.browsing``, in one or several classes (``users.mixture``). The queries may differ in their
+number of items: item parameters lie in flat arrays, those of replica r from ``start[r]`` to
+``start[r + 1]``, in the order of its random labels (``tracks.labels``), which are what a list
+holds.
 
 Regret is the expected reward of the best list minus that of the list shown, both from the
 same function, so that the best list has regret exactly 0.
@@ -20,15 +21,18 @@ import numpy as np
 from logeval.clicks.models.users import browsing, chain
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.clicks.models.users.chain import Chain
+from logeval.clicks.models.users.mixture import Mixture, Users, classes_of
 from logeval.policies.setting import Policy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
+from logeval.running.uniforms import Uniforms
 from logeval.tracks.fitted import with_lists
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Columns, Meter, Regret
 from logeval.tracks.ranking.explicit import EXPLICIT
 from logeval.tracks.ranking.problems import (
     RankingProblem,
+    click_matrix,
     examination,
     parse_b_lb,
     ranking_problems,
@@ -40,61 +44,74 @@ W, STAY, SAT = range(3)  # columns of the parameters of a chain's items
 GOES_ON, EARNS_ON, EARNS = range(3)  # of its positions: in clicks, and as the reward counts them
 
 
+# Parameters of all classes of users lie behind each other: those of class z of replica r begin at
+# z T + start[r] (items; T in all), and at z R + r (positions). ``z`` is the class of each replica's
+# user in a step.
+
+
 @njit_views
-def step_chain(A, u, start, items, positions, skip, clicks, shown):
-    """Clicks of one user per replica; ``shown`` is scratch, (3, K + 1)."""
-    K = A.shape[1]
+def step_chain(A, u, z, start, items, positions, skip, clicks, shown):
+    """Clicks of one user per replica; ``shown`` is scratch, (4, K + 1)."""
+    R, K = A.shape
     w, stay = shown[0, :K], shown[1, :K]
-    for r in range(A.shape[0]):
+    for r in range(R):
+        first, own = z[r] * start[R] + start[r], z[r] * R + r
         for k in range(K):
-            e = start[r] + A[r, k]
+            e = first + A[r, k]
             w[k] = items[e, W]
-            stay[k] = items[e, STAY] * positions[r, k, GOES_ON]
-        chain.sample_one(w, stay, skip[r], u[r], clicks[r])
+            stay[k] = items[e, STAY] * positions[own, k, GOES_ON]
+        chain.sample_one(w, stay, skip[own], u[r], clicks[r])
 
 
 @njit_views
-def reward_chain(A, start, items, positions, skip, out, clicks, shown):
+def reward_chain(A, share, start, items, positions, skip, out, clicks, shown):
     """Expected reward and clicks of each replica's list; ``shown`` is scratch, (4, K + 1)."""
-    K = A.shape[1]
+    R, K = A.shape
     w, stay, sat, goes = shown[0, :K], shown[1, :K], shown[2, :K], shown[3, :K]
-    for r in range(A.shape[0]):
-        for k in range(K):
-            e = start[r] + A[r, k]
-            w[k] = items[e, W]
-            stay[k] = items[e, STAY] * positions[r, k, EARNS_ON]
-            sat[k] = items[e, SAT] * positions[r, k, EARNS]
-            goes[k] = items[e, STAY] * positions[r, k, GOES_ON]
-        out[r] = chain.reward_one(w, stay, skip[r], sat)
-        clicks[r] = chain.clicks_one(w, goes, skip[r])
+    for r in range(R):
+        out[r] = clicks[r] = 0.0
+        for z in range(share.shape[1]):
+            first, own = z * start[R] + start[r], z * R + r
+            for k in range(K):
+                e = first + A[r, k]
+                w[k] = items[e, W]
+                stay[k] = items[e, STAY] * positions[own, k, EARNS_ON]
+                sat[k] = items[e, SAT] * positions[own, k, EARNS]
+                goes[k] = items[e, STAY] * positions[own, k, GOES_ON]
+            out[r] += share[r, z] * chain.reward_one(w, stay, skip[own], sat)
+            clicks[r] += share[r, z] * chain.clicks_one(w, goes, skip[own])
 
 
 @njit_views
-def step_browsing(A, u, start, w_item, e, clicks, shown):
+def step_browsing(A, u, z, start, w_item, e, clicks, shown):
     """Clicks of one user per replica; ``shown`` is scratch, (3, K + 1)."""
-    K = A.shape[1]
+    R, K = A.shape
     w = shown[0, :K]
-    for r in range(A.shape[0]):
+    for r in range(R):
+        first = z[r] * start[R] + start[r]
         for k in range(K):
-            w[k] = w_item[start[r] + A[r, k]]
-        browsing.sample_one(w, e[r], u[r], clicks[r])
+            w[k] = w_item[first + A[r, k]]
+        browsing.sample_one(w, e[z[r] * R + r], u[r], clicks[r])
 
 
 @njit_views
-def reward_browsing(A, start, w_item, e, of_clicks, out, clicks, shown):
+def reward_browsing(A, share, start, w_item, e, of_clicks, out, clicks, shown):
     """Expected reward and clicks of each replica's list; ``shown`` is scratch, (3, K + 1)."""
-    K = A.shape[1]
+    R, K = A.shape
     w, p, last = shown[0, :K], shown[1, :K], shown[2]
-    for r in range(A.shape[0]):
-        for k in range(K):
-            w[k] = w_item[start[r] + A[r, k]]
-        browsing.click_probs_one(w, e[r], p, last)
-        total, none = 0.0, 1.0
-        for k in range(K):
-            total += p[k]
-            none *= 1.0 - w[k] * e[r, k, 0]
-        clicks[r] = total
-        out[r] = total if of_clicks else 1.0 - none
+    for r in range(R):
+        out[r] = clicks[r] = 0.0
+        for z in range(share.shape[1]):
+            first, own = z * start[R] + start[r], z * R + r
+            for k in range(K):
+                w[k] = w_item[first + A[r, k]]
+            browsing.click_probs_one(w, e[own], p, last)
+            total, none = 0.0, 1.0
+            for k in range(K):
+                total += p[k]
+                none *= 1.0 - w[k] * e[own, k, 0]
+            clicks[r] += share[r, z] * total
+            out[r] += share[r, z] * (total if of_clicks else 1.0 - none)
 
 
 class RankingEnvironment(Simulation):
@@ -109,8 +126,12 @@ class RankingEnvironment(Simulation):
         self.best = self.labels.labels(np.stack([p.best for p in self.mine]))
         self.offers = self._offers()
         self.users = [relabelled(p.users, self.labels.items_of(r)) for r, p in enumerate(self.mine)]
-        family = _Chains if isinstance(self.users[0], Chain) else _Browsings
-        self._family = family(self.users, self.K, problems[0].reward)
+        self._share, classes = side_by_side(self.users)
+        self._up_to = np.cumsum(self._share, axis=1)[:, :-1]
+        self._class_uniforms = Uniforms(self.generators("class"), min(1, self._up_to.shape[1]))
+        self._z = np.zeros(len(self.users), dtype=np.int64)
+        family = _Chains if isinstance(classes[0], Chain) else _Browsings
+        self._family = family(classes, self.K, problems[0].reward)
         self.best_reward = self.reward(self.best).copy()
 
     def _offers(self) -> dict[str, Any]:
@@ -140,17 +161,20 @@ class RankingEnvironment(Simulation):
         return self.labels.labels_of(r, ranker.A), ranker.p
 
     def _click(self, A: Ints, u: Floats) -> None:
-        self._family.step(A, u, self.labels.start, self._clicks)
+        if self._up_to.size:  # the class of each user, whatever is shown
+            self._z[:] = (self._class_uniforms.at(self._t) >= self._up_to).sum(axis=1)
+        self._family.step(A, u, self._z, self.labels.start, self._clicks)
 
     def _earn(self, A: Ints) -> None:
-        self._family.reward(A, self.labels.start, self._reward, self.expected_clicks)
+        start, share = self.labels.start, self._share
+        self._family.reward(A, share, start, self._reward, self.expected_clicks)
 
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
-        users = self.users[r]
-        p = users.w * users.e[0, 0] if isinstance(users, Browsing) else users.w
-        u = self.generator("sample", r).random((m, len(p)))
-        return (u < p).astype(np.int8)
+        share, classes = classes_of(self.users[r])
+        p = [u.w * u.e[0, 0] if isinstance(u, Browsing) else u.w for u in classes]
+        u = self.generator("sample", r).random((m, len(p[0])))
+        return (u < share @ np.stack(p)).astype(np.int8)
 
     def items(self, A: Ints) -> Ints:
         """The items (R, K) of the problems that the labels A stand for."""
@@ -165,7 +189,10 @@ class TopPair(Meter):
 
     def __init__(self, environment: RankingEnvironment, policy: Policy) -> None:
         e: Floats = environment.offers["examination"]  # (R, K)
-        click = [u.w * e_r.max() for u, e_r in zip(environment.users, e, strict=True)]
+        click = [
+            click_matrix(users, environment.K)[:, e_r.argmax()]
+            for users, e_r in zip(environment.users, e, strict=True)
+        ]
         self._click, self._start = np.concatenate(click), environment.labels.start[:-1]
         self._position, self._replica = e.argmax(axis=1), np.arange(len(e))
         self.best = np.array([c.max() for c in click])
@@ -205,12 +232,12 @@ class _Chains:
         self.skip = np.array([u.skip for u in users], dtype=float)
         self._shown = np.empty((4, K + 1))
 
-    def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
-        step_chain(A, u, start, self.items, self.positions, self.skip, clicks, self._shown)
+    def step(self, A: Ints, u: Floats, z: Ints, start: Ints, clicks: Ints) -> None:
+        step_chain(A, u, z, start, self.items, self.positions, self.skip, clicks, self._shown)
 
-    def reward(self, A: Ints, start: Ints, out: Floats, clicks: Floats) -> None:
+    def reward(self, A: Ints, share: Floats, start: Ints, out: Floats, clicks: Floats) -> None:
         items, positions = self.items, self.positions
-        reward_chain(A, start, items, positions, self.skip, out, clicks, self._shown)
+        reward_chain(A, share, start, items, positions, self.skip, out, clicks, self._shown)
 
 
 class _Browsings:
@@ -222,15 +249,29 @@ class _Browsings:
         self.clicks = reward == "clicks"
         self._shown = np.empty((3, K + 1))
 
-    def step(self, A: Ints, u: Floats, start: Ints, clicks: Ints) -> None:
-        step_browsing(A, u, start, self.w, self.e, clicks, self._shown)
+    def step(self, A: Ints, u: Floats, z: Ints, start: Ints, clicks: Ints) -> None:
+        step_browsing(A, u, z, start, self.w, self.e, clicks, self._shown)
 
-    def reward(self, A: Ints, start: Ints, out: Floats, clicks: Floats) -> None:
-        reward_browsing(A, start, self.w, self.e, self.clicks, out, clicks, self._shown)
+    def reward(self, A: Ints, share: Floats, start: Ints, out: Floats, clicks: Floats) -> None:
+        reward_browsing(A, share, start, self.w, self.e, self.clicks, out, clicks, self._shown)
 
 
-def relabelled(users: Chain | Browsing, items: Ints) -> Chain | Browsing:
+def side_by_side(users: Sequence[Users]) -> tuple[Floats, list[Chain | Browsing]]:
+    """Shares (R, C) of the classes, and these: the first of all replicas, then the second, ...
+
+    Replicas with fewer classes than others have more of share 0.
+    """
+    each = [classes_of(one) for one in users]
+    C = max(len(share) for share, _ in each)
+    share = np.array([np.pad(share, (0, C - len(share))) for share, _ in each])
+    return share, [classes[min(c, len(classes) - 1)] for c in range(C) for _, classes in each]
+
+
+def relabelled(users: Users, items: Ints) -> Users:
     """The same users of items in another order."""
+    if isinstance(users, Mixture):
+        classes: Any = tuple(relabelled(one, items) for one in users.classes)
+        return replace(users, classes=classes)
     if isinstance(users, Browsing):
         return replace(users, w=users.w[items])
     return replace(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from logeval.clicks.lists import Ranker
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.clicks.models.users.chain import Chain
+from logeval.clicks.models.users.mixture import Users, classes_of
 from logeval.errors import LogevalError, unknown_names
 from logeval.running.arrays import Floats, Ints
 from logeval.running.names import format_call
@@ -35,7 +36,7 @@ class RankingProblem(Problem):
 
     track = "ranking"
 
-    users: Chain | Browsing
+    users: Users
     best: Ints  # (K,) the list with the highest expected reward
     base: Ints | None = None  # (K,) the list that the log shows most often
     ranker: Ranker | None = field(default=None, kw_only=True, repr=False)  # what the log shows
@@ -55,16 +56,22 @@ class RankingProblem(Problem):
     @property
     def best_items(self) -> Ints:
         """(K,) the items of the best list, the one that satisfies most (is clicked most) first."""
-        users = self.users
-        value = users.w * users.sat_item if isinstance(users, Chain) else users.w
+        share, classes = classes_of(self.users)
+        value = share @ np.stack(
+            [u.w * u.sat_item if isinstance(u, Chain) else u.w for u in classes]
+        )
         return self.best[np.argsort(-value[self.best], kind="stable")]
 
     def checksum(self) -> str:
         """Equal for equal problems."""
         digest = hashlib.sha256(f"{self.reward} {self.best.tolist()}".encode())
-        for name, value in sorted(vars(self.users).items()):
-            digest.update(name.encode())
-            digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
+        share, classes = classes_of(self.users)
+        if len(classes) > 1:
+            digest.update(np.ascontiguousarray(share, dtype="<f8").tobytes())
+        for users in classes:
+            for name, value in sorted(vars(users).items()):
+                digest.update(name.encode())
+                digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
 
     def position_weights(self) -> Floats | None:
@@ -92,17 +99,33 @@ class RankingProblem(Problem):
         }
 
 
-def examination(users: Chain | Browsing, K: int) -> Floats | None:
-    """e(k) of a PBM, whose clicks depend on item and position alone; None for other users."""
-    if not isinstance(users, Browsing) or np.ptp(users.e[:K], axis=1).max() > 0.0:
-        return None
-    return np.ascontiguousarray(users.e[:K, 0], dtype=float)
+def examination(users: Users, K: int) -> Floats | None:
+    """e(k) of a PBM, whose clicks depend on item and position alone; None for other users.
+
+    Of classes of users, the mean: what one would say of them all.
+    """
+    share, classes = classes_of(users)
+    found = []
+    for one in classes:
+        if not isinstance(one, Browsing) or np.ptp(one.e[:K], axis=1).max() > 0.0:
+            return None
+        found.append(one.e[:K, 0])
+    return np.ascontiguousarray(share @ np.array(found, dtype=float))
 
 
-def position_weights(users: Chain | Browsing, K: int) -> Floats | None:
-    """e(k) of a PBM, v(k) of a chain; None for other users."""
-    if isinstance(users, Chain):
-        return np.asarray(users.sat_position[:K], dtype=float)
+def click_matrix(users: Users, K: int) -> Floats:
+    """P(click) of each item at each position, (L, K), of a PBM, or classes of them."""
+    share, classes = classes_of(users)
+    each: list[Any] = list(classes)
+    return sum(p * np.outer(one.w, one.e[:K, 0]) for p, one in zip(share, each, strict=True))
+
+
+def position_weights(users: Users, K: int) -> Floats | None:
+    """e(k) of a PBM, v(k) of a chain, on average over classes; None for other users."""
+    share, classes = classes_of(users)
+    chains = [one.sat_position[:K] for one in classes if isinstance(one, Chain)]
+    if len(chains) == len(classes):
+        return np.asarray(share @ np.array(chains, dtype=float))
     return examination(users, K)
 
 
@@ -139,7 +162,7 @@ def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[
     for f in with_lists(fitted):
         chosen = reward or f.model.rewards[0]
         best, proven = _best(f.model, f.K, chosen)
-        users = cast(Chain | Browsing, f.model.users)
+        users: Users = f.model.users
         base = None if f.base is None else f.base[: f.K]
         most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
         problem = RankingProblem(

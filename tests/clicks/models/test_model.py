@@ -119,3 +119,44 @@ def test_lists_are_given_and_returned_as_item_ids(rng):
 def test_lists_that_cannot_be_shown_are_errors(rng, items, message):
     with pytest.raises(LogevalError, match=message):
         random_model("PBM", rng).click_probs(items)
+
+
+@every_model
+def test_simulated_users_click_as_the_model_says(name, rng):
+    """Each position is a mean of n independent users: 4 standard errors of it at most."""
+    model, n = random_model(name, rng), 20_000
+    items = model.items[random_lists(rng, 1, L, 3)[0]]
+    clicks = model.simulate(items, n, seed=3)
+    assert clicks.shape == (n, 3)
+    assert set(np.unique(clicks)) <= {0, 1}
+    p = model.click_probs(items)
+    assert np.abs(clicks.mean(axis=0) - p).max() <= 4 * np.sqrt(0.25 / n)
+    assert np.array_equal(clicks, model.simulate(items.tolist(), n, seed=3))
+    assert not np.array_equal(clicks, model.simulate(items, n, seed=4))
+    assert model.simulate(items, 0).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("items", "n", "more", "message"),
+    [
+        ([100, 101], "x", {}, "n='x': must be int"),
+        ([100, 101], 2.5, {}, "n=2.5: must be int"),
+        ([100, 101], -1, {}, "must be 0 or more"),
+        ([100, 101], 5, {"seed": "a"}, "seed='a': must be int"),
+        ([[100, 101], [101, 100]], 5, {}, "takes one list"),
+        ([100, 999], 5, {}, "there is no item 999"),
+        ([100, 100], 5, {}, "item 100 is twice"),
+        ("x", 5, {}, "a list holds item ids"),
+        (None, 5, {}, "a list holds item ids"),
+    ],
+)
+def test_what_cannot_be_simulated_is_an_error(rng, items, n, more, message):
+    with pytest.raises(LogevalError, match=message):
+        random_model("DCM", rng).simulate(items, n, **more)
+
+
+def test_a_notebook_shows_the_parameters(rng):
+    shown = random_model("DCM", rng)._repr_html_()
+    assert "DCM of one query: 6 items, 4 positions" in shown
+    assert shown.count("<table") == 2
+    assert "100" in shown

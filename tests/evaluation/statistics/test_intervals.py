@@ -9,7 +9,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics import comparisons, intervals
 from logeval.evaluation.statistics.robustness import components_of
-from logeval.storage.tables import RUNS
+from logeval.storage.schemas import RUNS
 
 
 def test_the_mean_gives_queries_equal_weight():

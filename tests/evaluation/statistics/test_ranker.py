@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from logeval.evaluation.statistics.ranker import against_ranker, break_even, crossing, student
 from tests.reports.tables import problem, rows, runs_of
@@ -30,6 +31,14 @@ def test_cost_is_the_deepest_point_and_nothing_where_it_is_never_behind():
     assert found["gain"] == pytest.approx(0.06)
     assert found["break_even_low"] < found["break_even"] < found["break_even_high"]
     assert break_even(T, gain + 10, gain + 9, gain + 11)["cost"] == 0.0
+
+
+def test_the_cost_may_be_as_high_as_the_deepest_lower_end():
+    """A gain that is known less and less may be deepest where it seems to have recovered."""
+    gain, half = np.array([-1.0, -4.0, -2.0, 6.0]), np.array([0.1, 1.0, 7.0, 11.0])
+    found = break_even(T, gain, gain - half, gain + half)
+    assert (found["cost"], found["cost_low"], found["cost_high"]) == (4.0, 3.0, 9.0)
+    assert found["break_even_high"] == np.inf
 
 
 def test_without_an_interval_of_the_gain_there_is_none_of_the_break_even():
@@ -83,17 +92,60 @@ def test_ranker_and_best_are_those_of_the_same_draw():
 def test_the_interval_of_the_break_even_holds_in_95_percent():
     """Gains that are normal around a known curve: the interval must hold its crossing."""
     rng, worlds, n = np.random.default_rng(5), 2000, 12
-    t = np.linspace(1, 1000, 60)
-    truth = -30.0 * np.minimum(t / 100, 1.0) + 0.1 * np.maximum(t - 100, 0.0)
-    where = crossing(t, truth)
+    steps = np.linspace(1, 1000, 60)
+    truth = -30.0 * np.minimum(steps / 100, 1.0) + 0.1 * np.maximum(steps - 100, 0.0)
+    where, cost = crossing(steps, truth), -truth.min()
     level = rng.normal(size=(worlds, n, 1))
     slope = rng.normal(size=(worlds, n, 1))
-    held = 0
+    held = enough = 0
     for w in range(worlds):
-        gain = truth + 10.0 * level[w] * np.sqrt(t / 1000) + 0.02 * slope[w] * t
-        found = break_even(t, *student(gain[:, None]))
+        gain = truth + 10.0 * level[w] * np.sqrt(steps / 1000) + 0.02 * slope[w] * steps
+        found = break_even(steps, *student(gain[:, None]))
         held += found["break_even_low"] <= where <= found["break_even_high"]
-    assert abs(held / worlds - 0.95) < 3 * np.sqrt(0.95 * 0.05 / worlds)
+        enough += found["cost_low"] <= cost <= found["cost_high"]
+    error = np.sqrt(0.95 * 0.05 / worlds)
+    assert abs(held / worlds - 0.955) < 3 * error  # a little more, for skewness that is none
+    assert enough / worlds > 0.95 - 3 * error  # at least, wherever it is deepest
+
+
+def coverage(x, truth):
+    """The share of intervals of samples (Q, ..., T), T experiments, that hold their truth."""
+    _, low, high = student(x)
+    return ((low <= truth) & (truth <= high)).mean(), (high < truth).mean(), (low > truth).mean()
+
+
+def test_draws_of_one_query_hold_one_draw_more():
+    """The truth of a query is one draw of its posterior: 95% with as few as four of them."""
+    rng, many = np.random.default_rng(7), 40_000
+    drawn, truth = rng.normal(size=(1, 4, 1, many)), rng.normal(size=many)
+    held, *_ = coverage(drawn, truth)
+    assert abs(held - 0.95) < 3 * np.sqrt(0.95 * 0.05 / many)  # without 1 + 1/D: .930
+
+
+def test_symmetric_gains_have_students_interval():
+    x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]).reshape(5, 1, 1)
+    mean, low, high = student(x)
+    assert mean == pytest.approx(0.0)
+    assert high == pytest.approx(t.ppf(0.975, 4) * np.sqrt(2.5 / 5))
+    assert low == pytest.approx(-high)
+
+
+def test_the_end_on_the_long_side_of_skewed_gains_is_moved_out():
+    """Ten exponential gains: Student's interval holds .900, and ends too low in .096."""
+    rng, many = np.random.default_rng(8), 20_000
+    x = rng.exponential(size=(10, 1, many))
+    held, too_low, too_high = coverage(x, 1.0)
+    error = np.sqrt(0.95 * 0.05 / many)
+    assert held > 0.925 - 3 * error
+    assert too_low < 0.075 + 3 * error
+    assert coverage(-x, -1.0) == (held, too_high, too_low)
+    assert student(np.ones((10, 1, 1)))[1:] == (1.0, 1.0)  # no spread, no skewness
+
+
+def test_a_reward_is_not_said_to_be_negative():
+    frame = rows({"A": [99.9, 10.0]})
+    found = runs_of(frame, problems=[problem("0@0"), problem("1@0")]).against_ranker().iloc[0]
+    assert found["low"] == 0.0 < found["reward"] < found["high"]
 
 
 def test_problems_of_other_panels_do_not_matter():

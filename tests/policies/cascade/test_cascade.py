@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from logeval.policies.cascade.kernel import ALL, FIRST, LAST, Rule, observe_one, positions
+from logeval.policies.cascade.kernel import ALL, FIRST, LAST, Memory, learn_one, positions
 from logeval.policies.shared.bounds import KL
-from logeval.policies.shared.lazy_topk import Arms
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.ranking.problems import b_lb
-from tests.policies.running import lists_of, make
+from tests.policies.running import lists_of, make, one_replica
 
 CASES = [  # feedback, clicks, observed, counted
     (FIRST, [0, 1, 1, 0], [1, 1, 0, 0], [0, 1, 0, 0]),
@@ -23,12 +22,10 @@ CASES = [  # feedback, clicks, observed, counted
 
 @pytest.mark.parametrize(("feedback", "clicks", "observed", "counted"), CASES)
 def test_observations(feedback, clicks, observed, counted):
-    arms = Arms(S=np.zeros(4), T=np.zeros(4), wake=np.ones(4), block_wake=np.ones(1))
-    A = np.arange(4)
-    rule = Rule(KL, feedback, rounds=False, lazy=True)
-    observe_one(1, rule, arms, A, np.array(clicks, dtype=np.int8))
-    assert arms.T.tolist() == observed
-    assert arms.S.tolist() == counted
+    mine = one_replica(Memory(), 4, 4)
+    learn_one((1, 0.0, KL, feedback, False), mine, np.arange(4), np.array(clicks, dtype=np.int8))
+    assert mine.arms.T.tolist() == observed
+    assert mine.arms.S.tolist() == counted
 
 
 def test_orders():

@@ -43,7 +43,7 @@ def test_widths_means_and_log_det_are_those_of_the_direct_inverse(name, kinds):
             width = np.sqrt(np.einsum("ai,ij,aj->a", x, V_inv, x))
             for one in made:
                 assert one.widths(now)[r] == pytest.approx(width, abs=1e-10)
-                assert one.means(now)[r] == pytest.approx(x @ V_inv @ b[r], abs=1e-10)
+                assert one.scores(now)[r] == pytest.approx(x @ V_inv @ b[r], abs=1e-10)
                 log_det = np.linalg.slogdet(V[r] / LAM)[1]
                 assert one.log_det[r] == pytest.approx(log_det, abs=1e-9)
 

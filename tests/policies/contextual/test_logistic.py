@@ -1,16 +1,15 @@
 """Logistic regression that follows the clicks, against scipy and plain loops."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from logeval.policies.contextual import folded as counted
+from logeval.policies.contextual.base import observed_one
 from logeval.policies.contextual.folded import Folded
 from logeval.policies.contextual.folded_gram import FoldedGram
 from logeval.policies.contextual.gradient import Gradient, GradientGram
-from logeval.policies.contextual.rounds import observed_one
 from logeval.policies.contextual.unfolded import Unfolded
 from tests.policies.contextual.worlds import environment, policy_in
 
@@ -71,7 +70,7 @@ def test_a_fresh_inverse_changes_nothing(kind, monkeypatch):
     """Rank-one corrections over the whole run against an inversion in every round."""
     ways = [lambda e: kind(e, 2, 0.1)]
     _, (corrected,), _, _ = history("in-turn", ways)
-    monkeypatch.setattr(sys.modules[kind.__module__], "FRESH", 1)
+    monkeypatch.setattr(counted, "FRESH", 1)
     _, (inverted,), _, _ = history("in-turn", ways)
     assert np.abs(corrected.theta - inverted.theta).max() < 2e-3
 

@@ -5,13 +5,13 @@ import pytest
 from scipy import optimize
 
 from logeval.policies.grab import assignment
-from tests.policies.running import SETTING_A, make, steps, users_of
+from tests.policies.running import SETTING_A, make, one_replica, steps, users_of
 
 
 def test_assignment_stays_best_while_values_change():
     rng = np.random.default_rng(1)
     for L, K in [(5, 5), (7, 3), (1, 1), (30, 4)]:
-        best = assignment.assignment_of.py_func(0, L, assignment.no_assignment(1, L, K))
+        best = one_replica(assignment.Assignment(), L, K)
         best.A[:] = np.arange(K)
         M, k = np.zeros((L, K)), np.arange(K)
         for _ in range(300):
@@ -27,13 +27,13 @@ def test_assignment_stays_best_while_values_change():
 def test_grab_shows_the_leader_or_differs_in_two_places(name):
     users = users_of(SETTING_A, runs=2)
     policy = make(name, users, 1500)
-    gamma = 9 if name == "GRAB" else 35
+    leaders, gamma = policy.memory.leaders, 9 if name == "GRAB" else 35
     for _, lists, _ in steps(policy, users, 1500):
         for r in range(2):
             labels = lists[r]
-            leader = policy._best.A[r]
+            leader = policy.memory.best.A[r]
             differing = (labels != leader).sum()
             assert differing <= 2
-            tau = policy._leaders.tau[r, policy._leaders.now[r, 0]] - 1  # counted by now
+            tau = leaders.tau[r, leaders.now[r, 0]] - 1  # counted by now
             if tau % gamma == 0:
                 assert differing == 0

@@ -6,6 +6,7 @@ from scipy import special, stats
 
 from logeval.policies.pairs import thompson
 from logeval.policies.shared.beta import survival
+from logeval.policies.shared.memory import plain, view_of
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make
 
@@ -15,9 +16,13 @@ def with_posteriors(S, T, runs):
     problem = Rank1Problem("PBM", "1", np.full(len(S), 0.5), np.ones(1))
     environment = Rank1Environment([problem], [(0, run) for run in range(runs)], 0)
     policy = make("TS", environment, 1000)
-    posteriors = policy._posteriors
-    posteriors.S[:], posteriors.T[:] = np.tile(S, runs), np.tile(T, runs)
+    policy.memory.S[:], policy.memory.T[:] = S, T
     return policy
+
+
+def of_replica(policy, r):
+    view = view_of(thompson.Posteriors()).py_func
+    return view(r, policy.memory.S.shape[1], plain(policy.memory))
 
 
 def chance_of_being_largest(S, T):
@@ -46,12 +51,10 @@ def test_pairs_are_shown_as_often_as_they_are_largest(S, T, levels):
     counts = np.zeros(len(S))
     for t in range(1, steps + 1):
         if levels is not None:
-            G = len(thompson.TARGETS) - 1
             for r in range(runs):
-                mine = thompson.posteriors_of.py_func(r, policy._starts, policy._posteriors)
-                for g in range(G + 1):
-                    thompson.fill(g, levels**g, mine, policy._scratch.memo)
-            policy._scratch.work[:] = 0
+                for g in range(len(thompson.TARGETS)):
+                    thompson.fill(g, levels**g, of_replica(policy, r))
+            policy.memory.work[:] = 0
         counts += np.bincount(policy.recommend(t)[:, 0], minlength=len(S))
     expected = np.array(chance_of_being_largest(S, T)) * runs * steps
     seen = expected > 5
@@ -87,13 +90,11 @@ def test_hazards_follow_the_posteriors_and_levels_are_set_anew():
     ladders = set()
     for t in range(1, horizon + 1):
         A = policy.recommend(t)
-        ladders.add(policy._posteriors.levels[0, 1])
+        ladders.add(policy.memory.levels[0, 1])
         policy.update(t, A, environment.step(A))
     assert 2 < len(ladders) < 300
     for r in range(2):
-        S, T, Q, h, block_h, x = thompson.posteriors_of.py_func(
-            r, policy._starts, policy._posteriors
-        )
+        S, T, Q, h, block_h, x = of_replica(policy, r)[:6]
         exact = special.betaincc(1 + S[:, None], 1 + (T - S)[:, None], x)
         assert pytest.approx(exact, abs=1e-12) == Q
         assert block_h.sum(axis=0) == pytest.approx(h.sum(axis=0))

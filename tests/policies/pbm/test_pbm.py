@@ -25,7 +25,7 @@ def test_pie_explores_at_the_last_place_only_and_among_all_items():
     for t, lists, _ in steps(policy, users, 600):
         for r in range(20):
             if t > 10:
-                theta = policy._memory.theta[r]
+                theta = policy.memory.theta[r]
                 greedy = np.argsort(-theta, kind="stable")[:5]
                 labels = lists[r]
                 assert labels[:4].tolist() == greedy[:4].tolist()
@@ -39,7 +39,7 @@ def test_estimated_examination_finds_the_true_one():
     policy = make("PBM-UCB(kappa=estimated,lag=10)", users, 20_000)
     for _ in steps(policy, users, 20_000):
         pass
-    assert policy._views.best.tolist() == [[1, 2, 0]] * 4
+    assert policy.memory.views.best.tolist() == [[1, 2, 0]] * 4
 
 
 def test_pbm_ts_draws_from_the_posterior():
@@ -52,8 +52,8 @@ def test_pbm_ts_draws_from_the_posterior():
         policy = make("PBM-TS", users, shown)
         for _ in steps(policy, users, shown):
             pass
-        S, N = policy._views.S[0, 0], policy._views.N[0, 0]
-        p = policy._memory
+        p = policy.memory
+        S, N = p.views.S[0, 0], p.views.N[0, 0]
         u = rng.random(4000)
         draws = [pbm_ts.draw(x, p.low[0, 0], p.high[0, 0], p.mass[0, 0]) for x in u]
         x = np.linspace(0, 1, 200_001)[1:-1]

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from logeval.policies.rank1elim.kernel import Rule, divergence, eliminate, stage_length
+from logeval.policies.pairs.ucb1elim import N_LEFT
+from logeval.policies.rank1elim.kernel import STAGE, divergence, eliminate, stage_length
 from logeval.policies.shared.bounds import KL, UCB1, kl_lower, kl_upper
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make
@@ -44,19 +45,22 @@ def slow_elimination(kind, C, n_l, log_n, groups):
 @pytest.mark.parametrize("kind", [KL, UCB1])
 def test_the_maps_agree_with_sets_over_stages(kind):
     rng = np.random.default_rng(1)
-    rule, log_n = Rule(kind, authors=False, fresh=False), math.log(100_000)
+    log_n, before = math.log(100_000), 3  # lines of the other kind, which stay as they are
     for _ in range(50):
         L = int(rng.integers(1, 12))
         mean = rng.random(L)
-        h, remaining, n = np.arange(L), np.arange(L), L
+        h = np.arange(before + L)
         groups = {i: {i} for i in range(L)}
         for stage in range(4):
             n_l = stage_length(kind, stage, log_n)
             C = np.floor(mean * n_l)
-            n = eliminate(rule, C, n_l, divergence(rule, 1, log_n), log_n, h, remaining, n)
+            lines, delta = np.append(np.zeros(before), C), divergence(False, 1, log_n)
+            eliminate(kind, False, lines, h, before, before + L, n_l, delta, log_n)
             groups = slow_elimination(kind, C, n_l, log_n, groups)
-            assert remaining[:n].tolist() == sorted(groups)
-            assert {i: set(np.flatnonzero(h == i).tolist()) for i in groups} == groups
+            mine = h[before:] - before
+            assert np.flatnonzero(mine == np.arange(L)).tolist() == sorted(groups)
+            assert {i: set(np.flatnonzero(mine == i).tolist()) for i in groups} == groups
+            assert h[:before].tolist() == list(range(before))
 
 
 def test_stages_quadruple():
@@ -94,11 +98,11 @@ def test_the_best_pair_is_hardly_ever_eliminated(name):
     assert policy.remaining().sum() < 5 * runs  # something was eliminated
     for r, (row, column) in enumerate(environment.best):
         if name == "UCB1Elim":
-            assert row * 2 + column in policy.left(r)
+            assert row * 2 + column in policy.memory.left[r, : policy.memory.state[r, N_LEFT]]
         else:
-            rows, columns = policy.left(r)
-            assert row in rows
-            assert column in columns
+            h = policy.memory.h[r]
+            assert h[row] == row
+            assert h[3 + column] == 3 + column
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -144,4 +148,4 @@ def test_ucb1elim_shows_every_pair_equally_often_in_a_stage():
 
 def test_stage_counters_move():
     policy, _, _, _ = play("Rank1Elim", needle(3, 3, 0.25, 0.5), 5000)
-    assert policy._now.stage[0] >= 1
+    assert policy.memory.state[0, STAGE] >= 1

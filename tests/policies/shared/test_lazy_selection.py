@@ -5,15 +5,11 @@ import pytest
 
 from logeval.policies.pairs import lazy_argmax
 from logeval.policies.shared import lazy_topk
-from logeval.policies.shared.bounds import KL, UCB1, kl_budget, upper
+from logeval.policies.shared.bounds import KL, UCB1, kl_budget
 from logeval.policies.shared.lazy_topk import BLOCK
+from tests.policies.running import by_bound, one_replica
 
 STEPS = 250
-
-
-def plain(kernel):
-    """The function behind a kernel: what it returns belongs to arrays that Python made."""
-    return getattr(kernel, "py_func", kernel)
 
 
 def worlds(L):
@@ -23,29 +19,19 @@ def worlds(L):
     return rng, np.floor(rng.random(L) * (T + 1)), T
 
 
-def by_bound(kind, S, T, b):
-    """The arms from the largest bound down; equal bounds by label."""
-    U = np.array([upper(kind, s, n, b) for s, n in zip(S, T, strict=True)])
-    return np.lexsort((np.arange(len(U)), -U))
-
-
 @pytest.mark.parametrize("kind", [KL, UCB1])
 @pytest.mark.parametrize(("L", "m"), [(3, 3), (9, 1), (2 * BLOCK + 2, 4)])
 def test_the_list_is_that_of_sorting_all_bounds(kind, L, m):
-    bandits = lazy_topk.Bandits(np.array([BLOCK + 1, L]), m)
-    arms = plain(lazy_topk.arms_of)(1, bandits.starts, bandits.arms)
-    search = plain(lazy_topk.search_of)(1, bandits.starts, bandits.search)
+    arms, taken = one_replica(lazy_topk.Bandit(), L, m), np.zeros(L, dtype=np.bool_)
     rng, arms.S[:], arms.T[:] = worlds(L)
     for t in range(2, STEPS):
         b = kl_budget(t)
-        search.taken[:] = False
-        search.taken[rng.permutation(L)[: rng.integers(0, L - m + 1) if t % 3 == 0 else 0]] = True
-        lazy_topk.select_lazy(kind, b, arms, search)
-        expected = [e for e in by_bound(kind, arms.S, arms.T, b) if not search.taken[e]][:m]
-        assert search.held.tolist() == expected, f"step {t}"
-        lazy_topk.select_eager(kind, b, arms, search)
-        assert search.held.tolist() == expected, f"step {t}, all bounds"
-        for e in {*rng.choice(search.held, 2), rng.integers(L)}:  # also one that was not shown
+        taken[:] = False
+        taken[rng.permutation(L)[: rng.integers(0, L - m + 1) if t % 3 == 0 else 0]] = True
+        lazy_topk.select(kind, b, taken, arms)
+        expected = [e for e in by_bound(kind, arms.S, arms.T, b) if not taken[e]][:m]
+        assert arms.held.tolist() == expected, f"step {t}"
+        for e in {*rng.choice(arms.held, 2), rng.integers(L)}:  # also one that was not shown
             arms.T[e] += 1
             arms.S[e] += rng.random() < 0.9 * e / L
             lazy_topk.touch(e, arms)
@@ -55,15 +41,14 @@ def test_the_list_is_that_of_sorting_all_bounds(kind, L, m):
 @pytest.mark.parametrize("L", [1, BLOCK, 3 * BLOCK + 2])
 @pytest.mark.parametrize("ahead", [0.01, 4.0])  # keys far ahead are in another order than bounds
 def test_the_arm_is_the_first_of_sorting_all_bounds(kind, L, ahead):
-    bandits = lazy_argmax.KeyedBandits(np.array([BLOCK + 1, L]))
-    arms = plain(lazy_argmax.keyed_arms_of)(1, bandits.starts, bandits.arms)
+    arms = one_replica(lazy_argmax.KeyedArms(), L)
     rng, arms.S[:], arms.T[:] = worlds(L)
+    arms.state[:] = lazy_argmax.BEGIN
     arms.state[lazy_argmax.AHEAD] = ahead
     for t in range(2, STEPS):
         b = kl_budget(t)
-        found = lazy_argmax.select_first(kind, b, arms, bandits.memo)
+        found = lazy_argmax.select_first(kind, b, arms)
         assert found == by_bound(kind, arms.S, arms.T, b)[0], f"step {t}"
-        assert lazy_argmax.select_first_eager(kind, b, arms) == found
         for e in (found, rng.integers(L)):
             arms.T[e] += 1
             arms.S[e] += rng.random() < 0.9 * e / L

@@ -1,44 +1,66 @@
 """Lazy selection must never change a list."""
 
-import inspect
-
 import numpy as np
 import pytest
 
 from logeval.policies.registry import POLICIES
+from logeval.policies.shared.bounds import BUDGETS
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.ranking.problems import b_lb
-from tests.policies.running import RANKING, lists_of
+from tests.policies.running import RANKING, by_bound, lists_of, make
 from tests.stand_in import large_dcm
 
 INDEX = [
-    name for name in RANKING if "lazy" in inspect.signature(POLICIES[name].__init__).parameters
-]
-VARIANTS = [
-    *INDEX,
+    "CascadeUCB1",
+    "CascadeKL-UCB",
     "CascadeKL-UCB(order=ascending)",
+    "dcmKL-UCB",
     "dcmKL-UCB(init=rounds)",
+    "First-Click",
+    "Last-Click",
+    "RankedUCB1",
+    "RankedKL-UCB",
     "RankedKL-UCB(init=rounds)",
     "RankedKL-UCB(collision=random)",
 ]
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_lazy_and_eager_lists_are_identical_over_whole_runs(name):
+def expected(policy, t, r, L, A):
+    """The list (of a ranked bandit: the choice of each position) by solving all bounds."""
+    b = BUDGETS[policy.KIND](t)
+    if "Ranked" not in policy.NAME:
+        arms = policy.memory.arms
+        return by_bound(policy.KIND, arms.S[r, :L], arms.T[r, :L], b)[: len(A)].tolist()
+    best = policy.given.collision == "best"
+    bandits = zip(policy.memory.bandits.S[r], policy.memory.bandits.T[r], strict=True)
+    orders = [by_bound(policy.KIND, S[:L], T[:L], b) for S, T in bandits]
+    return [next(e for e in order if not best or e not in A[:k]) for k, order in enumerate(orders)]
+
+
+def check_lists(name, problems, replicas, horizon):
+    users = RankingEnvironment(problems, replicas, seed=5)
+    policy, sizes = make(name, users, horizon), [problems[q].size for q, _ in replicas]
+    for t in range(1, horizon + 1):
+        A = policy.recommend(t)
+        for r, L in enumerate(sizes):
+            if policy.given.init == "rounds" and t <= L:
+                continue
+            ranked = "Ranked" in name
+            shown = policy.memory.chosen[r] if ranked else A[r, policy.memory.order[r]]
+            assert shown.tolist() == expected(policy, t, r, L, A[r].tolist()), f"step {t}"
+        policy.update(t, A, users.step(A))
+
+
+@pytest.mark.parametrize("name", INDEX)
+def test_lists_are_those_of_all_bounds_over_whole_runs(name):
     problems = [large_dcm(L, 4, seed=L) for L in (5, 16, 130)]
-    replicas = [(0, 0), (1, 0), (2, 0), (2, 1)]
     horizon = 600 if "Ranked" in name else 3000
-    lazy, _ = lists_of(name, problems, replicas, horizon, lazy=True)
-    eager, _ = lists_of(name, problems, replicas, horizon, lazy=False)
-    assert (lazy == eager).all()
+    check_lists(name, problems, [(0, 0), (1, 0), (2, 0), (2, 1)], horizon)
 
 
-def test_lazy_and_eager_lists_are_identical_when_many_items_are_equal():
-    problem = b_lb(L=200, K=5, p=0.2, gap=0.0)
-    for name in ("dcmKL-UCB", "RankedKL-UCB"):
-        lazy, _ = lists_of(name, [problem], [(0, 0)], 1000, lazy=True)
-        eager, _ = lists_of(name, [problem], [(0, 0)], 1000, lazy=False)
-        assert (lazy == eager).all()
+@pytest.mark.parametrize("name", ["dcmKL-UCB", "RankedKL-UCB"])
+def test_lists_are_those_of_all_bounds_when_many_items_are_equal(name):
+    check_lists(name, [b_lb(L=200, K=5, p=0.2, gap=0.0)], [(0, 0)], 1000)
 
 
 OF_A_DCM = [name for name in RANKING if {*getattr(POLICIES[name], "NEEDS", ())} <= {"free_samples"}]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from logeval.policies.shared import bounds, leaders
+from tests.policies.running import one_replica
 
 
 def test_budget_of_a_leader():
@@ -17,7 +18,7 @@ def test_budget_of_a_leader():
 
 
 def test_leaders_are_counted_as_in_a_dictionary_until_the_table_is_full():
-    table = leaders.leaders_of.py_func(0, leaders.no_leaders(1))
+    table = one_replica(leaders.Leaders(), 1)
     rng, counted = np.random.default_rng(0), {}
     for row in rng.integers(0, 4, (3000, 4)):
         leaders.lead(row, table)
@@ -29,7 +30,7 @@ def test_leaders_are_counted_as_in_a_dictionary_until_the_table_is_full():
 
 
 def test_the_least_leader_is_forgotten():
-    table = leaders.leaders_of.py_func(0, leaders.no_leaders(1))
+    table = one_replica(leaders.Leaders(), 1)
     for i in range(200_000):
         leaders.lead(np.array([i, i]), table)
         table.tau[table.now[0]] += 1 + (i < 10)

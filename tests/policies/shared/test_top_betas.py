@@ -5,6 +5,7 @@ import pytest
 from scipy import special, stats
 
 from logeval.policies.shared import normal, top_betas
+from tests.policies.running import one_replica
 
 
 def test_quantiles_of_the_normal_distribution():
@@ -41,15 +42,15 @@ def test_near_quantiles_are_as_near_as_they_say():
     assert (bound[usual] < 0.02 * stats.beta(a, b).std()[usual]).all()
 
 
-def one_replica(L, level=0.0):
-    betas = top_betas.betas_of.py_func(0, L, top_betas.uniform_betas(1, L))
+def at_level(L, level=0.0):
+    betas = one_replica(top_betas.Betas(), L)
     betas.level[0] = level
     return betas
 
 
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
 def test_counting_changes_the_distribution_as_setting_does(level):
-    rng, betas = np.random.default_rng(7), one_replica(2, level)
+    rng, betas = np.random.default_rng(7), at_level(2, level)
     top_betas.set_beta(0, 1.0, 1.0, betas)
     top_betas.set_beta(1, 1.0, 1.0, betas)
     for _ in range(3000):
@@ -67,7 +68,7 @@ def most_attractive(u, betas, K):
 @pytest.mark.parametrize("level", [0.0, 0.1, 0.45, 0.9])
 def test_the_largest_draws_do_not_depend_on_the_level(level):
     rng, L, K = np.random.default_rng(5), 60, 4
-    betas, held = one_replica(L, level), np.empty(K, dtype=np.int64)
+    betas, held = at_level(L, level), np.empty(K, dtype=np.int64)
     for i in range(L):
         top_betas.set_beta(i, 1.0 + rng.integers(0, 20), 1.0 + rng.integers(0, 40), betas)
     for _ in range(50):
@@ -78,7 +79,7 @@ def test_the_largest_draws_do_not_depend_on_the_level(level):
 
 def test_most_draws_are_ruled_out_by_the_level():
     rng, L, K = np.random.default_rng(8), 200, 5
-    betas, held = one_replica(L), np.empty(K, dtype=np.int64)
+    betas, held = at_level(L), np.empty(K, dtype=np.int64)
     w, above = np.linspace(0.6, 0.1, L), []
     for _ in range(400):
         u = rng.random(L)

@@ -24,7 +24,7 @@ def test_toprank_shows_every_item_everywhere_until_it_knows_better():
     for _, lists, _ in steps(policy, users, 40):
         for k in range(5):
             count[:, k] += np.bincount(lists[:, k], minlength=10)
-    assert not policy._blocks.beats.any()
+    assert not policy.memory.blocks.beats.any()
     assert stats.chisquare(count.ravel()).pvalue > 1e-4
 
 

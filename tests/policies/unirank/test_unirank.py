@@ -7,7 +7,7 @@ def test_unirank_plays_the_leader_or_a_neighbour():
     users = users_of(SETTING_A)
     policy = make("UniRank", users, 2000)
     for t, _, _ in steps(policy, users, 2000):
-        blocks, now = policy._blocks, policy._now
+        blocks, now = policy.memory.blocks, policy.memory
         if t < 100:
             continue
         level = blocks.level[0]

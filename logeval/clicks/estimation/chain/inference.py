@@ -126,6 +126,36 @@ def tally_rows(
         tally.log_likelihood[g] += m * (total + np.log(max(likelihood, 1e-300)))
 
 
+@njit(cache=True, nogil=True)
+def log_likelihood_rows(
+    items: Ints, clicks: Bools, length: Ints, group: Ints, users: Users, out: Floats
+) -> None:
+    """ln P(clicks) of every pattern; clicks that cannot happen have a very low one."""
+    w, stay_item, stay_position = users.w, users.stay_item, users.stay_position
+    for p in range(items.shape[0]):
+        g, n, last = group[p], length[p], -1
+        for k in range(n):
+            if clicks[p, k]:
+                last = k
+        go, total = users.skip[g], 0.0
+        for k in range(last + 1):
+            i = items[p, k]
+            likelihood = w[i] if clicks[p, k] else (1.0 - w[i]) * go
+            if clicks[p, k] and k < last:
+                likelihood *= stay_item[i] * stay_position[g, k]
+            total += np.log(max(likelihood, 1e-12))
+        none = 1.0  # P(no click from k + 1 down | k + 1 examined)
+        for k in range(n - 1, last, -1):
+            left = 0.0 if k == n - 1 else (1.0 - go) * (1.0 - none)
+            none = (1.0 - w[items[p, k]]) * (none + left)
+        if last >= 0 and last < n - 1:
+            stay = stay_item[items[p, last]] * stay_position[g, last]
+            none = 1.0 - stay + stay * none
+        if last < n - 1:
+            total += np.log(max(none, 1e-12))
+        out[p] = total
+
+
 def tallied(
     data: FoldedClicks,
     group: Ints,

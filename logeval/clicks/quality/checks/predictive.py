@@ -11,22 +11,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.checks.against_log import Checked, against_log
 from logeval.clicks.quality.checks.deviations import FALSE_ALARMS, FAMILIES, Family
 from logeval.clicks.quality.checks.features import CHECKS
-from logeval.clicks.quality.checks.sample import Sample, held_out_sample, sample_of
+from logeval.clicks.quality.checks.sample import Sample, sample_of
 from logeval.clicks.quality.checks.verdict import ModelVerdict, verdict_of
 from logeval.clicks.quality.ranker_change import RankerChange
 from logeval.errors import LogevalError
-from logeval.log.log import Log, load
 from logeval.log.queries import Query
 from logeval.running.progress import Progress
 from logeval.storage.results import Stored
@@ -75,14 +72,6 @@ class Checks(Stored):
             "truth": None if self.truth is None else records(self.truth),
             "notes": self.notes,
         }
-
-
-def quick_checks(
-    models: FittedModels, log: Log | Path | str, seed: int = 0, quiet: bool = False
-) -> Checks:
-    """The checks from fewer SERPs and simulations, and without a change of ranker."""
-    sample = held_out_sample(models, load(log), QUICK_SERPS, seed)
-    return check_patterns(models.fitted.values(), sample, QUICK_SIMULATIONS, seed, quiet)
 
 
 def quick_records(

@@ -38,8 +38,8 @@ def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: in
         fitted_to, held_out = plan.patterns()
         test = fitted_to.in_memory() if held_out is None else held_out
         note = (
-            "the models were fitted to these SERPs, so the checks are lenient; fit with --holdout "
-            "to check on others"
+            "the models were fitted to these SERPs, so the checks are lenient; fit them with "
+            "holdout=0.1 to check on others"
         )
     notes = [] if held_out is not None else [note]
     known = [name for name, fitted in models.fitted.items() if not fitted.n_draws]

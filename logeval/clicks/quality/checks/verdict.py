@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class ModelVerdict:
     queries: int  # checked by themselves
     faulted_queries: int
     serps: int
+    errors: dict[str, float] = field(default_factory=dict)  # by check that was judged
 
     @property
     def cleared(self) -> bool:
@@ -59,6 +60,7 @@ class ModelVerdict:
             "faulted": self.faulted,
             "faults": self.faults,
             "judged": len(self.faulted) + len(self.right),
+            "errors": {check: round(error, 6) for check, error in self.errors.items()},
             "queries": self.queries,
             "faulted_queries": self.faulted_queries,
             "serps": self.serps,
@@ -102,6 +104,7 @@ def verdict_of(
         len(by_query),
         sum(by_query.values()),
         int(next(iter(over_all.values()))["serps"]),
+        {check: float(over_all[check]["error"]) for check in judged},
     )
 
 

@@ -11,7 +11,7 @@ from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.estimation.statistics import fold as click_statistics
 from logeval.clicks.estimation.statistics.stored import StoredPatterns, store
 from logeval.clicks.models.registry import MODELS
-from logeval.storage import tables
+from logeval.storage import schemas
 from tests.clicks.examples import random_model, statistics_of
 
 
@@ -24,7 +24,7 @@ def both(tmp_path_factory):
     table = statistics_of(models, 40, rng, spread=2.0)
     more = rng.integers(1, 4, len(table))
     table = table.set_column(table.schema.get_field_index("count"), "count", [more])
-    rows = table.cast(tables.CLICK_STATISTICS).sort_by("query_id")
+    rows = table.cast(schemas.CLICK_STATISTICS).sort_by("query_id")
     file = tmp_path_factory.mktemp("stored") / "statistics.parquet"
     pq.write_table(rows, file)
     return patterns_of(rows), store(file, block=30)
@@ -69,8 +69,8 @@ def test_large_logs_stay_on_disk(tmp_path, monkeypatch):
     rows = statistics_of([random_model("PBM", rng, L=5, K=3)], 50, rng).to_pandas()
     rows["holdout"] = rng.random(len(rows)) < 0.3
     file = tmp_path / "s.parquet"
-    table = tables.CLICK_STATISTICS.empty_table()
-    table = type(table).from_pandas(rows, schema=tables.CLICK_STATISTICS, preserve_index=False)
+    table = schemas.CLICK_STATISTICS.empty_table()
+    table = type(table).from_pandas(rows, schema=schemas.CLICK_STATISTICS, preserve_index=False)
     pq.write_table(table, file)
 
     def cached(log, manifest, write, read):

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from logeval.clicks.quality.checks.against_log import Batch, observed_features, replicates
 from logeval.clicks.quality.checks.features import (
     BINS,
     COUNT,
@@ -15,7 +16,6 @@ from logeval.clicks.quality.checks.features import (
     TOP_ITEMS,
     Layout,
 )
-from logeval.clicks.quality.checks.simulate import Batch, observed_features, replicates
 from tests.clicks.examples import all_patterns, random_model
 
 NAMES = ("shown", "rank", "first", "last", "distance", "after", "item_shown", "item")

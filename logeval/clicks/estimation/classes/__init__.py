@@ -1,0 +1,1 @@
+"""Classes of users: EM around a click model of one class, and the joint posterior."""

@@ -1,0 +1,242 @@
+"""The best list for users in several classes: f(A) = sum_c share(c) f_c(A).
+
+It is no longer found by sorting: what one class likes first may leave another unserved.
+
+PBM clicks: f is a sum over positions of sum_c share(c) w_c(a) e_c(k), so the best list is an
+assignment of items to positions, which is solved exactly.
+
+Where every class earns 1 - prod_k (1 - v_c(k) w_c(a_k)) (satisfaction of a DCM or CM, any click of
+a PBM), f grows with every w_c: an item that at least K others beat in every class is out. A list
+from greedy choice and exchanges is then proven best, or not, by branch and bound: with S_c the
+product over the positions filled so far, no list that begins so is worth more than
+
+    sum_c share(c) (1 - S_c prod (1 - v w)),  the best items left for class c at its best positions.
+
+Elsewhere the list from exchanges stands, and sum_c share(c) max f_c, which no list can exceed, says
+how far it may be from the best: the ``gap``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.models.users.mixture import Mixture
+from logeval.running.arrays import Bools, Floats, Ints
+from logeval.running.kernels import njit
+
+MAX_NODES = 300_000  # of branch and bound, about half a second
+SLACK = 1e-12  # differences below this are rounding
+
+
+class Bounded(NamedTuple):
+    """A list, and by how much at most another one is better; 0: it is proven best."""
+
+    A: Ints
+    gap: float
+
+
+def best_of_classes(users: Mixture, K: int, reward: str, own_best: list[Ints]) -> Bounded:
+    """The best list found; ``own_best`` are the best lists of each class by itself."""
+    if reward == "clicks" and _position_based(users, K):
+        return Bounded(_assignment(users, K), 0.0)
+    positions = _product_form(users, K, reward)
+    if positions is None:
+        A, value = _exchanged(users, K, reward, own_best, np.arange(len(users.w)))
+        own = [
+            u.expected_reward(a[None], reward)[0]
+            for u, a in zip(users.classes, own_best, strict=True)
+        ]
+        return Bounded(A, max(float(users.share @ np.array(own)) - value, 0.0))
+    w = np.stack([u.w for u in users.classes]).astype(float)
+    left = _undominated(w[users.share > 0.0], K)
+    A, value = _exchanged(users, K, reward, own_best, left)
+    order = np.argsort(
+        -(users.share @ positions), kind="stable"
+    )  # positions that matter most first
+    found, bound = np.empty(K, dtype=np.int64), np.array([value])
+    by_worth = left[np.argsort(-(users.share @ w[:, left]), kind="stable")]
+    upper = branch_and_bound(
+        users.share, np.ascontiguousarray(w[:, by_worth]),
+        np.ascontiguousarray(positions[:, order]), MAX_NODES, found, bound,
+    )  # fmt: skip
+    if bound[0] > value:
+        A = np.empty(K, dtype=np.int64)
+        A[order] = by_worth[found]
+        value = float(users.expected_reward(A[None], reward)[0])
+    return Bounded(A, max(upper - value, 0.0) if upper > value + SLACK else 0.0)
+
+
+def _position_based(users: Mixture, K: int) -> bool:
+    return all(
+        isinstance(u, Browsing) and np.ptp(u.e[:K], axis=1).max() == 0.0 for u in users.classes
+    )
+
+
+def _assignment(users: Mixture, K: int) -> Ints:
+    from scipy.optimize import linear_sum_assignment  # at the top it slows down every command
+
+    worth = np.zeros((len(users.w), K))
+    for share, one in zip(users.share, users.classes, strict=True):
+        assert isinstance(one, Browsing)
+        worth += share * np.outer(one.w, one.e[:K, 0])
+    item, position = linear_sum_assignment(worth, maximize=True)
+    A = np.empty(K, dtype=np.int64)
+    A[position] = item
+    return A
+
+
+def _product_form(users: Mixture, K: int, reward: str) -> Floats | None:
+    """v_c(k), (C, K), where every class earns 1 - prod(1 - v_c(k) w_c); None elsewhere."""
+    found = []
+    for one in users.classes:
+        if isinstance(one, Browsing):
+            if reward != "any-click":
+                return None
+            found.append(one.e[:K, 0])
+            continue
+        chain = one.counting(reward)
+        sat, stay = chain.sat_position[:K], chain.stay_position[:K]
+        plain = (
+            chain.skip == 1.0 and np.all(chain.stay_item == 1.0) and np.all(chain.sat_item == 1.0)
+        )
+        if not plain or not np.allclose(sat, 1.0 - stay):
+            return None
+        found.append(sat)
+    return np.array(found, dtype=float)
+
+
+def _undominated(w: Floats, K: int) -> Ints:
+    """The items that fewer than K others beat in every class; of equal ones the first."""
+    n = w.shape[1]
+    beaten = np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        as_good = (w >= w[:, i : i + 1]).all(axis=0)
+        better = as_good & (w > w[:, i : i + 1]).any(axis=0)
+        equal = as_good & ~better & (np.arange(n) < i)
+        beaten[i] = int((better | equal).sum())
+    return np.flatnonzero(beaten < K)
+
+
+def _exchanged(
+    users: Mixture, K: int, reward: str, starts: list[Ints], items: Ints
+) -> tuple[Ints, float]:
+    """The best list that exchanging one item, or two positions, leads to from some lists."""
+    by_mean = items[np.argsort(-users.w[items], kind="stable")][:K]
+    best, best_value = by_mean, -1.0
+    for start in [by_mean, *starts]:
+        A, value = start.copy(), float(users.expected_reward(start[None], reward)[0])
+        while True:
+            others = _neighbours(A, items)
+            values = users.expected_reward(others, reward)
+            i = int(values.argmax())
+            if values[i] <= value + SLACK:
+                break
+            A, value = others[i], float(values[i])
+        if value > best_value:
+            best, best_value = A, value
+    return best, best_value
+
+
+def _neighbours(A: Ints, items: Ints) -> Ints:
+    """All lists with one item replaced by one that is not shown, or two exchanged."""
+    K = len(A)
+    new = np.setdiff1d(items, A)
+    replaced = np.repeat(A[None], K * len(new), axis=0)
+    k = np.repeat(np.arange(K), len(new))
+    replaced[np.arange(len(k)), k] = np.tile(new, K)
+    i, j = np.triu_indices(K, 1)
+    swapped = np.repeat(A[None], len(i), axis=0)
+    rows = np.arange(len(i))
+    swapped[rows, i], swapped[rows, j] = A[j], A[i]
+    found: Ints = np.concatenate([replaced, swapped])
+    return found if len(found) else A[None]
+
+
+@njit(cache=True, nogil=True)
+def best_rest(w: Floats, v: Floats, by_w: Ints, by_v: Ints, used: Bools, depth: int) -> float:
+    """The smallest prod(1 - v w) over the positions from ``depth`` on: the best at the best.
+
+    ``by_v`` are these positions, of one class, most important first.
+    """
+    product, i = 1.0, 0
+    for d in range(by_v.shape[0]):
+        k = by_v[d]
+        if k < depth:
+            continue
+        while used[by_w[i]]:
+            i += 1
+        product *= 1.0 - v[k] * w[by_w[i]]
+        i += 1
+    return product
+
+
+@njit(cache=True, nogil=True)
+def branch_and_bound(
+    share: Floats, w: Floats, v: Floats, most: int, best: Ints, value: Floats
+) -> float:
+    """Depth-first search for a list, ``best`` (item by position), above ``value[0]``.
+
+    w is (C, L), v (C, K). Returns a value that no list exceeds: ``value[0]`` if the search was
+    complete, else the largest bound of what was not searched.
+    """
+    C, L = w.shape
+    K = v.shape[1]
+    by_w = np.empty((C, L), dtype=np.int64)
+    by_v = np.empty((C, K), dtype=np.int64)
+    for c in range(C):
+        by_w[c] = np.argsort(-w[c])
+        by_v[c] = np.argsort(-v[c])
+    used = np.zeros(L, dtype=np.bool_)
+    survived = np.ones((K + 1, C))
+    path = np.zeros(K, dtype=np.int64)
+    bounds = np.empty((K, L))  # of putting each item at this depth
+    alike = np.zeros(K, dtype=np.bool_)  # a position like the one before: items in ascending order
+    for k in range(1, K):
+        alike[k] = True
+        for c in range(C):
+            if v[c, k] != v[c, k - 1]:
+                alike[k] = False
+    nodes, depth, fresh = 0, 0, True
+    unsearched = value[0]
+    while depth >= 0:
+        if fresh:
+            for i in range(L):
+                bounds[depth, i] = -1.0
+                if used[i] or (alike[depth] and i < path[depth - 1]):
+                    continue
+                used[i] = True
+                total = 0.0
+                for c in range(C):
+                    rest = best_rest(w[c], v[c], by_w[c], by_v[c], used, depth + 1)
+                    total += share[c] * (
+                        1.0 - survived[depth, c] * (1.0 - v[c, depth] * w[c, i]) * rest
+                    )
+                used[i] = False
+                bounds[depth, i] = total
+            nodes += 1
+        i = int(np.argmax(bounds[depth]))
+        if bounds[depth, i] <= value[0] + SLACK or nodes > most:
+            if nodes > most:
+                unsearched = max(unsearched, bounds[depth, i])
+            depth -= 1
+            if depth >= 0:
+                used[path[depth]] = False
+            fresh = False
+            continue
+        total = bounds[depth, i]
+        bounds[depth, i] = -1.0
+        path[depth] = i
+        if depth == K - 1:
+            value[0] = total
+            best[:] = path
+            fresh = False
+            continue
+        for c in range(C):
+            survived[depth + 1, c] = survived[depth, c] * (1.0 - v[c, depth] * w[c, i])
+        used[i] = True
+        depth += 1
+        fresh = True
+    return max(unsearched, value[0])

@@ -1,0 +1,84 @@
+"""Which click models can be believed as simulators, by their checks, in words."""
+
+from __future__ import annotations
+
+import shlex
+
+from logeval.clicks.models.registry import MODELS
+from logeval.clicks.quality.checks.predictive import Checks
+from logeval.clicks.quality.checks.verdict import ModelVerdict
+from logeval.reports.answers.answer import Answer
+from logeval.running.words import joined, number
+
+MANY = 10_000  # SERPs, from which on faults that matter are seen
+
+
+def verdict(checks: Checks) -> Answer:
+    """Who clicks like the users of the log, who does not, and what would not have shown."""
+    ranked = sorted(checks.verdicts.values(), key=lambda v: (len(v.faulted), _error(checks, v)))
+    fine = [v for v in ranked if not v.faulted]
+    nearest = ranked[0]
+    of = len(nearest.right) + len(nearest.faulted)
+    serps = f"{nearest.serps:,} searches"
+    if fine:
+        names = [v.model for v in fine]
+        clicks = "clicks" if len(fine) == 1 else "click"
+        text = (
+            f"As far as {serps} show, {joined(names)} {clicks} like the users of the log: none of "
+            f"{of} checks over all queries faults {'it' if len(fine) == 1 else 'them'}."
+        )
+        if len(fine) < len(ranked):
+            bad = [f"{v.model} (faulted in {len(v.faulted)})" for v in ranked if v.faulted]
+            text += f" {joined(bad)} {'does' if len(bad) == 1 else 'do'} not."
+    elif len(ranked) == 1:
+        text = (
+            f"{nearest.model} does not click like the users of the log: it is faulted in "
+            f"{len(nearest.faulted)} of {of} checks on {serps}. What policies lose on it need not "
+            "be what they lose in traffic."
+        )
+    else:
+        text = (
+            f"No model clicks like the users of the log. {nearest.model} comes nearest, faulted in "
+            f"{len(nearest.faulted)} of {of} checks on {serps}; what policies lose on them need "
+            "not be what they lose in traffic."
+        )
+    because = [v.line for v in ranked]
+    if checks.change is not None:
+        because.append(checks.change.line)
+    return Answer(text, because=because, limits=_limits(checks, ranked), next=_next(checks, fine))
+
+
+def _error(checks: Checks, v: ModelVerdict) -> float:
+    rows = checks.table[(checks.table["model"] == v.model) & checks.table["query"].isna()]
+    return float(rows[rows["components"] > 0]["error"].mean())
+
+
+def _limits(checks: Checks, ranked: list[ModelVerdict]) -> list[str]:
+    lines = []
+    curves = checks.curves
+    mine = curves[curves["query"].isna() & (curves["check"] == "ctr-by-rank")]
+    if len(mine) and ranked[0].serps < MANY and not ranked[0].faulted:
+        seen = float(((mine["high"] - mine["low"]) / 2).median())
+        lines.append(
+            f"{ranked[0].serps:,} searches show large faults only: a CTR at a rank that is off by "
+            f"less than about {number(seen)} does not show"
+        )
+    for v in ranked:
+        if not v.faulted and v.faulted_queries:
+            lines.append(
+                f"{v.model}: faulted by itself in {v.faulted_queries} of {v.queries} queries; "
+                "leave these out, or read their regret with care"
+            )
+    return [*lines, *checks.notes]
+
+
+def _next(checks: Checks, fine: list[ModelVerdict]) -> list[str]:
+    folder = shlex.quote(str(checks.manifest.get("log_folder", "LOG")))
+    if fine:
+        return []
+    if len(checks.verdicts) < len(MODELS):
+        return [
+            f"`logeval compare-models {folder} -m all` says which model predicts this log best; "
+            "trust what holds on several simulators more than what holds on one"
+        ]
+    return ["trust what holds on several simulators more than what holds on one"]

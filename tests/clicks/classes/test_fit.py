@@ -1,0 +1,259 @@
+"""Classes are found again in clicks drawn from them: EM, posterior, tables, how many."""
+
+import json
+
+import numpy as np
+import pytest
+
+from logeval.clicks.collection import models_of_json, read_models
+from logeval.clicks.estimation.classes.em import ClassesEM, by_clicks, maximised
+from logeval.clicks.estimation.classes.fit import (
+    chosen_numbers,
+    fit_classes,
+    in_words,
+    number_of,
+)
+from logeval.clicks.estimation.classes.posterior import to_shares, to_sticks, with_uncertainty
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.fit import fit_models
+from logeval.clicks.models.dcm import DCM
+from logeval.clicks.models.registry import MODELS, model_names
+from logeval.errors import LogevalError
+from logeval.log.ingest import ingest
+from logeval.log.queries import Query
+from logeval.synthetic.generate import generate
+
+ITEMS, K, N = 8, 4, 6000
+
+
+def clicks_of(classes, share, n=N, seed=0, Q=1):
+    """Patterns of Q queries with the same classes, each list a random one of ITEMS items."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for q in range(Q):
+        A = np.argsort(rng.random((n, ITEMS)), axis=1)[:, :K]
+        z = rng.choice(len(share), n, p=share)
+        clicks = np.zeros((n, K), dtype=bool)
+        for c, model in enumerate(classes):
+            mine = z == c
+            clicks[mine] = model.sample(A[mine], rng.random((int(mine.sum()), K)))
+        rows.append(np.column_stack([np.full(n, q), A + q * ITEMS, clicks]))
+    folded, count = np.unique(np.concatenate(rows), axis=0, return_counts=True)
+    return Patterns(
+        [Query(q, 0) for q in range(Q)], folded[:, 0], folded[:, 1 : K + 1],
+        folded[:, K + 1 :].astype(bool), np.full(len(folded), K), count.astype(float),
+        np.tile(np.arange(ITEMS), Q), np.arange(Q + 1) * ITEMS,
+    )  # fmt: skip
+
+
+def dcm(w, v):
+    return DCM(np.arange(ITEMS), K, np.array(w), np.full(K, v))
+
+
+SELDOM = dcm(np.linspace(0.02, 0.08, ITEMS), 0.9)
+MUCH = dcm(np.linspace(0.8, 0.2, ITEMS), 0.1)
+TRUTH = [SELDOM, MUCH]
+SHARE = [0.6, 0.4]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return clicks_of(TRUTH, SHARE)
+
+
+def problem_of(data, C, kind=DCM, **options):
+    asked = Options(kind.method("em"), **{"scope": "per-query", **options})
+    return ClassesEM(kind.beside(data, asked), data, asked, np.ones((data.Q, C), dtype=bool))
+
+
+def test_em_never_lowers_the_penalised_likelihood(data):
+    problem = problem_of(data, 2)
+    users = problem.start(2, 0)
+    _, result = problem.maximise(users, 60, 0.0)
+    assert (np.diff(result.trace) >= -1e-9 * np.abs(result.trace[:-1])).all()
+
+
+@pytest.mark.parametrize("kind", [kind for name, kind in MODELS.items()])
+def test_every_model_has_classes_and_em_climbs(kind, data):
+    problem = problem_of(data, 2, kind)
+    users, _ = problem.maximise(problem.start(2, 0), 3, 0.0)
+    _, result = problem.maximise(users, 25, 0.0)
+    assert (np.diff(result.trace) >= -1e-7 * np.abs(result.trace[:-1])).all()
+
+
+def test_the_likelihood_is_that_of_the_models(data):
+    problem = problem_of(data, 2)
+    users, _ = maximised(problem, 2)
+    _, total = problem.responsibilities(users)
+    each = [
+        np.exp(DCM(np.arange(ITEMS), K, x["w"], x["v"][0]).log_likelihood(data.items, data.clicks))
+        for x in users.x
+    ]
+    assert total == pytest.approx(np.log(users.share[0] @ np.array(each)))
+
+
+def test_planted_classes_are_found_again(data):
+    """Within five standard errors, as if the class of every user were known: it is nearly so."""
+    problem = problem_of(data, 2)
+    users, result = maximised(problem, 2)
+    assert result.converged.all()
+    assert abs(users.share[0, 0] - 0.6) < 5 * np.sqrt(0.6 * 0.4 / N)
+    shown = data.impressions
+    for c, true in enumerate(TRUTH):
+        error = np.sqrt(true.w * (1 - true.w) / (shown * SHARE[c]))
+        assert (np.abs(users.x[c]["w"] - true.w) < 5 * error + 0.02).all()
+    assert users.x[0]["v"][0, 0] > 0.6
+    assert users.x[1]["v"][0, 0] < 0.2
+
+
+def test_classes_are_ordered_by_clicks_whatever_the_start(data):
+    problem = problem_of(data, 2)
+    users, _ = maximised(problem, 2)
+    users.share, users.x = users.share[:, ::-1].copy(), users.x[::-1]
+    again = problem.ordered(users)
+    assert again.x[0]["w"].mean() < again.x[1]["w"].mean()
+    assert again.share[0, 0] == pytest.approx(0.6, abs=0.05)
+
+
+def test_intervals_hold_the_truth_and_draws_belong_together(data):
+    problem = problem_of(data, 2, draws=20)
+    users, _ = maximised(problem, 2)
+    share, parts = with_uncertainty("DCM", problem, users)
+    assert share.draws.shape == (20, 1, 2)
+    assert share.draws.sum(axis=2) == pytest.approx(1.0)
+    held = [
+        (part["w"].low <= true.w) & (true.w <= part["w"].high)
+        for part, true in zip(parts, TRUTH, strict=True)
+    ]
+    assert np.mean(held) > 0.75  # 16 intervals; 12 of them or more, with probability above .999
+    assert share.low[0, 0] < 0.6 < share.high[0, 0]
+    assert parts[0]["w"].draws.shape == (20, ITEMS)
+    mean = parts[1]["w"].draws.mean(axis=0)
+    assert (np.abs(mean - parts[1]["w"].value) < 0.05).all()
+
+
+def test_sticks_are_shares():
+    share = np.random.default_rng(0).dirichlet(np.ones(4), 6)
+    assert to_shares(to_sticks(share)) == pytest.approx(share)
+    assert to_shares(np.zeros((3, 0))).tolist() == [[1.0]] * 3
+
+
+def test_the_start_deals_serps_by_their_clicks(data):
+    r = by_clicks(data, 3)
+    assert r.sum(axis=1) == pytest.approx(1.0)
+    assert (data.count @ r / data.count.sum()) == pytest.approx([1 / 3] * 3)
+    rate = (data.count * data.clicks.sum(axis=1)) @ r
+    assert (np.diff(rate) > 0).all()
+
+
+# -- how many ----------------------------------------------------------------------------------
+
+
+def test_held_out_serps_choose_two_classes_where_there_are_two():
+    """Within one standard error of the best: now and then one more, never one fewer."""
+    five = clicks_of(TRUTH, SHARE, n=2000, Q=5)
+    number = chosen_numbers(DCM, five, Options("em", "per-query"))
+    assert min(number) == 2
+    assert np.median(number) == 2
+
+
+def test_held_out_serps_choose_one_class_where_users_do_not_differ():
+    one = clicks_of([dcm(np.linspace(0.1, 0.6, ITEMS), 0.5)], [1.0])
+    found = fit_classes(DCM, one, Options("em", "per-query", draws=0), "auto")
+    assert (found.share.value > 0).sum(axis=1).tolist() == [1]
+
+
+def test_classes_that_are_not_there_are_taken_out_and_said():
+    one = clicks_of([dcm(np.full(ITEMS, 0.3), 0.5)], [1.0], n=40)
+    found = fit_classes(DCM, one, Options("em", "per-query", draws=0), 4)
+    assert (found.share.value > 0).sum() < 4
+    assert found.share.value.sum() == pytest.approx(1.0)
+    assert any("fewer than 4 classes" in note for note in found.notes)
+
+
+def test_queries_may_have_different_numbers():
+    two = clicks_of(TRUTH, SHARE, n=3000, Q=2)
+    keep = np.ones(two.P, dtype=bool)
+    keep[(two.query == 1) & (two.clicks.sum(axis=1) > 1)] = False  # those of one never click twice
+    found = fit_classes(DCM, two.take(keep), Options("em", "per-query", draws=2), "auto")
+    numbers = (found.share.value > 0).sum(axis=1)
+    assert numbers[0] >= 2
+    assert found.share.value.sum(axis=1) == pytest.approx([1.0, 1.0])
+    assert found.share.draws.sum(axis=2) == pytest.approx(1.0)
+    assert all(np.isfinite(part.estimates["w"].value).all() for part in found.parts)
+
+
+def test_who_the_classes_are_in_words():
+    rows = [
+        {"users": 31.0, "no_click": 0.9, "one_click": 0.1, "clicks": 0.1},
+        {"users": 45.0, "no_click": 0.1, "one_click": 0.8, "clicks": 1.0},
+        {"users": 24.0, "no_click": 0.0, "one_click": 0.1, "clicks": 3.14},
+    ]
+    assert in_words(rows) == (
+        "31% leave without a click; 45% take one result; 24% open 3.1 results on average"
+    )
+
+
+@pytest.mark.parametrize("text", ["0", "21", "two", "-1", "1.5"])
+def test_numbers_of_classes_that_cannot_be(text):
+    with pytest.raises(LogevalError, match="from 1 to 20, or auto"):
+        number_of(text)
+
+
+def test_names_with_classes():
+    assert model_names(["dcm(classes=3)", "PBM(classes=1)", "ubm"]) == [
+        "DCM(classes=3)", "PBM", "UBM"
+    ]  # fmt: skip
+    assert model_names(["dcm", "pbm(classes=2)"], "auto") == ["DCM(classes=auto)", "PBM(classes=2)"]
+
+
+# -- from a log to simulators ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classes")
+    generate(
+        folder / "log.tsv", model="dcm(classes=3)", sessions=4000, queries=20, seed=3, quiet=True
+    )
+    ingest(folder / "log.tsv", folder / "log", quiet=True)
+    return folder / "log"
+
+
+def test_a_fit_is_the_same_read_from_its_folder(log, tmp_path):
+    made = fit_models(log, "dcm", classes=2, top_queries=2, draws=3, out=tmp_path / "m", quiet=True)
+    read = read_models(tmp_path / "m")
+    assert list(made.fitted) == ["DCM(classes=2)"]
+    for query in made.queries:
+        a, b = (models["DCM(classes=2)", query] for models in (made, read))
+        assert a.share == pytest.approx(b.share)
+        for one, other in zip(a.classes, b.classes, strict=True):
+            assert one.w == pytest.approx(other.w)
+            assert one.v == pytest.approx(other.v)
+        drawn = [m["DCM(classes=2)"].drawn(2).of(query) for m in (made, read)]
+        assert drawn[0].classes[1].w == pytest.approx(drawn[1].classes[1].w, abs=1e-6)
+    rows = made.table()
+    assert set(rows["class"].dropna()) == {1, 2}
+    assert set(rows.loc[rows["parameter"] == "share", "class"]) == {1, 2}
+
+
+def test_the_truth_of_a_generated_log_has_its_classes(log):
+    truth = read_models(log.parent / "log.truth")
+    (name,) = truth.fitted
+    assert name == "DCM(classes=3)"
+    model = truth[name, truth.queries[0]]
+    assert len(model.classes) == 3
+    lists = np.tile(np.arange(10), (1, 1))
+    clicks = [one.expected_reward(lists, "clicks")[0] for one in model.classes]
+    assert clicks == sorted(clicks)
+
+
+def test_shares_that_do_not_add_up_are_refused(log, tmp_path):
+    made = fit_models(log, "dcm", classes=2, top_queries=1, draws=0, quiet=True)
+    rows = json.loads(made.to_json())
+    for row in rows["rows"]:
+        if row["parameter"] == "share":
+            row["value"] = 0.9
+    with pytest.raises(LogevalError, match="must add up to 1"):
+        models_of_json(json.dumps(rows))

@@ -1,0 +1,188 @@
+"""What an argument may be: values of every wrong kind, in every public function, are said."""
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import logeval
+from logeval.errors import LogevalError
+from logeval.kinds import checked, fits, in_words, plain
+from tests.clicks.examples import three_queries
+
+if TYPE_CHECKING:
+    from collections import OrderedDict
+
+WRONG = [
+    None, 3, -1, 3.5, True, "x", "", b"x", [], [3], [None], {}, {"a": 1}, object(), np.array([1]),
+    np.array(["a"]), Path("nope"), float("nan"), (1, 2), print, int, pd.DataFrame({"a": [1]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        (np.int64(3), 3), (np.array([1, 2]), [1, 2]), ({4}, [4]), (range(2), [0, 1]),
+        (iter("ab"), ["a", "b"]), ({"a": 1}.keys(), ["a"]), ("ab", "ab"), ((1,), (1,)),
+    ],
+)  # fmt: skip
+def test_numpys_numbers_and_other_lists_become_plain(given, made):
+    assert plain(given) == made
+    assert type(plain(given)) is type(made)
+
+
+def test_an_array_is_no_number_and_a_frame_no_list():
+    from collections.abc import Sequence
+
+    assert not fits(np.array([1]), int)
+    assert fits(np.int32(1), int)
+    assert not fits(int, int)
+    assert not fits(pd.DataFrame({"a": [1]}), Sequence[str])
+    assert not fits(b"ab", Sequence[int])
+    assert in_words(int | None) == "int"
+
+
+@checked
+def shortened(words: list[str], n: int = 1, kind: "OrderedDict | None" = None) -> list[str]:
+    """The first letters of words."""
+    if kind is not None:
+        kind.move_to_end("a")
+    return [word[:n] for word in words]
+
+
+def test_an_argument_of_a_wrong_type_is_said_where_it_made_a_function_fail():
+    assert shortened(["abc"], 2) == ["ab"]
+    with pytest.raises(LogevalError, match="n='x': must be int"):
+        shortened(["abc"], "x")
+    with pytest.raises(LogevalError, match=r"words=\[1\]: must be a list of str"):
+        shortened([1])
+    with pytest.raises(LogevalError, match="kind=5: must be OrderedDict"):
+        shortened([], kind=5)
+    with pytest.raises(TypeError, match="missing 1 required"):
+        shortened()
+
+
+def test_an_error_of_right_arguments_is_left_as_it_is():
+    @checked
+    def fails(n: int) -> float:
+        return n / 0
+
+    with pytest.raises(ZeroDivisionError):
+        fails(1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds")
+    (folder / "log").mkdir()
+    log = three_queries(folder / "log")
+    models = logeval.fit_models(log, ["dctr", "dcm"], out=folder / "models", quiet=True)
+    logeval.evaluate(
+        models, policies=["Random"], horizon=5, runs=1, out=folder / "runs", quiet=True
+    )
+    return folder
+
+
+def calls(folder):
+    """Every public function, with arguments with which it works quickly."""
+    log, models, out = folder / "log", folder / "models", folder / "out"
+    quiet = {"quiet": True}
+    few = {"rounds": 0, "refits": 0, "estimators": ["IP"]}
+    return {
+        "generate": {"out": out / "g.tsv", "sessions": 3, "queries": 1, "overwrite": True},
+        "ingest": {"logs": folder / "none.tsv", "out": out / "i"},
+        "fit_models": {"log": log, "models": "dctr"},
+        "compare_models": {"log": log, "models": ["rctr", "dctr"]},
+        "score": {"models": models, "log": log},
+        "check_models": {"models": models, "log": log, "ranker_change": False, "serps": 20,
+                         "simulations": 80},
+        "evaluate": {"models": models, "policies": "Random", "horizon": 3, "runs": 1},
+        "make_features": {"log": log, "out": out / "f", "overwrite": True},
+        "replay_estimate": {"log": log, "target": "logged", "positions": 1, **few},
+        "replay_validate": {"log": log, "positions": [1], "parts": 2, "estimators": ["IP"],
+                            "clips": [10]},
+        "replay_policy": {"log": log, "policies": "Random", "positions": 1, "shuffles": 1,
+                          "horizon": 3},
+        "replay_cross_check": {"log": log, "policies": "Random", "positions": 1},
+        "report": {"runs": folder / "nothing", "out": out / "r"},
+    }, quiet  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["generate", "ingest", "fit_models", "compare_models", "score", "check_models", "evaluate",
+     "make_features", "replay_estimate", "replay_validate", "replay_policy", "replay_cross_check",
+     "report"],
+)  # fmt: skip
+def test_no_public_function_raises_anything_but_its_own_error(folder, name, tmp_path, monkeypatch):
+    """Each argument in turn is given something of every wrong kind."""
+    monkeypatch.chdir(tmp_path)  # some of the values are names of folders
+    function = getattr(logeval, name)
+    given, quiet = calls(folder)
+    names = list(inspect.signature(function).parameters)
+    base = given[name] | (quiet if "quiet" in names else {})
+    for argument in names:
+        for value in WRONG:
+            try:
+                function(**(base | {argument: value}))
+            except LogevalError:
+                continue
+            except Exception as error:
+                pytest.fail(f"{name}({argument}={value!r}): {error!r}")
+
+
+def test_arguments_that_a_function_does_not_take_are_said(folder):
+    for call, message in (
+        (lambda: logeval.evaluate(folder / "models", "Random"), "evaluate: takes models without"),
+        (lambda: logeval.evaluate(folder / "models", polices="Random"), "did you mean policies"),
+        (lambda: logeval.fit_models("a", "dcm", log="b"), "log is given twice"),
+        (lambda: logeval.fit_models("a"), "models is missing"),
+        (lambda: logeval.generate("a", "b"), "generate: takes out without"),
+        (lambda: logeval.fit_models(folder / "log", "dctr", out=""), "out is empty; name a file"),
+        (lambda: logeval.fit_models(folder / "log", "dcm", colour="red"), "unknown option: 'col"),
+    ):
+        with pytest.raises(LogevalError, match=message):
+            call()
+
+
+def test_readers_say_what_they_want():
+    for read in (logeval.read_models, logeval.read_features, logeval.Runs.load, logeval.load):
+        for value in (None, 3, [], object(), b"x"):
+            with pytest.raises(LogevalError, match=r"is not the name|cannot be loaded"):
+                read(value)
+
+
+@pytest.mark.parametrize(
+    ("what", "call", "message"),
+    [
+        ("log", lambda log: log.top_queries("x"), "n='x': must be int"),
+        ("log", lambda log: log.describe(None), "n=None: must be int"),
+        ("log", lambda log: log.top_queries(-1), "fewer than 0"),
+        ("log", lambda log: log.serps(queries=3.5), "3.5 is not a query"),
+        ("models", lambda models: models["DCM", 1].best_list("x"), "K='x': must be int"),
+        ("models", lambda models: models["DCM", 1].best_list(2, 3), "reward of DCM: '3'"),
+        ("models", lambda models: models.named(3), "name=3: must be str"),
+        ("models", lambda models: models.plot(None), "unknown figure: 'None'"),
+        ("runs", lambda runs: runs.plot_regret(simulator=3), "simulator of these runs: '3'"),
+        ("runs", lambda runs: runs.only(3), "policies=3: must be"),
+    ],
+)
+def test_results_say_what_they_want(folder, what, call, message):
+    with pytest.raises(LogevalError, match=message):
+        call(logeval.load(folder / what))
+
+
+def test_one_name_stands_for_a_list_of_policies(folder):
+    runs = logeval.load(folder / "runs")
+    assert set(runs.only("Random").table()["policy"]) == {"Random"}
+    page = logeval.report(folder / "runs", folder / "page", policies="Random", quiet=True)
+    assert page.exists()
+    replayed = logeval.replay_policy(
+        folder / "log", "Random", positions=1, shuffles=1, horizon=3, quiet=True
+    )
+    assert set(replayed.table["policy"]) == {"Random"}
+    with pytest.raises(LogevalError, match="name two or more"):
+        logeval.replay_cross_check(folder / "log", "Random", quiet=True)
