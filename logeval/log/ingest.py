@@ -38,7 +38,7 @@ def pairs_of(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         ours, sign, theirs = text.partition("=")
         if not (ours and sign and theirs):
-            raise LogevalError(f"column map {text}: write it as our column=yours, as query=term")
+            raise LogevalError(f"column map {text}: write it as our column=yours, as query_id=qid")
         pairs[ours] = theirs
     return pairs
 

@@ -29,7 +29,7 @@ from logeval.log.reading.parts import name_by_content, write_parts
 from logeval.log.reading.source import Source
 from logeval.log.rows.ids import NotNumbers
 from logeval.running.progress import Progress
-from logeval.storage import files, manifests, tables
+from logeval.storage import files, manifests, schemas, tables
 
 
 def in_memory(asked: Ingest) -> Log:
@@ -131,7 +131,7 @@ class _Run:
     def end(self) -> None:
         """There is a table, even if it is empty, and every part has its checksum in its name."""
         if not any(self.folder.iterdir()):
-            tables.write_parquet(tables.TABLES[self.holds].empty_table(), self.next_part())
+            tables.write_parquet(schemas.TABLES[self.holds].empty_table(), self.next_part())
         name_by_content(self.folder)
 
     def read_files(self) -> None:

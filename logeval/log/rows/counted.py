@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -103,30 +104,28 @@ def _numbered(rows: Rows, ids: Ids) -> pa.Table:
 def _added_up(reading: Reading, file: object) -> Iterator[Job | Read]:
     """The table, sorted, part by part."""
     path = str(file).replace("'", "''")
-    settings = {
+    settings: dict[str, Any] = {
         "memory_limit": "300MB",
         "temp_directory": str(reading.folder / ".rows" / "sorting"),
     }
     with duckdb.connect(config=settings) as db:
         db.execute(f"CREATE VIEW rows AS FROM read_parquet(['{path}'])")
-        first, kept = db.execute(
-            "SELECT min(position), count(*) FILTER "
-            f"(position < {reading.positions} + least((SELECT min(position) FROM rows), 1)) FROM rows"
-        ).fetchone() or (0, 0)
-        shift = 1 if first == 0 else 0  # some count positions from 0
+        found = db.execute("SELECT count(*), min(position) FROM rows").fetchone() or (0, None)
+        shift = 1 if found[1] == 0 else 0  # some count positions from 0
+        kept = f"position + {shift} <= {reading.positions}"
+        rows = db.execute(f"SELECT count(*) FROM rows WHERE {kept}").fetchone() or (0,)
         relation = db.sql(
             f"""SELECT query_id, region_id, item_id, (position + {shift})::INTEGER AS position,
                 sum(impressions)::BIGINT AS impressions, sum(clicks)::BIGINT AS clicks
-            FROM rows WHERE position + {shift} <= {reading.positions}
+            FROM rows WHERE {kept}
             GROUP BY ALL ORDER BY query_id, region_id, position, item_id"""
         )
-        total = db.execute("SELECT count(*) FROM rows").fetchone() or (0,)
         results = 0
         for batch in relation.to_arrow_reader(ROWS):
             table = pa.Table.from_batches([batch]).cast(COUNTS)
             results += len(table)
             yield partial(_counted, table)
-        yield Read(Counter(rows_cut=total[0] - kept, rows_repeated=kept - results))
+        yield Read(Counter(rows_cut=found[0] - rows[0], rows_repeated=rows[0] - results))
 
 
 def _counted(table: pa.Table) -> tuple[pa.Table, Read]:
