@@ -39,7 +39,7 @@ from logeval.kinds import fits
 from logeval.log.ingest import Ingest
 from logeval.log.log import Log
 from logeval.log.log import load as load_log
-from logeval.log.queries import among
+from logeval.log.queries import among, several
 from logeval.replay.estimate import ReplayEstimate
 from logeval.reports.report import Report
 from logeval.stage import Stage, arguments_of, recipe_keys
@@ -184,8 +184,9 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
             TRACKS[track].usable(fitted)
     except LogevalError as error:
         raise LogevalError(f"[evaluate] {error}") from None
-    known = fit.wanted or []
-    asked = evaluate.wanted or [] if all(q.region_id is not None for q in known) else []
+    known, asked = (several(s.queries or ()) for s in (fit, evaluate))
+    if not all("@" in str(q) for q in known):  # all regions of some; names may hold anything
+        return
     if unknown := [str(q) for q in asked if known and not among(q, known)]:
         raise unknown_names("query among those that are fitted", unknown, map(str, known))
 

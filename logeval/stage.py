@@ -52,6 +52,7 @@ from logeval.kinds import fits, names_of, plain, refusal, wants_list
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
     from logeval.log.log import Log
+    from logeval.log.names import Names
     from logeval.log.queries import Query
 
 Manifest = dict[str, Any]
@@ -98,7 +99,7 @@ def split(text: str) -> list[str]:
 OneQuery = Union[str, int, "Query", tuple[int, int]]
 Queries = Annotated[
     OneQuery | Sequence[OneQuery] | None,
-    Arg("Only these queries, as 9982,98435@1 (with its region).", parse=split),
+    Arg("Only these queries, as shoes,boots or 9982,98435@1 (with its region).", parse=split),
 ]
 TopQueries = Annotated[int | None, Arg("Only the most frequent queries.", least=1)]
 
@@ -181,11 +182,14 @@ class Stage(Generic[R]):
         return models
 
     @property
-    def wanted(self) -> "list[Query] | None":
-        """The queries; None for all."""
-        from logeval.log.queries import given_queries
+    def names(self) -> "Names":
+        """The names of queries and items."""
+        return self.opened.names
 
-        return given_queries(self.queries)
+    @property
+    def wanted(self) -> "list[Query] | None":
+        """The queries, which may be given by their names; None for all."""
+        return self.names.all_meant(self.queries)
 
     def arguments(self) -> Manifest:
         """The settings, as the manifest records them."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
 from logeval.errors import LogevalError
+from logeval.log.queries import several
 from logeval.stage import (
     Arg,
     LogFolder,
@@ -124,7 +125,7 @@ class Fitting(Stage[R]):
         self._set("models", names)
         self._set("options", check_options(names, dict(self.options)))
         self._set("holdout", None if self.holdout is None else str(self.holdout))
-        if self.wanted is not None and not self.wanted:
+        if self.queries is not None and not several(self.queries):
             raise LogevalError("queries is empty; leave it out to fit all queries")
         without_method(names, self.method)  # an error if that is all of them
         check(self.smoothing)
@@ -315,7 +316,8 @@ class Fit(Fitting["FittedModels"]):
                 fitted[name].report["checks"] = record
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
-        return FittedModels(fitted, manifest, Lists.of(data))
+        known = self.names.of_queries(data.queries) | self.names.only({"item": data.item_ids})
+        return FittedModels(fitted, manifest, Lists.of(data), known)
 
 
 fit_models = function(Fit)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from logeval.clicks.collection import FittedModels, the_query
+from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.users.optimum import Optimum
 from logeval.log.log import Log, load
+from logeval.log.names import Names, shortened
 from logeval.log.queries import GivenQuery, Query
 from logeval.storage import tables
 
@@ -28,11 +29,24 @@ class Inspection:
     serps: int | None  # of the log
     items: pd.DataFrame  # item, shown, clicked, place in the best list, parameters with intervals
     positions: pd.DataFrame  # position, and the parameters that depend on it with intervals
-    best: list[int]  # item ids
+    best: list[Any]  # item ids
     reward: str
     value: float  # expected reward of the best list
     proven: bool  # that no list is better; else it was found by a search
     lists: pd.DataFrame  # the lists of the log, most shown first, and how far from the best
+    names: Names = field(default_factory=Names)  # of queries and items
+
+    def named(self, width: int | None = None) -> Inspection:
+        """The same for people: items have their names, shortened to a width."""
+        if "item" not in self.names.kinds:
+            return self
+
+        def names(ids: list[int]) -> list[str]:
+            return [shortened(n, width) for n in self.names.names_of("item", ids)]
+
+        lists = self.lists.assign(list=self.lists["list"].map(names))
+        items = self.names.shown(self.items, width)
+        return replace(self, items=items, best=names(self.best), lists=lists)
 
 
 def inspect(
@@ -44,7 +58,7 @@ def inspect(
     of the log is as good as its expected reward under the model, as a share of the best list's.
     """
     fitted = models.named(model)
-    meant = the_query(fitted, query)
+    meant = models.the_query(fitted, query)
     own = fitted.of(meant)
     best = own.optimum()
     data = _patterns(models, meant, log)
@@ -67,6 +81,7 @@ def inspect(
         best.value,
         best.proven,
         lists,
+        models.names,
     )
 
 

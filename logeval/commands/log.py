@@ -93,6 +93,7 @@ def describe(
     Example: logeval describe data/yandex --figure log.png
     """
     from logeval.log.log import load
+    from logeval.log.names import WIDTH
 
     found = load(log).describe(top)
     if as_json:
@@ -104,7 +105,8 @@ def describe(
             print(f"The log does not say: {joined(absent)}.\n")
         print_frame("CTR by rank", found.ctr_by_rank)
         print_frame("Clicked results per SERP", found.clicks_per_serp)
-        print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
+        queries = found.names.shown(found.top_queries, WIDTH)
+        print_frame(f"The {len(queries)} most frequent queries", queries)
     if figure:
         from logeval.reports.figures.canvas import save_figure
 

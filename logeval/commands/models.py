@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,7 +56,8 @@ def show_fit(
     own = "".join(
         f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
     )
-    print(f"more: logeval{own} inspect {asked.out} --query {models.queries[0]}", file=sys.stderr)
+    first = shlex.quote(models.names.query(models.queries[0]))
+    print(f"more: logeval{own} inspect {asked.out} --query {first}", file=sys.stderr)
 
 
 def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from logeval.errors import LogevalError
+from logeval.log.queries import several
 from logeval.stage import Arg, Queries, Quiet, Stage, function, split, stage
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
     from logeval.evaluation.results import Runs
     from logeval.features.table import Features
+    from logeval.log.names import Names
     from logeval.policies.registry import PolicySpec
 
 
@@ -152,7 +154,7 @@ class Evaluate(Stage["Runs"]):
             in_tracks(self.specs(home, load=False), self.track, home)
         checkpoints_of(self.horizon, self.checkpoints)
         check_runs(self.runs, 1)
-        if self.wanted is not None and not self.wanted:
+        if self.queries is not None and not several(self.queries):
             raise LogevalError("queries is empty; leave it out for all of them")
         if self.features is None and (self.block is not None or self.same_log):
             raise LogevalError("block and same_log are about features, and there are none")
@@ -165,6 +167,15 @@ class Evaluate(Stage["Runs"]):
                 raise LogevalError("a synthetic problem has its own K and no queries")
             if self.features is not None:
                 raise LogevalError("a synthetic problem has its own features")
+
+    @property
+    def names(self) -> "Names":
+        """Those of the models."""
+        from logeval.log.names import Names
+
+        if isinstance(self.models, str | Path):
+            return Names(Path(self.models))
+        return getattr(self.models, "names", Names())
 
     def specs(self, track: str | None = None, load: bool = True) -> "list[PolicySpec]":
         """The policies; without ``load`` code of the user's is not run, and not looked at."""

@@ -191,7 +191,7 @@ class Log:
             )
         if unknown := [name for name in names if name not in tables.SERPS.names]:
             raise unknown_names("column", unknown, tables.SERPS.names)
-        where = "" if queries is None else f"WHERE {sql_condition(queries)}"
+        where = "" if queries is None else f"WHERE {sql_condition(self.names.all_meant(queries))}"
         with self.connect() as connection:
             connection.execute("SET preserve_insertion_order = true")
             select = f"SELECT {', '.join(names)} FROM serps {where}"

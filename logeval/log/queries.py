@@ -45,13 +45,16 @@ GivenQuery = Query | str | int | tuple[int, int | None]
 GivenQueries = GivenQuery | Iterable[GivenQuery] | None
 
 
-def given_queries(queries: GivenQueries) -> list[Query] | None:
-    """Queries as users give them: one or several; None for all."""
-    if queries is None:
-        return None
+def several(queries: GivenQuery | Iterable[GivenQuery]) -> list[GivenQuery]:
+    """Queries as users give them, one or several, as a list."""
     if isinstance(queries, str | tuple) or not isinstance(queries, Iterable):
-        return [Query.of(queries)]  # type: ignore[arg-type]
-    return [Query.of(q) for q in queries]
+        return [queries]  # type: ignore[list-item]
+    return list(queries)
+
+
+def given_queries(queries: GivenQueries) -> list[Query] | None:
+    """Queries by their ids: one or several; None for all."""
+    return None if queries is None else [Query.of(query) for query in several(queries)]
 
 
 def among(query: GivenQuery, known: Sequence[T]) -> list[T]:

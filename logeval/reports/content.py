@@ -11,8 +11,8 @@ from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
+from logeval.log.names import Names
 from logeval.replay.estimates import Estimates
-from logeval.running.words import query_names
 from logeval.storage import tables
 
 if TYPE_CHECKING:
@@ -45,7 +45,15 @@ class Content:
         queries = {str(q) for runs in self.runs for q in runs.table()["query"].unique()}
         for models in self.models.values():
             queries |= {str(q) for fitted in models.fitted.values() for q in fitted.index}
-        return query_names(list(queries))
+        return self.known.titles(queries, width=None)
+
+    @cached_property
+    def known(self) -> Names:
+        """The names of queries and items that the runs and models know."""
+        found = Names()
+        for one in (*self.runs, *self.models.values()):
+            found |= one.names
+        return found
 
     def chosen(self, i: int) -> list[str]:
         """Why the i-th runs have these simulators, where that was not said by the user."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 ROUNDING = 1e-12  # what is smaller in a table is 0, and a difference of rounding
@@ -52,26 +51,6 @@ def joined(names: Sequence[str], last: str = "and") -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
-
-
-def query_names(queries: list[str]) -> dict[str, str]:
-    """The queries in numeric order, with their titles: ``query 12``.
-
-    The region is named where one query has several.
-    """
-    split = {q: (q.partition("@")[0], q.partition("@")[2]) for q in queries}
-    numbers = [query for query, _ in split.values()]
-    return {
-        q: f"query {split[q][0]}"
-        + (f", region {split[q][1]}" if numbers.count(split[q][0]) > 1 and split[q][1] else "")
-        for q in sorted(queries, key=_order)
-    }
-
-
-def _order(query: str) -> list[tuple[int, str]]:
-    return [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", query)
-    ]
 
 
 def cell(value: object, spec: str = "") -> str:

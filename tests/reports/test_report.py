@@ -14,10 +14,11 @@ import pytest
 
 import logeval
 from logeval.evaluation import results
+from logeval.log.names import Names
 from logeval.reports.figures.regret import lower_bounds
 from logeval.reports.page import Page
 from logeval.reports.verdict import verdict
-from logeval.running.words import cell, number, query_names
+from logeval.running.words import cell, number
 from logeval.storage import manifests
 from logeval.tracks.keys import Panel
 from tests.undrawn import draw_nothing
@@ -108,12 +109,13 @@ def test_ids_are_unique_and_every_reference_has_one(site):
 
 
 def test_queries_are_in_numeric_order_with_their_region_where_it_matters():
-    assert query_names(["10@0", "9@0", "100@3"]) == {
+    assert Names().titles(["10@0", "9@0", "100@3"]) == {
         "9@0": "query 9",
         "10@0": "query 10",
         "100@3": "query 100",
     }
-    assert list(query_names(["9@2", "9@1"]).values()) == ["query 9, region 1", "query 9, region 2"]
+    titles = Names().titles(["9@2", "9@1"])
+    assert list(titles.values()) == ["query 9, region 1", "query 9, region 2"]
 
 
 def test_a_bound_that_says_nothing_is_said_in_words(site):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from logeval.log.names import Names
 from logeval.reports.answers.estimates import verdict
 from logeval.reports.content import Content
 from logeval.reports.page import Page
-from logeval.running.words import query_names
 
 if TYPE_CHECKING:
     from logeval.replay.estimates import Estimates
@@ -54,6 +54,6 @@ def add_estimates(page: Page, estimates: Estimates) -> None:
         **figures,
     )
     queries = estimates.table[estimates.table["query"].notna()]
-    names = query_names([str(query) for query in queries["query"].unique()])
+    names = Names.of(estimates.manifest).titles(map(str, queries["query"].unique()), None)
     queries = queries.assign(query=queries["query"].astype(str).map(names))
     page.table("replay-queries", queries.dropna(axis=1, how="all"), "The same by query.", **figures)
