@@ -91,15 +91,10 @@ Overwrite = Annotated[bool, Arg("Replace what is there.", "running", "--overwrit
 Scheduler = Annotated[str | None, Arg("Address of a Dask scheduler, tls://host:8786.", "running")]
 
 
-def split(text: str) -> list[str]:
-    """The parts of ``9982@0,4411@0``."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 OneQuery = Union[str, int, "Query", tuple[int, int]]
 Queries = Annotated[
     OneQuery | Sequence[OneQuery] | None,
-    Arg("Only these queries, as shoes,boots or 9982,98435@1 (with its region).", parse=split),
+    Arg("Only these queries, as shoes,boots or 9982,98435@1 (with its region)."),
 ]
 TopQueries = Annotated[int | None, Arg("Only the most frequent queries.", least=1)]
 

@@ -17,7 +17,6 @@ from logeval.commands.app import models_app, plot_app
 from logeval.commands.command import Csv, Json, command, in_options, refuse_empty
 from logeval.commands.show import print_for_programs, print_frame, print_table, wrapped
 from logeval.errors import LogevalError
-from logeval.stage import split
 from logeval.storage import files
 
 if TYPE_CHECKING:
@@ -155,9 +154,7 @@ def plot_models(
     if queries is not None:
         refuse_empty("--queries", [queries])
     with styled(style):
-        axes: Any = read_models(models).plot(
-            what, model, None if queries is None else split(queries)
-        )
+        axes: Any = read_models(models).plot(what, model, queries)
         save_figure(axes.figure, out)
     print(out)
 

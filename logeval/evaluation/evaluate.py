@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from logeval.errors import LogevalError
 from logeval.log.queries import several
-from logeval.stage import Arg, Queries, Quiet, Stage, function, split, stage
+from logeval.stage import Arg, Queries, Quiet, Stage, function, stage
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
@@ -100,9 +100,7 @@ class Evaluate(Stage["Runs"]):
     positions: Annotated[
         int | None, Arg("Length of the lists; default: the shortest model's.", least=1)
     ] = None
-    queries: Annotated[
-        Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=split)
-    ] = None
+    queries: Annotated[Queries, Arg("Only these queries, 9982@0,4411@0; default: all.")] = None
     reward: Annotated[
         str | None, Arg("satisfaction, clicks or any-click; default: the model's own.")
     ] = None

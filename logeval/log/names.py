@@ -143,7 +143,31 @@ class Names:
 
     def all_meant(self, queries: GivenQueries) -> list[Query] | None:
         """Queries as users give them: one or several; None for all."""
-        return None if queries is None else [self.meant(query) for query in several(queries)]
+        if queries is None:
+            return None
+        given = [one for query in several(queries) for one in self._apart(query)]
+        return [self.meant(query) for query in given]
+
+    def _apart(self, given: GivenQuery) -> list[GivenQuery]:
+        """The queries of a text with commas between them; names may hold commas themselves."""
+        parts = given.split(",") if isinstance(given, str) else []
+        if len(parts) < 2:
+            return [given]
+        known: dict[str, int | None] = {}
+        if "query" in self.kinds:
+            ends = [(i, j) for i in range(len(parts)) for j in range(i + 2, len(parts) + 1)]
+            known = self.ids_of("query", (",".join(parts[i:j]).strip() for i, j in ends))
+
+        def there(parts: list[str]) -> bool:
+            return known.get(",".join(parts).strip()) is not None
+
+        found: list[GivenQuery] = []
+        while parts:
+            fits = (n for n in range(len(parts), 1, -1) if there(parts[:n]))
+            n = next(fits, 1)
+            found += [one] if (one := ",".join(parts[:n]).strip()) else []
+            parts = parts[n:]
+        return found
 
     def query(self, query: GivenQuery) -> str:
         """The whole name of a query, as ``meant`` reads it."""

@@ -46,10 +46,10 @@ GivenQueries = GivenQuery | Iterable[GivenQuery] | None
 
 
 def several(queries: GivenQuery | Iterable[GivenQuery]) -> list[GivenQuery]:
-    """Queries as users give them, one or several, as a list."""
-    if isinstance(queries, str | tuple) or not isinstance(queries, Iterable):
-        return [queries]  # type: ignore[list-item]
-    return list(queries)
+    """Queries as users give them, one or several, as a list; a text may be several, too."""
+    one = isinstance(queries, str | tuple) or not isinstance(queries, Iterable)
+    given: list[GivenQuery] = [queries] if one else list(queries)  # type: ignore
+    return [query for query in given if not isinstance(query, str) or query.strip(", ")]
 
 
 def given_queries(queries: GivenQueries) -> list[Query] | None:

@@ -12,7 +12,7 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.names import Names
-from logeval.log.queries import GivenQueries, Query, several
+from logeval.log.queries import GivenQueries, Query
 from logeval.reports.figures.canvas import legend_below, new_axes
 from logeval.reports.figures.style import COLOURS, MARKERS
 from logeval.running.arrays import Floats
@@ -109,8 +109,8 @@ def plot_parameters(
 
     By default of the first model and its most frequent queries.
     """
-    fitted = models.named(model)
-    chosen = None if queries is None else [models.the_query(fitted, q) for q in several(queries)]
+    fitted, given = models.named(model), models.names.all_meant(queries)
+    chosen = None if given is None else [models.the_query(fitted, q) for q in given]
     if what not in PLOTS:
         raise unknown_names("figure", [what], PLOTS)
     return PLOTS[what](fitted, chosen, ax, models.names)

@@ -183,10 +183,16 @@ def what_was_run(page: Page, content: Content) -> None:
         page.code("Recipe, to run it again", content.recipe.read_text())
 
 
+def _input(known: dict[str, Any]) -> str:
+    """A file, or a data frame."""
+    size = f"{known['bytes']:,} bytes" if "bytes" in known else f"{known['rows']:,} rows"
+    return f"{known['name']} ({size})"
+
+
 def _source(log: Log) -> dict[str, Any]:
     counts, inputs = log.counts, log.manifest["inputs"]
     return {
-        "log": [f"{i['name']} ({i['bytes']:,} bytes)" for i in inputs],
+        "log": [_input(i) for i in inputs],
         "SHA-256 of the log": [i["sha256"] for i in inputs],
         "kept": f"{counts['queries']:,} SERPs, {counts['clicks_matched']:,} clicked results",
         "set aside": f"{counts.get('clicks_orphan', 0):,} orphan clicks, "
