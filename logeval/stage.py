@@ -94,7 +94,7 @@ Scheduler = Annotated[str | None, Arg("Address of a Dask scheduler, tls://host:8
 OneQuery = Union[str, int, "Query", tuple[int, int]]
 Queries = Annotated[
     OneQuery | Sequence[OneQuery] | None,
-    Arg("Only these queries, as shoes,boots or 9982,98435@1 (with its region)."),
+    Arg("Only these queries, as shoes,boots or 9982,98435@1 (with its region).", parse=str),
 ]
 TopQueries = Annotated[int | None, Arg("Only the most frequent queries.", least=1)]
 

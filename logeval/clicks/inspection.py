@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
+from logeval.clicks.estimation.statistics.counted import counted_patterns
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
@@ -69,11 +70,11 @@ def inspect(
         for at, name, n in ((1, "shown", data.impressions), (2, "clicked", data.item_clicks)):
             count = dict(zip(data.item_ids.tolist(), n.astype(int).tolist(), strict=True))
             items.insert(at, name, [count.get(int(i), 0) for i in own.items])
-        lists = _lists(own, best, data)
+        lists = lists if isinstance(data, Counted) else _lists(own, best, data)
     return Inspection(
         fitted.model,
         meant,
-        None if data is None else int(data.count.sum()),
+        None if data is None else int(data.serps.sum()),
         items,
         positions,
         own.items[best.A].tolist(),
@@ -91,6 +92,8 @@ def _patterns(models: FittedModels, query: Query, log: Log | None) -> Patterns |
         log = load(named)
     if log is None:
         return None
+    if log.holds == "counts":
+        return counted_patterns(log, [query])
     return patterns_of(fold(log, queries=[query]))
 
 

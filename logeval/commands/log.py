@@ -52,6 +52,10 @@ def show_counts(log: Log, asked: Ingest) -> None:
             if log.counts.get(count) or unit == "lines" or count in ("results", "rejected")
         ]
     results = "results" in {k for name in names for k in FORMATS[name].accounts}
+    if log.holds == "counts":
+        rows += [(name, log.counts[name]) for name in ("impressions", "clicks")]
+        print_table(f"{asked.out or log.title}: counts", ["", "count"], rows)
+        return
     if results:
         rows += [("result pages (SERPs)", log.counts["queries"])]
         rows += [("clicked results", log.counts["clicks_matched"])]

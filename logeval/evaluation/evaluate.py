@@ -100,7 +100,9 @@ class Evaluate(Stage["Runs"]):
     positions: Annotated[
         int | None, Arg("Length of the lists; default: the shortest model's.", least=1)
     ] = None
-    queries: Annotated[Queries, Arg("Only these queries, 9982@0,4411@0; default: all.")] = None
+    queries: Annotated[
+        Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=str)
+    ] = None
     reward: Annotated[
         str | None, Arg("satisfaction, clicks or any-click; default: the model's own.")
     ] = None

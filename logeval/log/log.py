@@ -51,6 +51,8 @@ class Log:
     def cautions(self) -> list[str]:
         """What would make models of this log worthless, or looks like a mistake."""
         counts = Counter(self.counts)
+        if self.holds == "counts":
+            return [] if counts["clicks"] else ["the table holds no clicks; models say nothing"]
         if not counts["queries"]:
             return ["the log holds no result pages; there is nothing to fit"]
         if counts["queries"] == counts["test_queries"]:
@@ -76,6 +78,11 @@ class Log:
         return found
 
     @property
+    def holds(self) -> str:
+        """The table that it is: serps, or counts."""
+        return str(self.manifest.get("holds", "serps"))
+
+    @property
     def title(self) -> str:
         """Its folder; what it was made of, if that is gone with it."""
         if not self.manifest.get("temporary"):
@@ -89,6 +96,9 @@ class Log:
 
     def __repr__(self) -> str:
         counts = self.manifest.get("counts", {})
+        if self.holds == "counts":
+            shown, clicked = (counts.get(name, 0) for name in ("impressions", "clicks"))
+            return f"Log {self.title}: {shown:,} impressions, {clicked:,} clicks, counted"
         pages, clicks = (counts.get(name, 0) for name in ("queries", "clicks_matched"))
         return f"Log {self.title}: {pages:,} result pages, {clicks:,} clicked results"
 
@@ -111,7 +121,7 @@ class Log:
         Their names hold their checksums (``reading.parts``): a file of another log, put here after
         the check, has another name.
         """
-        names = sorted(name for name in self.manifest["files"] if name.startswith("serps/"))
+        names = sorted(n for n in self.manifest["files"] if n.startswith(f"{self.holds}/"))
         with self._as_it_was():
             tables.check_files(self.path, self.manifest, names)
         return [self.path / name for name in names]
@@ -145,8 +155,18 @@ class Log:
         return found.st_ino, found.st_mtime_ns
 
     @contextmanager
-    def connect(self, names: Sequence[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A DuckDB connection with the view ``serps``; of some files only if they are named."""
+    def connect(
+        self, names: Sequence[str] | None = None, holds: str = "serps"
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A DuckDB connection with the view ``serps``; of some files only if they are named.
+
+        What asks for SERPs is refused where the log ``holds`` counts, and the other way round.
+        """
+        if holds != self.holds:
+            raise LogevalError(
+                f"{self.title}: is a table of {self.holds}, and this needs {holds}; counts do not "
+                "say which results were on a page together"
+            )
         with files.scratch() as spill:
             settings: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)}
             connection = duckdb.connect(config=settings)
@@ -156,9 +176,10 @@ class Log:
                 listed = ", ".join(_quoted(file) for file in chosen)
                 source = f"read_parquet([{listed}], hive_partitioning = false)"
                 there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
-                new = [f"{kind} AS {name}" for name, kind in MAY_LACK.items() if name not in there]
+                lacks = MAY_LACK if self.holds == "serps" else {}
+                new = [f"{kind} AS {name}" for name, kind in lacks.items() if name not in there]
                 select = ", ".join(["*", *new])
-                connection.execute(f"CREATE VIEW serps AS SELECT {select} FROM {source}")
+                connection.execute(f"CREATE VIEW {self.holds} AS SELECT {select} FROM {source}")
                 yield connection
             except duckdb.OutOfMemoryException as error:
                 raise LogevalError(

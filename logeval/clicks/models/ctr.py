@@ -34,6 +34,7 @@ class GCTR(ClickModel):
     name = "GCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "scalar"),)
     methods = ("counting",)
+    from_counts = True
 
     @property
     def users(self) -> Browsing:
@@ -70,6 +71,7 @@ class RCTR(ClickModel):
     name = "RCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "position"),)
     methods = ("counting",)
+    from_counts = True
 
     @property
     def users(self) -> Browsing:
@@ -103,6 +105,7 @@ class DCTR(ClickModel):
     name = "DCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "item"),)
     methods = ("counting",)
+    from_counts = True
 
     @property
     def users(self) -> Browsing:

@@ -41,6 +41,7 @@ class PBM(ClickModel):
     name = "PBM"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "position"))
     methods = ("em", "mle")
+    from_counts = True
 
     @property
     def users(self) -> Browsing:

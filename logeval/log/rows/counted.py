@@ -110,10 +110,10 @@ def _added_up(reading: Reading, file: object) -> Iterator[Job | Read]:
     }
     with duckdb.connect(config=settings) as db:
         db.execute(f"CREATE VIEW rows AS FROM read_parquet(['{path}'])")
-        found = db.execute("SELECT count(*), min(position) FROM rows").fetchone() or (0, None)
-        shift = 1 if found[1] == 0 else 0  # some count positions from 0
+        ((every, first),) = db.execute("SELECT count(*), min(position) FROM rows").fetchall()
+        shift = 1 if first == 0 else 0  # some count positions from 0
         kept = f"position + {shift} <= {reading.positions}"
-        rows = db.execute(f"SELECT count(*) FROM rows WHERE {kept}").fetchone() or (0,)
+        ((rows,),) = db.execute(f"SELECT count(*) FROM rows WHERE {kept}").fetchall()
         relation = db.sql(
             f"""SELECT query_id, region_id, item_id, (position + {shift})::INTEGER AS position,
                 sum(impressions)::BIGINT AS impressions, sum(clicks)::BIGINT AS clicks
@@ -125,7 +125,7 @@ def _added_up(reading: Reading, file: object) -> Iterator[Job | Read]:
             table = pa.Table.from_batches([batch]).cast(COUNTS)
             results += len(table)
             yield partial(_counted, table)
-        yield Read(Counter(rows_cut=found[0] - rows[0], rows_repeated=rows[0] - results))
+        yield Read(Counter(rows_cut=every - rows, rows_repeated=rows - results))
 
 
 def _counted(table: pa.Table) -> tuple[pa.Table, Read]:

@@ -127,6 +127,8 @@ def _model_figures(page: Page, name: str, fitted: FittedModel, names: Names, suf
 def the_log(page: Page, content: Content) -> None:
     """The log at a glance."""
     for i, (folder, log) in enumerate(content.logs.items()):
+        if log.holds == "counts":  # its pages are not known
+            continue
         several = len(content.logs) > 1
         page.section("The log" + (f": {folder}" if several else ""), background=True)
         suffix = f"-{i + 1}" if several else ""
@@ -191,9 +193,14 @@ def _input(known: dict[str, Any]) -> str:
 
 def _source(log: Log) -> dict[str, Any]:
     counts, inputs = log.counts, log.manifest["inputs"]
-    return {
+    files = {
         "log": [_input(i) for i in inputs],
         "SHA-256 of the log": [i["sha256"] for i in inputs],
+    }
+    if log.holds == "counts":
+        kept = f"{counts['impressions']:,} impressions, {counts['clicks']:,} clicks, counted before"
+        return files | {"kept": kept, "set aside": f"{counts.get('rejected', 0):,} rejected rows"}
+    return files | {
         "kept": f"{counts['queries']:,} SERPs, {counts['clicks_matched']:,} clicked results",
         "set aside": f"{counts.get('clicks_orphan', 0):,} orphan clicks, "
         f"{counts.get('rejected', 0):,} rejected lines, "

@@ -109,6 +109,9 @@ def fold_patterns(log: Log, **part: Unpack[Part]) -> tuple[FoldedClicks | None, 
 
 
 def _kept(log: Log, read: Callable[[Path], T], **part: Unpack[Part]) -> T:
+    if log.holds != "serps":  # nothing is kept beside it
+        with log.connect():
+            pass
     queries, top_queries = part.get("queries"), part.get("top_queries")
     holdout, seed, scheduler = part.get("holdout"), part.get("seed", 0), part.get("scheduler")
     split = Holdout.parse(holdout)
@@ -214,9 +217,15 @@ def click_bits(clicks: str) -> str:
 
 
 def choose(
-    db: duckdb.DuckDBPyConnection, queries: list[Query] | None, top_queries: int | None
+    db: duckdb.DuckDBPyConnection,
+    queries: list[Query] | None,
+    top_queries: int | None,
+    frequency: str = "count(*)",
 ) -> str:
-    """The condition on the query; empty for all. A query without a region means all of them."""
+    """The condition on the query; empty for all. A query without a region means all of them.
+
+    ``frequency`` is how often a query was asked.
+    """
     if queries is not None:
         known = db.execute(
             f"SELECT DISTINCT query_id, region_id FROM fitted WHERE {sql_condition(queries)}"
@@ -236,7 +245,7 @@ def choose(
     if top_queries is not None:
         rows = db.execute(
             "SELECT query_id, region_id FROM fitted GROUP BY ALL "
-            f"ORDER BY count(*) DESC, query_id, region_id {sql_limit(top_queries)}"
+            f"ORDER BY {frequency} DESC, query_id, region_id {sql_limit(top_queries)}"
         ).fetchall()
         return _among([Query(*row) for row in rows])
     return ""
