@@ -54,6 +54,8 @@ def show_counts(log: Log, asked: Ingest) -> None:
     results = "results" in {k for name in names for k in FORMATS[name].accounts}
     if log.holds == "counts":
         rows += [(name, log.counts[name]) for name in ("impressions", "clicks")]
+        if capped := log.counts.get("clicks_capped"):
+            rows += [("rows with more clicks than impressions, all taken as clicked", capped)]
         print_table(f"{asked.out or log.title}: counts", ["", "count"], rows)
         return
     if results:

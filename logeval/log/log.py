@@ -52,7 +52,13 @@ class Log:
         """What would make models of this log worthless, or looks like a mistake."""
         counts = Counter(self.counts)
         if self.holds == "counts":
-            return [] if counts["clicks"] else ["the table holds no clicks; models say nothing"]
+            if not counts["clicks"]:
+                return ["the table holds no clicks; a click model of it says nothing"]
+            if counts["clicks_capped"] * 10 > counts["results"]:
+                return [
+                    "over a tenth of the rows have more clicks than impressions; is it the column?"
+                ]
+            return []
         if not counts["queries"]:
             return ["the log holds no result pages; there is nothing to fit"]
         if counts["queries"] == counts["test_queries"]:

@@ -1,4 +1,8 @@
-"""Rows that were counted before (query, item, position, impressions, clicks) -> one row of each."""
+"""Rows that were counted before (query, item, position, impressions, clicks) -> one row of each.
+
+Who counts clicks may count a repeated one again: a row with more clicks than impressions has them
+all clicked, and is counted (``clicks_capped``).
+"""
 
 from __future__ import annotations
 
@@ -69,17 +73,18 @@ def convert_counts(batch: Batch, file: int, layout: Layout, text: frozenset[str]
         rejects.add(bad, f"{role}: no whole number", columns[role])
         found[role] = values.values
     more = found["clicks"] > found["impressions"]
-    rejects.add(more, "more clicks than impressions", columns["clicks"])
+    clicks = np.minimum(found["clicks"], found["impressions"])
     kept = np.flatnonzero(rejects.good)
     rows = Rows(
         None,
         {kind: given[kept] for kind, given in ids.items()},
         found["position"][kept],
-        found["clicks"][kept],
+        clicks[kept],
         of_result={"impressions": found["impressions"][kept]},
     )
     rejected = rejects.all()
-    return Converted(rows, rejected, Counter(rows=batch.rows, rejected=len(rejected)))
+    counts = Counter(rows=batch.rows, rejected=len(rejected), clicks_capped=int(more[kept].sum()))
+    return Converted(rows, rejected, counts)
 
 
 def _schema() -> pa.Schema:

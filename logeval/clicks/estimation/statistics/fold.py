@@ -109,9 +109,6 @@ def fold_patterns(log: Log, **part: Unpack[Part]) -> tuple[FoldedClicks | None, 
 
 
 def _kept(log: Log, read: Callable[[Path], T], **part: Unpack[Part]) -> T:
-    if log.holds != "serps":  # nothing is kept beside it
-        with log.connect():
-            pass
     queries, top_queries = part.get("queries"), part.get("top_queries")
     holdout, seed, scheduler = part.get("holdout"), part.get("seed", 0), part.get("scheduler")
     split = Holdout.parse(holdout)
