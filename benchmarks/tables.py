@@ -26,6 +26,7 @@ CALLS = {
     "duckdb": """
 import duckdb
 db = duckdb.connect(config={"threads": 2})
+db.execute("SET enable_progress_bar = false")
 lists = "list(item ORDER BY position) AS items, list(clicked ORDER BY position) AS clicks"
 db.execute(f"COPY (SELECT search_id, any_value(query) AS query, {lists} FROM read_csv('{log}') "
            f"GROUP BY search_id) TO '{out}.parquet'")
@@ -75,6 +76,7 @@ def rows():
 
 def _write(log, query, item):
     """Searches of ten results each, of 20,000 queries and a million items."""
+    duckdb.execute("SET enable_progress_bar = false")
     duckdb.execute(
         f"""COPY (SELECT search_id, {query} AS query, {item} AS item, position, clicked FROM (
             SELECT i // 10 AS search_id, hash(i // 10) % 20000 AS query,

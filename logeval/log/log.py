@@ -23,7 +23,7 @@ from logeval.errors import LogevalError, one_line, short, unknown_names
 from logeval.kinds import checked
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, sql_condition, sql_limit
-from logeval.storage import files, tables
+from logeval.storage import database, files, tables
 
 if TYPE_CHECKING:
     from logeval.log.describe import Description
@@ -175,7 +175,7 @@ class Log:
             )
         with files.scratch() as spill:
             settings: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)}
-            connection = duckdb.connect(config=settings)
+            connection = database.connect(settings)
             try:
                 connection.execute("SET preserve_insertion_order = false")
                 chosen = self.files if names is None else [self.path / name for name in names]

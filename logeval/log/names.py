@@ -17,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +24,7 @@ import pyarrow.dataset as ds
 
 from logeval.errors import LogevalError, visible
 from logeval.log.queries import GivenQueries, GivenQuery, Query, several
-from logeval.storage import tables
+from logeval.storage import database, tables
 from logeval.storage.schemas import NAMES
 
 if TYPE_CHECKING:
@@ -280,7 +279,7 @@ def notes_on_names(folder: Path) -> list[str]:
     for kind in KINDS:
         if not (file := file_of(folder, kind)).exists():
             continue
-        with duckdb.connect(config={"memory_limit": "300MB"}) as db:
+        with database.connect({"memory_limit": "300MB"}) as db:
             path = str(file).replace("'", "''")
             found = db.execute(
                 "SELECT count(*), any_value(names) FROM (SELECT list(name)[:2] AS names FROM "

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +24,7 @@ from logeval.log.rows.ids import Ids
 from logeval.log.rows.reader import common_layout, converted, text_kinds
 from logeval.log.rows.texts import GOOD
 from logeval.log.rows.values import as_numbers
+from logeval.storage import database
 from logeval.storage.schemas import COUNTS
 
 ACCOUNTS = {
@@ -113,7 +113,7 @@ def _added_up(reading: Reading, file: object) -> Iterator[Job | Read]:
         "memory_limit": "300MB",
         "temp_directory": str(reading.folder / ".rows" / "sorting"),
     }
-    with duckdb.connect(config=settings) as db:
+    with database.connect(settings) as db:
         db.execute(f"CREATE VIEW rows AS FROM read_parquet(['{path}'])")
         ((every, first),) = db.execute("SELECT count(*), min(position) FROM rows").fetchall()
         shift = 1 if first == 0 else 0  # some count positions from 0
