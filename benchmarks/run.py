@@ -26,6 +26,10 @@ BENCHMARKS = [
     "modern",
     "contextual",
     "replay",
+    "identifiability",
+    "harvesting",
+    "pilot",
+    "randomised",
 ]
 
 

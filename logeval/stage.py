@@ -91,6 +91,11 @@ Overwrite = Annotated[bool, Arg("Replace what is there.", "running", "--overwrit
 Scheduler = Annotated[str | None, Arg("Address of a Dask scheduler, tls://host:8786.", "running")]
 
 
+def split(text: str) -> list[str]:
+    """The parts of ``0.1,0.2``."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 OneQuery = Union[str, int, "Query", tuple[int, int]]
 Queries = Annotated[
     OneQuery | Sequence[OneQuery] | None,
@@ -178,8 +183,14 @@ class Stage(Generic[R]):
 
     @property
     def names(self) -> "Names":
-        """The names of queries and items."""
-        return self.opened.names
+        """The names of queries and items: those of the log, or of the models."""
+        from logeval.log.names import Names
+
+        if getattr(self, "log", None) is not None:
+            return self.opened.names
+        if isinstance(self.models, str | Path):
+            return Names(Path(self.models))
+        return getattr(self.models, "names", Names())
 
     @property
     def wanted(self) -> "list[Query] | None":

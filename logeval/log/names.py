@@ -175,29 +175,27 @@ class Names:
         return name if region is None else f"{name}@{self.name_of('region', region)}"
 
     def titles(self, queries: Iterable[str], width: int | None = WIDTH) -> dict[str, str]:
-        """What a page calls queries, in their order: ``query 12``, or the name in quotes.
+        """The queries in the order of their ids, as people read and give them: ``12``, or the name.
 
-        The region is named where one query has several. Names are shortened to ``width``, unless
-        two would be the same then.
+        With its region, ``12@3``, where one query has several. Names are shortened to ``width``,
+        unless two would be the same then. ``2@0+1@0`` are several that take turns.
         """
-        parts = {q: q.partition("@") for q in queries}
-        regions = Counter(number for number, _, _ in parts.values())
-        named = "query" in self.kinds
-        found: dict[str, str] = {}
-        taken: set[str] = set()
-        for q in sorted(parts, key=_order):
-            number, _, region = parts[q]
-            name = self._name("query", number)
-            where = regions[number] > 1 and region
-            place = f", region {self._name('region', region)}" if where else ""
-            short = shortened(name, width) + place
-            found[q] = name + place if short in taken else short
-            taken.add(found[q])
-        return {q: f"\u201c{name}\u201d" if named else f"query {name}" for q, name in found.items()}
+        given = sorted(queries, key=_order)
+        short = {q: self._title(re.sub(r"@-?\d+", "", q)) for q in given}
+        many = Counter(short.values())
+        whole = {q: short[q] if many[short[q]] == 1 else self._title(q) for q in given}
+        cut = {q: shortened(title, width) for q, title in whole.items()}
+        alike = Counter(cut.values())
+        return {q: cut[q] if alike[cut[q]] == 1 else whole[q] for q in given}
 
-    def _name(self, kind: str, number: str) -> str:
-        """The name of an id in text; problems that are not of a log have names of their own."""
-        return self.name_of(kind, int(number)) if number.isdigit() else number
+    def _title(self, query: str) -> str:
+        """Queries that take turns by their names; what is not of a log has a name of its own."""
+        if not {"query", "region"} & set(self.kinds):
+            return query
+        parts = query.split("+")
+        if not all(re.fullmatch(r"-?\d+(@-?\d+)?", part) for part in parts):
+            return query
+        return "+".join(self.query(part) for part in parts)
 
     def shown(self, frame: pd.DataFrame, width: int | None = None) -> pd.DataFrame:
         """A table for people: names in the place of ids in the columns ``query`` and ``item``."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
+from logeval.log.describe import Description
 from logeval.log.log import Log, load
 from logeval.log.names import Names
 from logeval.replay.estimates import Estimates
@@ -40,20 +41,29 @@ class Content:
         return "" if len(self.runs) == 1 else f": {self.runs[i].folder}"
 
     @cached_property
+    def described(self) -> dict[str, Description]:
+        """The logs at a glance, by folder."""
+        return {folder: log.describe() for folder, log in self.logs.items() if log.holds == "serps"}
+
+    @cached_property
     def names(self) -> dict[str, str]:
-        """The queries of the runs and of their models, by how the page calls them."""
+        """All queries of the page, by the names that they have everywhere on it."""
         queries = {str(q) for runs in self.runs for q in runs.table()["query"].unique()}
         for models in self.models.values():
             queries |= {str(q) for fitted in models.fitted.values() for q in fitted.index}
+        for log in self.described.values():
+            queries |= set(map(str, log.top_queries["query"]))
+        if self.replay is not None:
+            queries |= set(map(str, self.replay.table["query"].dropna()))
         return self.known.titles(queries, width=None)
 
     @cached_property
     def known(self) -> Names:
-        """The names of queries and items that the runs and models know."""
+        """The names of queries and items that the results know."""
         found = Names()
-        for one in (*self.runs, *self.models.values()):
+        for one in (*self.runs, *self.models.values(), *self.described.values()):
             found |= one.names
-        return found
+        return found if self.replay is None else found | Names.of(self.replay.manifest)
 
     def chosen(self, i: int) -> list[str]:
         """Why the i-th runs have these simulators, where that was not said by the user."""

@@ -43,5 +43,5 @@ def test_from_file_to_report(tmp_path, monkeypatch, name):
     ended = CliRunner().invoke(app, ["run", "recipe.toml"])
     assert ended.exit_code == 0, ended.output
     text = (tmp_path / "out" / "report" / "index.html").read_text()
-    assert "“running shoes, no. 0”" in text
+    assert "running shoes, no. 0" in text
     assert "query 0" not in text

@@ -125,9 +125,7 @@ def test_clicks_on_todays_lists_within_chance():
 
 def test_clicks_on_todays_lists_that_chance_does_not_explain():
     (text,) = sentences({"DCM": FINE}, "today's lists", **lists(1.2))
-    assert (
-        "DCM in 12 of 12 queries (query 0@0: 1.20 clicks per search in simulation, 1.00 in" in text
-    )
+    assert "DCM in 12 of 12 queries (query 0: 1.20 clicks per search in simulation, 1.00 in" in text
     assert not verdict(runs_with({"DCM": FINE}, **lists(1.2))).sound
 
 
@@ -215,3 +213,9 @@ def test_clicks_that_do_not():
         "A log does not show satisfaction. In clicks, which it does, another is: B (DCM: 1.50 per "
         "search, today's ranker 1.10, A 1.20)"
     ]
+
+
+def test_simulators_that_no_policy_ran_on_are_not_spoken_of():
+    """The rank-1 track leaves a DCM out."""
+    known = {name: {"checks": FINE, "draws": 2} for name in ("PBM", "DCM")}
+    assert list(runs_of(rows(TABLE, simulator="PBM"), simulators=known).simulators) == ["PBM"]

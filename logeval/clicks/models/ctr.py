@@ -103,6 +103,7 @@ class DCTR(ClickModel):
     ctr: Floats  # (L,)
 
     name = "DCTR"
+    examined_by = "shown"
     PARAMETERS = (Parameter("ctr", "ctr", "item"),)
     methods = ("counting",)
     from_counts = True

@@ -180,7 +180,7 @@ def _chosen(fitted: FittedModel, queries: Sequence[Query] | None, n: int) -> lis
 
 
 def _name(fitted: FittedModel, query: Query, names: Names | None) -> str:
-    return (names or Names()).titles([str(q) for q in fitted.index])[str(query)]
+    return f"query {(names or Names()).titles([str(q) for q in fitted.index])[str(query)]}"
 
 
 def _shared(fitted: FittedModel, field: str, query: Query) -> tuple[Floats, ...]:

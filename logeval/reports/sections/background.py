@@ -132,7 +132,7 @@ def the_log(page: Page, content: Content) -> None:
         several = len(content.logs) > 1
         page.section("The log" + (f": {folder}" if several else ""), background=True)
         suffix = f"-{i + 1}" if several else ""
-        found = log.describe()
+        found = content.described[folder]
         page.facts({name.replace("_", " "): value for name, value in found.totals.items()})
         page.figure(
             f"log{suffix}",
@@ -148,10 +148,9 @@ def the_log(page: Page, content: Content) -> None:
             share=".4f",
         )
         top = found.top_queries["query"].astype(str)
-        names = log.names.titles(top, width=None)
         page.table(
             f"top-queries{suffix}",
-            found.top_queries.assign(query=top.map(names)),
+            found.top_queries.assign(query=top.map(content.names)),
             "The most frequent queries: SERPs, distinct items L, distinct lists and their entropy.",
             clicks_per_serp=".3f",
             list_entropy=".2f",
