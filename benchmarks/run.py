@@ -16,6 +16,7 @@ from logeval.commands.show import print_frame
 
 BENCHMARKS = [
     "ingest",
+    "tables",
     "models",
     "intervals",
     "draws",

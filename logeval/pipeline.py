@@ -39,7 +39,7 @@ from logeval.kinds import fits
 from logeval.log.ingest import Ingest
 from logeval.log.log import Log
 from logeval.log.log import load as load_log
-from logeval.log.queries import among
+from logeval.log.queries import GivenQueries, among, several
 from logeval.replay.estimate import ReplayEstimate
 from logeval.reports.report import Report
 from logeval.stage import Stage, arguments_of, recipe_keys
@@ -184,10 +184,16 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
             TRACKS[track].usable(fitted)
     except LogevalError as error:
         raise LogevalError(f"[evaluate] {error}") from None
-    known = fit.wanted or []
-    asked = evaluate.wanted or [] if all(q.region_id is not None for q in known) else []
-    if unknown := [str(q) for q in asked if known and not among(q, known)]:
-        raise unknown_names("query among those that are fitted", unknown, map(str, known))
+    known, asked = (_parts(queries) for queries in (fit.queries, evaluate.queries))
+    if not all("@" in query for query in known):  # all regions of some; or names, that may be any
+        return
+    if unknown := [query for query in asked if known and not among(query, known)]:
+        raise unknown_names("query among those that are fitted", unknown, known)
+
+
+def _parts(queries: GivenQueries) -> list[str]:
+    texts = [] if queries is None else several(queries)
+    return [part.strip() for text in texts for part in str(text).split(",") if part.strip()]
 
 
 def _example(name: str) -> ClickModel:
