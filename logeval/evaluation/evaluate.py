@@ -79,7 +79,8 @@ class Evaluate(Stage["Runs"]):
 
     With ``drift`` the simulators walk through the periods that the models were fitted by
     (``fit_models(..., periods="week")``), of equal length, and regret is against the best list of
-    each moment. So they do on a synthetic problem with ``changes``.
+    each moment. So they do on a synthetic problem with ``changes``. With ``corrupt`` and ``delay``
+    policies hear forged clicks, or late ones; regret is of what users really did.
     """
 
     models: Annotated[
@@ -152,6 +153,14 @@ class Evaluate(Stage["Runs"]):
         bool,
         Arg("Walk through the periods of fit-models --periods: users that change."),
     ] = False
+    corrupt: Annotated[
+        str | None,
+        Arg("Forge clicks: in a share of the steps, 0.05@worst, or the first ones, 500@best."),
+    ] = None
+    delay: Annotated[
+        str | int | None,
+        Arg("Clicks arrive so many steps late, 100; or never for a share, 100@0.2."),
+    ] = None
     reference: Annotated[
         bool, Arg("Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.")
     ] = False
@@ -159,6 +168,7 @@ class Evaluate(Stage["Runs"]):
 
     def check(self) -> None:
         """Names, numbers, and what goes together; code of the user's is not imported."""
+        from logeval.evaluation.running.feedback import Feedback
         from logeval.evaluation.running.matching import in_tracks
         from logeval.evaluation.running.plan import check_runs, checkpoints_of
         from logeval.tracks.registry import TRACKS, home_track
@@ -169,6 +179,7 @@ class Evaluate(Stage["Runs"]):
             home = home_track(self.features is not None)
             TRACKS[home].check_reward(self.reward)
             in_tracks(self.specs(home, load=False), self.track, home)
+        Feedback.parse(self.corrupt, self.delay)
         checkpoints_of(self.horizon, self.checkpoints)
         check_runs(self.runs, 1)
         if self.wanted is not None and not self.wanted:

@@ -204,5 +204,5 @@ def _in_short(runs: Runs, who: str, rows: list[Any]) -> str:
         text += f", after {ends}{OF_A_QUERY}" if max(steps) > 0 else ", from the first search"
     unsure = [row for row in ahead if not np.isfinite(row.break_even_high)]
     if unsure:
-        text += f"; on {len(unsure)} of these the 95% interval does not exclude that it never is"
+        text += f"; on {len(unsure)} of these the 95% interval does not exclude that it never does"
     return f"{text}."

@@ -26,7 +26,7 @@ def needs(name):
 
 VARIANTS = {
     "CascadeKL-UCB": ["order=ascending", "init=rounds"],
-    "CascadeUCB1": ["init=rounds"],
+    "CascadeUCB1": ["init=rounds", "corruption=20"],
     "dcmKL-UCB": ["order=2>3>1,init=rounds", "order=known"],
     "CascadeSWUCB": ["tau=7", "tau=1,order=ascending", "eps=0.1,tau=30"],
     "CascadeDUCB": ["gamma=0.8", "gamma=0.99,eps=0.1", "gamma=1"],

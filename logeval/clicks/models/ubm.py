@@ -21,6 +21,13 @@ from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Floats, Ints
 
 
+SHRUNK = (
+    "UBM: 95% intervals are too narrow where queries share a prior (in simulations they held the "
+    "truth in 89% of examinations, and in 63% of the attractions of items that a good ranker shows "
+    "most)"
+)
+
+
 @dataclass(frozen=True)
 class UBM(ClickModel):
     """User browsing model of one query."""
@@ -51,7 +58,9 @@ class UBM(ClickModel):
         fit = fit_browsing("UBM", data, cells, options, lambda e: first, possible)
         e = fit.estimates["e"].map(lambda x: x.reshape(G, K, K + 1))
         strength = {"e": fit.shared_strength["e"].reshape(K, K + 1)}
-        return replace(fit, estimates={**fit.estimates, "e": e}, shared_strength=strength)
+        notes = [*fit.notes, *[SHRUNK] * options.shrinks]
+        estimates = {**fit.estimates, "e": e}
+        return replace(fit, estimates=estimates, shared_strength=strength, notes=notes)
 
     @classmethod
     def beside(cls, data: Patterns, options: Options) -> BrowsingClasses:

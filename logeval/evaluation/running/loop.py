@@ -55,10 +55,12 @@ def columns_of(
     generators: Sequence[np.random.Generator],
     replicas: Sequence[str],
     tick: Callable[[int], None] = lambda steps: None,
+    heard: Callable[[Policy], Policy] = lambda policy: policy,
 ) -> dict[str, Floats | Ints]:
     """Run a policy: ``t`` and what the meters measure, checkpoint by checkpoint of each replica.
 
-    The generators are the policy's own; ``replicas`` are how errors call the replicas.
+    The generators are the policy's own; ``replicas`` are how errors call the replicas. ``heard``
+    may stand between the policy and the clicks.
     """
     setting = Setting.of(environment, checkpoints[-1], generators)
     if spec.built_in:
@@ -69,7 +71,7 @@ def columns_of(
     meters = Meters(kinds, environment, policy)
     if not spec.built_in:
         policy = CheckedPolicy(policy, spec.name, setting, replicas)
-    run(environment, policy, meters, checkpoints, tick)
+    run(environment, heard(policy), meters, checkpoints, tick)
     measured = {name: values.ravel() for name, values in meters.columns().items()}
     return {"t": np.tile(checkpoints, len(replicas)), **measured}
 

@@ -20,6 +20,7 @@ class CascadeUCB1:
 
     def __init__(self, replica: Replica) -> None:
         self.K, self.L, order = replica.K, replica.L, replica.given.order
+        self.given = replica.given
         known = order == "known"
         self.positions = replica.ask("position_order") if known else positions(order, self.K)
         self.rounds = self.L if replica.given.init == "rounds" else 0
@@ -28,8 +29,8 @@ class CascadeUCB1:
             self.T, self.S = np.ones(self.L), replica.free_samples(1)[0].astype(float)
 
     def bound(self, t: int, p: Floats, T: Floats) -> Floats:
-        """U_t(e)."""
-        return ucb1_at(t, p, T)
+        """U_t(e), C / T wider where C clicks may be forged."""
+        return ucb1_at(t, p, T) + getattr(self.given, "corruption", 0.0) / T
 
     def recommend(self, t: int) -> Ints:
         """The K items with the largest U_t."""

@@ -96,6 +96,7 @@ class Forgetting(KernelPolicy):
     """Upper confidence bounds from the steps that are remembered; ``order`` as for dcmKL-UCB."""
 
     KNOWS, COST = "how fast users change", "L"
+    LATE = True
     KERNELS = Memory(), recommend_one, learn_one
     KIND: ClassVar[int] = bounds.UCB1
     ALL_CLICKS: ClassVar[bool] = False

@@ -85,6 +85,7 @@ class GLRT(KernelPolicy):
 
     KNOWS, READS, COST = "nothing of the changes", "up to the first click", "L + K log n"
     PAPER = "Wang et al., AAAI 2021"
+    LATE = True
     PARAMETERS: ClassVar = {"p": float, "delta": float, "order": "descending"}
     KERNELS = Memory(), recommend_one, learn_one
     KIND: ClassVar[int]

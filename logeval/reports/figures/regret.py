@@ -95,9 +95,9 @@ def query_figure(
         left / width, low / height, 1 - right / width, 1 - (high + top) / height,
         (left + right) / (2.4 - left - right), (low + high) / (2.0 - low - high),
     )  # fmt: skip
+    curves = runs.query_curves(panel)
     for ax, (query, title) in zip(axes, titles.items(), strict=True):
-        curves = runs.curves(panel.simulator, query, panel.track)
-        draw_curves(ax, curves, log_x=log_x, bands=False)
+        draw_curves(ax, curves[query], log_x=log_x, bands=False)
         ax.set(title=title, ylabel="regret")
         if not log_x:
             ax.locator_params(nbins=4)
