@@ -26,6 +26,7 @@ BENCHMARKS = [
     "contextual",
     "replay",
     "identifiability",
+    "identified_intervals",
     "harvesting",
     "pilot",
     "randomised",

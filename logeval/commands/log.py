@@ -113,10 +113,10 @@ def describe(
         print_frame("CTR by rank", found.ctr_by_rank)
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
-        print_frame("What the clicks on them can decide (docs/support.md)", supported.table)
-        print_frame(
-            "Examination relative to the first rank, from swaps", supported.examination[EXAMINED]
-        )
+        if len(supported.table):
+            print_frame("What the clicks on them can decide (docs/support.md)", supported.table)
+            title = "Examination relative to the first rank, from swaps"
+            print_frame(title, supported.examination[EXAMINED])
         for sentence in supported.sentences:
             print(wrapped(f"{sentence}."))
     if figure:
