@@ -302,10 +302,10 @@ class Fit(Fitting["FittedModels"]):
         from logeval.clicks.models.registry import AUTO, own_models, without_method
         from logeval.clicks.quality.checks.predictive import quick_records
         from logeval.clicks.quality.choosing import (
-            ALTERNATIVES,
             alternatives,
             candidates,
             chosen,
+            other_fits,
         )
         from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
@@ -332,7 +332,7 @@ class Fit(Fitting["FittedModels"]):
             names, reason = chosen(found)
             found, why = {name: found[name] for name in names}, [reason]
         if self.alternatives:
-            others = len(names) * len(ALTERNATIVES)
+            others = sum(len(other_fits(name)) for name in names)
             with Progress("alternatives", others, "models", self.quiet) as progress:
                 kept = [alternatives(name, fit, own) for name, own in found.items()]
             found = {name: one for each in kept for name, one in each.items()}

@@ -67,7 +67,8 @@ class Runs(Drawn):
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
         self.notes = list(notes)  # what the user should know about them
         # what is known of those that were fitted to a log: checks and number of draws, by name
-        self.simulators = dict(simulators or {})
+        ran = set(pc.unique(self.rows["simulator"]).to_pylist())  # a track may leave some out
+        self.simulators = {name: about for name, about in (simulators or {}).items() if name in ran}
         self.seconds: float | None = None  # that they took, if they are a pilot
         self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}

@@ -291,6 +291,16 @@ def test_expensive_tables_are_computed_once(site, tmp_path, monkeypatch):
     assert calls == Counter((name, *panel) for name in names for panel in panels)
 
 
+def test_curves_of_queries_are_those_with_intervals(site):
+    runs = logeval.Runs.load(site / "runs")
+    for panel in runs.panels():
+        for query, curves_ in runs.query_curves(panel).items():
+            known = runs.curves(panel.simulator, query, panel.track)
+            assert curves_.keys() == known.keys()
+            for policy, curve in curves_.items():
+                pd.testing.assert_frame_equal(curve, known[policy][["t", "regret"]])
+
+
 def test_a_table_of_runs_can_be_changed_without_changing_the_next(site):
     runs = logeval.Runs.load(site / "runs")
     changed = runs.summary()
