@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.lists import Lists
@@ -29,7 +30,7 @@ from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
 from logeval.storage import files, tables
 from logeval.storage.results import Drawn
-from logeval.storage.schemas import MODELS, QUERIES
+from logeval.storage.schemas import MODELS, PERIODS, QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +47,7 @@ class FittedModels(Drawn):
     fitted: dict[str, FittedModel]
     manifest: tables.Manifest = field(default_factory=dict)
     lists: Lists | None = None  # that the log showed; None: it is not known
+    periods: tuple[FittedModels, ...] = ()  # by period of the log, where they were fitted so
 
     def __iter__(self) -> Iterator[tuple[str, Query, ClickModel]]:
         for name, fitted in self.fitted.items():
@@ -129,7 +131,8 @@ class FittedModels(Drawn):
         return f"FittedModels: {', '.join(parts)}"
 
     def _repr_html_(self) -> str:
-        shown = self.summary().drop(columns=["notes", "priors", "checks"], errors="ignore")
+        apart = ["notes", "priors", "checks", "identified", "drift"]
+        shown = self.summary().drop(columns=apart, errors="ignore")
         table: str = shown.dropna(axis=1, how="all").to_html(
             index=False, float_format="{:.4g}".format
         )
@@ -149,6 +152,9 @@ class FittedModels(Drawn):
         tables.write_parquet(self.query_table(), folder / "queries.parquet")
         if self.lists is not None:
             tables.write_parquet(self.lists.table(), folder / "lists.parquet")
+        if self.periods:
+            rows = [_of_period(j, models.arrow()) for j, models in enumerate(self.periods)]
+            tables.write_parquet(pa.concat_tables(rows), folder / "periods.parquet")
 
     def to_json(self) -> str:
         """The rows of both tables as JSON; nulls are left out."""
@@ -201,13 +207,27 @@ def read_models(folder: Path | str) -> FittedModels:
     queries = tables.read_table(folder, "queries")
     has_lists = "lists.parquet" in manifest["files"]
     lists = Lists.read(tables.read_table(folder, "lists")) if has_lists else None
+    has_periods = "periods.parquet" in manifest["files"]
+    by_period = tables.read_table(folder, "periods") if has_periods else None
     if tables.read_manifest(folder) != manifest:  # others took their place meanwhile
         return read_models(folder)
     fitted = fitted_of_rows(rows, queries, str(folder / "models.parquet"))
     for name, report in manifest.get("models", {}).items():
         if name in fitted:
             fitted[name].report.update(report)
-    return FittedModels(fitted, manifest, lists)
+    periods: list[FittedModels] = []
+    if by_period is not None:
+        for j in range(1, 1 + pc.max(by_period["period"]).as_py()):
+            mine = by_period.filter(pc.equal(by_period["period"], j)).drop_columns(["period"])
+            source = str(folder / "periods.parquet")
+            periods.append(FittedModels(fitted_of_rows(mine.cast(MODELS), queries, source)))
+    return FittedModels(fitted, manifest, lists, tuple(periods))
+
+
+def _of_period(j: int, rows: pa.Table) -> pa.Table:
+    """Rows of the models table, of period j."""
+    number = pa.repeat(pa.scalar(j + 1, pa.int32()), rows.num_rows)
+    return pa.table([number, *rows.columns], schema=PERIODS)
 
 
 def models_of_json(text: str, source: str = "the JSON") -> FittedModels:

@@ -50,7 +50,10 @@ def options_of(texts: Iterable[str]) -> dict[str, str]:
     return options
 
 
-Holdout = Annotated[str | float | None, Arg("Score on this part: a share as 0.1, or days:25-27.")]
+Holdout = Annotated[
+    str | float | None,
+    Arg("Score on this part: a share as 0.1, days:25-27, or random: lists in random order."),
+]
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,7 @@ class Fitting(Stage[R]):
             raise LogevalError(f"{where}: holdout={self.holdout} leaves no SERPs to score")
         return data, held_out
 
-    def fit(self, name: str, data: "FoldedClicks") -> "FittedModel":
+    def fit(self, name: str, data: "FoldedClicks", intervals: bool = True) -> "FittedModel":
         """One of the models, fitted to patterns."""
         from logeval.clicks.estimation.classes.fit import number_of
         from logeval.clicks.estimation.estimates import Options
@@ -206,6 +209,7 @@ class Fitting(Stage[R]):
             self.draws,
             self.seed,
             classes,
+            intervals,
         )
         return fit_one(name, data, options, self.min_impressions)
 
@@ -231,6 +235,9 @@ class Fit(Fitting["FittedModels"]):
     papers' DCM and PBM. ``alternatives`` adds the fits with other scopes and priors that predict
     them as well: a verdict should hold on all of these. Both hold out a fifth of the sessions
     unless told otherwise.
+
+    With ``periods`` the models are also fitted by day, week or part of the log, each period shrunk
+    towards its neighbours, and held-out SERPs say which queries' users change. A fifth is held out.
     """
 
     _: KW_ONLY
@@ -241,6 +248,10 @@ class Fit(Fitting["FittedModels"]):
             "from the best."
         ),
     ] = False
+    periods: Annotated[
+        str | int | None,
+        Arg("Also by day, week, or N parts of the log's days: do users change? (evaluate --drift)"),
+    ] = None
     out: Annotated[Path | str | None, Arg("Folder for the models.", "output", needed=True)] = None
     verdict: Annotated[
         bool,
@@ -258,11 +269,31 @@ class Fit(Fitting["FittedModels"]):
         auto = [name.lower() for name in self.models] == ["auto"]
         if auto:
             self._set("models", ["DCM"])  # whatever: the others are fitted with the same settings
-        if (auto or self.alternatives) and self.holdout is None:
+        if (auto or self.alternatives or self.periods is not None) and self.holdout is None:
             self._set("holdout", "0.2")
         super().check()
+        self._check_periods(auto)
         if auto:
             self._set("models", ["auto"])
+
+    def _check_periods(self, auto: bool) -> None:
+        """What cannot be fitted by period."""
+        from logeval.clicks.drift.fold import check_periods
+        from logeval.clicks.estimation.statistics.fold import Holdout
+
+        if self.periods is None:
+            return
+        self._set("periods", check_periods(self.periods))
+        if auto or self.alternatives:
+            raise LogevalError("periods: name the models, without alternatives")
+        if str(self.classes) != "1" or any("classes" in name for name in self.models):
+            raise LogevalError("periods: classes of users cannot change; fit one class")
+        if self.scope == "pooled" or self.min_impressions:
+            raise LogevalError(
+                "periods: every query and item is fitted; not with pooled, nor with min_impressions"
+            )
+        if not Holdout.parse(self.holdout).share:
+            raise LogevalError(f"holdout={self.holdout}: periods need a share, as 0.2")
 
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
@@ -306,6 +337,7 @@ class Fit(Fitting["FittedModels"]):
                 kept = [alternatives(name, fit, own) for name, own in found.items()]
             found = {name: one for each in kept for name, one in each.items()}
         fitted = {name: one for name, (one, _) in found.items()}
+        periods = self._by_period(fitted) if self.periods is not None else ()
         for name, cls in own_models(fitted).items():
             fitted[name].report["class"] = cls
         manifest["chosen"] = why
@@ -315,7 +347,34 @@ class Fit(Fitting["FittedModels"]):
                 fitted[name].report["checks"] = record
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
-        return FittedModels(fitted, manifest, Lists.of(data))
+        return FittedModels(fitted, manifest, Lists.of(data), periods)
+
+    def _by_period(self, fitted: "dict[str, FittedModel]") -> "tuple[FittedModels, ...]":
+        """The models of each period; what was found goes to the reports of the constant ones."""
+        from logeval.clicks.collection import FittedModels
+        from logeval.clicks.drift.fit import RHO, fit_by_period
+        from logeval.clicks.drift.fold import fold_by_period
+        from logeval.clicks.drift.words import in_words
+        from logeval.running.progress import Progress
+
+        data = fold_by_period(
+            self.opened, str(self.periods), self.wanted, self.top_queries, self.holdout, self.seed
+        )
+        fits = len(fitted) * (1 + len(RHO) * len(data.periods))
+        found = {}
+        with Progress("periods", fits, "fits", self.quiet) as progress:
+            for name in fitted:
+                found[name] = fit_by_period(
+                    lambda patterns, name=name: self.fit(name, patterns, intervals=False),  # type: ignore[misc]
+                    data,
+                    progress.advance,
+                )
+                fitted[name].report["drift"] = found[name].report
+                fitted[name].report["changes"] = in_words(name, found[name].report)
+        return tuple(
+            FittedModels({name: drift.models[j] for name, drift in found.items()})
+            for j in range(len(data.periods))
+        )
 
 
 fit_models = function(Fit)

@@ -75,6 +75,9 @@ def show(
     from logeval.reports.figures.tracks import figure_of
     from logeval.reports.verdict import verdict
 
+    if asked.pilot:
+        show_pilot(runs, as_json)
+        return
     judged = verdict(runs)
     if print_for_programs(runs.summary(), as_json, as_csv, verdict=judged.text(), notes=runs.notes):
         return
@@ -104,6 +107,19 @@ def show(
         figure = figure_beside(figure_of(runs, "relative"), out, "relative.pdf")
         print(f"figure across tracks {figure}")
     print(f"more: logeval report {out} --out report", file=sys.stderr)
+
+
+def show_pilot(runs: Runs, as_json: bool) -> None:
+    """The runs that a comparison needs, and their time."""
+    from logeval.reports.pilot import pilot_words
+
+    if as_json:
+        needs = {str(panel): one._asdict() for panel, one in runs.needs().items()}
+        print(json.dumps({"needs": needs, "seconds": runs.seconds, "words": pilot_words(runs)}))
+        return
+    print(summary_text(runs))
+    for line in pilot_words(runs):
+        print(wrapped(line))
 
 
 @plot_app.command("regret")

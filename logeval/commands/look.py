@@ -45,13 +45,18 @@ def inspect(
 
     found = look(read_models(models), query, model=model, log=load(log) if log else None)
     if as_json:
-        frames = {n: getattr(found, n) for n in ("items", "positions", "lists")}
+        frames = {n: getattr(found, n) for n in ("classes", "items", "positions", "lists")}
         names = ("model", "serps", "best", "reward", "value", "proven")
         parts = {n: json.loads(frame.to_json(orient="records")) for n, frame in frames.items()}
         rest = {n: getattr(found, n) for n in names}
         print(json.dumps({"query": str(found.query), **rest, **parts}))
         return
     serps = "" if found.serps is None else f", {found.serps:,} SERPs in the log"
+    if len(found.classes):
+        print_table(
+            "Classes of users: their share, and clicks per search on the best list",
+            *_with_intervals(found.classes),
+        )
     shown = found.items.head(top).astype({"item": str})  # an id is a name, not an amount
     print_table(
         f"{found.model} of query {found.query}{serps}: {min(top, len(found.items))} of "

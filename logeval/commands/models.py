@@ -38,10 +38,13 @@ def show_fit(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """A row per model, what the checks say of each, and notes."""
+    """A row per model, what the checks say of each, what rests on the prior, and notes."""
+    from logeval.clicks.support.words import sentence
+
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
-    plain = summary.drop(columns=["notes", "priors", "checks"], errors="ignore")
+    apart = ["notes", "priors", "checks", "identified", "drift"]
+    plain = summary.drop(columns=apart, errors="ignore")
     checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
     verdicts = {name: found["line"] for name, found in checks.items() if found}
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
@@ -49,7 +52,12 @@ def show_fit(
         return
     print_frame(f"Models in {asked.out}", _model_rows(summary))
     who = [f"{n}: {f.report['who']}" for n, f in models.fitted.items() if "who" in f.report]
-    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values()):
+    known = {
+        n: f.report["identified"] for n, f in models.fitted.items() if "identified" in f.report
+    }
+    said = [sentence(name, one) for name, one in known.items()]
+    said += [f.report["changes"] for f in models.fitted.values() if "changes" in f.report]
+    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *said):
         print(wrapped(line))
     for note in notes:
         print(wrapped(in_options(f"note: {note}", Fit)), file=sys.stderr)
@@ -256,9 +264,29 @@ def _print_checks(checks: Checks) -> None:
         table = checks.change.table
         shown = [c for c in table.columns if not c.endswith(("_low", "_high"))]
         print_frame("The same SERPs, fitted with such lists and without", table[shown])
+    if checks.randomised is not None:
+        title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
+        print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)
+    if checks.examination is not None:
+        title = "Examination relative to the first rank: from swaps, whose intervals hold for users"
+        print_frame(f"{title} of a PBM, and fitted", _with_cells(checks.examination))
     if checks.truth is not None:
         print_frame("Beside the truth", checks.truth, 2)
     print(in_options(checks.verdict().text(), CheckModels))
+
+
+def _with_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """A column per method, each value with its interval."""
+    rest = [c for c in table.columns if c not in ("method", "examination", "low", "high")]
+    shown = table.drop_duplicates("rank")[rest].reset_index(drop=True)
+    for place, (method, mine) in enumerate(table.groupby("method", sort=False), 1):
+        cells = [_value(row["examination"], row) for _, row in mine.iterrows()]
+        shown.insert(place, str(method), cells)
+    return shown
+
+
+def _value(value: float, row: Any) -> str:
+    return "" if value != value else f"{value:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
 
 
 def _cell(row: Any) -> str:

@@ -70,9 +70,17 @@ class Evaluate(Stage["Runs"]):
     turns in blocks of ``block`` rounds, for policies of the contextual track; features from the
     sessions that the models were fitted to are refused unless ``same_log``.
 
+    A ``pilot`` makes a few runs, of a number of its own, writes nothing, and says how many runs the
+    comparison needs (``Runs.needs``).
+
     With ``draws`` the simulators are not the fitted models but that many draws of their parameters,
     each with its own optimum, the same for all policies; ``runs`` are made on each. Intervals then
     hold what the log leaves open about the models, too.
+
+    With ``drift`` the simulators walk through the periods that the models were fitted by
+    (``fit_models(..., periods="week")``), of equal length, and regret is against the best list of
+    each moment. So they do on a synthetic problem with ``changes``. With ``corrupt`` and ``delay``
+    policies hear forged clicks, or late ones; regret is of what users really did.
     """
 
     models: Annotated[
@@ -101,6 +109,10 @@ class Evaluate(Stage["Runs"]):
     queries: Annotated[
         Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=split)
     ] = None
+    identified: Annotated[
+        bool,
+        Arg("Leave out queries whose clicks do not decide the model, so that it rests on a prior."),
+    ] = False
     reward: Annotated[
         str | None, Arg("satisfaction, clicks or any-click; default: the model's own.")
     ] = None
@@ -133,6 +145,22 @@ class Evaluate(Stage["Runs"]):
         int,
         Arg("Simulate draws of the fitted parameters instead of them, as 20.", least=0),
     ] = 0
+    pilot: Annotated[
+        bool,
+        Arg("A few runs only, to say how many are needed, and how long they take.", "running"),
+    ] = False
+    drift: Annotated[
+        bool,
+        Arg("Walk through the periods of fit-models --periods: users that change."),
+    ] = False
+    corrupt: Annotated[
+        str | None,
+        Arg("Forge clicks: in a share of the steps, 0.05@worst, or the first ones, 500@best."),
+    ] = None
+    delay: Annotated[
+        str | int | None,
+        Arg("Clicks arrive so many steps late, 100; or never for a share, 100@0.2."),
+    ] = None
     reference: Annotated[
         bool, Arg("Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.")
     ] = False
@@ -140,6 +168,7 @@ class Evaluate(Stage["Runs"]):
 
     def check(self) -> None:
         """Names, numbers, and what goes together; code of the user's is not imported."""
+        from logeval.evaluation.running.feedback import Feedback
         from logeval.evaluation.running.matching import in_tracks
         from logeval.evaluation.running.plan import check_runs, checkpoints_of
         from logeval.tracks.registry import TRACKS, home_track
@@ -150,6 +179,7 @@ class Evaluate(Stage["Runs"]):
             home = home_track(self.features is not None)
             TRACKS[home].check_reward(self.reward)
             in_tracks(self.specs(home, load=False), self.track, home)
+        Feedback.parse(self.corrupt, self.delay)
         checkpoints_of(self.horizon, self.checkpoints)
         check_runs(self.runs, 1)
         if self.wanted is not None and not self.wanted:
@@ -158,6 +188,8 @@ class Evaluate(Stage["Runs"]):
             raise LogevalError("block and same_log are about features, and there are none")
         if self.draws and (self.problem is not None or self.features is not None):
             raise LogevalError("draws are of fitted models, without features")
+        if self.drift and (self.draws or self.features is not None):
+            raise LogevalError("drift: is of fitted models, without draws or features")
         if (self.models is None) == (self.problem is None):
             raise LogevalError("give either fitted models or a problem")
         if self.problem is not None:
@@ -174,9 +206,9 @@ class Evaluate(Stage["Runs"]):
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""
-        from logeval.evaluation.running.simulation import simulate
+        from logeval.evaluation.running.simulation import pilot, simulate
 
-        return simulate(self)
+        return pilot(self) if self.pilot else simulate(self)
 
     def why(self) -> str | None:
         """Which runs are missing in ``out``; None if none is."""

@@ -9,6 +9,7 @@ A policy is a class; what is known of it stands there:
 - ``NEEDS``: what it asks the simulator for (``policies.setting``)
 - ``KNOWS``, ``READS``, ``COST``: what somebody who deploys it has to tell it, what it reads of the
   clicks, and what a step costs in the worst case (M: different contexts)
+- ``LATE``: it may be told of clicks on a list that it showed some steps ago
 - ``FIGURE``: its number among colours and markers; without one they follow from its name
 
 A user's own needs none of them.
@@ -33,6 +34,8 @@ from logeval.running.own_code import imported, is_built_in, name_of, source_chec
 # The files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (
     "cascade.kernel",
+    "forgetting.kernel",
+    "glrt.kernel",
     "ranked.kernel",
     "ranked.exp3",
     "cascade_thompson.kernel",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from logeval.errors import LogevalError
 from logeval.replay.arguments import POLICY, Items, Replaying
@@ -26,8 +26,10 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     """Replay learning policies on the log: a SERP answers when it shows the wanted list.
 
     A run is a shuffle of the log; equal runs of two policies meet the same order. ``items``
-    keeps the most shown candidates only. ``init=rounds`` is the default of every policy that has
-    the choice: a log gives no free samples.
+    keeps the most shown candidates only. In the ``order`` of time a run goes through the days of
+    the log, and shuffles the searches of each day: users who change meet the policy as they did;
+    a note says what the same policy earns when all days are shuffled. ``init=rounds`` is the
+    default of every policy that has the choice: a log gives no free samples.
     """
 
     policies: Annotated[str | type | Sequence[str | type], POLICY]
@@ -36,6 +38,10 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     items: Items = None
     horizon: Annotated[int | None, Arg("Accepted SERPs at most; default: 10000.", least=1)] = None
     shuffles: Annotated[int, Arg("Random orders of the log.", least=1, most=MOST_SHUFFLES)] = 10
+    order: Annotated[
+        Literal["shuffled", "time"],
+        Arg("shuffled, or time: by the log's days, those of a day shuffled, beside shuffled."),
+    ] = "shuffled"
     checkpoints: Annotated[
         int | Sequence[int] | None, Arg("Steps at which totals are kept.", on_command_line=False)
     ] = None

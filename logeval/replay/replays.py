@@ -115,12 +115,21 @@ def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
 def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
     """All policies on the same shuffles of the log."""
     log, positions, specs = asked.opened, asked.positions, asked.specs
-    whole = read_logged(log, positions, queries=asked.wanted, top_queries=asked.top_queries)
+    in_time = asked.order == "time"
+    whole = read_logged(
+        log, positions, queries=asked.wanted, top_queries=asked.top_queries,
+        part="coalesce(day, -1)" if in_time else "0",
+    )  # fmt: skip
+    if in_time and (whole.part < 0).any():
+        raise LogevalError(
+            f"{log.path}: the log does not say on which day a search was made; use order=shuffled"
+        )
     if whole.patterns.K < positions:
         raise LogevalError(
             f"positions={positions}: the lists of the log have at most {whole.patterns.K} items"
         )
-    streams = streams_of(cut(whole, positions).patterns, asked.items)
+    first = cut(whole, positions)
+    streams = streams_of(first.patterns, asked.items, first.part)
     for stream in streams:
         if len(stream.item_ids) < positions:
             raise LogevalError(
@@ -130,20 +139,41 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
     steps = min(asked.horizon or MAX_STEPS, max(s.serps for s in streams))
     marks = checkpoints_of(steps, asked.checkpoints)
     frames, lists = [], Lists()
+    shuffled = [replace(s, day=np.zeros_like(s.day)) for s in streams] if in_time else []
+    beside = []
     with Progress("replay", len(specs), "policies", asked.quiet) as progress:
         for spec in specs:
             frame, final = replayed(spec, streams, asked.shuffles, marks, asked.seed)
             frames.append(frame)
             lists |= final
+            if in_time:
+                other, _ = replayed(spec, shuffled, asked.shuffles, marks, asked.seed)
+                beside.append(in_both_orders(spec.name, frame, other))
             progress.advance(1)
     import pandas as pd
 
     table = pd.concat(frames, ignore_index=True)
-    found = PolicyReplay(table, _notes(specs), _earned(streams), manifest, lists)
+    notes = [*_notes(specs), *beside]
+    found = PolicyReplay(table, notes, _earned(streams), manifest, lists)
     if not table["steps"].any():
         raise _nothing_accepted(found, positions, asked.items)
     manifest["log_folder"] = str(log.path)
     return found
+
+
+def in_both_orders(name: str, in_time: pd.DataFrame, shuffled: pd.DataFrame) -> str:
+    """What a policy earned by the days of the log, and with all days shuffled."""
+    first, other = (rows["clicks"].notna().groupby(rows["t"]).all() for rows in (in_time, shuffled))
+    both = [t for t in first.index if first[t] and other[t]]
+    if not both:
+        return f"{name}: too few searches were accepted to compare days in order with shuffled ones"
+    t = max(both)
+    (ordered, _), (mixed, half) = (curve(rows, t) for rows in (in_time, shuffled))
+    return (
+        f"{name}: in the order of the log's days {ordered:.3f} clicks per step in {t:,} steps, "
+        f"with all days shuffled {mixed:.3f} (95% interval {mixed - half:.3f} to "
+        f"{mixed + half:.3f})"
+    )
 
 
 def _has_init(spec: PolicySpec) -> bool:

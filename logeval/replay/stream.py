@@ -2,9 +2,10 @@
 
 Li, Chu, Langford, Wang, "Unbiased offline evaluation of contextual-bandit-based news article
 recommendation algorithms" (WSDM 2011), policy evaluator (Algorithm 2), for lists. Every replica
-(query x shuffle) has a queue of its query's SERPs in random order and a clock of its own: a step
-goes on in the queue to the next SERP whose first K items are the list of the policy, and what
-lies between is passed over. When there is none, the queue is exhausted and the replica stops.
+(query x shuffle) has a queue of its query's SERPs, in random order or by day, and a clock of
+its own: a step goes on in the queue to the next SERP whose first K items are the list of the
+policy, and what lies between is passed over. When there is none, the queue is exhausted and the
+replica stops.
 
 A list waits for its SERP instead of being drawn anew at each one. For a policy that does not
 randomise this is the same; one that does keeps its own distribution of lists, also where the
@@ -39,6 +40,7 @@ class QueryStream:
     lists: Ints  # (P, K) local numbers; -1 where an item is not a candidate
     clicks: Bools  # (P, K)
     count: Ints  # (P,)
+    day: Ints  # (P,) 0 for all where days are shuffled
 
     @property
     def serps(self) -> int:
@@ -51,8 +53,12 @@ class QueryStream:
         return {tuple(a): i for i, a in enumerate(np.unique(self.lists, axis=0).tolist())}
 
 
-def streams_of(patterns: Patterns, items: int | None) -> list[QueryStream]:
-    """The queues of all queries; candidates are the items shown, or the ``items`` most shown."""
+def streams_of(patterns: Patterns, items: int | None, day: Ints | None = None) -> list[QueryStream]:
+    """The queues of all queries; candidates are the items shown, or the ``items`` most shown.
+
+    With the ``day`` of each pattern the queues are in the order of days.
+    """
+    day = np.zeros(patterns.P, dtype=np.int64) if day is None else day
     found = []
     for q, query in enumerate(patterns.queries):
         rows = np.flatnonzero((patterns.query == q) & (patterns.length == patterns.K))
@@ -73,6 +79,7 @@ def streams_of(patterns: Patterns, items: int | None) -> list[QueryStream]:
                 local[lists - patterns.offsets[q]],
                 patterns.clicks[rows],
                 patterns.count[rows].astype(np.int64),
+                day[rows],
             )
         )
     return found
@@ -130,11 +137,12 @@ class ReplayEnvironment:
 
 
 class _Queue:
-    """The SERPs of a query in random order, with the places of each list."""
+    """The SERPs of a query, those of a day in random order, with the places of each list."""
 
     def __init__(self, stream: QueryStream, rng: np.random.Generator) -> None:
         self._stream = stream
-        self.pattern = rng.permutation(np.repeat(np.arange(len(stream.count)), stream.count))
+        shuffled = rng.permutation(np.repeat(np.arange(len(stream.count)), stream.count))
+        self.pattern = shuffled[np.argsort(stream.day[shuffled], kind="stable")]
         number = np.array([stream.number[tuple(a)] for a in stream.lists.tolist()])
         of_serp = number[self.pattern]
         order = np.argsort(of_serp, kind="stable")

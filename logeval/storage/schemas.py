@@ -99,8 +99,16 @@ MODELS = _table("models", """
     high          float64?    upper end of the 95% interval
     observations  float64?    number of (expected) observations behind the value
     raw           float64?    the plain estimate, where the value was replaced by a convention
+    prior         bool?       whether the value rests on the prior more than on the clicks; null
+                              where it was not estimated, or nobody knows
     draws         [float32]?  values from the joint posterior: the n-th of all rows belong together
     """)  # fmt: skip
+
+PERIODS = pa.schema(
+    [pa.field("period", pa.int32(), False, {"doc": "period of the log, from 1"}), *MODELS],
+    {"doc": "The rows of `models` by period of the log, beside it (`fit-models --periods`)."},
+)
+TABLES["periods"] = PERIODS
 
 QUERIES = _table("queries", """
     One row per click model and query it was fitted to, beside `models`.
@@ -115,6 +123,8 @@ QUERIES = _table("queries", """
     base       [int64]?  the list shown most often, which may hold items that were dropped as rarely
                          shown; of a synthetic log, the first page of the production ranking; null
                          where unknown
+    identified float64?  share of its impressions whose items and positions the clicks compare with
+                         each other; the query carries the model from 0.8; null where unknown
     """)  # fmt: skip
 
 LISTS = _table("lists", """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from logeval.clicks.models.model import ChainModel
 from logeval.clicks.models.users import browsing, chain
@@ -44,15 +45,23 @@ class Sessions(NamedTuple):
     late: Bools  # (S, K) clicked only after the next query
     orphan: Bools  # per SERP
     test: Bools  # per SERP
+    random: Bools  # per SERP: shown in random order, and said so
     dwell: Ints  # (S, K + 1) time before each click, and before the next query
 
 
 def draw_sessions(
-    world: World, sessions: int, users: int, seed: int, batch: int, explore: float = 0.0
+    world: World,
+    sessions: int,
+    users: int,
+    seed: int,
+    batch: int,
+    explore: float = 0.0,
+    randomised: float = 0.0,
 ) -> Sessions:
     """Batch number ``batch`` of ``sessions`` sessions of ``users`` users.
 
-    A share ``explore`` of the lists is shown in random order.
+    A share ``explore`` of the lists is shown in random order, and a share ``randomised`` likewise,
+    of which the log says so.
     """
     rng = seeds.generator(seed, "sessions", batch)
     n_serps = np.minimum(rng.geometric(1 / MEAN_SERPS, sessions), MAX_SERPS)
@@ -65,9 +74,12 @@ def draw_sessions(
     version = (VERSIONS * rng.random(S) ** VERSION_POWER).astype(np.int64)
     version += DRIFT * np.repeat(day // 7, n_serps)
     ranks = _lists(query, version, np.diff(world.first_item)[query])
-    if explore:
+    random = np.zeros(S, dtype=np.bool_)
+    if explore or randomised:
         shuffled = seeds.generator(seed, "explore", batch)
-        rows = np.flatnonzero(shuffled.random(S) < explore)
+        drawn = shuffled.random(S)
+        random = (drawn >= explore) & (drawn < explore + randomised)
+        rows = np.flatnonzero(drawn < explore + randomised)
         ranks[rows] = shuffled.permuted(ranks[rows], axis=1)
     lists = world.first_item[query][:, None] + ranks
     of_clicks = rng.random((S, K))
@@ -81,7 +93,8 @@ def draw_sessions(
     repeats = rng.geometric(1 / (1 + REPEATS), (S, K))
     user = rng.integers(0, users, sessions)
     of_class = seeds.generator(seed, "classes", batch).random(S if world.classes else 0)
-    clicked = _clicks(world, query, lists, np.repeat(user, n_serps), of_clicks, of_class)
+    at = (np.repeat(day, n_serps) - 1) / (DAYS - 1)
+    clicked = _clicks(world, query, lists, np.repeat(user, n_serps), at, of_clicks, of_class)
     clicked[test] = 0
     return Sessions(
         first=first,
@@ -93,6 +106,7 @@ def draw_sessions(
         late=late & (clicked > 0),
         orphan=~test & (rng.random(S) < ORPHANS),
         test=test,
+        random=random,
         dwell=1 + np.exp(3.3 + 1.2 * rng.standard_normal((S, K + 1))).astype(np.int64),
     )
 
@@ -136,11 +150,17 @@ def _uniform(query: Ints, version: Ints, salt: int) -> Floats:
 
 
 def _clicks(
-    world: World, query: Ints, lists: Ints, user: Ints, uniforms: Floats, of_class: Floats
+    world: World,
+    query: Ints,
+    lists: Ints,
+    user: Ints,
+    at: Floats,
+    uniforms: Floats,
+    of_class: Floats,
 ) -> Ints:
-    """Clicks of one user per list; ``of_class`` are uniforms that decide the users' classes."""
+    """Clicks of one user per list, at a time from 0 to 1; ``of_class`` decide users' classes."""
     if world.share is None:
-        return _clicks_of(world, world.parameters, query, lists, user, uniforms)
+        return _clicks_of(world, world.parameters, query, lists, user, uniforms, at)
     clicks = np.zeros(lists.shape, np.int64)
     up_to = np.cumsum(world.share, axis=1)[:, :-1]
     drawn = (of_class[:, None] >= up_to[query]).sum(axis=1)
@@ -153,11 +173,19 @@ def _clicks(
 
 
 def _clicks_of(
-    world: World, values: dict[str, Floats], query: Ints, lists: Ints, user: Ints, uniforms: Floats
+    world: World,
+    values: dict[str, Floats],
+    query: Ints,
+    lists: Ints,
+    user: Ints,
+    uniforms: Floats,
+    at: Floats | None = None,
 ) -> Ints:
     """Clicks of users of one class, by the sampling kernels of the two families of users."""
     kind = world.kind
     w = values["w"][lists]
+    if world.slope is not None and at is not None:
+        w = expit(logit(w) + world.slope[lists] * (at[:, None] - 0.5))
     if world.tastes is not None:
         w = world.tastes.attraction(w, user, lists)
     clicks = np.zeros(lists.shape, np.int64)

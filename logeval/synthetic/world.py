@@ -67,6 +67,12 @@ class World:
     tastes: Tastes | None = None
     classes: tuple[dict[str, Floats], ...] = ()
     share: Floats | None = None
+    slope: Floats | None = None  # of each item's attraction, from the first day to the last, logit
+
+    def attraction(self, day: float) -> Floats:
+        """Of each item on a day, from 0 (the first) to 1 (the last)."""
+        w = self.parameters["w"]
+        return w if self.slope is None else expit(logit(w) + self.slope * (day - 0.5))
 
     @property
     def kind(self) -> type[ClickModel]:
@@ -86,7 +92,7 @@ class World:
         first, share = parts[0], ParameterEstimate.known(self.share)
         fitted = FittedClasses(
             self.model, first.method, first.scope, first.queries, first.positions, first.serps,
-            first.item_ids, first.offsets, {"share": share}, {}, {}, first.base, {}, parts,
+            first.item_ids, first.offsets, {"share": share}, {}, {}, first.base, parts=parts,
         )  # fmt: skip
         return FittedModels({self.model: fitted})
 
@@ -128,8 +134,14 @@ def model_name(model: str) -> str:
     return format_call(names[base.lower()], {"classes": number} if number > 1 else {})
 
 
-def make_world(model: str, queries: int, seed: int, regions: int = 0, tests: bool = True) -> World:
-    """A world with ``queries`` queries, whose clicks come from ``model``."""
+def make_world(
+    model: str, queries: int, seed: int, regions: int = 0, tests: bool = True, drift: float = 0.0
+) -> World:
+    """A world with ``queries`` queries, whose clicks come from ``model``.
+
+    With a ``drift`` the attraction of every item rises or falls over the days of the log, by so
+    much (the standard deviation) on the logit scale; its parameters are those of the middle.
+    """
     name = model_name(model)
     base, given = parse_call(name)
     rng = seeds.generator(seed, "world")
@@ -146,6 +158,9 @@ def make_world(model: str, queries: int, seed: int, regions: int = 0, tests: boo
     parameters |= _other_parameters(base, effects, len(rank), rng)
     popularity = np.cumsum(weights / weights.sum())
     world = World(name, popularity, first_item, parameters, regions, tests)
+    if drift:
+        slope = drift * seeds.generator(seed, "world", "drift").standard_normal(len(rank))
+        world = replace(world, slope=slope)
     C = int(given.get("classes", 1))
     return world if C == 1 else _with_classes(world, C, seeds.generator(seed, "world", "classes"))
 

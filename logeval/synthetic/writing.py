@@ -31,7 +31,7 @@ def write_log(asked: Generate, manifest: tables.Manifest) -> None:
     replaced = _replaceable(out, truth)
     kind, write = FORMATS[asked.format], GENERATED[asked.format]
     regions = REGIONS if kind.regions else 0
-    world = make_world(asked.model, asked.queries, asked.seed, regions, kind.tests)
+    world = make_world(asked.model, asked.queries, asked.seed, regions, kind.tests, asked.drift)
     n_items = int(world.first_item[-1])
     tastes = make_tastes(asked.taste, asked.factors, asked.n_users, n_items, asked.seed)
     world = replace(world, tastes=tastes)
@@ -51,7 +51,9 @@ def write_log(asked: Generate, manifest: tables.Manifest) -> None:
         ):
             for batch, number in enumerate(range(0, asked.sessions, BATCH)):
                 size = min(BATCH, asked.sessions - number)
-                drawn = draw_sessions(world, size, asked.n_users, asked.seed, batch, asked.explore)
+                drawn = draw_sessions(
+                    world, size, asked.n_users, asked.seed, batch, asked.explore, asked.randomised
+                )
                 q = drawn.query
                 file.write(write(drawn, query_id[q], region_id[q], number))
                 progress.advance(size)

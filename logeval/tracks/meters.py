@@ -114,7 +114,7 @@ class Regret(Meter):
         return {
             "regret": regret,
             "reward": reward,
-            "optimal_reward": self._best * t,
+            "optimal_reward": self.environment.optimal_reward(t),
             "optimal_steps": optimal_steps.astype(np.int64),
             "clicks": clicks.astype(np.int64),
             "expected_clicks": expected,

@@ -96,7 +96,10 @@ class Simulation(ABC):
     distinct: bool = True
     limits: Ints
     offers: Mapping[str, Any]
-    best_reward: Floats  # (R,)
+    best_reward: Floats  # (R,) of the moment
+    change_points: Mapping[
+        int, int
+    ] = {}  # the steps before which users change, and their new period
 
     def __init__(
         self, problems: Sequence[Any], replicas: Replicas, seed: int, *, clicks: int
@@ -129,6 +132,16 @@ class Simulation(ABC):
         self._t += 1
         self._click(A, self._uniforms.at(self._t))
         return self._clicks
+
+    def until(self, horizon: int) -> None:  # noqa: B027
+        """There will be so many steps: where users change, periods are of equal length."""
+
+    def change(self, t: int) -> None:  # noqa: B027
+        """The users of step t, one of the ``change_points``, are others than before."""
+
+    def optimal_reward(self, t: int) -> Floats:
+        """Expected reward of the best actions of t steps, (R,)."""
+        return self.best_reward * t
 
     def reward(self, A: Ints) -> Floats:
         """Expected reward of the actions A, (R,), reused by the next call."""

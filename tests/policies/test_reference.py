@@ -26,8 +26,15 @@ def needs(name):
 
 VARIANTS = {
     "CascadeKL-UCB": ["order=ascending", "init=rounds"],
-    "CascadeUCB1": ["init=rounds"],
+    "CascadeUCB1": ["init=rounds", "corruption=20"],
     "dcmKL-UCB": ["order=2>3>1,init=rounds", "order=known"],
+    "CascadeSWUCB": ["tau=7", "tau=1,order=ascending", "eps=0.1,tau=30"],
+    "CascadeDUCB": ["gamma=0.8", "gamma=0.99,eps=0.1", "gamma=1"],
+    "SW-dcmKL-UCB": ["tau=7", "tau=40,order=2>3>1"],
+    "D-dcmKL-UCB": ["gamma=0.8", "gamma=0.99", "gamma=1,order=ascending"],
+    "GLRT-CascadeUCB": ["p=0.3,delta=0.9", "p=0", "p=1,order=ascending"],
+    "GLRT-CascadeKL-UCB": ["p=0.3,delta=0.9", "p=0,delta=0.5"],
+    "CascadeUCB-V": ["init=rounds"],
     "RankedKL-UCB": ["collision=random", "init=rounds", "collision=random,init=rounds"],
     "RankedUCB1": ["collision=random"],
     "RankedExp3": ["collision=random", "gamma=0.9", "gamma=1"],

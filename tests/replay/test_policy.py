@@ -213,3 +213,28 @@ def test_the_commands(log, tmp_path, monkeypatch):
     assert stored.manifest["arguments"]["horizon"] == 300
     monkeypatch.setattr("logeval.replay.agreement.replay_policy", None)  # not made again
     assert CliRunner().invoke(app, arguments).stdout == done.stdout
+
+
+def test_days_in_order_and_the_searches_of_a_day_shuffled():
+    A, C = serps(400)
+    patterns = logged_of(A, C).patterns
+    day = seeds.generator(2, "days").integers(3, size=patterns.P)
+    (stream,) = streams_of(patterns, None, day)
+    queues = [ReplayEnvironment([stream], [(0, run)], seed=3).queues[0] for run in range(2)]
+    for queue in queues:
+        assert (np.diff(stream.day[queue.pattern]) >= 0).all()
+        assert (
+            sorted(queue.pattern.tolist())
+            == np.repeat(np.arange(len(stream.count)), stream.count).tolist()
+        )
+    assert queues[0].pattern.tolist() != queues[1].pattern.tolist()
+
+
+def test_order_of_time_beside_shuffled(generated, log):
+    asked = {"positions": 1, "items": 3, "top_queries": 2, "shuffles": 3, "quiet": True}
+    found = replay_policy(generated[0], "Random", order="time", **asked)
+    assert any("in the order of the log's days" in note for note in found.notes)
+    assert any("all days shuffled" in note for note in found.notes)
+    assert not any("days" in n for n in replay_policy(generated[0], "Random", **asked).notes)
+    with pytest.raises(LogevalError, match="order=shuffled"):
+        replay_policy(log, "Random", order="time", quiet=True)

@@ -36,6 +36,7 @@ class Options:
     draws: int = DRAWS  # kept of the posterior
     seed: int = 0  # of the posterior
     classes: int | str = 1  # of users; auto: by held-out SERPs
+    intervals: bool = True  # without them a fit is much faster, and weights may be fractions
 
     def of_model(self, model: type[ClickModel]) -> dict[str, str]:
         """The options of that model, as chosen or by default."""

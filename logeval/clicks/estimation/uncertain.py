@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from logeval.clicks.estimation.em import EMResult, Params, warning
-from logeval.clicks.estimation.estimates import ModelEstimate, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.posterior import Complete, beliefs, posterior
 from logeval.clicks.estimation.priors import Pair, Prior
@@ -30,8 +31,12 @@ def with_uncertainty(
 
     ``items`` and ``shared`` are the priors behind them, ``result`` is how EM went, if it was EM.
     """
-    believed = beliefs(data, options, items, {f: (p, trials[f]) for f, p in shared.items()})
-    estimates = posterior(name, options, x, complete, believed, trials, fixed, size, steps)
+    if options.intervals:
+        believed = beliefs(data, options, items, {f: (p, trials[f]) for f, p in shared.items()})
+        estimates = posterior(name, options, x, complete, believed, trials, fixed, size, steps)
+    else:
+        known = {f: ParameterEstimate.known(value) for f, value in x.items()}
+        estimates = {f: replace(one, observations=trials[f]) for f, one in known.items()}
     strength = {field: a + b for field, (a, b) in shared.items()}
     if result is None:
         return ModelEstimate(estimates, items, strength)

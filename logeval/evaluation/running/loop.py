@@ -16,7 +16,7 @@ from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Policy, Setting
 from logeval.running.arrays import Floats, Ints
 from logeval.tracks.meters import Meter, Meters
-from logeval.tracks.track import Environment
+from logeval.tracks.track import Environment, Simulation
 
 OURS = str(Path(logeval.__file__).parent)
 TICK = 256  # steps between two reports of progress
@@ -31,7 +31,11 @@ def run(
 ) -> None:
     """Run the policy until the last checkpoint; ``tick`` hears how many steps were done."""
     horizon, recorded = checkpoints[-1], set(checkpoints)
+    simulation = environment if isinstance(environment, Simulation) else None
+    changes = () if simulation is None else simulation.change_points
     for t in range(1, horizon + 1):
+        if simulation is not None and t in changes:
+            simulation.change(t)
         A = policy.recommend(t)
         clicks = environment.step(A)
         meters.add(t, A, clicks)
@@ -51,10 +55,12 @@ def columns_of(
     generators: Sequence[np.random.Generator],
     replicas: Sequence[str],
     tick: Callable[[int], None] = lambda steps: None,
+    heard: Callable[[Policy], Policy] = lambda policy: policy,
 ) -> dict[str, Floats | Ints]:
     """Run a policy: ``t`` and what the meters measure, checkpoint by checkpoint of each replica.
 
-    The generators are the policy's own; ``replicas`` are how errors call the replicas.
+    The generators are the policy's own; ``replicas`` are how errors call the replicas. ``heard``
+    may stand between the policy and the clicks.
     """
     setting = Setting.of(environment, checkpoints[-1], generators)
     if spec.built_in:
@@ -65,7 +71,7 @@ def columns_of(
     meters = Meters(kinds, environment, policy)
     if not spec.built_in:
         policy = CheckedPolicy(policy, spec.name, setting, replicas)
-    run(environment, policy, meters, checkpoints, tick)
+    run(environment, heard(policy), meters, checkpoints, tick)
     measured = {name: values.ravel() for name, values in meters.columns().items()}
     return {"t": np.tile(checkpoints, len(replicas)), **measured}
 

@@ -11,7 +11,15 @@ from logeval.clicks.collection import read_models
 from logeval.clicks.fitting import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
-from logeval.tracks.fitted import Fitted, drawn_queries, fitted_queries, shortened
+from logeval.tracks.fitted import (
+    Fitted,
+    by_period,
+    drawn_queries,
+    fitted_queries,
+    identified_queries,
+    shortened,
+    unsure_queries,
+)
 from logeval.tracks.registry import TRACKS, home_track, synthetic_problem
 from logeval.tracks.track import Problem
 
@@ -41,6 +49,8 @@ class Simulators:
 
     def problems(self, track: str) -> Sequence[Problem]:
         """The problems of a track; an error if it has none."""
+        if track != "ranking" and any(f.later for f in self.fitted.queries):
+            raise LogevalError(f"drift: users change in the ranking track, and not in {track}")
         if not self.synthetic and (TRACKS[track].features or self.fitted.features is None):
             return TRACKS[track].problems(self.fitted)
         found = [problem for problem in self.synthetic if problem.track == track]
@@ -55,14 +65,25 @@ class Simulators:
         reports = self.fitted.manifest.get("models", {})
         names = dict.fromkeys(f.simulator for f in self.fitted.queries if f.serps == f.serps)
         return {
-            name: {"checks": reports.get(name, {}).get("checks"), "draws": draws} for name in names
+            name: {
+                "checks": reports.get(name, {}).get("checks"),
+                "identified": self.fitted.unsure.get(name),
+                "draws": draws,
+            }
+            for name in names
         }
 
     def notes(self, problems: Sequence[Problem]) -> list[str]:
         """What the user should know about the models, and about the problems that they make."""
         note = shortened(self.fitted.queries)
         of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
-        return [*([note] if note else []), *of_problems, *self.remarks, *unproven(problems)]
+        periods = max((len(getattr(p, "later", ())) + 1 for p in problems), default=1)
+        walk = (
+            f"users change: the steps walk through {periods} periods of equal length, and regret "
+            "is against the best list of each moment"
+        )
+        first = [one for one in (note, walk if periods > 1 else None) if one]
+        return [*first, *of_problems, *self.remarks, *unproven(problems)]
 
 
 def unproven(problems: Sequence[Problem]) -> list[str]:
@@ -88,12 +109,22 @@ def simulators_of(asked: Evaluate) -> Simulators:
         tracks = {p.track for p in problems}
         if len(tracks) > 1 and (apart := tracks & tracks_with_own_classes()):
             raise LogevalError(f"evaluate problems of the {min(apart)} track apart from others")
+        if asked.drift and not all(getattr(p, "later", ()) for p in problems):
+            raise LogevalError(
+                "drift: users of a synthetic problem change if it says so, as "
+                "B_LB(L=16,K=4,p=0.2,gap=0.15,changes=3)"
+            )
         return Simulators(tuple(problems))
     folder = asked.models if isinstance(asked.models, str | Path) else None
     models: Any = asked.models if folder is None else read_models(folder)
     queries = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
+    left_out: list[str] = []
+    if asked.identified:
+        queries, left_out = identified_queries(queries, models)
     if asked.draws:
         queries = drawn_queries(queries, models, asked.draws)
+    if asked.drift:
+        queries = by_period(queries, models)
     fitted = Fitted(
         queries,
         None if folder is None else str(folder),
@@ -102,11 +133,30 @@ def simulators_of(asked: Evaluate) -> Simulators:
         asked.features,
         asked.block,
         asked.same_log,
+        unsure_queries(queries, models),
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
-    remarks = tuple(note for note in notes if "not identified" in note or NO_CLICK in note)
-    return Simulators((), fitted, remarks)
+    remarks = [note for note in notes if "not identified" in note or NO_CLICK in note]
+    if not asked.drift:
+        simulated = dict.fromkeys(f.simulator for f in queries)
+        known = getattr(models, "fitted", {})
+        said = [_constant(name, known[name].report) for name in simulated if name in known]
+        remarks += [one for one in said if one]
+    return Simulators((), fitted, (*remarks, *left_out))
+
+
+def _constant(name: str, report: dict[str, Any]) -> str | None:
+    """What to tell the user where the users of the log change, and those simulated do not."""
+    found = report.get("drift")
+    if not found or not (found["log_drifts"] or found["queries_drifting"]):
+        return None
+    return (
+        f"{name}: the users of the log change over its {len(found['periods'])} periods "
+        f"({found['queries_drifting']} of {found['queries_tested']} queries tested, "
+        f"{found['serps_drifting']:.0%} of the searches), and those simulated here do not; "
+        "compare policies that forget with evaluate --drift before choosing one"
+    )
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from logeval.errors import LogevalError
+from logeval.evaluation.running.feedback import PLAIN, Feedback
 from logeval.evaluation.running.loop import columns_of
 from logeval.policies.registry import PolicySpec
 from logeval.running import seeds
@@ -39,6 +40,7 @@ class Unit:
     replicas: tuple[tuple[int, int], ...]
     checkpoints: tuple[int, ...]
     seed: int
+    feedback: Feedback = PLAIN
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Plan:
     runs: int
     checkpoints: tuple[int, ...]
     seed: int
+    feedback: Feedback = PLAIN
 
     def keys(self) -> list[ReplicaKey]:
         """Every replica of every policy."""
@@ -84,7 +87,9 @@ class Plan:
         problems = {problem.key: problem for problem, _ in replicas}
         index = {key: q for q, key in enumerate(problems)}
         numbered = tuple((index[problem.key], run) for problem, run in replicas)
-        unit = Unit(tuple(problems.values()), policy, numbered, self.checkpoints, self.seed)
+        unit = Unit(
+            tuple(problems.values()), policy, numbered, self.checkpoints, self.seed, self.feedback
+        )
         return Task(policy.name, len(replicas) * self.checkpoints[-1], unit)
 
     def problem_table(self) -> pa.Table:
@@ -106,6 +111,7 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
     """The rows of a unit in the runs table; ``tick`` hears the list-steps done."""
     track = TRACKS[unit.problems[0].track]
     environment = track.environment(unit.problems, unit.replicas, unit.seed)
+    environment.until(unit.checkpoints[-1])
     replicas = [(unit.problems[q].key, run) for q, run in unit.replicas]
     R, n = len(replicas), len(unit.checkpoints)
     measured = columns_of(
@@ -117,6 +123,7 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
          for key, run in replicas],
         [f"query {key.drawn_query} run {run}" for key, run in replicas],
         lambda steps: tick(steps * R),
+        lambda policy: unit.feedback.between(policy, environment, unit.seed),
     )  # fmt: skip
     columns: dict[str, Any] = {
         "simulator": [unit.problems[0].simulator] * (R * n),

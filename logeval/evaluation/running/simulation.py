@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +14,12 @@ import pyarrow as pa
 from logeval import __version__
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
+from logeval.evaluation.running.feedback import Feedback, check_late, notes_of
 from logeval.evaluation.running.matching import Simulators, in_tracks, simulators_of
 from logeval.evaluation.running.plan import Plan, check_runs, checkpoints_of, run_unit
 from logeval.evaluation.running.position_order import order_notes
 from logeval.evaluation.running.store import Store, edited, keys_of
+from logeval.evaluation.statistics.pilot import pilot_runs
 from logeval.policies.registry import PolicySpec, own_sources
 from logeval.policies.setting import Setting
 from logeval.running.seeds import generator
@@ -37,7 +40,11 @@ def simulate(asked: Evaluate) -> Runs:
         _check_importable(plan.policies)
     _check_makeable(plan)
     problems = plan.problems
-    notes = [*simulators.notes(problems), *order_notes(plan.policies, problems)]
+    notes = [
+        *simulators.notes(problems),
+        *notes_of(plan.feedback),
+        *order_notes(plan.policies, problems),
+    ]
     run_all = partial(
         run_tasks,
         run_unit,
@@ -61,6 +68,19 @@ def simulate(asked: Evaluate) -> Runs:
         store.merge()
         store.add_problems(known)
         return Runs(store.rows(plan.keys()), asked.seed, store.folder, known, notes, about)
+
+
+def pilot(asked: Evaluate) -> Runs:
+    """A few runs, timed, once everything is compiled."""
+    plan = asked.replace(pilot=False, out=None, runs=1)
+    tasks = _plan(plan, simulators_of(asked))
+    panels = [(problem.simulator, problem.track) for problem in tasks.problems]
+    runs = pilot_runs(max(map(panels.count, panels)))
+    simulate(plan.replace(horizon=min(asked.horizon, 10), checkpoints=None, quiet=True))
+    start = time.perf_counter()
+    found = simulate(plan.replace(runs=runs))
+    found.seconds = time.perf_counter() - start
+    return found
 
 
 def _check_makeable(plan: Plan) -> None:
@@ -101,6 +121,12 @@ def _plan(asked: Evaluate, simulators: Simulators) -> Plan:
     specs = in_tracks(asked.specs(simulators.track), asked.track, simulators.track)
     tracks = [name for name in TRACKS if any(spec.track == name for spec in specs)]
     problems = tuple(p for name in tracks for p in simulators.problems(name))
+    feedback = Feedback.parse(asked.corrupt, asked.delay)
+    if not feedback.is_plain and tracks != ["ranking"]:
+        raise LogevalError("corrupt and delay: are of policies of the ranking track")
+    if feedback.delay or feedback.lost:
+        for spec in specs:
+            check_late(spec.name, spec.cls, spec.parameters)
     check_runs(asked.runs, sum(p.track == spec.track for p in problems for spec in specs))
     return Plan(
         problems=problems,
@@ -108,6 +134,7 @@ def _plan(asked: Evaluate, simulators: Simulators) -> Plan:
         runs=asked.runs,
         checkpoints=checkpoints_of(asked.horizon, asked.checkpoints),
         seed=asked.seed,
+        feedback=feedback,
     )
 
 

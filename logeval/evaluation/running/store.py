@@ -79,6 +79,7 @@ class Store:
             "rewards": {panel: p.reward for panel, p in panels.items()},
             "positions": {panel: p.positions for panel, p in panels.items()},
             "checkpoints": list(plan.checkpoints),
+            **({} if plan.feedback.is_plain else {"feedback": str(plan.feedback)}),
         }
         checksums = {str(p.key): p.checksum() for p in problems}
         again = "logeval evaluate MODELS --out {folder}"

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from logeval.errors import LogevalError
 from logeval.policies.cascade import paper
 from logeval.policies.cascade.contextual import ContextualKLUCB
 from logeval.policies.setting import Setting
@@ -86,7 +87,8 @@ class Cascade(KernelPolicy):
     """
 
     KNOWS, COST = ORDER, "L"
-    PARAMETERS: ClassVar = {"order": "descending", "init": ("sample", "rounds")}
+    LATE = True
+    PARAMETERS: ClassVar[dict[str, Any]] = {"order": "descending", "init": ("sample", "rounds")}
     NEEDS: ClassVar = ("free_samples", "position_order")
     KERNELS = Memory(), recommend_one, learn_one
     KIND: ClassVar[int]
@@ -111,11 +113,23 @@ class Cascade(KernelPolicy):
 
 
 class CascadeUCB1(Cascade):
-    """cascading-bandits, Algorithm 1 with UCB1 bounds."""
+    """cascading-bandits, Algorithm 1 with UCB1 bounds.
+
+    With ``corruption`` = C > 0 the bounds are C / T wider: then they hold although up to C of the
+    clicks on an item are forged (Lykouris, Mirrokni, Paes Leme, STOC 2018, with C known). C clicks
+    more at the start are the same.
+    """
 
     NAME, PAPER, READS = "CascadeUCB1", "Kveton et al., ICML 2015", "up to the first click"
     REFERENCE, FIGURE = paper.CascadeUCB1, 4
+    PARAMETERS: ClassVar = {**Cascade.PARAMETERS, "corruption": 0.0}
     KIND, FEEDBACK = bounds.UCB1, FIRST
+
+    def __init__(self, setting: Setting, **given: Any) -> None:
+        super().__init__(setting, **given)
+        if not 0.0 <= self.given.corruption < 1e12:
+            raise LogevalError(f"corruption={self.given.corruption:g}: write a number of clicks")
+        self.memory.arms.S[:] += self.given.corruption
 
 
 class CascadeKLUCB(Cascade):
@@ -124,6 +138,14 @@ class CascadeKLUCB(Cascade):
     NAME, PAPER, READS = "CascadeKL-UCB", "Kveton et al., ICML 2015", "up to the first click"
     REFERENCE, FIGURE = paper.CascadeKLUCB, 3
     KIND, FEEDBACK = bounds.KL, FIRST
+
+
+class CascadeUCBV(Cascade):
+    """Algorithm 1 with UCB-V bounds, which are narrow where clicks are rare."""
+
+    NAME, PAPER, READS = "CascadeUCB-V", "Vial et al., NeurIPS 2022", "up to the first click"
+    REFERENCE = paper.CascadeUCBV
+    KIND, FEEDBACK = bounds.UCBV, FIRST
 
 
 class DcmKLUCB(Cascade):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from logeval.policies.contextual.reference import ContextualReference
-from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1_at
+from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1_at, ucb_v_at
 from logeval.policies.shared.positions import positions
 from logeval.policies.shared.replica import Replica, largest
 from logeval.running.arrays import Floats, Ints
@@ -20,6 +20,7 @@ class CascadeUCB1:
 
     def __init__(self, replica: Replica) -> None:
         self.K, self.L, order = replica.K, replica.L, replica.given.order
+        self.given = replica.given
         known = order == "known"
         self.positions = replica.ask("position_order") if known else positions(order, self.K)
         self.rounds = self.L if replica.given.init == "rounds" else 0
@@ -28,8 +29,8 @@ class CascadeUCB1:
             self.T, self.S = np.ones(self.L), replica.free_samples(1)[0].astype(float)
 
     def bound(self, t: int, p: Floats, T: Floats) -> Floats:
-        """U_t(e)."""
-        return ucb1_at(t, p, T)
+        """U_t(e), C / T wider where C clicks may be forged."""
+        return ucb1_at(t, p, T) + getattr(self.given, "corruption", 0.0) / T
 
     def recommend(self, t: int) -> Ints:
         """The K items with the largest U_t."""
@@ -60,6 +61,14 @@ class CascadeKLUCB(CascadeUCB1):
     def bound(self, t: int, p: Floats, T: Floats) -> Floats:
         """U_t(e)."""
         return kl_ucb_at(t, p, T)
+
+
+class CascadeUCBV(CascadeUCB1):
+    """Vial, Sanghavi, Shakkottai, Srikant: Minimax regret for cascading bandits (NeurIPS 2022)."""
+
+    def bound(self, t: int, p: Floats, T: Floats) -> Floats:
+        """U_t(e)."""
+        return ucb_v_at(t, p, T)
 
 
 class DcmKLUCB(CascadeKLUCB):

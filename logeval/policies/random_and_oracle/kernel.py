@@ -76,6 +76,7 @@ class Random:
     NAME = "Random"
     KNOWS, READS, COST = "nothing", "none", "K"
     REFERENCE, FIGURE = paper.Random, 8
+    LATE = True
     IN_TRACK: ClassVar = {"contextual": ContextualRandom}
     TRACK = None  # any
 
@@ -110,6 +111,7 @@ class Oracle:
     NAME = "Oracle"
     KNOWS, READS, COST = "the optimum", "none", "1"
     REFERENCE, FIGURE = paper.Oracle, 9
+    LATE = True
     IN_TRACK: ClassVar = {"contextual": ContextualOracle}
     PARAMETERS: ClassVar[dict[str, object]] = {"order": ("best", "assumed")}
     TRACK = None  # any

@@ -2,9 +2,10 @@
 
 KL-UCB: the largest q with T d(p, q) <= b, where d is the divergence between Bernoulli means,
 and the smallest such q below p (Garivier and Cappe 2011; dcm-bandits, equation 1; rank1elimkl,
-lines 27 and 28). UCB1: p + sqrt(b / T) (cascading-bandits, section 3.2).
+lines 27 and 28). UCB1: p + sqrt(b / T) (cascading-bandits, section 3.2). UCB-V:
+p + sqrt(2 v b / T) + 3 b / T with the variance v = p (1 - p) (Audibert, Munos, Szepesvari 2009).
 
-Both grow with b, so an upper bound stays below q exactly until the budget reaches
+All grow with b, so an upper bound stays below q exactly until the budget reaches
 ``budget_at(q)``: their inverse, which needs no root finding. ``shared.lazy_topk`` lives on it.
 """
 
@@ -14,7 +15,7 @@ import math
 
 from logeval.running.kernels import njit_views
 
-KL, UCB1 = 0, 1  # kinds of bounds
+KL, UCB1, UCBV = range(3)  # kinds of bounds
 
 
 @njit_views
@@ -79,6 +80,9 @@ def upper(kind, S, T, b):
     """Upper confidence bound after T observations with sum S, at budget b."""
     if kind == KL:
         return kl_upper(S / T, b / T)
+    if kind == UCBV:
+        p = S / T
+        return p + math.sqrt(2.0 * p * (1.0 - p) * b / T) + 3.0 * b / T
     return S / T + math.sqrt(b / T)
 
 
@@ -88,6 +92,10 @@ def budget_at(kind, S, T, q):
     p = S / T
     if kind == KL:
         return T * kl(p, q)
+    if kind == UCBV:  # 3 x^2 + sqrt(2 v) x = q - p for x = sqrt(b / T)
+        twice_v = 2.0 * p * (1.0 - p)
+        x = (math.sqrt(twice_v + 12.0 * (q - p)) - math.sqrt(twice_v)) / 6.0
+        return T * x * x
     return T * (q - p) * (q - p)
 
 
@@ -101,4 +109,9 @@ def ucb1_budget(t: int) -> float:
     return 1.5 * math.log(t - 1) if t > 1 else 0.0
 
 
-BUDGETS = {KL: kl_budget, UCB1: ucb1_budget}
+def ucbv_budget(t: int) -> float:
+    """2 log t: sqrt(4 v log t / T) + 6 log t / T (Vial et al. 2022)."""
+    return 2.0 * math.log(t)
+
+
+BUDGETS = {KL: kl_budget, UCB1: ucb1_budget, UCBV: ucbv_budget}

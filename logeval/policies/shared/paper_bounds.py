@@ -53,3 +53,8 @@ def kl_index_at(t: int, p: Floats, T: Floats) -> Floats:
 def ucb1_at(t: int, p: Floats, T: Floats) -> Floats:
     """UCB1 at step t: p + sqrt(1.5 log(t - 1) / T) (cascading-bandits, section 3.2)."""
     return ucb1(p, T, 1.5 * math.log(t - 1) if t > 1 else 0.0)
+
+
+def ucb_v_at(t: int, p: Floats, T: Floats) -> Floats:
+    """UCB-V at step t: p + sqrt(4 p (1 - p) log t / T) + 6 log t / T (Vial et al. 2022)."""
+    return p + np.sqrt(4.0 * p * (1.0 - p) * math.log(t) / T) + 6.0 * math.log(t) / T

@@ -52,10 +52,12 @@ class KernelPolicy:
         *,
         uniforms: int | Ints = 0,
         items: Ints | None = None,
+        sizes: dict[str, int] | None = None,
     ) -> None:
         self.given = given_to(type(self), given)
         L = np.ascontiguousarray(setting.L if items is None else items, dtype=np.int64)
-        self.memory = allocate(self.KERNELS[0], setting.R, L=int(max(L)), K=setting.K)
+        axes = {"L": int(max(L)), "K": setting.K, **(sizes or {})}
+        self.memory = allocate(self.KERNELS[0], setting.R, **axes)
         self.rule: tuple[Any, ...] = ()
         self._recommend, self._learn = for_each_replica(*self.KERNELS)
         self._L, self._arrays, self._now = L, plain(self.memory), self.rule

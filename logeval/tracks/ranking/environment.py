@@ -7,14 +7,16 @@ number of items: item parameters lie in flat arrays, those of replica r from ``s
 holds.
 
 Regret is the expected reward of the best list minus that of the list shown, both from the
-same function, so that the best list has regret exactly 0.
+same function, so that the best list has regret exactly 0. Where users change, it is the list that
+is best at the moment (dynamic regret), and what policies ask for, ``best`` apart, is of the first
+period.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -123,30 +125,71 @@ class RankingEnvironment(Simulation):
         self.L = np.array([p.size for p in self.mine], dtype=np.int64)
         self.limits = np.repeat(self.L[:, None], self.K, axis=1)
         self.labels = Labels(self.generators("labels"), self.L)
-        self.best = self.labels.labels(np.stack([p.best for p in self.mine]))
-        self.offers = self._offers()
-        self.users = [relabelled(p.users, self.labels.items_of(r)) for r, p in enumerate(self.mine)]
-        self._share, classes = side_by_side(self.users)
+        self.periods = [self._period(j) for j in range(len(self.mine[0].periods))]
+        self.best, self.best_items = self.periods[0].best.copy(), self.periods[0].best_items.copy()
+        self.users, self._share = self.periods[0].users, self.periods[0].share
         self._up_to = np.cumsum(self._share, axis=1)[:, :-1]
         self._class_uniforms = Uniforms(self.generators("class"), min(1, self._up_to.shape[1]))
         self._z = np.zeros(len(self.users), dtype=np.int64)
+        self.best_reward = np.empty(len(self.mine))
+        self.offers = self._offers()
+        self._enter(0)
+
+    def _period(self, j: int) -> _Period:
+        """The users of period j."""
+        now, labels = [p.periods[j] for p in self.mine], self.labels
+        users = [relabelled(p.users, labels.items_of(r)) for r, p in enumerate(now)]
+        share, classes = side_by_side(users)
         family = _Chains if isinstance(classes[0], Chain) else _Browsings
-        self._family = family(classes, self.K, problems[0].reward)
-        self.best_reward = self.reward(self.best).copy()
+        best, best_items = (
+            labels.labels(np.stack(lists))
+            for lists in ([p.best for p in now], [p.best_items for p in now])
+        )
+        return _Period(users, share, family(classes, self.K, now[0].reward), best, best_items)
+
+    def _enter(self, j: int) -> None:
+        """Period j begins; who holds ``best`` and ``best_reward`` sees the new ones."""
+        period = self.periods[j]
+        self.users, self._share, self._family = period.users, period.share, period.family
+        self.best[:], self.best_items[:] = period.best, period.best_items
+        self.best_reward[:] = self.reward(self.best)
+
+    def until(self, horizon: int) -> None:
+        """Periods of equal length."""
+        P = len(self.periods)
+        starts = {-(-j * horizon // P) + 1: j for j in range(1, P)}
+        self.change_points = {t: j for t, j in starts.items() if t <= horizon}
+        self._since, self._earned = 0, np.zeros(len(self.mine))
+
+    def change(self, t: int) -> None:
+        """The period of step t."""
+        self._earned += self.best_reward * (t - 1 - self._since)
+        self._since = t - 1
+        self._enter(self.change_points[t])
+
+    def optimal_reward(self, t: int) -> Floats:
+        """Of the best list of each moment."""
+        if not self.change_points:
+            return super().optimal_reward(t)
+        return self._earned + self.best_reward * (t - self._since)
 
     def _offers(self) -> dict[str, Any]:
-        """What a policy may ask for; the last four only if all queries have them."""
+        """What a policy may ask for; the last four only if all queries have them.
+
+        How positions are examined is not told where it changes.
+        """
         offers: dict[str, Any] = {
             "free_samples": self.free_samples,
             "best": self.best,
-            "best_items": self.labels.labels(np.stack([p.best_items for p in self.mine])),
+            "best_items": self.best_items,
         }
+        constant = len(self.periods) == 1
         weights = [p.position_weights() for p in self.problems]
         orders = [np.argsort(-w, kind="stable") for w in weights if w is not None]
-        if len(orders) == len(weights):
+        if constant and len(orders) == len(weights):
             offers["position_order"] = np.array(orders)[self.query]
         e = [examination(p.users, self.K) for p in self.problems]
-        if not any(e_q is None for e_q in e):
+        if constant and not any(e_q is None for e_q in e):
             offers["examination"] = np.array(e)[self.query]
         base = [p.base for p in self.problems]
         if not any(b is None for b in base):
@@ -215,6 +258,16 @@ class TopPair(Meter):
     def columns(self, t: int) -> Columns:
         """The regret of the pair, and the reward of the best one."""
         return {"pair_regret": self._regret, "pair_optimal_reward": self.best * t}
+
+
+class _Period(NamedTuple):
+    """The users of a period, and their best lists."""
+
+    users: list[Users]
+    share: Floats  # (R, C) of their classes
+    family: _Chains | _Browsings
+    best: Ints
+    best_items: Ints
 
 
 class _Chains:

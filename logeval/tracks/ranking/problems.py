@@ -2,7 +2,8 @@
 
 B_LB(L, K, p, gap, gamma) has K items with attraction p, L - K items with attraction p - gap,
 and K positions with termination gamma (cascading-bandits, equation 6; dcm-bandits, section
-4.3). With gamma = 1 it is the cascade model.
+4.3). With gamma = 1 it is the cascade model. With changes = 3 there are four periods of equal
+length, and in each the next K items are the attractive ones.
 """
 
 from __future__ import annotations
@@ -26,13 +27,19 @@ from logeval.tracks.fitted import FittedQuery, with_lists
 from logeval.tracks.keys import numbers
 from logeval.tracks.track import SYNTHETIC, Problem
 
+MOST_CHANGES = 10_000
 REWARDS = ("satisfaction", "clicks", "any-click")
 B_LB: dict[str, type] = {"L": int, "K": int, "p": float, "gap": float, "gamma": float}
+CHANGES: dict[str, type] = {"changes": int}  # that B_LB may have
 
 
 @dataclass(frozen=True)
 class RankingProblem(Problem):
-    """One query of a simulator: its users, and the list that is best for them."""
+    """One query of a simulator: its users, and the list that is best for them.
+
+    Users that change are those of the first period, and ``later`` has the others, of equal length:
+    the same items, other users, another best list.
+    """
 
     track = "ranking"
 
@@ -42,6 +49,12 @@ class RankingProblem(Problem):
     ranker: Ranker | None = field(default=None, kw_only=True, repr=False)  # what the log shows
     serps: float = field(default=np.nan, kw_only=True)  # that the users were fitted to
     most_clicks: float = field(default=np.nan, kw_only=True)  # expected, of any list
+    later: tuple[RankingProblem, ...] = field(default=(), kw_only=True, repr=False)
+
+    @property
+    def periods(self) -> tuple[RankingProblem, ...]:
+        """The problem of each period; itself where users do not change."""
+        return (self, *self.later)
 
     @property
     def size(self) -> int:
@@ -72,6 +85,8 @@ class RankingProblem(Problem):
             for name, value in sorted(vars(users).items()):
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
+        for period in self.later:
+            digest.update(period.checksum().encode())
         return digest.hexdigest()[:16]
 
     def position_weights(self) -> Floats | None:
@@ -79,21 +94,22 @@ class RankingProblem(Problem):
         return position_weights(self.users, self.positions)
 
     def facts(self, n: int) -> dict[str, Any]:
-        """The value of the best list, and of what the log shows."""
-        users, ranker = self.users, self.ranker
+        """The value of the best list, and of what the log shows, on average over periods."""
+        each, ranker = self.periods, self.ranker
         found = super().facts(n) | {
             "serps": self.serps,
-            "best": users.expected_reward(self.best[None], self.reward)[0],
-            "best_clicks": self.most_clicks,
+            "best": np.mean([p.users.expected_reward(p.best[None], self.reward)[0] for p in each]),
+            "best_clicks": np.mean([p.most_clicks for p in each]),
         }
         if ranker is None:
             return found
-        earned = users.expected_reward(ranker.A, self.reward)
+        earned = np.mean([p.users.expected_reward(ranker.A, self.reward) for p in each], axis=0)
+        clicks = np.mean([p.users.expected_reward(ranker.A, "clicks") for p in each], axis=0)
         return found | {
             "ranker": ranker.p @ earned,
             "top_list": earned[0],
             "covered": ranker.covered,
-            "ranker_clicks": ranker.p @ users.expected_reward(ranker.A, "clicks"),
+            "ranker_clicks": ranker.p @ clicks,
             "log_clicks": ranker.clicks,
             "log_clicks_error": ranker.error,
         }
@@ -136,42 +152,59 @@ def b_lb(
     gap: float,
     gamma: float = 1.0,
     reward: str = "satisfaction",
+    changes: int = 0,
 ) -> RankingProblem:
-    """The problem B_LB of both papers; the optimal items stand first."""
-    name = format_call("B_LB", {"L": L, "K": K, "p": p, "gap": gap, "gamma": gamma})
+    """The problem B_LB of both papers; the optimal items stand first, at first."""
+    called = {"L": L, "K": K, "p": p, "gap": gap, "gamma": gamma}
+    name = format_call("B_LB", called | ({"changes": changes} if changes else {}))
     if not 1 <= K <= L:
         raise LogevalError(f"{name}: K must be between 1 and L")
     if not (0 <= p - gap <= p <= 1 and 0 <= gamma <= 1):
         raise LogevalError(f"{name}: 0 <= p - gap <= p <= 1 and 0 <= gamma <= 1 must hold")
-    w = np.where(np.arange(L) < K, p, p - gap)
-    users = DCM(np.arange(L), K, w, np.full(K, gamma)).users
-    return RankingProblem(name, SYNTHETIC, users, np.arange(K), reward=reward)
+    if not 0 <= changes <= MOST_CHANGES or (changes and not (L > K and gap > 0)):
+        raise LogevalError(
+            f"{name}: changes must be from 0 to {MOST_CHANGES:,}, and need L > K and gap > 0"
+        )
+    w, first = np.where(np.arange(L) < K, p, p - gap), np.arange(K)
+
+    def at(period: int) -> Any:
+        users = DCM(np.arange(L), K, np.roll(w, period * K), np.full(K, gamma)).users
+        return users, (first + period * K) % L
+
+    later = [RankingProblem(name, SYNTHETIC, *at(j + 1), reward=reward) for j in range(changes)]
+    return RankingProblem(name, SYNTHETIC, *at(0), reward=reward, later=tuple(later))
 
 
 def parse_b_lb(text: str, reward: str | None = None) -> RankingProblem:
     """B_LB from its name, ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``."""
     if reward is not None and reward not in REWARDS:
         raise unknown_names("reward", [reward], REWARDS)
-    values = numbers(text, B_LB, optional=("gamma",))
+    values = numbers(text, B_LB | CHANGES, optional=("gamma", "changes"))
     return b_lb(**values, reward=reward or "satisfaction")
 
 
 def ranking_problems(fitted: Sequence[FittedQuery], reward: str | None) -> list[RankingProblem]:
     """The problems of fitted click models; ``reward`` replaces the model's own."""
-    found = []
-    for f in with_lists(fitted):
-        chosen = reward or f.model.rewards[0]
-        best, proven = _best(f.model, f.K, chosen)
-        users: Users = f.model.users
-        base = None if f.base is None else f.base[: f.K]
-        most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
-        problem = RankingProblem(
-            f.simulator, f.query, users, best, base, draw=f.draw, reward=chosen, proven=proven,
-            ranker=f.ranker, serps=f.serps,
-            most_clicks=float(users.expected_reward(most[None], "clicks")[0]),
-        )  # fmt: skip
-        found.append(problem)
-    return found
+    return [
+        _problem(f, reward, tuple(_problem(f._replace(model=m), reward) for m in f.later))
+        for f in with_lists(fitted)
+    ]
+
+
+def _problem(
+    f: FittedQuery, reward: str | None, later: tuple[RankingProblem, ...] = ()
+) -> RankingProblem:
+    """The problem of a fitted model."""
+    chosen = reward or f.model.rewards[0]
+    best, proven = _best(f.model, f.K, chosen)
+    users: Users = f.model.users
+    base = None if f.base is None else f.base[: f.K]
+    most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
+    return RankingProblem(
+        f.simulator, f.query, users, best, base, draw=f.draw, reward=chosen,
+        proven=proven and all(p.proven for p in later), ranker=f.ranker, serps=f.serps,
+        most_clicks=float(users.expected_reward(most[None], "clicks")[0]), later=later,
+    )  # fmt: skip
 
 
 def _best(model: Any, K: int, reward: str) -> tuple[Ints, bool]:

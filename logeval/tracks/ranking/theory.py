@@ -14,7 +14,7 @@ from logeval.errors import LogevalError
 from logeval.policies.shared.bounds import kl
 from logeval.running.arrays import Floats
 from logeval.tracks.keys import numbers
-from logeval.tracks.ranking.problems import B_LB
+from logeval.tracks.ranking.problems import B_LB, CHANGES
 
 
 def cascade_ucb1_upper(w_bar: Floats, K: int, n: int) -> float:
@@ -66,7 +66,10 @@ def dcm_lower_slope(L: int, K: int, p: float, gap: float, gamma: float) -> float
 
 def b_lb_lower_slope(problem: str) -> float | None:
     """That of ``dcm_lower_slope`` for B_LB by its name; None where the theorem does not hold."""
-    values = {"gamma": 1.0, **numbers(problem, B_LB, optional=("gamma",))}
+    given = numbers(problem, B_LB | CHANGES, optional=("gamma", "changes"))
+    if given.pop("changes", 0):
+        return None
+    values = {"gamma": 1.0, **given}
     return dcm_lower_slope(**values) if 0.0 < values["gap"] < values["p"] else None
 
 

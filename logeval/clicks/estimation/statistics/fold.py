@@ -38,16 +38,19 @@ _POWERS = "[" + ",".join(f"{1 << k}.0" for k in range(MAX_POSITIONS)) + "]::DOUB
 
 @dataclass(frozen=True)
 class Holdout:
-    """What is held out: a share of the sessions, or days first..last."""
+    """What is held out: a share of the sessions, days first..last, or lists in random order."""
 
     share: float = 0.0
     days: tuple[int, int] | None = None
+    random: bool = False
 
     @classmethod
     def parse(cls, text: str | float | None) -> Holdout:
-        """``0.1``, ``days:25-27`` or ``days:27``; None holds nothing out."""
+        """``0.1``, ``days:25-27``, ``days:27`` or ``random``; None holds nothing out."""
         if text is None:
             return cls()
+        if text == "random":
+            return cls(random=True)
         match = re.fullmatch(r"days:(\d+)(?:-(\d+))?", str(text))
         if match:
             first = int(match[1])
@@ -57,11 +60,13 @@ class Holdout:
         except ValueError:
             share = -1.0
         if not 0.0 <= share < 1.0:
-            raise LogevalError(f"holdout={text}: write a share such as 0.1, or days:25-27")
+            raise LogevalError(f"holdout={text}: write a share such as 0.1, days:25-27, or random")
         return cls(share=share)
 
     def sql(self, seed: int) -> str:
         """The condition that a SERP is held out."""
+        if self.random:
+            return "coalesce(random, false)"
         if self.days:
             return f"coalesce(day BETWEEN {self.days[0]} AND {self.days[1]}, false)"
         if not self.share:
@@ -124,7 +129,7 @@ def _kept(log: Log, read: Callable[[Path], T], **part: Unpack[Part]) -> T:
     def write(out: Path) -> None:
         with log.connect() as db:
             db.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-            _view(db)
+            view_of_fitted(db)
             where = choose(db, queries, top_queries)
         if scheduler is None:
             _fold(log, out, where, split.sql(seed))
@@ -134,7 +139,7 @@ def _kept(log: Log, read: Callable[[Path], T], **part: Unpack[Part]) -> T:
     return cached(log.path, manifest, write, read)
 
 
-def _view(db: duckdb.DuckDBPyConnection) -> None:
+def view_of_fitted(db: duckdb.DuckDBPyConnection) -> None:
     """The SERPs that may be fitted to."""
     db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
 
@@ -142,7 +147,7 @@ def _view(db: duckdb.DuckDBPyConnection) -> None:
 def _fold(log: Log, out: Path, where: str, held_out: str) -> None:
     with log.connect() as db:
         db.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        _view(db)
+        view_of_fitted(db)
         _write_sorted(db, _folded(where, held_out), out)
 
 
@@ -203,7 +208,7 @@ def _fold_shard(shard: _Shard, tick: Tick) -> pa.Table:
     """On a worker."""
     tables.check_files(shard.log.path, shard.log.manifest, shard.files)
     with shard.log.connect(shard.files) as db:
-        _view(db)
+        view_of_fitted(db)
         return db.sql(_folded(shard.where, shard.held_out)).to_arrow_table()
 
 

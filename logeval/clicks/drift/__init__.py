@@ -1,0 +1,1 @@
+"""Users that change from day to day: click models by period, and whether they predict better."""

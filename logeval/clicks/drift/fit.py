@@ -1,0 +1,116 @@
+"""Click models by period, each shrunk towards its neighbours.
+
+The model of period j is fitted to all SERPs, those of a period i with the weight rho^|i - j|: with
+rho = 1 it is the constant model, with a small rho each period speaks for itself. Each query has the
+rho that predicts its held-out SERPs best, and rho = 1 unless these show that its users change
+(``drift.evidence``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from logeval.clicks.drift.evidence import Evidence, evidence
+from logeval.clicks.drift.fold import ByPeriod
+from logeval.clicks.estimation.estimates import ParameterEstimate
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.quality.scores import score_model
+from logeval.running.arrays import Floats, Ints
+
+RHO = (0.05, 0.3, 0.7, 0.95)  # and 1, the constant model
+NAMED = 20  # queries that a report names
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The models of the periods, and what is known of the change."""
+
+    models: tuple[FittedModel, ...]
+    queries: Evidence  # of each query
+    log: Evidence  # of all SERPs together
+    report: dict[str, Any]
+
+
+def fit_by_period(
+    fit: Callable[[Patterns], FittedModel], data: ByPeriod, tick: Callable[[int], None]
+) -> Drift:
+    """``fit`` fits a model to patterns; ``tick`` hears of every fit."""
+    P = len(data.periods)
+    constant = fit(data.train)
+    tick(1)
+    score = [log_likelihood(constant, data.held_out)]
+    fitted: list[list[FittedModel]] = []
+    for rho in RHO:
+        each, own = [], np.zeros(data.held_out.P)
+        for j in range(P):
+            weight = rho ** np.abs(data.train_period - j)
+            each.append(fit(data.train.weighted(data.train.count * weight)))
+            mine = np.flatnonzero(data.held_out_period == j)
+            own[mine] = log_likelihood(each[-1], data.held_out.take(mine))
+            tick(1)
+        fitted.append(each)
+        score.append(own)
+    scores = np.stack([*score[1:], score[0]])
+    held_out, count = data.held_out, data.held_out.count
+    place = np.array([constant.index.get(q, -1) for q in held_out.queries], dtype=np.int64)
+    group = place[held_out.query]
+    seen = group >= 0  # whatever was never fitted says nothing
+    Q = len(constant.queries)
+    queries = evidence(scores[:, seen], count[seen], group[seen], data.half[seen], Q)
+    log = evidence(scores, count, np.zeros(held_out.P, np.int64), data.half, 1)
+    choice = np.where(queries.drifts, queries.choice, len(RHO))
+    models = tuple(_chosen([each[j] for each in fitted] + [constant], choice) for j in range(P))
+    return Drift(models, queries, log, _report(constant, data, queries, log, choice))
+
+
+def log_likelihood(fitted: FittedModel, data: Patterns) -> Floats:
+    """Of each pattern, in nats."""
+    score = score_model(fitted, data)
+    total: Floats = np.log(2.0) * np.where(score.shown, score.conditional, 0.0).sum(axis=1)
+    return total
+
+
+def _chosen(candidates: Sequence[FittedModel], choice: Ints) -> FittedModel:
+    """Each query with the parameters of the candidate that it has chosen."""
+    first = candidates[-1]
+    of_item = choice[first.item_query]
+    items = {p.field for p in first.kind.PARAMETERS if p.kind == "item"}
+
+    def of(name: str) -> ParameterEstimate:
+        at = of_item if name in items else choice
+        rows = np.arange(len(at))
+        parts = [c.estimates[name] for c in candidates]
+        taken = {
+            key: np.stack([getattr(part, key) for part in parts])[at, rows]
+            for key in ("value", "low", "high", "observations", "raw")
+            if getattr(parts[-1], key) is not None
+        }
+        return replace(parts[-1], draws=None, **taken)
+
+    return replace(first, estimates={name: of(name) for name in first.estimates})
+
+
+def _report(
+    model: FittedModel, data: ByPeriod, queries: Evidence, log: Evidence, choice: Ints
+) -> dict[str, Any]:
+    """What the manifest says."""
+    drifting = np.flatnonzero(queries.drifts)
+    by_gain = drifting[np.argsort(-queries.gain[drifting], kind="stable")]
+    rho = (*RHO, 1.0)
+    return {
+        "periods": [str(period) for period in data.periods],
+        "log_drifts": bool(log.drifts[0]),
+        "log_gain": float(log.gain[0]),
+        "queries_tested": int(queries.enough.sum()),
+        "queries_drifting": len(drifting),
+        "serps_drifting": float(model.serps[drifting].sum() / max(model.serps.sum(), 1.0)),
+        "queries": [
+            {"query": str(model.queries[q]), "rho": rho[choice[q]], "gain": float(queries.gain[q])}
+            for q in by_gain[:NAMED]
+        ],
+    }

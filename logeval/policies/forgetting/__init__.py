@@ -1,0 +1,1 @@
+"""CascadeDUCB, CascadeSWUCB, D-dcmKL-UCB, SW-dcmKL-UCB."""

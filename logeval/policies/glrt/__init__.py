@@ -1,0 +1,1 @@
+"""GLRT-CascadeUCB, GLRT-CascadeKL-UCB."""
