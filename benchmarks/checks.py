@@ -1,6 +1,7 @@
 """The error rates of check-models: how often it faults the true model, and how often the others.
 
     python -m benchmarks.checks --truth DCM --logs 100 --models DCM,PBM,CM
+    python -m benchmarks.checks --truth "DCM(classes=3)" --logs 100
 
 draws logs from a click model, fits models to four fifths of each, checks them on the rest, and
 prints how often each model was faulted, and by which check. Run by hand: it takes minutes.
@@ -17,13 +18,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from logeval.clicks.estimation.classes.fit import number_of
 from logeval.clicks.estimation.defaults import DRAWS
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import held_out_rows, training_rows
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.fitting import fit_one
-from logeval.clicks.models.registry import MODELS, model_names
+from logeval.clicks.models.registry import MODELS, model_names, model_of
 from logeval.clicks.quality.checks.predictive import check_patterns
 from logeval.clicks.quality.checks.sample import sample_of
 from logeval.clicks.quality.ranker_change import changed_rankers
@@ -56,9 +58,11 @@ def drawn_statistics(
 
 
 def fitted(name: str, train: Patterns, scope: str = "partial", draws: int = DRAWS) -> FittedModel:
-    """A model fitted by EM where it has one."""
-    method = "em" if "em" in MODELS[name].methods else MODELS[name].methods[0]
-    return fit_one(name, train, Options(method, scope, draws=draws))
+    """A model fitted by EM where it has one, with classes of users if its name says so."""
+    base, settings = model_of(name)
+    method = "em" if "em" in MODELS[base].methods else MODELS[base].methods[0]
+    classes = number_of(settings.get("classes", 1))
+    return fit_one(name, train, Options(method, scope, draws=draws, classes=classes))
 
 
 def _beside(losses: dict[str, list[float]], name: str, truth: str) -> dict[str, float]:

@@ -1,9 +1,9 @@
 """How often replay's verdict is right: python -m benchmarks.replay_verdicts [repetitions]
 
 Known loggers and users, in a narrow world (6 items, lists of 3) and in a wide one (ten queries of
-very different traffic, 100 items each, most of them rare). In each repetition a log is drawn and the
-verdict on a target read: does it name one estimator, does its interval hold the truth, is what it
-says of the log's ranker (more, less) true; or does it say that the answer depends on the users?
+very different traffic, 100 items each, most of them rare). In each repetition a log is drawn and
+the verdict on a target read: does it name one estimator, does its interval hold the truth, is what
+it says of the log's ranker (more, less) true; or does it say that the answer depends on the users?
 """
 
 from __future__ import annotations

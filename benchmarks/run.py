@@ -25,6 +25,10 @@ BENCHMARKS = [
     "modern",
     "contextual",
     "replay",
+    "identifiability",
+    "harvesting",
+    "pilot",
+    "randomised",
 ]
 
 

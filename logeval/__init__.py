@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
+    from logeval.exports.export import export as export
     from logeval.features.make import make_features as make_features
     from logeval.features.table import read_features as read_features
     from logeval.log.ingest import ingest as ingest
     from logeval.log.queries import Query as Query
     from logeval.pipeline import load as load
+    from logeval.planning.plan import plan as plan
     from logeval.policies.registry import register as register
     from logeval.policies.setting import Policy as Policy
     from logeval.policies.setting import Setting as Setting
@@ -51,11 +53,13 @@ _HOME = {
     "Setting": "logeval.policies.setting",
     "compare_models": "logeval.clicks.quality.compare",
     "evaluate": "logeval.evaluation.evaluate",
+    "export": "logeval.exports.export",
     "fit_models": "logeval.clicks.fit",
     "generate": "logeval.synthetic.generate",
     "ingest": "logeval.log.ingest",
     "load": "logeval.pipeline",
     "make_features": "logeval.features.make",
+    "plan": "logeval.planning.plan",
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
     "register": "logeval.policies.registry",

@@ -53,7 +53,7 @@ def _import(name: str) -> None:
 
 # in the order of ``--help``
 for _file in (
-    "log", "models", "look", "features", "evaluate", "reproduce", "replay", "pipeline",
+    "log", "models", "look", "features", "evaluate", "reproduce", "replay", "out", "pipeline",
 ):  # fmt: skip
     import_module(f"logeval.commands.{_file}")
 

@@ -329,6 +329,11 @@ def test_the_demo_shows_the_four_headline_algorithms():
     assert "logeval run pipelines/demo.toml" in makefile.stdout
 
 
+def test_the_recipe_of_all_algorithms_chooses_its_simulators():
+    fit = read_recipe(ROOT / "pipelines" / "yandex-all.toml").stages["fit-models"]
+    assert (fit["models"], fit["alternatives"]) == ("auto", True)
+
+
 def test_run_notices_what_was_done_to_its_output_by_hand(recipe, tmp_path):
     first = run(read_recipe(recipe), quiet=True)
     logeval.fit_models("out/log", "pbm", top_queries=1, seed=1, out="out/models", overwrite=True,

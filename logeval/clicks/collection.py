@@ -131,7 +131,8 @@ class FittedModels(Drawn):
         return f"FittedModels: {', '.join(parts)}"
 
     def _repr_html_(self) -> str:
-        shown = self.summary().drop(columns=["notes", "priors", "checks", "drift"], errors="ignore")
+        apart = ["notes", "priors", "checks", "identified", "drift"]
+        shown = self.summary().drop(columns=apart, errors="ignore")
         table: str = shown.dropna(axis=1, how="all").to_html(
             index=False, float_format="{:.4g}".format
         )

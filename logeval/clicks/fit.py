@@ -50,7 +50,10 @@ def options_of(texts: Iterable[str]) -> dict[str, str]:
     return options
 
 
-Holdout = Annotated[str | float | None, Arg("Score on this part: a share as 0.1, or days:25-27.")]
+Holdout = Annotated[
+    str | float | None,
+    Arg("Score on this part: a share as 0.1, days:25-27, or random: lists in random order."),
+]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.registry import kind_of
 from logeval.log.queries import Query
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Bools, Floats, Ints
 
 # whose values the parameters of positions, and scalars, are: of each query, shrunk towards those of
 # all queries; of each query by itself; or one set for all queries
@@ -44,6 +44,9 @@ class FittedModel:
     unseen_query: dict[str, Any]  # every parameter by field: scalar, (K,) or (K, K + 1)
     base: list[Ints] | None = None  # (Q,) ids of the list shown most often; none: unknown
     report: dict[str, Any] = field(default_factory=dict)  # iterations, convergence, notes, ...
+    identified: Floats | None = None  # (Q,) see ``support.identified``; None: it is not known
+    # by field, in the shape of the estimates: whether a value rests on the prior
+    prior: dict[str, Bools] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"FittedModel: {self.model} ({self.method}, {len(self.queries)} queries)"
@@ -75,6 +78,10 @@ class FittedModel:
     def classes(self) -> tuple[FittedModel, ...]:
         """The fits of its classes of users: itself, where users do not differ."""
         return (self,)
+
+    def classes_of(self, query: Query) -> dict[str, FittedModel]:
+        """The fits of the classes that a query has, by number; one fit without a number."""
+        return {"": self}
 
     def span(self, q: int) -> slice:
         """The (query, item) pairs of query q."""
@@ -157,6 +164,11 @@ class FittedClasses(FittedModel):
     def classes(self) -> tuple[FittedModel, ...]:
         """The fits of the classes."""
         return self.parts
+
+    def classes_of(self, query: Query) -> dict[str, FittedModel]:
+        """The fits of the classes that a query has, by number."""
+        share = self.estimates["share"].value[self.index[query]]
+        return {str(c + 1): part for c, part in enumerate(self.parts) if share[c] > 0}
 
     @property
     def n_draws(self) -> int:

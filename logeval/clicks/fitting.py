@@ -12,6 +12,9 @@ from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.fitted import FittedClasses, FittedModel, averaged
 from logeval.clicks.models.registry import kind_of
+from logeval.clicks.support.identified import Identified, identified
+from logeval.clicks.support.resting import resting
+from logeval.clicks.support.words import record
 from logeval.running.arrays import Bools
 
 NO_CLICK = "there is no click in these SERPs"
@@ -23,23 +26,28 @@ def fit_one(
     """One model fitted to all queries of ``data``; rarely shown items are dropped afterwards."""
     start, cpu = time.perf_counter(), time.process_time()
     kind, keep = kind_of(name), data.impressions >= min_impressions
+    found = identified(kind, data, options.scope)
     about = [f"{name}: {note}" for note in _notes(data, keep)]
     if options.classes == 1:
         fit = kind.fit(data, options)
-        fitted = _fitted(name, fit, data, options, keep)
+        fitted = _fitted(name, fit, data, options, keep, found)
         fitted.report["notes"] = [*fit.notes, *about]
     else:
-        fitted = _fitted_classes(name, data, options, keep)
+        fitted = _fitted_classes(name, data, options, keep, found)
         fitted.report["notes"] += about
+    if found is not None:
+        fitted.report["identified"] = record(data.queries, found, fitted)
     fitted.report["seconds"] = round(time.perf_counter() - start, 3)
     fitted.report["cpu_seconds"] = round(time.process_time() - cpu, 3)
     return fitted
 
 
-def _fitted_classes(name: str, data: FoldedClicks, options: Options, keep: Bools) -> FittedClasses:
+def _fitted_classes(
+    name: str, data: FoldedClicks, options: Options, keep: Bools, known: Identified | None
+) -> FittedClasses:
     """A model with classes of users."""
     found = fit_classes(kind_of(name), data.in_memory(), options, options.classes)
-    parts = tuple(_fitted(name, part, data, options, keep) for part in found.parts)
+    parts = tuple(_fitted(name, part, data, options, keep, known) for part in found.parts)
     numbers = (found.share.value > 0).sum(axis=1)
     count = {str(c): int((numbers == c).sum()) for c in np.unique(numbers).tolist()}
     first = parts[0]
@@ -49,12 +57,18 @@ def _fitted_classes(name: str, data: FoldedClicks, options: Options, keep: Bools
     report["notes"] = list(found.notes)
     return FittedClasses(
         name, first.method, first.scope, first.queries, first.positions, first.serps,
-        first.item_ids, first.offsets, {"share": found.share}, {}, {}, first.base, report, parts,
+        first.item_ids, first.offsets, {"share": found.share}, {}, {}, first.base, report,
+        first.identified, parts=parts,
     )  # fmt: skip
 
 
 def _fitted(
-    name: str, fit: ModelEstimate, data: FoldedClicks, options: Options, keep: Bools
+    name: str,
+    fit: ModelEstimate,
+    data: FoldedClicks,
+    options: Options,
+    keep: Bools,
+    known: Identified | None,
 ) -> FittedModel:
     """The fit of a model, or of one of its classes, without the items that are not kept."""
     kind = kind_of(name)
@@ -74,6 +88,7 @@ def _fitted(
         else fit.estimates[p.field]
         for p in kind.PARAMETERS
     }
+    marks = resting(kind, fit, known, data.item_query)
     kept = np.concatenate([[0], np.cumsum(keep)])
     report = {
         "method": options.method,
@@ -105,6 +120,11 @@ def _fitted(
         unseen_query,
         report=report,
         base=data.base,
+        identified=None if known is None else known.share,
+        prior={
+            p.field: marks[p.field][keep] if p.kind == "item" else marks[p.field]
+            for p in kind.PARAMETERS
+        },
     )
 
 

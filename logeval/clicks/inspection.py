@@ -28,6 +28,7 @@ class Inspection:
     serps: int | None  # of the log
     items: pd.DataFrame  # item, shown, clicked, place in the best list, parameters with intervals
     positions: pd.DataFrame  # position, and the parameters that depend on it with intervals
+    classes: pd.DataFrame  # class, share with interval, clicks on the best list; empty without any
     best: list[int]  # item ids
     reward: str
     value: float  # expected reward of the best list
@@ -62,6 +63,7 @@ def inspect(
         None if data is None else int(data.count.sum()),
         items,
         positions,
+        _classes(fitted, meant, best),
         own.items[best.A].tolist(),
         own.rewards[0],
         best.value,
@@ -85,12 +87,28 @@ def _parameters(
     """The parameters by item, and those by position; three columns each."""
     items: dict[str, Any] = {"item": own.items}
     positions: dict[str, Any] = {"position": np.arange(1, own.K + 1)}
-    for p in fitted.kind.PARAMETERS:
-        if p.kind in ("item", "position"):
-            found, target = fitted.estimate(p, query), items if p.kind == "item" else positions
-            for end, x in (("", found.value), ("_low", found.low), ("_high", found.high)):
-                target[p.name + end] = x if p.kind == "item" else x[: own.K]
+    for c, part in fitted.classes_of(query).items():
+        for p in part.kind.PARAMETERS:
+            if p.kind in ("item", "position"):
+                found, target = part.estimate(p, query), items if p.kind == "item" else positions
+                for end, x in (("", found.value), ("_low", found.low), ("_high", found.high)):
+                    name = f"{p.name} {c}".strip() + end
+                    target[name] = x if p.kind == "item" else x[: own.K]
     return pd.DataFrame(items), pd.DataFrame(positions)
+
+
+def _classes(fitted: FittedModel, query: Query, best: Optimum) -> pd.DataFrame:
+    """The classes of users: their shares, and how often they click on the best list."""
+    rows = []
+    for c, part in fitted.classes_of(query).items():
+        if c:
+            share = fitted.estimates["share"].map(lambda x: x[fitted.index[query]])
+            ends = {"share": share.value, "share_low": share.low, "share_high": share.high}
+            clicks = part.of(query).expected_reward(best.A[None], "clicks")[0]
+            rows.append(
+                {"class": c, **{key: x[int(c) - 1] for key, x in ends.items()}, "clicks": clicks}
+            )
+    return pd.DataFrame(rows, columns=["class", "share", "share_low", "share_high", "clicks"])
 
 
 def _places(own: ClickModel, best: Optimum) -> pd.Series:

@@ -46,13 +46,16 @@ def parameter_rows(fitted: FittedModel) -> pa.Table:
         x = fitted.estimates[p.field]
         unseen = known(np.asarray(fitted.unseen_query[p.field], dtype=np.float64)[None])
         if p.kind == "item":
-            parts.append(_rows(fitted, p, x, q=fitted.item_query, item_id=fitted.item_ids))
+            keys: dict[str, Any] = {"item_id": fitted.item_ids} | _prior(fitted, p)
+            parts.append(_rows(fitted, p, x, q=fitted.item_query, **keys))
             parts.append(_rows(fitted, p, known(fitted.unseen_items[p.field]), q=every))
             parts.append(_rows(fitted, p, unseen))
         elif fitted.scope == "pooled":
-            parts.append(_shared_rows(fitted, p, x, fitted.positions.max(initial=1, keepdims=True)))
+            longest = fitted.positions.max(initial=1, keepdims=True)
+            parts.append(_shared_rows(fitted, p, x, longest, **_prior(fitted, p)))
         else:
-            parts.append(_shared_rows(fitted, p, x, fitted.positions, of_queries=True))
+            marks = _prior(fitted, p)
+            parts.append(_shared_rows(fitted, p, x, fitted.positions, of_queries=True, **marks))
             longest = np.array(unseen.value.shape[1:2] or [1])
             parts.append(_shared_rows(fitted, p, unseen, longest))
     return pa.concat_tables(parts)
@@ -90,6 +93,7 @@ def query_rows(fitted: FittedModel) -> pa.Table:
         pa.array(fitted.positions, pa.int32()),
         lists_of(np.diff(fitted.offsets), fitted.item_ids),
         base,
+        pa.nulls(Q, pa.float64()) if fitted.identified is None else pa.array(fitted.identified),
     ]
     return pa.table(columns, schema=QUERIES)
 
@@ -108,17 +112,24 @@ def query_columns(queries: Sequence[Query], q: Ints) -> list[pa.Array]:
     return [ids.take(pa.array(q)), regions.take(pa.array(q))]
 
 
+def _prior(fitted: FittedModel, p: Parameter) -> dict[str, Any]:
+    """Which values rest on the prior, where that is known."""
+    return {"prior": fitted.prior[p.field]} if p.field in fitted.prior else {}
+
+
 def _shared_rows(
     fitted: FittedModel,
     p: Parameter,
     x: ParameterEstimate,
     longest: Ints,
     of_queries: bool = False,
+    **marks: Bools,
 ) -> pa.Table:
     at = np.nonzero(places(p, longest, x.value.shape[1] if x.value.ndim > 1 else 1))
-    keys = dict(zip(("position", "previous"), at[1:], strict=False))
+    keys: dict[str, Any] = dict(zip(("position", "previous"), at[1:], strict=False))
     if keys:
         keys["position"] = keys["position"] + 1
+    keys |= {name: values[at] for name, values in marks.items()}
     return _rows(fitted, p, x, at, at[0] if of_queries else None, **keys)
 
 

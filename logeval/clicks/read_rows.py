@@ -45,6 +45,7 @@ class Listing(NamedTuple):
     item_ids: Ints  # (I,)
     offsets: Ints  # (Q + 1,)
     base: list[Ints] | None = None
+    identified: Floats | None = None  # (Q,)
 
 
 def fitted_of_rows(rows: pa.Table, queries: pa.Table | None, source: str) -> dict[str, FittedModel]:
@@ -112,6 +113,7 @@ def _frame(rows: pa.Table, source: str) -> pd.DataFrame:
         name: rows[name].to_numpy() for name in ("method", "scope", "parameter", *NUMBERS)
     }
     columns["model"] = _canonical(rows["model"])
+    columns["prior"] = pc.cast(rows["prior"], pa.float64()).to_numpy()
     for name, instead in KEYS.items():
         columns[f"has_{name}"] = pc.is_valid(rows[name]).to_numpy()
         columns[name] = pc.fill_null(rows[name], instead).to_numpy()
@@ -174,6 +176,7 @@ def _given(rows: pd.DataFrame) -> Listing:
         np.concatenate([np.empty(0, np.int64), *rows["items"]]).astype(np.int64),
         np.cumsum([0, *rows["items"].map(len)]),
         base,
+        rows["identified"].to_numpy(dtype=np.float64) if rows["identified"].notna().all() else None,
     )
 
 
@@ -210,11 +213,13 @@ def _fitted(
     estimates: dict[str, ParameterEstimate] = {}
     unseen_items: dict[str, Floats] = {}
     unseen_query: dict[str, Any] = {}
+    prior: dict[str, Bools] = {}
     for p in kind_of(name).PARAMETERS:
         mine = Rows(by_parameter[p.name], draws, f"{label} {p.name}", NEEDS[p.kind])
         of_query, of_item = (mine.rows[f"has_{key}"] for key in ("query_id", "item_id"))
         if p.kind == "item":
-            x = mine.put(of_item, ["pair"], np.ones(len(listing.item_ids), np.bool_))
+            every = np.ones(len(listing.item_ids), np.bool_)
+            x, marks = mine.put(of_item, ["pair"], every), mine.marks(of_item, ["pair"], every)
             mean = float(x.value.mean()) if len(x.value) else 0.5
             each = mine.put(~of_item & of_query, ["q"], np.ones(Q, np.bool_), mean)
             rest = mine.put(~of_item & ~of_query, ["group"], np.ones(1, np.bool_), mean)
@@ -222,11 +227,13 @@ def _fitted(
         else:
             at = ["group", "place", "previous"]
             x = mine.put(of_query | pooled, at, places(p, longest, K))
+            marks = mine.marks(of_query | pooled, at, places(p, longest, K))
             mean = averaged(x.value, np.ones(len(x.value)), longest)
             if not pooled and not of_query.all():
                 mean = mine.put(~of_query, at, places(p, all_K, K)).value[0]
             unseen_query[p.field] = mean
         estimates[p.field] = x
+        prior |= {} if marks is None else {p.field: marks}
     return FittedModel(
         name,
         str(rows["method"].iloc[0]),
@@ -234,6 +241,7 @@ def _fitted(
         estimates=estimates,
         unseen_items=unseen_items,
         unseen_query=unseen_query,
+        prior=prior,
         **listing._asdict(),
     )
 
@@ -313,6 +321,15 @@ class Rows:
         draws = np.zeros((mine.shape[1], *used.shape))
         draws[(slice(None), *at)] = mine.T
         return ParameterEstimate(**numbers, draws=draws)
+
+    def marks(self, which: Any, columns: list[str], used: Bools) -> Bools | None:
+        """Which values rest on the prior, in the places that ``columns`` name; None: unknown."""
+        rows = self.rows[which]
+        if rows["prior"].isna().any():
+            return None
+        found = np.zeros(used.shape, dtype=np.bool_)
+        found[tuple(rows[name].to_numpy() for name in columns[: used.ndim])] = rows["prior"] > 0
+        return found
 
 
 def _keys(row: Any) -> str:

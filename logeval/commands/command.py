@@ -27,14 +27,22 @@ from logeval.stage import Arg, Stage, arguments_of
 Show = Callable[..., None]
 
 
-def _one_format(ctx: typer.Context, value: bool) -> bool:
-    if value and (ctx.params.get("as_json") or ctx.params.get("as_csv")):
-        raise LogevalError("--json and --csv: only one of them can be printed; leave one out")
+FORMATS = {"as_json": "--json", "as_csv": "--csv", "as_latex": "--latex"}
+
+
+def _one_format(ctx: typer.Context, param: typer.CallbackParam, value: bool) -> bool:
+    given = [option for name, option in FORMATS.items() if ctx.params.get(name)]
+    if value and given:
+        both = " and ".join(o for o in FORMATS.values() if o in (*given, FORMATS[str(param.name)]))
+        raise LogevalError(f"{both}: only one of them can be printed; leave one out")
     return value
 
 
 Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.", callback=_one_format)]
 Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.", callback=_one_format)]
+Latex = Annotated[
+    bool, typer.Option("--latex", help="LaTeX (booktabs), for a paper.", callback=_one_format)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 

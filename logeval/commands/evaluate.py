@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from logeval.commands.app import app, plot_app
-from logeval.commands.command import Csv, Json, command, naming_options
+from logeval.commands.command import Csv, Json, Latex, command, naming_options
+from logeval.commands.latex import latex_table
 from logeval.commands.show import (
     print_for_programs,
     print_table,
@@ -59,7 +60,14 @@ def policies(
 
 
 @command(Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])
-def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = False) -> None:
+def show(
+    runs: Runs,
+    asked: Evaluate,
+    *,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    as_latex: Latex = False,
+) -> None:
     """Regret, the verdict, and figures beside the table."""
     from logeval.reports.figures.canvas import figure_beside
     from logeval.reports.figures.regret import regret_figure
@@ -67,8 +75,14 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
     from logeval.reports.figures.tracks import figure_of
     from logeval.reports.verdict import verdict
 
+    if asked.pilot:
+        show_pilot(runs, as_json)
+        return
     judged = verdict(runs)
     if print_for_programs(runs.summary(), as_json, as_csv, verdict=judged.text(), notes=runs.notes):
+        return
+    if as_latex:
+        print(summary_latex(runs))
         return
     print(summary_text(runs))
     if asked.draws or runs.table()["simulator"].nunique() > 1:
@@ -93,6 +107,19 @@ def show(runs: Runs, asked: Evaluate, *, as_json: Json = False, as_csv: Csv = Fa
         figure = figure_beside(figure_of(runs, "relative"), out, "relative.pdf")
         print(f"figure across tracks {figure}")
     print(f"more: logeval report {out} --out report", file=sys.stderr)
+
+
+def show_pilot(runs: Runs, as_json: bool) -> None:
+    """The runs that a comparison needs, and their time."""
+    from logeval.reports.pilot import pilot_words
+
+    if as_json:
+        needs = {str(panel): one._asdict() for panel, one in runs.needs().items()}
+        print(json.dumps({"needs": needs, "seconds": runs.seconds, "words": pilot_words(runs)}))
+        return
+    print(summary_text(runs))
+    for line in pilot_words(runs):
+        print(wrapped(line))
 
 
 @plot_app.command("regret")
@@ -166,16 +193,26 @@ _plot_over_time(
 )
 
 
-def summary_text(runs: Runs) -> str:
-    """The summary as tables for people, one per simulator and track."""
+class SummaryTable(NamedTuple):
+    """The policies of one simulator and track, best first."""
+
+    title: str
+    rows: Sequence[tuple[str, ...]]
+    alone: bool  # whether the first that competes is told apart from all others
+
+
+COLUMNS = ["policy", "regret", "to the best", "p", "optimum"]
+
+
+def summary_tables(runs: Runs) -> list[SummaryTable]:
+    """The summary as people read it, one table per simulator and track."""
     from logeval.reports.details import of_panel
 
     summary: pd.DataFrame = runs.summary()
-    texts = []
+    found = []
     for panel in runs.panels():
         part = of_panel(summary, panel)
         title = f"{runs.title(panel)}, regret after {runs.horizon:,} steps [95% intervals]"
-        columns = ["policy", "regret", "to the best", "p", "optimum"]
         rows = [
             (
                 row["policy"],
@@ -188,8 +225,26 @@ def summary_text(runs: Runs) -> str:
             )
             for _, row in part.iterrows()
         ]
-        texts.append(f"{title}\n{table_text(columns, rows)}\n")
-    return "\n".join(texts)
+        alone = part["in_best_set"].sum() == 1 and part["p"].notna().any()
+        found.append(SummaryTable(title, rows, bool(alone)))
+    return found
+
+
+def summary_text(runs: Runs) -> str:
+    """The summary as tables for people."""
+    tables = summary_tables(runs)
+    return "\n".join(f"{one.title}\n{table_text(COLUMNS, one.rows)}\n" for one in tables)
+
+
+def summary_latex(runs: Runs) -> str:
+    """The summary for a paper: the best is bold where it is told apart from all others."""
+    from logeval.evaluation.statistics.summary import is_oracle
+
+    texts = []
+    for title, rows, alone in summary_tables(runs):
+        best = next((i for i, row in enumerate(rows) if not is_oracle(row[0])), 0)
+        texts.append(latex_table(title, COLUMNS, rows, [(best, 0), (best, 1)] if alone else []))
+    return "\n\n".join(texts)
 
 
 def robustness_text(runs: Runs) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from logeval.commands.app import app
 from logeval.commands.command import Json, command
-from logeval.commands.show import print_frame, print_table
+from logeval.commands.show import print_frame, print_table, wrapped
 from logeval.log.ingest import Ingest
 from logeval.running.words import joined
 from logeval.synthetic.generate import Generate
@@ -79,6 +79,9 @@ def _first_pages(log: Log) -> Iterator[tuple[str, str, str]]:
         )
 
 
+EXAMINED = ["rank", "examination", "low", "high"]
+
+
 @app.command(short_help="What a log holds.")
 def describe(
     log: Annotated[Path, typer.Argument(help="An ingested log.")],
@@ -88,15 +91,20 @@ def describe(
         Path | None, typer.Option(help="Also draw CTR by rank and the query frequencies here.")
     ] = None,
 ) -> None:
-    """Show what a log holds: totals, CTR by rank, clicks per SERP, the most frequent queries.
+    """Show what a log holds, and what can be learned from it.
+
+    Totals, CTR by rank, clicks per SERP, the most frequent queries; which click models they can
+    carry, and how sure their parameters would be.
 
     Example: logeval describe data/yandex --figure log.png
     """
+    from logeval.clicks.support.support import support
     from logeval.log.log import load
 
-    found = load(log).describe(top)
+    opened = load(log)
+    found, supported = opened.describe(top), support(opened, top)
     if as_json:
-        print(json.dumps(found.to_dict(), indent=1))
+        print(json.dumps(found.to_dict() | {"support": supported.to_dict()}, indent=1))
     else:
         counted = [(name, n) for name, n in found.totals.items() if n is not None]
         print_table(str(log), ["", "count"], counted)
@@ -105,6 +113,12 @@ def describe(
         print_frame("CTR by rank", found.ctr_by_rank)
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
+        print_frame("What the clicks on them can decide (docs/support.md)", supported.table)
+        print_frame(
+            "Examination relative to the first rank, from swaps", supported.examination[EXAMINED]
+        )
+        for sentence in supported.sentences:
+            print(wrapped(f"{sentence}."))
     if figure:
         from logeval.reports.figures.canvas import save_figure
 

@@ -10,7 +10,8 @@ import typer
 
 from logeval.clicks.fit import model_names
 from logeval.commands.app import app, models_app
-from logeval.commands.command import Csv, Json
+from logeval.commands.command import Csv, Json, Latex
+from logeval.commands.latex import latex_table
 from logeval.commands.show import (
     print_for_programs,
     print_frame,
@@ -44,13 +45,18 @@ def inspect(
 
     found = look(read_models(models), query, model=model, log=load(log) if log else None)
     if as_json:
-        frames = {n: getattr(found, n) for n in ("items", "positions", "lists")}
+        frames = {n: getattr(found, n) for n in ("classes", "items", "positions", "lists")}
         names = ("model", "serps", "best", "reward", "value", "proven")
         parts = {n: json.loads(frame.to_json(orient="records")) for n, frame in frames.items()}
         rest = {n: getattr(found, n) for n in names}
         print(json.dumps({"query": str(found.query), **rest, **parts}))
         return
     serps = "" if found.serps is None else f", {found.serps:,} SERPs in the log"
+    if len(found.classes):
+        print_table(
+            "Classes of users: their share, and clicks per search on the best list",
+            *_with_intervals(found.classes),
+        )
     shown = found.items.head(top).astype({"item": str})  # an id is a name, not an amount
     print_table(
         f"{found.model} of query {found.query}{serps}: {min(top, len(found.items))} of "
@@ -97,6 +103,7 @@ def compare(
     others: Annotated[Path, typer.Argument(help="Another one.")],
     as_json: Json = False,
     as_csv: Csv = False,
+    as_latex: Latex = False,
 ) -> None:
     """Compare two folders of runs, policy by policy, on what both have.
 
@@ -122,11 +129,14 @@ def compare(
         )
         for _, row in table.iterrows()
     ]
-    print_table(
-        f"Regret after {table['t'].iloc[0]:,} steps: {runs} (first), {others} (second)",
-        columns,
-        rows,
-    )
+    title = f"Regret after {table['t'].iloc[0]:,} steps: {runs} (first), {others} (second)"
+    if as_latex:  # the smaller regret is bold where the two are told apart
+        apart = ((table["low"] > 0) | (table["high"] < 0)).tolist()
+        smaller = (2 + (table["second"] < table["first"])).tolist()
+        bold = [(r, c) for r, c in enumerate(smaller) if apart[r]]
+        print(latex_table(title, columns, rows, bold))
+        return
+    print_table(title, columns, rows)
     if len(table) > 1:
         print(wrapped(f"intervals (95%) and p hold for all {len(table)} rows together"))
     for line in differ or ["the settings are the same"]:

@@ -16,6 +16,7 @@ from logeval.commands.app import models_app, plot_app
 from logeval.commands.command import Csv, Json, command, in_options, refuse_empty
 from logeval.commands.show import print_for_programs, print_frame, print_table, wrapped
 from logeval.errors import LogevalError
+from logeval.running.words import with_interval
 from logeval.stage import split
 from logeval.storage import files
 
@@ -37,10 +38,13 @@ def show_fit(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """A row per model, what the checks say of each, and notes."""
+    """A row per model, what the checks say of each, what rests on the prior, and notes."""
+    from logeval.clicks.support.words import sentence
+
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
-    plain = summary.drop(columns=["notes", "priors", "checks", "drift"], errors="ignore")
+    apart = ["notes", "priors", "checks", "identified", "drift"]
+    plain = summary.drop(columns=apart, errors="ignore")
     checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
     verdicts = {name: found["line"] for name, found in checks.items() if found}
     more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
@@ -48,8 +52,12 @@ def show_fit(
         return
     print_frame(f"Models in {asked.out}", _model_rows(summary))
     who = [f"{n}: {f.report['who']}" for n, f in models.fitted.items() if "who" in f.report]
-    changes = [f.report["changes"] for f in models.fitted.values() if "changes" in f.report]
-    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *changes):
+    known = {
+        n: f.report["identified"] for n, f in models.fitted.items() if "identified" in f.report
+    }
+    said = [sentence(name, one) for name, one in known.items()]
+    said += [f.report["changes"] for f in models.fitted.values() if "changes" in f.report]
+    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *said):
         print(wrapped(line))
     for note in notes:
         print(wrapped(in_options(f"note: {note}", Fit)), file=sys.stderr)
@@ -169,7 +177,8 @@ def show_score(
     if as_json:
         rows = json.loads(comparison.table.to_json(orient="records"))
         coverage = json.loads(comparison.coverage.to_json(orient="records"))
-        print(json.dumps({"quality": rows, "coverage": coverage}))
+        judged = {} if comparison.judged is None else {"judged": comparison.judged}
+        print(json.dumps({"quality": rows, "coverage": coverage, **judged}))
         return
     overall = comparison.overall()
     measures = list(dict.fromkeys(overall.columns.get_level_values(1)))
@@ -186,6 +195,26 @@ def show_score(
     bands = comparison.by_frequency().reset_index()
     print_frame("Log-likelihood by SERPs of the query in the training part", bands)
     print_frame("What the models had never seen, as shares", comparison.coverage)
+    if comparison.judged is not None:
+        _print_judged(comparison.judged)
+
+
+def _print_judged(rows: list[dict[str, Any]]) -> None:
+    """The models' orders against judgments, and the paired differences to the best."""
+    for baseline in dict.fromkeys(row["baseline"] for row in rows):
+        mine = [row for row in rows if row["baseline"] == baseline]
+        title = f"Against the judgments, over {mine[0]['queries']} queries [95% intervals]"
+        if baseline is not None:
+            title = f"The same against {baseline}, paired by query"
+        measures = list(dict.fromkeys(row["measure"] for row in mine))
+        cells: dict[str, dict[str, str]] = {}
+        for row in mine:
+            shown = with_interval(row["value"], row["low"], row["high"])
+            cells.setdefault(row["model"], {})[row["measure"]] = shown
+        print_table(
+            title, ["model", *measures],
+            [[model, *(own.get(m, "") for m in measures)] for model, own in cells.items()],
+        )  # fmt: skip
 
 
 def _interval(row: Any, measure: str) -> str:
@@ -235,9 +264,29 @@ def _print_checks(checks: Checks) -> None:
         table = checks.change.table
         shown = [c for c in table.columns if not c.endswith(("_low", "_high"))]
         print_frame("The same SERPs, fitted with such lists and without", table[shown])
+    if checks.randomised is not None:
+        title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
+        print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)
+    if checks.examination is not None:
+        title = "Examination relative to the first rank: from swaps, whose intervals hold for users"
+        print_frame(f"{title} of a PBM, and fitted", _with_cells(checks.examination))
     if checks.truth is not None:
         print_frame("Beside the truth", checks.truth, 2)
     print(in_options(checks.verdict().text(), CheckModels))
+
+
+def _with_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """A column per method, each value with its interval."""
+    rest = [c for c in table.columns if c not in ("method", "examination", "low", "high")]
+    shown = table.drop_duplicates("rank")[rest].reset_index(drop=True)
+    for place, (method, mine) in enumerate(table.groupby("method", sort=False), 1):
+        cells = [_value(row["examination"], row) for _, row in mine.iterrows()]
+        shown.insert(place, str(method), cells)
+    return shown
+
+
+def _value(value: float, row: Any) -> str:
+    return "" if value != value else f"{value:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
 
 
 def _cell(row: Any) -> str:

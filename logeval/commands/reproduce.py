@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from logeval.commands.command import Csv, Json, command
+from logeval.commands.command import Csv, Json, Latex, command
+from logeval.commands.latex import latex_table
 from logeval.commands.show import print_for_programs, print_table, wrapped
 from logeval.papers.reproduce import Reproduce
 
@@ -15,7 +17,12 @@ if TYPE_CHECKING:
 
 @command(Reproduce)
 def show(
-    outcomes: list[Outcome], asked: Reproduce, *, as_json: Json = False, as_csv: Csv = False
+    outcomes: list[Outcome],
+    asked: Reproduce,
+    *,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    as_latex: Latex = False,
 ) -> None:
     """The claims of one experiment, or a line for each of several; and the page of them."""
     from logeval.papers.shared.page import write_markdown, write_page
@@ -23,8 +30,11 @@ def show(
     if asked.experiment == "list":
         _list(as_json, as_csv)
         return
-    _print(outcomes, as_json, as_csv)
-    to = sys.stderr if as_json or as_csv else sys.stdout
+    if as_latex:
+        print("\n\n".join(_latex(outcomes)))
+    else:
+        _print(outcomes, as_json, as_csv)
+    to = sys.stderr if as_json or as_csv or as_latex else sys.stdout
     if asked.out is not None:
         print(f"page {write_page(outcomes, asked.out / 'page')}", file=to)
     if asked.markdown is not None:
@@ -58,6 +68,15 @@ def _list(as_json: bool, as_csv: bool) -> None:
                 f"{minutes(spent / 2)} on two cores (runs that two figures share are counted once)"
             )
         )
+
+
+def _latex(outcomes: list[Outcome]) -> Iterator[str]:
+    """Ours beside the published, a table each; standard errors, and the verdict in words."""
+    from logeval.papers.shared import words
+
+    for one in outcomes:
+        for _, columns, lines in words.halves(one.judged):
+            yield latex_table(f"{one.title}; {words.size(one)}", columns, lines)
 
 
 def _print(outcomes: list[Outcome], as_json: bool, as_csv: bool) -> None:

@@ -70,6 +70,9 @@ class Evaluate(Stage["Runs"]):
     turns in blocks of ``block`` rounds, for policies of the contextual track; features from the
     sessions that the models were fitted to are refused unless ``same_log``.
 
+    A ``pilot`` makes a few runs, of a number of its own, writes nothing, and says how many runs the
+    comparison needs (``Runs.needs``).
+
     With ``draws`` the simulators are not the fitted models but that many draws of their parameters,
     each with its own optimum, the same for all policies; ``runs`` are made on each. Intervals then
     hold what the log leaves open about the models, too.
@@ -106,6 +109,10 @@ class Evaluate(Stage["Runs"]):
     queries: Annotated[
         Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=split)
     ] = None
+    identified: Annotated[
+        bool,
+        Arg("Leave out queries whose clicks do not decide the model, so that it rests on a prior."),
+    ] = False
     reward: Annotated[
         str | None, Arg("satisfaction, clicks or any-click; default: the model's own.")
     ] = None
@@ -138,6 +145,10 @@ class Evaluate(Stage["Runs"]):
         int,
         Arg("Simulate draws of the fitted parameters instead of them, as 20.", least=0),
     ] = 0
+    pilot: Annotated[
+        bool,
+        Arg("A few runs only, to say how many are needed, and how long they take.", "running"),
+    ] = False
     drift: Annotated[
         bool,
         Arg("Walk through the periods of fit-models --periods: users that change."),
@@ -195,9 +206,9 @@ class Evaluate(Stage["Runs"]):
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""
-        from logeval.evaluation.running.simulation import simulate
+        from logeval.evaluation.running.simulation import pilot, simulate
 
-        return simulate(self)
+        return pilot(self) if self.pilot else simulate(self)
 
     def why(self) -> str | None:
         """Which runs are missing in ``out``; None if none is."""

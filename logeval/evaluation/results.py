@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
 from logeval.evaluation.running.store import horizon_of, sorted_rows
-from logeval.evaluation.statistics import intervals, ranker, relative, robustness
+from logeval.evaluation.statistics import intervals, pilot, ranker, relative, robustness
 from logeval.evaluation.statistics.paired import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.policies.registry import parse_policies
@@ -68,6 +68,7 @@ class Runs(Drawn):
         self.notes = list(notes)  # what the user should know about them
         # what is known of those that were fitted to a log: checks and number of draws, by name
         self.simulators = dict(simulators or {})
+        self.seconds: float | None = None  # that they took, if they are a pilot
         self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
         self._made: dict[tuple[Any, ...], Any] = {}  # by method and arguments; see ``_keep``
@@ -143,6 +144,11 @@ class Runs(Drawn):
         parts = [self._testable(panel, pairs(rows)) for panel, rows in self._at(t)]
         return pd.concat(parts, ignore_index=True)
 
+    def needs(self) -> dict[Panel, pilot.Need]:
+        """How many runs, or queries, tell policies apart that differ by 10%, by panel."""
+        found = {panel: pilot.need(rows) for panel, rows in self._at(None)}
+        return {panel: one for panel, one in found.items() if one is not None}
+
     def _testable(self, panel: Panel, table: pd.DataFrame) -> pd.DataFrame:
         """A table without intervals and p-values where the simulator rests on hardly any SERP."""
         if not self._hardly_any(panel):
@@ -209,24 +215,27 @@ class Runs(Drawn):
         return self._keep(("ranker", by_query), lambda: self._against_ranker(by_query))
 
     def _against_ranker(self, by_query: bool) -> pd.DataFrame:
-        problems = dict(iter(self.problems().groupby(["simulator", "track"])))
-        found = []
-        for name, rows in self._table.groupby(["simulator", "track"]):
-            if name in problems:
-                table = ranker.against_ranker(rows, problems[name], by_query)
-                keys = {"simulator": str(name[0]), "track": str(name[1])}
-                table = table.assign(**keys, unit=problems[name]["reward"].iloc[0])
+        problems, found = self.problems(), []
+        for panel in self.panels():
+            known = _of_panel(problems, panel)
+            if len(known):
+                table = ranker.against_ranker(self._earned(panel), by_query)
+                keys = panel._asdict()
+                table = table.assign(**keys, unit=known["reward"].iloc[0])
                 first = [*keys, *(["query"] if by_query else []), "unit"]
                 found.append(table[[*first, *(c for c in table if c not in first)]])
         return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
     def reward_over_time(self, panel: Panel) -> ranker.RewardOverTime:
         """What a search earns over time, beside today's ranker; see ``statistics.ranker``."""
-        rows, known = (
-            table[(table["simulator"] == panel.simulator) & (table["track"] == panel.track)]
-            for table in (self._table, self.problems())
+        return ranker.reward_over_time(self._earned(panel))
+
+    def _earned(self, panel: Panel) -> dict[str, ranker.Earned]:
+        rows, known = (_of_panel(table, panel) for table in (self._table, self.problems()))
+        found: dict[str, ranker.Earned] = self._keep(
+            ("earned", panel), lambda: ranker.earned(rows, known)
         )
-        return ranker.reward_over_time(rows, known)
+        return found
 
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
@@ -295,8 +304,13 @@ class Runs(Drawn):
 
     def panels(self) -> list[Panel]:
         """The simulators, each in each of its tracks: a figure has a panel for each."""
-        keys = self.rows.group_by(["simulator", "track"]).aggregate([]).to_pylist()
-        return sorted(Panel(row["simulator"], row["track"]) for row in keys)
+
+        def found() -> list[Panel]:
+            keys = self.rows.group_by(["simulator", "track"]).aggregate([]).to_pylist()
+            return sorted(Panel(row["simulator"], row["track"]) for row in keys)
+
+        panels: list[Panel] = self._keep(("panels",), found)
+        return panels
 
     def title(self, panel: Panel) -> str:
         """The simulator; with its track if there are several."""
@@ -328,6 +342,17 @@ class Runs(Drawn):
         self._curves[key] = found
         return found
 
+    def query_curves(self, panel: Panel) -> dict[str, dict[str, pd.DataFrame]]:
+        """Per query and policy: t and regret, as ``curves`` of the query, without intervals."""
+        found: dict[str, dict[str, pd.DataFrame]] = {}
+        for policy, part in _of_panel(self._table, panel).groupby("policy", sort=True):
+            steps = np.unique(part["t"])
+            means = intervals.query_means(by_step(part, "regret"))
+            for query, regret in zip(np.unique(part["query"]), means, strict=True):
+                curve = pd.DataFrame({"t": steps, "regret": regret})
+                found.setdefault(str(query), {})[str(policy)] = curve
+        return found
+
     def saved_in(self) -> Path:
         """The folder of these runs."""
         if self.folder is None:
@@ -346,6 +371,10 @@ class Runs(Drawn):
     def _repr_html_(self) -> str:
         shown = self.summary()[HEADLINE].to_html(index=False, float_format="{:,.4g}".format)
         return f"<p>{html.escape(repr(self))}</p>{shown}"
+
+
+def _of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    return table[(table["simulator"] == panel.simulator) & (table["track"] == panel.track)]
 
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:

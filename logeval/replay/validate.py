@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 class ReplayValidate(Replaying["Validation"]):
     """Leave one day (or part) out and predict its clicks: which estimator to use on this log.
 
-    A part is one of ``parts`` equal shares of the sessions.
+    A part is one of ``parts`` equal shares of the sessions. With ``randomised`` the targets are
+    parts (10 unless told otherwise) of the SERPs that were shown in random order, as the log says,
+    and the log is the rest of it.
     """
 
     _: KW_ONLY
@@ -34,6 +36,10 @@ class ReplayValidate(Replaying["Validation"]):
         int | None,
         Arg("Leave out parts of the sessions instead of days.", least=2, most=MOST_PARTS),
     ] = None
+    randomised: Annotated[
+        bool,
+        Arg("Predict the lists in random order, in parts, from the ranked ones."),
+    ] = False
     estimators: Estimators = (
         "List", "Prefix", "IP", "PBM", "INTERPOL(window=1)", "Item", "RCTR", "DM", "DR",
         "Cascade-DR",

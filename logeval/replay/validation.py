@@ -23,7 +23,7 @@ from logeval.replay.targets.read import mean_clicks
 from logeval.replay.targets.target import ListTarget
 from logeval.replay.values.values import Values
 from logeval.running import seeds
-from logeval.running.arrays import Floats, sum_by
+from logeval.running.arrays import Bools, Floats, sum_by
 from logeval.running.progress import Progress
 from logeval.storage import tables
 from logeval.storage.results import Stored
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from logeval.replay.validate import ReplayValidate
 
 RESAMPLES = 2000  # of the parts, for intervals
+PARTS = 10  # of the lists in random order
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,17 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
 
     log, chosen, positions = asked.opened, asked.chosen, asked.numbers
     part = parts_sql(asked.parts, asked.seed)
+    if asked.randomised:
+        part = f"CASE WHEN random THEN {parts_sql(asked.parts or PARTS, asked.seed)} ELSE -1 END"
     whole = read_logged(log, queries=asked.wanted, top_queries=asked.top_queries, part=part)
     numbers = np.unique(whole.part)
+    if asked.randomised:
+        if len(numbers) < 3 or numbers[0] >= 0:
+            raise LogevalError(
+                f"{log.path}: there is not both a ranked part and one in random order, of several "
+                "sessions; the log must say which lists were, in a column `random`"
+            )
+        numbers = numbers[1:]
     if len(numbers) < 2:
         raise LogevalError(
             f"{log.path}: the log has one day only, or does not say the days; leave out parts of "
@@ -74,10 +84,12 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     with Progress("validate", len(numbers) * len(positions), "estimates", asked.quiet) as progress:
         short = [cut(whole, K) for K in positions]
         for i, number in enumerate(numbers):
-            rest = whole.patterns.count * (whole.part != number)
+            others = whole.part < 0 if asked.randomised else whole.part != number
+            rest = whole.patterns.count * others
             models = fit_models(chosen, whole, rest, asked.scope)
             for of_K, logged in zip(errors, short, strict=True):
-                of_K.leave_out(i, number, logged, asked.smoothing, models)
+                known = logged.part < 0 if asked.randomised else logged.part != number
+                of_K.leave_out(i, number, logged, known, asked.smoothing, models)
                 progress.advance(1)
     table = pd.DataFrame([row for of_K in errors for row in of_K.rows(asked.seed)])
     manifest["log_folder"] = str(log.path)
@@ -95,8 +107,10 @@ class Errors:
         self.serps, self.noise = np.zeros((F, Q)), np.zeros((F, Q))
         self.support = np.full((len(estimators), F), np.nan)
 
-    def leave_out(self, i: int, number: int, logged: Logged, smoothing: float, models: Any) -> None:
-        """Part ``number`` as target and truth, the rest as the log."""
+    def leave_out(
+        self, i: int, number: int, logged: Logged, known: Bools, smoothing: float, models: Any
+    ) -> None:
+        """Part ``number`` as target and truth, the ``known`` patterns as the log."""
         patterns, mine = logged.patterns, logged.part == number
         own, Q = patterns.take(mine), patterns.Q
         serps = sum_by(own.query, own.count, Q)
@@ -105,7 +119,7 @@ class Errors:
             f"part {number}", Q, self.K, patterns.item_query, patterns.item_ids, own.query,
             own.items, own.count / serps[own.query],
         )  # fmt: skip
-        rest = patterns.count * ~mine
+        rest = patterns.count * known
         log = replace(logged, patterns=replace(patterns, count=rest))
         found = Values(log, target, self.estimators, smoothing=smoothing)
         predictions, n = found.predictions(models), log.patterns.serps

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
+from logeval.log.describe import Description
 from logeval.log.log import Log, load
 from logeval.replay.estimates import Estimates
 from logeval.running.words import query_names
@@ -40,11 +41,20 @@ class Content:
         return "" if len(self.runs) == 1 else f": {self.runs[i].folder}"
 
     @cached_property
+    def described(self) -> dict[str, Description]:
+        """The logs at a glance, by folder."""
+        return {folder: log.describe() for folder, log in self.logs.items()}
+
+    @cached_property
     def names(self) -> dict[str, str]:
-        """The queries of the runs and of their models, by how the page calls them."""
+        """All queries of the page, by the names that they have everywhere on it."""
         queries = {str(q) for runs in self.runs for q in runs.table()["query"].unique()}
         for models in self.models.values():
             queries |= {str(q) for fitted in models.fitted.values() for q in fitted.index}
+        for log in self.described.values():
+            queries |= set(map(str, log.top_queries["query"]))
+        if self.replay is not None:
+            queries |= set(map(str, self.replay.table["query"].dropna()))
         return query_names(list(queries))
 
     def chosen(self, i: int) -> list[str]:

@@ -28,6 +28,10 @@ METHODS = {
         "plot": "figures.replay:plot_estimates",
         "verdict": "answers.estimates:verdict",
     },
+    "ExperimentPlan": {
+        "plot": "figures.plan:plot_power",
+        "verdict": "answers.plan:verdict",
+    },
     "FittedModels": {"plot": "figures.models:plot_parameters"},
     "PolicyReplay": {
         "plot": "figures.replay:plot_replays",

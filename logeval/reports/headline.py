@@ -18,6 +18,7 @@ from logeval.reports.limits import BASELINES
 from logeval.running.words import UNITS, joined, number, out_of, searches
 from logeval.tracks.keys import Panel
 
+PASSES, OF_A_QUERY = "passes today's ranker ", " searches of a query"
 CLAUSES = 3  # simulators that have a clause of their own in a sentence
 
 
@@ -152,7 +153,8 @@ def _against_ranker(runs: Runs, parts: Mapping[Panel, pd.DataFrame]) -> list[str
     if len(clauses) > CLAUSES:
         return [_in_short(runs, who, [row for _, row in clauses])]
     on = {panel: f" on {panel.simulator}" if len(parts) > 1 else "" for panel, _ in clauses}
-    passes = joined([f"{break_even_text(row, runs.horizon)}{on[p]}" for p, row in clauses])
+    texts = [f"{break_even_text(row, runs.horizon)}{on[p]}" for p, row in clauses]
+    passes = joined([texts[0], *map(_again, texts, texts[1:])])
     brings = joined(
         [
             f"{number(row.reward)} {UNITS[row.unit]}{on[p]} (today's {number(row.ranker)}, the "
@@ -161,6 +163,13 @@ def _against_ranker(runs: Runs, parts: Mapping[Panel, pd.DataFrame]) -> list[str
         ]
     )
     return [f"{who} {passes}.", f"At the end a search brings {brings}."]
+
+
+def _again(before: str, text: str) -> str:
+    """A clause without the words that the one before it has just said."""
+    if not (before.startswith(PASSES) and text.startswith(PASSES)):
+        return text
+    return text.removeprefix(PASSES).replace(OF_A_QUERY, "", 1)
 
 
 def break_even_text(row: Any, horizon: int) -> str:
@@ -177,7 +186,7 @@ def break_even_text(row: Any, horizon: int) -> str:
         if np.isfinite(low):
             about.append(f"at the earliest after {searches(low)}")
     else:
-        text = f"passes today's ranker after {searches(row.break_even)} searches of a query"
+        text = f"{PASSES}after {searches(row.break_even)}{OF_A_QUERY}"
         if low == low:
             about.append(f"95% interval {searches(low)} to {searches(high, beyond)}")
     if row.cost > 0 and row.break_even > 0:
@@ -191,8 +200,9 @@ def _in_short(runs: Runs, who: str, rows: list[Any]) -> str:
     text = f"{who} passes today's ranker on {len(ahead)} of {len(rows)} simulators"
     if ahead:
         steps = [row.break_even for row in ahead]
-        text += f", after {searches(min(steps))} to {searches(max(steps))} searches of a query"
+        ends = " to ".join(dict.fromkeys(searches(n) for n in (min(steps), max(steps))))
+        text += f", after {ends}{OF_A_QUERY}" if max(steps) > 0 else ", from the first search"
     unsure = [row for row in ahead if not np.isfinite(row.break_even_high)]
     if unsure:
-        text += f"; on {len(unsure)} of these the 95% interval does not exclude that it never is"
+        text += f"; on {len(unsure)} of these the 95% interval does not exclude that it never does"
     return f"{text}."

@@ -63,6 +63,7 @@ FRAMES: dict[str, tuple[str, Callable[[Any], pd.DataFrame]]] = {
     "CrossCheck": ("Clicks per SERP by method", lambda found: found.table),
     "Description": ("What the log holds", _description),
     "Estimates": ("Clicks per SERP, over all queries that are covered", _estimates),
+    "ExperimentPlan": ("Searches that each test needs", lambda found: found.table),
     "PolicyReplay": ("Clicks per accepted SERP", lambda found: found.summary()),
     "Validation": (
         "Error of the predicted clicks per SERP",

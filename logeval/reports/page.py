@@ -45,6 +45,7 @@ class Section:
     title: str
     blocks: list[dict[str, Any]] = field(default_factory=list)
     background: bool = False  # folded on a small screen
+    verdict: dict[str, Any] | None = None  # of the first screen
 
 
 class Page:
@@ -83,20 +84,25 @@ class Page:
         self._add(kind="text", text=text)
 
     def verdict(self, found: Verdict) -> None:
-        """The answer, whether to believe it, what limits it, and the details, folded."""
-        parts = [
-            {
-                "title": title,
-                "lines": lines,
-                "open": lines is not found.details,
-                "background": lines is found.limits,
-            }
-            for title, lines in found.sections()
-        ]
+        """Of this section: the answer and, beside and below what else is in it, the rest."""
         length = sum(map(len, [*found.trust, *found.limits]))
-        asides = [parts] if length <= ASIDE else [parts[:1], parts[1:]]  # or below the figure
-        asides = [aside for aside in asides if aside]
-        self._add(kind="verdict", answer=found.answer, sound=found.sound, asides=asides)
+        below = [found.details] if length <= ASIDE else [found.limits, found.details]
+        parts: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+        for title, lines in found.sections():
+            parts[lines in below].append(
+                {
+                    "title": title,
+                    "lines": lines,
+                    "open": lines is not found.details,
+                    "background": lines is found.limits,
+                }
+            )
+        self.sections[-1].verdict = {
+            "answer": found.answer,
+            "sound": found.sound,
+            "beside": parts[False],
+            "below": parts[True],
+        }
 
     def notes(self, notes: Sequence[str]) -> None:
         """Things to know before believing a number."""

@@ -28,7 +28,7 @@ def trust(runs: Runs) -> list[str]:
     if not runs.simulators:  # synthetic users are what they are
         return []
     found = [*_checks(runs), *_todays_lists(runs), *_fits(runs), *_exact(runs), *_thin(runs)]
-    return found + _clicks(runs)
+    return [*found, *_unsure(runs), *_clicks(runs)]
 
 
 def doubts(runs: Runs) -> list[str]:
@@ -38,7 +38,7 @@ def doubts(runs: Runs) -> list[str]:
     faulted = [name for name, about in runs.simulators.items() if faults(about) != 0]
     off = todays_lists(runs)
     wrong = [] if off.empty else list(off[off["faulted"]]["simulator"].unique())
-    return [*faulted, *wrong, *_exact(runs), *_thin(runs)]
+    return [*faulted, *wrong, *_exact(runs), *_thin(runs), *_unsure(runs)]
 
 
 # -- the checks of the models -----------------------------------------------------------------
@@ -146,7 +146,7 @@ def _todays_lists(runs: Runs) -> list[str]:
         if len(bad):
             worst = bad.iloc[int(bad["z"].abs().to_numpy().argmax())]
             wrong.append(
-                f"{simulator} in {len(bad)} of {len(part)} queries ({names[worst['query']]}: "
+                f"{simulator} in {len(bad)} of {len(part)} queries (query {names[worst['query']]}: "
                 f"{number(worst['simulated'])} clicks per search in simulation, "
                 f"{number(worst['log'])} in the log)"
             )
@@ -185,6 +185,23 @@ def _thin(runs: Runs) -> list[str]:
         f"{thin['serps'].min():,.0f}; in the median query an item was shown {per_item:,.0f} times):"
         " their best lists come out too good, by 15% at 300 SERPs in simulations; --queries leaves "
         "them out"
+    ]
+
+
+def _unsure(runs: Runs) -> list[str]:
+    """Queries whose parameters rest on the prior, by simulator."""
+    known = {name: about.get("identified") for name, about in runs.simulators.items()}
+    few = [
+        f"{name} in {len(one['not_carried'])} of {one['queries']} queries"
+        for name, one in known.items()
+        if one and one["not_carried"]
+    ]
+    if not few:
+        return []
+    return [
+        f"The clicks cannot tell attraction from examination, or are too few, for {joined(few)}: "
+        "what these queries say rests on the prior; --identified leaves them out, and docs "
+        "(support) say which models need less"
     ]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +33,7 @@ def write_report(asked: Report, manifest: tables.Manifest) -> None:
     """Write the page, with every figure and table beside it."""
     content = content_of(asked)
     with (
+        _little_garbage(),
         tables.staged(asked.out) as folder,
         styled(asked.style),
         Progress("report", len(SECTIONS), "sections", asked.quiet) as progress,
@@ -41,6 +44,16 @@ def write_report(asked: Report, manifest: tables.Manifest) -> None:
             progress.advance(1)
         page.write(asked.title, _subtitle(content.runs), _footer(asked.folders, asked.out))
         tables.write_manifest(folder, manifest)
+
+
+@contextmanager
+def _little_garbage() -> Iterator[None]:
+    """Figures make much garbage; to look for it among all that was imported takes time."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _subtitle(runs: Sequence[Runs]) -> str:

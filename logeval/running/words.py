@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 ROUNDING = 1e-12  # what is smaller in a table is 0, and a difference of rounding
@@ -55,17 +56,13 @@ def joined(names: Sequence[str], last: str = "and") -> str:
 
 
 def query_names(queries: list[str]) -> dict[str, str]:
-    """The queries in numeric order, with their titles: ``query 12``.
+    """The queries in numeric order, as people read and give them: ``12``.
 
-    The region is named where one query has several.
+    With its region, ``12@3``, where one query has several.
     """
-    split = {q: (q.partition("@")[0], q.partition("@")[2]) for q in queries}
-    numbers = [query for query, _ in split.values()]
-    return {
-        q: f"query {split[q][0]}"
-        + (f", region {split[q][1]}" if numbers.count(split[q][0]) > 1 and split[q][1] else "")
-        for q in sorted(queries, key=_order)
-    }
+    short = {query: re.sub(r"@-?\d+", "", query) for query in queries}
+    many = Counter(short.values())
+    return {q: short[q] if many[short[q]] == 1 else q for q in sorted(queries, key=_order)}
 
 
 def _order(query: str) -> list[tuple[int, str]]:

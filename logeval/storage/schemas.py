@@ -99,6 +99,8 @@ MODELS = _table("models", """
     high          float64?    upper end of the 95% interval
     observations  float64?    number of (expected) observations behind the value
     raw           float64?    the plain estimate, where the value was replaced by a convention
+    prior         bool?       whether the value rests on the prior more than on the clicks; null
+                              where it was not estimated, or nobody knows
     draws         [float32]?  values from the joint posterior: the n-th of all rows belong together
     """)  # fmt: skip
 
@@ -121,6 +123,8 @@ QUERIES = _table("queries", """
     base       [int64]?  the list shown most often, which may hold items that were dropped as rarely
                          shown; of a synthetic log, the first page of the production ranking; null
                          where unknown
+    identified float64?  share of its impressions whose items and positions the clicks compare with
+                         each other; the query carries the model from 0.8; null where unknown
     """)  # fmt: skip
 
 LISTS = _table("lists", """
@@ -344,6 +348,29 @@ CROSS_CHECK = _table("cross_check", """
     value   float64   clicks per SERP
     low     float64?  lower end of the 95% interval
     high    float64?  upper end of the 95% interval
+    """)  # fmt: skip
+
+PLAN = _table("plan", """
+    One row per way of testing and metric of `plan`.
+
+    design     string    A/B test, team-draft interleaving or probabilistic interleaving
+    metric     string    what is tested: clicks, satisfaction, any-click; credit of an interleaving
+    effect     float64   expected difference per search, treatment - control; credit in favour of
+                         the treatment
+    low        float64?  lower end of its 95% interval, over draws of the users' parameters
+    high       float64?  upper end
+    sd         float64   standard deviation of a search (A/B test: of both arms, so that the
+                         standard error in n searches is sd / sqrt(n))
+    searches   float64?  needed for the power that was asked for; null if no number is enough
+    """)  # fmt: skip
+
+POWER = _table("power", """
+    One row per way of testing of `plan` and number of searches.
+
+    design    string   as in the table plan
+    metric    string   as in the table plan
+    searches  float64  searches, in both arms together
+    power     float64  probability to find the difference, with its sign
     """)  # fmt: skip
 
 

@@ -115,9 +115,10 @@ def read_table(path: Path | str, name: str) -> pa.Table:
         if not os.path.samestat(os.fstat(opened.fileno()), file.stat()):
             return read_table(path, name)
         table = pq.read_table(opened)
-    missing = [n for n in schema.names if n not in table.column_names]
-    if missing:
-        raise LogevalError(f"{file}: column {missing[0]!r} is missing; write it again")
+    for field in (f for f in schema if f.name not in table.column_names):
+        if not field.nullable:
+            raise LogevalError(f"{file}: column {field.name!r} is missing; write it again")
+        table = table.append_column(field, pa.nulls(len(table), field.type))  # an older version's
     return table.select(schema.names).cast(schema)
 
 

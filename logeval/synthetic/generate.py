@@ -32,9 +32,11 @@ class Generate(Stage[Path]):
     their factors, which are held in memory, stand beside the true models.
     """
 
-    out: Annotated[Path | str, Arg("The log to write: .tsv, .tsv.gz or .tsv.zst.", "output")]
+    out: Annotated[
+        Path | str, Arg("The log to write: .tsv, .tsv.gz or .tsv.zst; or .csv.", "output")
+    ]
     _: KW_ONLY
-    format: Annotated[str, Arg("yandex-personalized or yandex-relpred.", among=formats)] = (
+    format: Annotated[str, Arg("yandex-personalized, yandex-relpred or table.", among=formats)] = (
         "yandex-personalized"
     )
     sessions: Annotated[int, Arg("Number of sessions.", least=1, most=LARGEST)] = 50_000
@@ -50,6 +52,14 @@ class Generate(Stage[Path]):
     factors: Annotated[int, Arg("Dimensions of their tastes.", most=LARGEST)] = 5
     explore: Annotated[
         float, Arg("Share of SERPs whose list is in random order.", least=0, most=1)
+    ] = 0.0
+    randomised: Annotated[
+        float,
+        Arg(
+            "Share of SERPs in random order, of which the log says so: needs --format table.",
+            least=0,
+            most=1,
+        ),
     ] = 0.0
     drift: Annotated[
         float,
@@ -78,6 +88,13 @@ class Generate(Stage[Path]):
             raise LogevalError("drift: logs in the format yandex-relpred have no days")
         if not math.isfinite(self.taste):
             raise LogevalError(f"taste={self.taste}: write 0 (no tastes) or a number such as 1")
+        if self.randomised and self.format != "table":
+            raise LogevalError(
+                f"randomised={self.randomised}: {self.format} cannot say which lists were in "
+                "random order; write a table, with format=table and a name such as log.csv"
+            )
+        if self.explore + self.randomised > 1:
+            raise LogevalError("explore and randomised are shares of one log: at most 1 together")
         if self.taste and self.factors < 1:
             raise LogevalError(f"factors={self.factors}: tastes need at least one")
 
@@ -98,8 +115,11 @@ class Generate(Stage[Path]):
 
     def arguments(self) -> Manifest:
         """The settings; what has no effect is left out."""
+        own = super().arguments()
+        if not self.randomised:  # as logs of earlier versions have it
+            del own["randomised"]
         return {
-            **super().arguments(),
+            **own,
             "out": self.path.name,
             "model": self.model.upper(),
             "users": self.n_users,
@@ -149,7 +169,9 @@ def truth_folder(log: str | Path) -> Path:
     log = Path(log)
     if not log.name:
         raise LogevalError(f"{str(log)!r}: is not the name of a file; name one for the log")
-    name = log.name.removesuffix(".gz").removesuffix(".zst").removesuffix(".tsv")
+    name = (
+        log.name.removesuffix(".gz").removesuffix(".zst").removesuffix(".tsv").removesuffix(".csv")
+    )
     return log.with_name(f"{name}.truth")
 
 

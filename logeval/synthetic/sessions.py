@@ -45,15 +45,23 @@ class Sessions(NamedTuple):
     late: Bools  # (S, K) clicked only after the next query
     orphan: Bools  # per SERP
     test: Bools  # per SERP
+    random: Bools  # per SERP: shown in random order, and said so
     dwell: Ints  # (S, K + 1) time before each click, and before the next query
 
 
 def draw_sessions(
-    world: World, sessions: int, users: int, seed: int, batch: int, explore: float = 0.0
+    world: World,
+    sessions: int,
+    users: int,
+    seed: int,
+    batch: int,
+    explore: float = 0.0,
+    randomised: float = 0.0,
 ) -> Sessions:
     """Batch number ``batch`` of ``sessions`` sessions of ``users`` users.
 
-    A share ``explore`` of the lists is shown in random order.
+    A share ``explore`` of the lists is shown in random order, and a share ``randomised`` likewise,
+    of which the log says so.
     """
     rng = seeds.generator(seed, "sessions", batch)
     n_serps = np.minimum(rng.geometric(1 / MEAN_SERPS, sessions), MAX_SERPS)
@@ -66,9 +74,12 @@ def draw_sessions(
     version = (VERSIONS * rng.random(S) ** VERSION_POWER).astype(np.int64)
     version += DRIFT * np.repeat(day // 7, n_serps)
     ranks = _lists(query, version, np.diff(world.first_item)[query])
-    if explore:
+    random = np.zeros(S, dtype=np.bool_)
+    if explore or randomised:
         shuffled = seeds.generator(seed, "explore", batch)
-        rows = np.flatnonzero(shuffled.random(S) < explore)
+        drawn = shuffled.random(S)
+        random = (drawn >= explore) & (drawn < explore + randomised)
+        rows = np.flatnonzero(drawn < explore + randomised)
         ranks[rows] = shuffled.permuted(ranks[rows], axis=1)
     lists = world.first_item[query][:, None] + ranks
     of_clicks = rng.random((S, K))
@@ -95,6 +106,7 @@ def draw_sessions(
         late=late & (clicked > 0),
         orphan=~test & (rng.random(S) < ORPHANS),
         test=test,
+        random=random,
         dwell=1 + np.exp(3.3 + 1.2 * rng.standard_normal((S, K + 1))).astype(np.int64),
     )
 

@@ -92,7 +92,7 @@ class World:
         first, share = parts[0], ParameterEstimate.known(self.share)
         fitted = FittedClasses(
             self.model, first.method, first.scope, first.queries, first.positions, first.serps,
-            first.item_ids, first.offsets, {"share": share}, {}, {}, first.base, {}, parts,
+            first.item_ids, first.offsets, {"share": share}, {}, {}, first.base, parts=parts,
         )  # fmt: skip
         return FittedModels({self.model: fitted})
 

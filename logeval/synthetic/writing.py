@@ -51,7 +51,9 @@ def write_log(asked: Generate, manifest: tables.Manifest) -> None:
         ):
             for batch, number in enumerate(range(0, asked.sessions, BATCH)):
                 size = min(BATCH, asked.sessions - number)
-                drawn = draw_sessions(world, size, asked.n_users, asked.seed, batch, asked.explore)
+                drawn = draw_sessions(
+                    world, size, asked.n_users, asked.seed, batch, asked.explore, asked.randomised
+                )
                 q = drawn.query
                 file.write(write(drawn, query_id[q], region_id[q], number))
                 progress.advance(size)

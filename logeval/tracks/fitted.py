@@ -12,6 +12,7 @@ import numpy as np
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.lists import Ranker
 from logeval.clicks.models.registry import check_reward
+from logeval.clicks.support.identified import CARRIES
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
@@ -46,6 +47,8 @@ class Fitted:
     features: Features | Path | str | None = None  # of the items
     block: int | None = None  # rounds before the next query's turn
     same_log: bool = False  # whether features may share sessions with the models
+    # by simulator: queries that its clicks cannot carry, and how many it has
+    unsure: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:
@@ -141,6 +144,48 @@ def _of_log(models: FittedModels, name: str, query: str, model: Any, K: int) -> 
     ranker = None if models.lists is None else models.lists.ranker(q, model.items, K)
     serps = float(fitted.serps[fitted.index[q]])
     return FittedQuery(name, query, model, K, models.base_order(name, q), 0, ranker, serps)
+
+
+def identified_queries(
+    fitted: Sequence[FittedQuery], models: Any
+) -> tuple[list[FittedQuery], list[str]]:
+    """The queries that the clicks can carry under every one of the models, and who was left out."""
+    unsure = unsure_queries(fitted, models)
+    if not unsure:
+        raise LogevalError(
+            "identified: these models do not say which queries their clicks can carry; fit them "
+            "again, or leave it out"
+        )
+    lost = {query for each in unsure.values() for query in each["not_carried"]}
+    kept = [f for f in fitted if f.query not in lost]
+    if not kept:
+        raise LogevalError(
+            "identified: no query can carry all of these models; use models that need less, as "
+            "the DCM, or leave it out"
+        )
+    if not lost:
+        return kept, []
+    many = len(dict.fromkeys(f.query for f in fitted))
+    return kept, [f"{len(lost)} of {many} queries were left out: they rest on the prior"]
+
+
+def unsure_queries(fitted: Sequence[FittedQuery], models: Any) -> dict[str, dict[str, Any]]:
+    """By simulator, where it is known: the queries that its clicks cannot carry."""
+    found: dict[str, dict[str, Any]] = {}
+    for f in fitted:
+        share = getattr(getattr(models, "fitted", {}).get(f.simulator), "identified", None)
+        if share is None:
+            continue
+        known = found.setdefault(f.simulator, {"queries": [], "not_carried": []})
+        if f.query in known["queries"]:
+            continue
+        known["queries"].append(f.query)
+        if share[models.fitted[f.simulator].index[Query.of(f.query)]] < CARRIES:
+            known["not_carried"].append(f.query)
+    return {
+        name: {"queries": len(known["queries"]), "not_carried": known["not_carried"]}
+        for name, known in found.items()
+    }
 
 
 def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:

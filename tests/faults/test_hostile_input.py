@@ -151,7 +151,7 @@ def test_models_with_a_position_beyond_all_lists_are_refused(tmp_path):
     (tmp_path / "m.json").write_text(json.dumps(rows))
     end = logeval("models", "import", tmp_path / "m.json", "--out", tmp_path / "out")
     assert end.code == 2
-    assert "lists have at most 1,000 positions" in end.said
+    assert "lists have at least 1 and at most 1,000 positions" in end.said
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from logeval.storage import locks, tables
 from tests.faults.commands import Command, content
 
 PROBLEM = "B_LB(L=6,K=2,p=0.5,gap=0.4)"
+STEPS = 20_000  # so many that two of them meet
 
 
 def evaluate(out, policy, runs=40):
-    settings = {"problem": PROBLEM, "horizon": 50, "runs": runs, "quiet": True}
+    settings = {"problem": PROBLEM, "horizon": STEPS, "runs": runs, "quiet": True}
     return Command(call=lambda: logeval.evaluate(**settings, policies=[policy], out=out))
 
 
@@ -35,7 +36,7 @@ def test_two_evaluates_at_once_lose_nothing(tmp_path):
                 assert "evaluate is at work here (process" in end.said
                 assert evaluate(out, policy).wait().code == 0
         manifest, table = tables.read_manifest(out), logeval.Runs.load(out).table()
-        last = table[table["t"] == 50].groupby("policy").size()
+        last = table[table["t"] == STEPS].groupby("policy").size()
         assert last.to_dict() == {"Random": 40, "Oracle": 40}
         left = [p.name for p in out.iterdir() if p.name not in manifest["files"]]
         assert sorted(left) == [".logeval", "manifest.json"]

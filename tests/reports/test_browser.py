@@ -1,36 +1,27 @@
-"""The script of the page, in a real browser: sorting, values under the pointer, the picker.
-
-A copy of the page gets a script that does what a reader does and writes what it sees into the
-document; Chromium then prints the document.
-"""
-
-import json
-import re
-import shutil
-import subprocess
+"""The page in a real browser: on screens of two widths, in the dark, on paper, and its script."""
 
 import pytest
 
+import logeval
 from logeval.reports.content import Content
 from logeval.reports.page import Page
 from logeval.reports.sections.queries import query_by_query
-from logeval.reports.sections.regret import curves, final_tables, the_verdict
-from tests.reports.tables import around, rows, runs_of
+from logeval.reports.sections.regret import curves, final_tables
+from logeval.reports.sections.verdict import the_verdict
+from logeval.reports.verdict import Verdict
+from tests.reports.browser import CHROMIUM, Browser
+from tests.reports.tables import around, problem, rows, runs_of
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium to open the page with"
 )
-
-READER = """
-<script>
-const seen = {};
+TALLEST = 8_000  # px on a phone
+HELPERS = """
 const text = nodes => [...nodes].map(node => node.textContent.trim());
-const visible = nodes => [...nodes].filter(node => node.getClientRects().length);
-try {
-  const table = document.querySelector("#table-summary-1");
+const visible = nodes => [...nodes].filter(node => node.checkVisibility());
+"""
+SORTING = """(() => {
+  const table = document.querySelector("#table-summary-1"), seen = {};
   const policies = () => text(table.querySelectorAll("tbody td:first-child"));
   const button = i => table.tHead.rows[0].cells[i].querySelector("button");
   seen.before = policies();
@@ -39,41 +30,70 @@ try {
   seen.sort = table.tHead.rows[0].cells[1].getAttribute("aria-sort");
   button(5).click(); seen.p = text(table.querySelectorAll("tbody td:nth-child(6)"));
   button(0).click(); seen.names = policies();
-
-  const chart = document.querySelector("#figure-regret svg[data-chart]");
+  return seen;
+})()"""
+HOVER = """(name => {
+  const seen = {}, chart = document.querySelector(`#figure-${name} svg[data-chart]`);
   const box = chart.getBoundingClientRect();
   const right = {clientX: box.right - 5, clientY: box.top + 60, bubbles: true};
   chart.dispatchEvent(new PointerEvent("pointermove", right));
-  seen.tip = text(document.querySelectorAll("#figure-regret .tip div"));
-  const tip = document.querySelector("#figure-regret .tip").getBoundingClientRect();
+  seen.tip = text(document.querySelectorAll(`#figure-${name} .tip div`));
+  const tip = document.querySelector(`#figure-${name} .tip`).getBoundingClientRect();
   seen.inside = tip.left >= box.left - 1 && tip.right <= box.right + 1;
   chart.dispatchEvent(new PointerEvent("pointerleave"));
   seen.left = document.querySelectorAll(".tip").length;
-
-  const select = document.querySelector(".picker select");
-  const panels = () => visible(document.querySelectorAll("#figure-queries-1 .panel")).length;
-  const cells = () => visible(document.querySelectorAll("#table-queries td:first-child"));
+  return seen;
+})"""
+PICKER = """(() => {
+  const select = document.querySelector(".picker select"), seen = {panels: []};
+  const count = () =>
+    seen.panels.push(visible(document.querySelectorAll("#figure-queries-1 .panel")).length);
+  const choose = query => { select.value = query; select.dispatchEvent(new Event("change")); };
   seen.options = text(select.options);
-  seen.panels = [panels()];
-  select.value = "query 10";
-  select.dispatchEvent(new Event("change"));
-  seen.panels.push(panels());
-  seen.chosen = [...new Set(text(cells()))];
-  select.value = "";
-  select.dispatchEvent(new Event("change"));
-  seen.panels.push(panels());
-  seen.wide = document.documentElement.scrollWidth <= window.innerWidth;
-} catch (error) { seen.error = String(error); }
-const found = document.createElement("pre");
-found.id = "seen";
-found.textContent = JSON.stringify(seen);
-document.body.append(found);
-</script>
-"""
+  count();
+  choose("10"); count();
+  seen.chosen = text(visible(document.querySelectorAll("#table-queries td:first-child")));
+  choose(""); count();
+  return seen;
+})()"""
+# of every text on the page, by its class: its contrast with what is behind it (WCAG 2.1)
+CONTRASTS = """(() => {
+  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+  const light = colour => parts(colour).slice(0, 3).map(c => c / 255)
+    .map(c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
+  const behind = node => {
+    for (; node; node = node.parentElement) {
+      const colour = getComputedStyle(node).backgroundColor;
+      if ((parts(colour)[3] ?? 1) > 0) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = {};
+  for (const node of visible(document.querySelectorAll("p, li, td, th, summary, a, h2"))) {
+    const both = [light(getComputedStyle(node).color), light(behind(node))].sort((a, b) => b - a);
+    const name = node.tagName + " " + node.className;
+    found[name] = Math.min(found[name] ?? 99, (both[0] + .05) / (both[1] + .05));
+  }
+  return found;
+})()"""
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def no_complaints(browser):
+    yield
+    assert browser.complaints == []
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A page of runs that were written by hand."""
     folder = tmp_path_factory.mktemp("browser") / "site"
     base = around(10.0, 3.0)
     table = {
@@ -82,7 +102,8 @@ def page(tmp_path_factory):
         "dcmKL-UCB": [30.0 * x for x in base],
         "Oracle": [0.0] * len(base),
     }
-    content = Content([runs_of(rows(table))])
+    problems = [problem(f"{q}@0", ranker=0.6) for q in range(len(base))]
+    content = Content([runs_of(rows(table), problems=problems)])
     made = Page(folder)
     for section in (the_verdict, curves, final_tables, query_by_query):
         section(made, content)
@@ -90,37 +111,119 @@ def page(tmp_path_factory):
     return folder / "index.html"
 
 
-def opened(page, folder, width, script=READER):
-    """What the reader's script saw in a window of this width; the browser must not complain."""
-    copy = page.with_name(f"read-{width}.html")
-    copy.write_text(page.read_text().replace("</body>", script + "</body>"))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
-    flags += ["--disable-background-networking", "--disable-component-update", "--disable-quic"]
-    done = subprocess.run(
-        [CHROMIUM, *flags, f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr",
-         f"--window-size={width},900", "--virtual-time-budget=5000", "--dump-dom", copy.as_uri()],
-        capture_output=True, text=True, timeout=240,
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A page with all sections, as users get it."""
+    folder = tmp_path_factory.mktemp("whole")
+    logeval.generate(folder / "log.tsv", sessions=6000, queries=30, quiet=True)
+    log = logeval.ingest(folder / "log.tsv", folder / "log", quiet=True)
+    logeval.fit_models(
+        log, ["dcm", "pbm"], top_queries=8, holdout=0.2, out=folder / "models", quiet=True
+    )
+    logeval.evaluate(
+        folder / "models", policies=["dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL"],
+        horizon=500, draws=2, runs=1, out=folder / "runs", quiet=True,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert not re.findall(r":CONSOLE.*", done.stderr)
-    text = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert text, "the script of the reader did not run"
-    return json.loads(text[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    return logeval.report(folder / "runs", folder / "site", quiet=True)
 
 
-def test_sorting_hover_and_picker(page, tmp_path):
-    seen = opened(page, tmp_path, 1280)
-    assert "error" not in seen, seen["error"]
+def seen(browser, page, script, **look):
+    browser.page(page, **look)
+    return browser.see(f"{HELPERS}{script}")
+
+
+def test_the_table_is_sorted(browser, small):
+    found = seen(browser, small, SORTING)
     order = ["Oracle", "A", "B", "dcmKL-UCB"]
-    assert seen["before"] == seen["up"] == order
-    assert seen["down"] == order[::-1]
-    assert seen["sort"] == "descending"
-    assert seen["p"][-2:] == ["", ""]  # what is missing stays last
-    assert seen["names"] == ["A", "B", "dcmKL-UCB", "Oracle"]
-    assert seen["tip"] == ["step 100", "dcmKL-UCB 300", "B 90", "A 10", "Oracle 0"]
-    assert seen["inside"]
-    assert seen["left"] == 0
-    assert seen["options"] == ["all queries", *(f"query {q}" for q in range(12))]
-    assert seen["panels"] == [12, 1, 12]
-    assert seen["chosen"] == ["query 10"]
-    assert seen["wide"]
+    assert found["before"] == found["up"] == order
+    assert found["down"] == order[::-1]
+    assert found["sort"] == "descending"
+    assert found["p"][-2:] == ["", ""]  # what is missing stays last
+    assert found["names"] == ["A", "B", "dcmKL-UCB", "Oracle"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_values_under_the_pointer(browser, small, width):
+    found = seen(browser, small, f"{HOVER}('regret')", width=width)
+    assert found["tip"] == ["100 searches", "dcmKL-UCB 300", "B 90", "A 10", "Oracle 0"]
+    assert found["inside"]
+    assert found["left"] == 0
+    levels = seen(browser, small, f"{HOVER}('reward')", width=width)["tip"]
+    assert "the best list 1" in levels
+    assert "today's ranker 0.6" in levels
+    assert levels.index("the best list 1") < levels.index("today's ranker 0.6")
+
+
+def test_one_query_can_be_chosen(browser, small):
+    found = seen(browser, small, PICKER)
+    assert found["options"] == ["all", *map(str, range(12))]
+    assert found["panels"] == [4, 1, 4]  # the others are folded
+    assert set(found["chosen"]) == {"10"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("sound", [True, False])
+def test_green_only_where_it_is_sound(browser, tmp_path, sound, scheme):
+    made = Page(tmp_path / "site")
+    made.section("Verdict")
+    made.verdict(Verdict("A is best.", ["Believe it."], ["But."], ["Because."], sound=sound))
+    made.write("A page", "")
+    script = (
+        "[...document.querySelectorAll('.verdict')].map(x => getComputedStyle(x).borderLeftColor)"
+    )
+    browser.page(tmp_path / "site" / "index.html", scheme=scheme)
+    answer, beside, below = browser.see(script)
+    assert answer == beside == below
+    red, green, blue = map(int, answer.removeprefix("rgb(").removesuffix(")").split(","))
+    assert (green > red) == sound
+    assert (blue < 60) != sound  # amber has hardly any
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_whole_page_fits_its_screen(browser, whole, width):
+    browser.page(whole, width=width)
+    root = "document.documentElement"
+    assert browser.see(f"{root}.scrollWidth <= {root}.clientWidth")
+    if width == 390:
+        assert browser.see(f"{root}.scrollHeight") < TALLEST
+    folds = browser.see("[...document.querySelectorAll('section > .background')].map(x => x.open)")
+    assert len(folds) >= 5
+    assert set(folds) == {width == 1280}
+
+
+def test_the_first_screen_has_answer_figure_and_numbers(browser, whole):
+    browser.page(whole, width=1280, height=900)
+    script = "[...document.querySelectorAll('.first .answer, .first figure, .first table')]"
+    bottoms = browser.see(f"{script}.map(x => x.getBoundingClientRect().bottom)")
+    assert len(bottoms) == 4  # two simulators have a table each
+    assert max(bottoms) <= 900
+    heads = browser.see("[...document.querySelectorAll('.first th')].map(x => x.textContent)")
+    assert {"reward at the end", "break-even, searches", "cost until then"} <= set(heads)
+
+
+def test_a_link_of_the_contents_opens_what_it_leads_to(browser, whole):
+    browser.page(whole, width=390)
+    link = "[...document.querySelectorAll('nav a')].at(-1)"
+    assert not browser.see(f"document.querySelector({link}.hash + ' > details').open")
+    browser.see(f"{link}.click()")
+    assert browser.see(f"document.querySelector({link}.hash + ' > details').open")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_can_be_read(browser, whole, scheme):
+    found = seen(browser, whole, CONTRASTS, scheme=scheme)
+    assert len(found) > 8
+    assert {name: ratio for name, ratio in found.items() if ratio < 4.5} == {}
+
+
+def test_on_paper_all_of_the_verdict_is_there(browser, whole):
+    browser.page(whole, width=390)
+    assert browser.pdf().startswith(b"%PDF")
+    closed = "document.querySelectorAll('.background:not([open]), .verdict details:not([open])')"
+    assert browser.see(f"{closed}.length") == 0
+    # the details come after what they are the details of
+    above = "document.querySelector('.evidence').getBoundingClientRect().top"
+    assert browser.see(
+        f"{above} < [...document.querySelectorAll('.first details')].at(-1)"
+        ".getBoundingClientRect().top"
+    )

@@ -1,5 +1,7 @@
 """The answer itself, on tables whose answer is evident: who, how much, and against the ranker."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -200,7 +202,15 @@ def test_simulators_have_a_clause_each_or_are_counted():
         in (found)
     )
     many = against(0.5, **dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), CLEAR))
-    assert "A passes today's ranker on 4 of 4 simulators, after 0 to 0 searches of a query." in many
+    assert "A passes today's ranker on 4 of 4 simulators, from the first search." in many
+    late = {"ranker": 0.85, "shape": (0.05, 0.9, 1.0)}
+    found = against(**late, DCM=CLEAR, PBM=CLEAR)
+    assert re.search(
+        r"A passes today's ranker after \d+ searches of a query \([^()]*\) on DCM and after \d+ "
+        r"\([^()]*\) on PBM\.", found
+    )  # fmt: skip
+    many = against(**late, **dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), CLEAR))
+    assert re.search(r"on 4 of 4 simulators, after \d+ searches of a query[.;]", many)
 
 
 def test_nothing_is_said_of_a_ranker_that_is_not_known():

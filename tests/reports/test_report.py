@@ -14,12 +14,18 @@ import pytest
 
 import logeval
 from logeval.evaluation import results
+from logeval.reports.content import Content
 from logeval.reports.figures.regret import lower_bounds
 from logeval.reports.page import Page
+from logeval.reports.sections.queries import ends_first, query_by_query
+from logeval.reports.sections.regret import curves, final_tables
+from logeval.reports.sections.simulators import the_simulators
+from logeval.reports.sections.verdict import the_verdict
 from logeval.reports.verdict import verdict
 from logeval.running.words import cell, number, query_names
 from logeval.storage import manifests
 from logeval.tracks.keys import Panel
+from tests.reports.tables import around, problem, rows, runs_of
 from tests.undrawn import draw_nothing
 
 PROBLEM = "B_LB(L=8,K=2,p=0.2,gap=0.15,gamma=0.5)"
@@ -75,6 +81,7 @@ def test_the_order_of_the_sections(site):
     titles = re.findall(r"<h2>([^<]+)</h2>", page_of(site))
     assert titles == [
         "Verdict",
+        "The simulators",
         "Regret over time",
         "Final regret",
         "Query by query",
@@ -109,16 +116,72 @@ def test_ids_are_unique_and_every_reference_has_one(site):
 
 def test_queries_are_in_numeric_order_with_their_region_where_it_matters():
     assert query_names(["10@0", "9@0", "100@3"]) == {
-        "9@0": "query 9",
-        "10@0": "query 10",
-        "100@3": "query 100",
+        "9@0": "9",
+        "10@0": "10",
+        "100@3": "100",
     }
-    assert list(query_names(["9@2", "9@1"]).values()) == ["query 9, region 1", "query 9, region 2"]
+    assert query_names(["9@2", "9@1", "8@1"]) == {"8@1": "8", "9@1": "9@1", "9@2": "9@2"}
+    assert query_names(["7", "2@0+1@0", "synthetic"]) == {
+        "synthetic": "synthetic",
+        "2@0+1@0": "2+1",
+        "7": "7",
+    }
+
+
+def test_a_query_has_one_name_on_the_page(site):
+    text = html.unescape(page_of(site))
+    for name, data in links(page_of(site)).items():
+        frame = data.decode() if name.endswith(".csv") else ""
+        if frame.startswith("query,") or ",query," in frame.partition("\n")[0]:
+            queries = {row["query"] for row in csv.DictReader(frame.splitlines())}
+            assert all(query.isdigit() for query in queries if query), name
+    ids = {q.partition("@")[0] for q in logeval.Runs.load(site / "runs").table()["query"]}
+    assert set(re.findall(r'data-query="([^"]+)"', text)) == ids
+    titles = set(re.findall(r'aria-label="query (\S+): \d+% lost"', text))
+    assert titles == ids
+    assert not re.search(
+        r"\b\d+@\d", re.sub(r"<pre>.*?</pre>|\"data:[^\"]*\"", "", text, flags=re.S)
+    )
+
+
+def test_of_many_simulators_three_are_shown_and_the_others_folded(tmp_path, monkeypatch):
+    draw_nothing(monkeypatch)
+    table = {"A": around(10.0, 3.0), "B": around(15.0, 3.0, seed=1)}
+    names = ["DCM", "PBM", "UBM", "DBN", "CCM"]
+    problems = [problem(f"{q}@0", name) for name in names for q in range(12)]
+    runs = runs_of(*(rows(table, simulator=name) for name in names), problems=problems)
+    page = Page(tmp_path / "site")
+    for section in (the_verdict, the_simulators, curves, final_tables, query_by_query):
+        section(page, Content([runs]))
+    blocks = {s.title: s.blocks for s in page.sections}
+
+    def shown(title, kind):
+        return [block for block in blocks[title] if block["kind"] == kind]
+
+    (reward,) = shown("Verdict", "figure")
+    assert len(reward["panels"]) == len(shown("Verdict", "table")) == 2
+    assert [fold["caption"] for fold in shown("The simulators", "fold")] == [
+        "Reward over time on the others (3)"
+    ]
+    # of the curves, which flatten, there are panels with a logarithmic axis as well
+    for title, folded in (("Regret over time", 7), ("Final regret", 2)):
+        (figure,) = shown(title, "figure")
+        assert (len(figure["panels"]), len(figure["more"])) == (3, folded)
+    (fold,) = shown("Final regret", "fold")
+    assert fold["caption"] == "2 more"
+    assert len([b for b in fold["blocks"] if b["kind"] == "table"]) == 2
+    figures = shown("Query by query", "figure")
+    assert [(len(f["panels"]), len(f["more"])) for f in figures] == [(4, 8)] * 2
+
+
+def test_the_worst_and_the_best_queries_come_first():
+    assert ends_first(list("abcdefgh")) == list("abghcdef")
+    assert ends_first(list("abcdef")) == list("abcdef")
 
 
 def test_a_bound_that_says_nothing_is_said_in_words(site):
     text = page_of(site)
-    assert "more than the 200 steps could cost: it says nothing here" in html.unescape(text)
+    assert "more than the 200 searches could cost: it says nothing here" in html.unescape(text)
     table = text[text.index('id="table-hardness"') :].split("</table>")[0]
     assert ">bound<" not in table
 
@@ -226,6 +289,16 @@ def test_expensive_tables_are_computed_once(site, tmp_path, monkeypatch):
     logeval.report(site / "runs", tmp_path / "x", quiet=True)
     panels = logeval.Runs.load(site / "runs").panels()
     assert calls == Counter((name, *panel) for name in names for panel in panels)
+
+
+def test_curves_of_queries_are_those_with_intervals(site):
+    runs = logeval.Runs.load(site / "runs")
+    for panel in runs.panels():
+        for query, curves_ in runs.query_curves(panel).items():
+            known = runs.curves(panel.simulator, query, panel.track)
+            assert curves_.keys() == known.keys()
+            for policy, curve in curves_.items():
+                pd.testing.assert_frame_equal(curve, known[policy][["t", "regret"]])
 
 
 def test_a_table_of_runs_can_be_changed_without_changing_the_next(site):

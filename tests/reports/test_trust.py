@@ -125,9 +125,7 @@ def test_clicks_on_todays_lists_within_chance():
 
 def test_clicks_on_todays_lists_that_chance_does_not_explain():
     (text,) = sentences({"DCM": FINE}, "today's lists", **lists(1.2))
-    assert (
-        "DCM in 12 of 12 queries (query 0@0: 1.20 clicks per search in simulation, 1.00 in" in text
-    )
+    assert "DCM in 12 of 12 queries (query 0: 1.20 clicks per search in simulation, 1.00 in" in text
     assert not verdict(runs_with({"DCM": FINE}, **lists(1.2))).sound
 
 

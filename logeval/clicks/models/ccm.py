@@ -40,6 +40,7 @@ class CCM(ChainModel):
     tau3: float
 
     name = "CCM"
+    examined_by = "decay"
     PARAMETERS = (
         Parameter("w", "attraction", "item"),
         *(Parameter(tau, tau, "scalar") for tau in TAUS),

@@ -29,6 +29,7 @@ class CM(ChainModel):
     w: Floats  # (L,) attraction
 
     name = "CM"
+    examined_by = "first-click"
     PARAMETERS = (Parameter("w", "attraction", "item"),)
     methods = ("counting",)
     formulas = Formulas(stay_position=lambda x: 0.0)  # a click ends the search and satisfies

@@ -101,6 +101,7 @@ class DCTR(ClickModel):
     ctr: Floats  # (L,)
 
     name = "DCTR"
+    examined_by = "shown"
     PARAMETERS = (Parameter("ctr", "ctr", "item"),)
     methods = ("counting",)
 

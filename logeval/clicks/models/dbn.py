@@ -28,7 +28,7 @@ from logeval.clicks.estimation.counted import fit_counts
 from logeval.clicks.estimation.counts import last_clicks, up_to_last_click
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
-from logeval.clicks.models.model import ChainModel, Parameter
+from logeval.clicks.models.model import ChainModel, Examined, Parameter
 from logeval.clicks.models.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
 
@@ -43,6 +43,7 @@ class SDBN(ChainModel):
     s: Floats  # (L,) satisfaction
 
     name = "SDBN"
+    examined_by: ClassVar[Examined | None] = "last-click"
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("w", "attraction", "item"),
         Parameter("s", "satisfaction", "item"),
@@ -73,6 +74,7 @@ class DBN(SDBN):
     gamma: float  # continuation
 
     name = "DBN"
+    examined_by = "decay"
     PARAMETERS = (*SDBN.PARAMETERS, Parameter("gamma", "continuation", "scalar"))
     methods = ("em",)
     formulas = replace(  # others go on with probability gamma

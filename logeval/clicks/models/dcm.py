@@ -49,6 +49,7 @@ class DCM(ChainModel):
     v: Floats  # (K,) termination
 
     name = "DCM"
+    examined_by = "last-click"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("v", "termination", "position"))
     methods = ("em", "guo")
     ALIASES: ClassVar[dict[str, str]] = {"mle": "guo", "counting": "guo"}

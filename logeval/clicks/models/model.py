@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 
 Kind = Literal["item", "position", "transition", "scalar"]
+Examined = Literal["position", "transition", "decay", "last-click", "first-click", "shown"]
 
 
 class Parameter(NamedTuple):
@@ -55,6 +56,8 @@ class ClickModel(ABC):
     ALIASES: ClassVar[dict[str, str]] = {}  # other names of estimators
     # what only this model can be asked for when it is fitted: values by name, the default first
     OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {}
+    # what decides whether a user examined a result (``support.identified``); None: nothing is known
+    examined_by: ClassVar[Examined | None] = None
 
     @property
     @abstractmethod

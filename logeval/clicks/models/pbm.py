@@ -39,6 +39,7 @@ class PBM(ClickModel):
     e: Floats  # (K,) examination
 
     name = "PBM"
+    examined_by = "position"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "position"))
     methods = ("em", "mle")
 

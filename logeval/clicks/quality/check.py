@@ -32,7 +32,8 @@ class CheckModels(Stage["Checks"]):
     If the models were fitted to a part of this log, the held-out part is checked; if to all of
     it, all of it, which is lenient; otherwise all SERPs of the queries they know. Models of this
     log are also fitted again, to see how they bear a change of ranker. ``truth`` are the true
-    models of a generated log, as ``generate`` puts them beside it.
+    models of a generated log, as ``generate`` puts them beside it. Where the log says which lists
+    were shown in random order, ``randomised`` fits the models to the others, and checks them there.
     """
 
     REUSED: ClassVar[bool] = False
@@ -51,6 +52,10 @@ class CheckModels(Stage["Checks"]):
             option="--ranker-change/--no-ranker-change",
         ),
     ] = True
+    randomised: Annotated[
+        bool,
+        Arg("Fit the models again to the ranked lists, and check them on those in random order."),
+    ] = False
     truth: Annotated[
         Union["FittedModels", Path, str, None],
         Arg("True models of a generated log (LOG.truth), to compare with.", "input"),
@@ -63,9 +68,14 @@ class CheckModels(Stage["Checks"]):
         """The checks, with a change of ranker and beside the truth where there is one."""
         from logeval.clicks.collection import opened_models
         from logeval.clicks.quality.checks.predictive import check_patterns
-        from logeval.clicks.quality.checks.sample import fit_of_log, held_out_sample
+        from logeval.clicks.quality.checks.sample import (
+            fit_of_log,
+            fitted_to_ranked,
+            held_out_sample,
+        )
         from logeval.clicks.quality.ranker_change import changed_rankers
         from logeval.clicks.quality.truth import against_truth, check_belongs
+        from logeval.clicks.support.harvesting import harvested_beside
 
         fitted = self.fitted
         beside = None
@@ -73,7 +83,12 @@ class CheckModels(Stage["Checks"]):
             true = opened_models(self.truth)
             check_belongs(true, self.opened, "the truth" if true is self.truth else str(self.truth))
             beside = against_truth(fitted, true)
+        table = None
+        notes: list[str] = []
+        if self.randomised:
+            fitted, table, notes = fitted_to_ranked(fitted, self.opened)
         sample = held_out_sample(fitted, self.opened, self.serps, self.seed)
+        sample.notes.extend(notes)
         checks = check_patterns(
             fitted.fitted.values(), sample, self.simulations, self.seed, self.quiet
         )
@@ -85,7 +100,11 @@ class CheckModels(Stage["Checks"]):
                 list(fitted.fitted), data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
             )
         manifest["log_folder"] = str(self.opened.path)
-        return replace(checks, truth=beside, change=change, manifest=manifest)
+        swaps = harvested_beside(fitted.fitted.values(), sample.test)
+        return replace(
+            checks, truth=beside, change=change, examination=swaps, randomised=table,
+            manifest=manifest,
+        )  # fmt: skip
 
 
 check_models = function(CheckModels)

@@ -63,7 +63,7 @@ def against_truth(models: FittedModels, truth: FittedModels) -> pd.DataFrame:
         raise LogevalError("the truth has none of the queries that the models were fitted to")
     rows: list[dict[str, Any]] = []
     for name, fitted in models.fitted.items():
-        if name == true.model:
+        if name == true.model and len(fitted.classes) == 1:  # which class is which is not known
             rows += _parameters(fitted, true, [q for q in queries if q in fitted.index])
         rows.append(_regret(fitted, true, queries[:QUERIES]))
     rows.append(_regret_of_log(next(iter(models.fitted.values())), true, queries[:QUERIES]))

@@ -11,7 +11,15 @@ from logeval.clicks.collection import read_models
 from logeval.clicks.fitting import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
-from logeval.tracks.fitted import Fitted, by_period, drawn_queries, fitted_queries, shortened
+from logeval.tracks.fitted import (
+    Fitted,
+    by_period,
+    drawn_queries,
+    fitted_queries,
+    identified_queries,
+    shortened,
+    unsure_queries,
+)
 from logeval.tracks.registry import TRACKS, home_track, synthetic_problem
 from logeval.tracks.track import Problem
 
@@ -57,7 +65,12 @@ class Simulators:
         reports = self.fitted.manifest.get("models", {})
         names = dict.fromkeys(f.simulator for f in self.fitted.queries if f.serps == f.serps)
         return {
-            name: {"checks": reports.get(name, {}).get("checks"), "draws": draws} for name in names
+            name: {
+                "checks": reports.get(name, {}).get("checks"),
+                "identified": self.fitted.unsure.get(name),
+                "draws": draws,
+            }
+            for name in names
         }
 
     def notes(self, problems: Sequence[Problem]) -> list[str]:
@@ -105,6 +118,9 @@ def simulators_of(asked: Evaluate) -> Simulators:
     folder = asked.models if isinstance(asked.models, str | Path) else None
     models: Any = asked.models if folder is None else read_models(folder)
     queries = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
+    left_out: list[str] = []
+    if asked.identified:
+        queries, left_out = identified_queries(queries, models)
     if asked.draws:
         queries = drawn_queries(queries, models, asked.draws)
     if asked.drift:
@@ -117,6 +133,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
         asked.features,
         asked.block,
         asked.same_log,
+        unsure_queries(queries, models),
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
@@ -126,7 +143,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
         known = getattr(models, "fitted", {})
         said = [_constant(name, known[name].report) for name in simulated if name in known]
         remarks += [one for one in said if one]
-    return Simulators((), fitted, tuple(remarks))
+    return Simulators((), fitted, (*remarks, *left_out))
 
 
 def _constant(name: str, report: dict[str, Any]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from logeval.evaluation.running.matching import Simulators, in_tracks, simulator
 from logeval.evaluation.running.plan import Plan, check_runs, checkpoints_of, run_unit
 from logeval.evaluation.running.position_order import order_notes
 from logeval.evaluation.running.store import Store, edited, keys_of
+from logeval.evaluation.statistics.pilot import pilot_runs
 from logeval.policies.registry import PolicySpec, own_sources
 from logeval.policies.setting import Setting
 from logeval.running.seeds import generator
@@ -66,6 +68,19 @@ def simulate(asked: Evaluate) -> Runs:
         store.merge()
         store.add_problems(known)
         return Runs(store.rows(plan.keys()), asked.seed, store.folder, known, notes, about)
+
+
+def pilot(asked: Evaluate) -> Runs:
+    """A few runs, timed, once everything is compiled."""
+    plan = asked.replace(pilot=False, out=None, runs=1)
+    tasks = _plan(plan, simulators_of(asked))
+    panels = [(problem.simulator, problem.track) for problem in tasks.problems]
+    runs = pilot_runs(max(map(panels.count, panels)))
+    simulate(plan.replace(horizon=min(asked.horizon, 10), checkpoints=None, quiet=True))
+    start = time.perf_counter()
+    found = simulate(plan.replace(runs=runs))
+    found.seconds = time.perf_counter() - start
+    return found
 
 
 def _check_makeable(plan: Plan) -> None:

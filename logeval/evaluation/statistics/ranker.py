@@ -77,10 +77,8 @@ def earned(rows: pd.DataFrame, problems: pd.DataFrame) -> dict[str, Earned]:
 # -- at the end, and until break-even -------------------------------------------------------------
 
 
-def against_ranker(
-    rows: pd.DataFrame, problems: pd.DataFrame, each_query: bool = False
-) -> pd.DataFrame:
-    """One row per policy, of the runs of one simulator and track, and its ``problems``.
+def against_ranker(found: dict[str, Earned], each_query: bool = False) -> pd.DataFrame:
+    """One row per policy, of what was ``earned`` on one simulator and track.
 
     With ``each_query``, one per query and policy.
 
@@ -91,7 +89,6 @@ def against_ranker(
     search. What is about the ranker is of the ``ranker_queries`` whose lists are known, and nan
     without any.
     """
-    found = earned(rows, problems)
     if not each_query:
         return pd.DataFrame([{"policy": policy, **_policy(its)} for policy, its in found.items()])
     table = pd.DataFrame(
@@ -209,14 +206,13 @@ class RewardOverTime(NamedTuple):
     queries: int
 
 
-def reward_over_time(rows: pd.DataFrame, problems: pd.DataFrame) -> RewardOverTime:
-    """What a search earns between checkpoints, of the runs of one simulator and track.
+def reward_over_time(found: dict[str, Earned]) -> RewardOverTime:
+    """What a search earns between checkpoints, of what was ``earned`` on one simulator and track.
 
     The intervals are those of the difference to the ranker (to the best list where no ranker is
     known), query by query, drawn around the reward: one that leaves the ranker's line out is
     different from it. Those of the reward itself would mostly say how different queries are.
     """
-    found = earned(rows, problems)
     if any(len(its.where_known().x) for its in found.values()):
         found = {policy: its.where_known() for policy, its in found.items()}
         found = {policy: its for policy, its in found.items() if len(its.x)}

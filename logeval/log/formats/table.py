@@ -16,6 +16,7 @@ from logeval.log.columns.opening import open_table
 from logeval.log.formats.format import Format, Job, Read, Reading
 from logeval.log.layouts.recognition import recognised
 from logeval.log.reading.source import Source
+from logeval.log.rows.page_writer import write_pages
 from logeval.log.rows.reader import read_tables
 
 PAGES = {"queries": "result pages", "rejected": "rejected (rejects.tsv)"}
@@ -39,4 +40,4 @@ class Table(Format):
         return read_tables(reading, list(map(open_table, reading.sources)), "pages")
 
 
-FORMAT = Table(name="table")
+FORMAT = Table(name="table", writer=write_pages)

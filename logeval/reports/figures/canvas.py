@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.category import StrCategoryFormatter
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def new_axes(width: float = 4.2, height: float = 3.0) -> Axes:
     """Axes of a figure of their own, which needs no display."""
-    return Figure(figsize=(width, height), layout="constrained").subplots()
+    return _new_figure(width, height, "constrained").subplots()
 
 
 def new_panels(
@@ -41,11 +42,20 @@ def new_panels(
     """A figure with some panels of this size, up to ``columns`` in a row."""
     n_columns = min(columns, panels)
     n_rows = math.ceil(panels / n_columns)
-    figure = Figure(figsize=(width * n_columns, height * n_rows), layout=layout)
+    figure = _new_figure(width * n_columns, height * n_rows, layout)
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     for ax in axes.flat[panels:]:
         ax.set_visible(False)
     return figure, list(axes.flat[:panels])
+
+
+def _new_figure(
+    width: float, height: float, layout: Literal["constrained"] | None = None
+) -> Figure:
+    """A figure that keeps what it measures text with, which takes long to make."""
+    figure = Figure(figsize=(width, height), layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def legend_below(ax: Axes, ncols: int = 2) -> None:

@@ -29,6 +29,7 @@ LABELS = {
     "distance": ("ranks to the next click", "share of such pairs"),
     "after-click": ("rank", "CTR after a click higher up"),
     "top-items": ("items, most shown first", "CTR"),
+    "swaps": ("upper of two neighbouring ranks", "share of its clicks, items seen at both"),
     "calibration": ("predicted click probability", "CTR"),
 }
 GRID = 4  # columns

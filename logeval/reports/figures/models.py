@@ -171,7 +171,7 @@ def _chosen(fitted: FittedModel, queries: Sequence[Query] | None, n: int) -> lis
 
 
 def _name(fitted: FittedModel, query: Query) -> str:
-    return query_names([str(q) for q in fitted.index])[str(query)]
+    return f"query {query_names([str(q) for q in fitted.index])[str(query)]}"
 
 
 def _shared(fitted: FittedModel, field: str, query: Query) -> tuple[Floats, ...]:

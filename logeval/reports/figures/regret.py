@@ -95,9 +95,9 @@ def query_figure(
         left / width, low / height, 1 - right / width, 1 - (high + top) / height,
         (left + right) / (2.4 - left - right), (low + high) / (2.0 - low - high),
     )  # fmt: skip
+    curves = runs.query_curves(panel)
     for ax, (query, title) in zip(axes, titles.items(), strict=True):
-        curves = runs.curves(panel.simulator, query, panel.track)
-        draw_curves(ax, curves, log_x=log_x, bands=False)
+        draw_curves(ax, curves[query], log_x=log_x, bands=False)
         ax.set(title=title, ylabel="regret")
         if not log_x:
             ax.locator_params(nbins=4)
@@ -118,7 +118,7 @@ def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
     mine = (rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)
     names = query_names(list(rows["query"].unique()))
     present = set(rows["query"][mine])
-    return {query: title for query, title in names.items() if query in present}
+    return {query: f"query {name}" for query, name in names.items() if query in present}
 
 
 def regret_figure(

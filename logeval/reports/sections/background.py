@@ -14,7 +14,7 @@ from logeval.reports.content import Content
 from logeval.reports.figures.log import plot_log
 from logeval.reports.figures.models import plot_attraction, plot_examination, plot_termination
 from logeval.reports.page import Cell, Page, cells
-from logeval.running.words import interval, query_names
+from logeval.running.words import interval
 from logeval.storage import tables
 
 SHOWN = 60  # rows of parameters on the page; the CSV has all
@@ -120,11 +120,11 @@ def _model_figures(page: Page, name: str, fitted: FittedModel, suffix: str) -> N
 
 def the_log(page: Page, content: Content) -> None:
     """The log at a glance."""
-    for i, (folder, log) in enumerate(content.logs.items()):
+    for i, folder in enumerate(content.logs):
         several = len(content.logs) > 1
         page.section("The log" + (f": {folder}" if several else ""), background=True)
         suffix = f"-{i + 1}" if several else ""
-        found = log.describe()
+        found = content.described[folder]
         page.facts({name.replace("_", " "): value for name, value in found.totals.items()})
         page.figure(
             f"log{suffix}",
@@ -140,10 +140,9 @@ def the_log(page: Page, content: Content) -> None:
             share=".4f",
         )
         top = found.top_queries["query"].astype(str)
-        names = query_names(list({*content.names, *top}))
         page.table(
             f"top-queries{suffix}",
-            found.top_queries.assign(query=top.map(names)),
+            found.top_queries.assign(query=top.map(content.names)),
             "The most frequent queries: SERPs, distinct items L, distinct lists and their entropy.",
             clicks_per_serp=".3f",
             list_entropy=".2f",

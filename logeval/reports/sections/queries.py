@@ -85,7 +85,7 @@ def _figures(page: Page, runs: Runs, names: dict[str, str], suffix: str) -> None
 def _figure(page: Page, runs: Runs, panel: Panel, names: dict[str, str], suffix: str) -> None:
     shares = shares_lost(runs, panel)
     order = ends_first(list(shares.index))
-    titles = {query: f"{names[query]}: {shares[query]:.0%} lost" for query in order}
+    titles = {query: f"query {names[query]}: {shares[query]:.0%} lost" for query in order}
     few = len(order) <= 3 * ENDS
     page.figure(
         f"queries-{runs.panels().index(panel) + 1}{suffix}",

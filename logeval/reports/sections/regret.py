@@ -33,7 +33,7 @@ def curves(page: Page, content: Content) -> None:
         page.section("Regret over time" + content.where(i))
         found = {panel: runs.curves(panel.simulator, track=panel.track) for panel in by_trust(runs)}
         flat = [panel for panel, its in found.items() if flattens(its)]
-        drawn = [(p, log_x) for p in found for log_x in ((False, True) if p in flat else (False,))]
+        drawn = [*((panel, False) for panel in found), *((panel, True) for panel in flat)]
         figure, axes = new_panels(len(drawn))
         for ax, (panel, log_x) in zip(axes, drawn, strict=True):
             plot_regret(

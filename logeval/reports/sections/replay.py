@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from logeval.reports.answers.estimates import verdict
 from logeval.reports.content import Content
 from logeval.reports.page import Page
-from logeval.running.words import query_names
-
-if TYPE_CHECKING:
-    from logeval.replay.estimates import Estimates
 
 
 def the_replay(page: Page, content: Content) -> None:
-    """What replay estimated, if it was run."""
-    if content.replay is not None:
-        add_estimates(page, content.replay)
-
-
-def add_estimates(page: Page, estimates: Estimates) -> None:
     """Values of the targets with intervals, their support, and what to make of them."""
+    estimates = content.replay
+    if estimates is None:
+        return
     page.section("What the log itself says", background=True)
     overall = estimates.overall()
     page.text(
@@ -54,6 +47,5 @@ def add_estimates(page: Page, estimates: Estimates) -> None:
         **figures,
     )
     queries = estimates.table[estimates.table["query"].notna()]
-    names = query_names([str(query) for query in queries["query"].unique()])
-    queries = queries.assign(query=queries["query"].astype(str).map(names))
+    queries = queries.assign(query=queries["query"].astype(str).map(content.names))
     page.table("replay-queries", queries.dropna(axis=1, how="all"), "The same by query.", **figures)

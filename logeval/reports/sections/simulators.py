@@ -30,8 +30,8 @@ def the_simulators(page: Page, content: Content) -> None:
         if not lists.empty:
             _todays_lists(page, runs, lists, content.names, suffix)
         if others:
-            many = "another simulator" if len(others) == 1 else f"{len(others)} other simulators"
-            with page.folded(f"Reward over time on {many}"):
+            on = runs.title(others[0]) if len(others) == 1 else f"the others ({len(others)})"
+            with page.folded(f"Reward over time on {on}"):
                 add_rewards(page, runs, others, f"reward-others{suffix}")
 
 

@@ -20,7 +20,7 @@ from logeval.running.words import UNITS, interval, number, searches
 from logeval.tracks.keys import Panel
 
 FIRST = 2  # simulators in the first screen
-MOST = 6  # of them side by side further down; the others are folded
+MOST = 3  # of them side by side further down; the others are folded
 NEVER = 1e18  # by which break-even is sorted where there is none
 
 

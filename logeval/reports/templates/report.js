@@ -72,10 +72,10 @@ for (const section of document.querySelectorAll("section")) {
   if (queries.length < 2) continue;
   const label = document.createElement("label"), select = document.createElement("select");
   label.className = "picker";
-  select.add(new Option("all queries", ""));
+  select.add(new Option("all", ""));
   queries.sort((a, b) => a.localeCompare(b, "en", {numeric: true}));
   queries.forEach(query => select.add(new Option(query, query)));
-  label.append("Show ", select);
+  label.append("Query ", select);
   section.querySelector("h2").after(label);
   select.addEventListener("change", () => {
     for (const one of marked) {

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from logeval.evaluation.statistics.ranker import against_ranker, break_even, crossing, student
+from logeval.evaluation.statistics.ranker import (
+    against_ranker,
+    break_even,
+    crossing,
+    earned,
+    student,
+)
 from tests.reports.tables import problem, rows, runs_of
 
 T = np.array([1.0, 10.0, 50.0, 100.0])
@@ -154,4 +160,5 @@ def test_problems_of_other_panels_do_not_matter():
     found = runs_of(one, other, problems=facts).against_ranker().set_index("simulator")
     assert found["unit"].to_dict() == {"DCM": "satisfaction", "PBM": "clicks"}
     assert found["ranker"].to_dict() == {"DCM": 0.5, "PBM": 0.9}
-    assert against_ranker(one, runs_of(one, problems=facts[:1]).problems()).shape[0] == 1
+    known = runs_of(one, problems=facts[:1]).problems()
+    assert against_ranker(earned(one, known)).shape[0] == 1

@@ -6,6 +6,11 @@ completes its own clicks. Shares are drawn stick by stick: of the users that are
 later one, Beta(those in c + a, those in later ones + b) are in c, which together is a Dirichlet.
 It starts at the estimate, where classes are in order; with clicks enough to tell them apart they
 stay so.
+
+What is kept are draws, from which the intervals of what lists earn are made: these hold. Shares and
+parameters of a class have no intervals, because clicks hardly say where one class ends and the next
+begins, and intervals around one way to divide them would hold half as often as they say
+(``benchmarks/classes.py``).
 """
 
 from __future__ import annotations
@@ -17,11 +22,11 @@ import numpy as np
 from logeval.clicks.estimation.classes.em import SHARES, ClassesEM, Users
 from logeval.clicks.estimation.em import Params
 from logeval.clicks.estimation.estimates import ParameterEstimate
-from logeval.clicks.estimation.posterior import Belief, Fixed, beliefs, interval, posterior
+from logeval.clicks.estimation.posterior import Belief, Fixed, beliefs, posterior
 from logeval.clicks.estimation.priors import Pair
-from logeval.running.arrays import Floats
+from logeval.running.arrays import Floats, Ints
 
-FEWEST_DRAWS = 40  # of which the intervals of shares are made
+FEWEST_DRAWS = 40  # of the chain, of which those asked for are kept
 
 
 def to_sticks(share: Floats) -> Floats:
@@ -72,8 +77,8 @@ def with_uncertainty(
         mine = problem.of_class(r[:, c])
         seen = {f: pair[1] for f, pair in problem.base.counts(mine, users.x[c]).items()}
         shared = {f: (pair, seen[f]) for f, pair in users.shared[c].items()}
-        own = beliefs(data, options, users.items[c], shared)
-        believed |= {f"{f}#{c}": belief for f, belief in own.items()}
+        every = beliefs(data, options, users.items[c], shared)
+        believed |= {f"{f}#{c}": belief for f, belief in every.items()}
         trials |= {f"{f}#{c}": seen[f] for f in users.x[c]}
     mean = np.where(allowed, np.maximum(users.share.mean(axis=0), 1e-3), 0.0)
     mean = SHARES * mean / mean.sum(axis=1, keepdims=True)
@@ -86,16 +91,25 @@ def with_uncertainty(
     x = {f"{f}#{c}": users.x[c][f] for c, f in fields} | {"sticks": to_sticks(users.share)}
     asked = replace(options, draws=max(options.draws, FEWEST_DRAWS))
     found = posterior(name, asked, x, complete, believed, trials, None, data.P * data.K * C, steps)
-    every = found["sticks"].draws
-    assert every is not None
-    shares = np.where(allowed, to_shares(every), 0.0)
+    sticks = found["sticks"].draws
+    assert sticks is not None
+    shares = np.where(allowed, to_shares(sticks), 0.0)
     shares /= shares.sum(axis=2, keepdims=True)
-    kept = np.linspace(0, len(every) - 1, options.draws).astype(np.int64)
-    share = interval(
-        users.share, shares.mean(axis=0), (shares**2).mean(axis=0), in_class, shares[kept]
-    )
-    parts = [
-        {f: replace(found[f"{f}#{c}"], draws=found[f"{f}#{c}"].draws[kept]) for f in users.x[c]}  # type: ignore[index]
-        for c in range(C)
-    ]
+    kept = np.linspace(0, len(sticks) - 1, options.draws).astype(np.int64)
+    share = _kept(users.share, in_class, shares, kept)
+    parts: list[dict[str, ParameterEstimate]] = []
+    for c in range(C):
+        of_class = {f: found[f"{f}#{c}"] for f in users.x[c]}
+        parts.append(
+            {f: _kept(e.value, e.observations, e.draws, kept) for f, e in of_class.items()}
+        )
     return share, parts
+
+
+def _kept(
+    value: Floats, observations: Floats, draws: Floats | None, kept: Ints
+) -> ParameterEstimate:
+    """An estimate without an interval, and some of its draws."""
+    assert draws is not None
+    unknown = np.full_like(value, np.nan)
+    return ParameterEstimate(value, unknown, unknown, observations, draws=draws[kept])

@@ -38,16 +38,19 @@ _POWERS = "[" + ",".join(f"{1 << k}.0" for k in range(MAX_POSITIONS)) + "]::DOUB
 
 @dataclass(frozen=True)
 class Holdout:
-    """What is held out: a share of the sessions, or days first..last."""
+    """What is held out: a share of the sessions, days first..last, or lists in random order."""
 
     share: float = 0.0
     days: tuple[int, int] | None = None
+    random: bool = False
 
     @classmethod
     def parse(cls, text: str | float | None) -> Holdout:
-        """``0.1``, ``days:25-27`` or ``days:27``; None holds nothing out."""
+        """``0.1``, ``days:25-27``, ``days:27`` or ``random``; None holds nothing out."""
         if text is None:
             return cls()
+        if text == "random":
+            return cls(random=True)
         match = re.fullmatch(r"days:(\d+)(?:-(\d+))?", str(text))
         if match:
             first = int(match[1])
@@ -57,11 +60,13 @@ class Holdout:
         except ValueError:
             share = -1.0
         if not 0.0 <= share < 1.0:
-            raise LogevalError(f"holdout={text}: write a share such as 0.1, or days:25-27")
+            raise LogevalError(f"holdout={text}: write a share such as 0.1, days:25-27, or random")
         return cls(share=share)
 
     def sql(self, seed: int) -> str:
         """The condition that a SERP is held out."""
+        if self.random:
+            return "coalesce(random, false)"
         if self.days:
             return f"coalesce(day BETWEEN {self.days[0]} AND {self.days[1]}, false)"
         if not self.share:

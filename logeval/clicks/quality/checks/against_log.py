@@ -20,6 +20,7 @@ from logeval.clicks.quality.checks.deviations import Deviations, deviations
 from logeval.clicks.quality.checks.features import TOP_ITEMS, Components, Layout, add_rows
 from logeval.clicks.quality.checks.sample import Sample
 from logeval.clicks.quality.scores import alike, local_items
+from logeval.clicks.support.harvesting import swap_weights
 from logeval.log.queries import Query
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints
@@ -38,27 +39,44 @@ class Batch:
     clicks: Bools  # (n, length)
     count: Floats  # (n,)
     top: Ints  # (n, length) place among the items shown most, or -1
+    swaps: Floats | None = None  # (n, length, 2) see ``support.harvesting.swap_weights``
 
     @classmethod
-    def of(cls, data: Patterns, rows: Ints, K: int, model: ClickModel, top: Ints) -> Batch:
+    def of(
+        cls, data: Patterns, rows: Ints, K: int, model: ClickModel, top: Ints, swaps: Floats
+    ) -> Batch:
         """Some patterns of K results; items the model does not know are its last."""
         items = data.items[rows, :K]
         A = local_items(model.items, data.item_ids[items])
-        return cls(A, data.clicks[rows, :K], data.count[rows], top[items])
+        return cls(A, data.clicks[rows, :K], data.count[rows], top[items], swaps[rows, :K])
 
-    def serps(self) -> tuple[Ints, Ints]:
-        """One row per SERP: lists, and places among the items shown most."""
+    def serps(self) -> tuple[Ints, Ints, Ints]:
+        """One row per SERP: its list, places among the items shown most, and its row here."""
         each = np.repeat(np.arange(len(self.count)), self.count.astype(np.int64))
-        return self.A[each], self.top[each]
+        return self.A[each], self.top[each], each
+
+    def add_swaps(self, clicks: Bools | Ints, rows: Ints, weight: Floats, out: Floats) -> None:
+        """Add the weighted clicks of simulations (s, n, length) of some rows to (s, ranks, 2)."""
+        if self.swaps is not None:
+            length = self.A.shape[1]
+            weights = self.swaps[rows] * weight[:, None, None]
+            out[:, :length] += np.einsum("snk,nkw->skw", clicks, weights)
 
 
-def observed_features(model: ClickModel, batches: list[Batch], layout: Layout) -> Floats:
-    """The features of the log's clicks, (features,); the model only predicts the probabilities."""
+def observed_features(
+    model: ClickModel, batches: list[Batch], layout: Layout, swaps: Floats | None = None
+) -> Floats:
+    """The features of the log's clicks, (features,); the model only predicts the probabilities.
+
+    What ``swaps`` (1, ranks, 2) count is added there.
+    """
     out = np.zeros((1, layout.size))
+    swaps = np.zeros((1, layout.K, 2)) if swaps is None else swaps
     for b in batches:
         q = model.conditional_click_probs(b.A, b.clicks)
         row = np.zeros(len(b.count), dtype=np.int64)
         add_rows(b.clicks.astype(np.int8), q, b.top, b.count, row, layout.at, layout.R, out)
+        b.add_swaps(b.clicks[None], np.arange(len(b.count)), b.count, swaps)
     return out[0]
 
 
@@ -69,16 +87,19 @@ def replicates(
     layout: Layout,
     n: int,
     rng: np.random.Generator,
+    swaps: Floats | None = None,
 ) -> Floats:
     """The features of n simulations of all SERPs of a query, (n, features).
 
     New users look at every list as often as the log shows it: in equally many simulations those of
-    each of ``users``. The model only predicts the probabilities.
+    each of ``users``. The model only predicts the probabilities. What ``swaps`` (n, ranks, 2) count
+    is added there.
     """
     out = np.zeros((n, layout.size))
+    swaps = np.zeros((n, layout.K, 2)) if swaps is None else swaps
     shares = np.array_split(np.arange(n), len(users))
     for b in batches:
-        A, top = b.serps()
+        A, top, each = b.serps()
         at_once = max(1, BLOCK // len(A))
         for clicking, mine in zip(users, shares, strict=True):
             for start in range(0, len(mine), at_once):
@@ -88,6 +109,9 @@ def replicates(
                 q = model.conditional_click_probs(lists, clicks)
                 row = np.repeat(simulations, len(A))
                 add_rows(clicks, q, top, np.ones(len(lists)), row, layout.at, layout.R, out)
+                by_simulation = clicks.reshape(len(simulations), *A.shape)
+                found = swaps[simulations[0] : simulations[-1] + 1]
+                b.add_swaps(by_simulation, each, np.ones(len(each)), found)
     return out
 
 
@@ -118,14 +142,15 @@ def against_log(
     shown_most = _overall_items(test, top, queries, number)
     items: list[tuple[int, Floats, Floats]] = []
     shown, clicked = layout.items
+    weights, swaps = swap_weights(test), np.zeros((n + 1, layout.K, 2))
     for query in queries:
         model = fitted.of(query, unseen=True, K=layout.K)
-        batches = [Batch.of(test, rows, K, model, place) for K, rows in rows_of[query]]
+        batches = [Batch.of(test, rows, K, model, place, weights) for K, rows in rows_of[query]]
         features = np.empty((n + 1, layout.size))
-        features[0] = observed_features(model, batches, layout)
+        features[0] = observed_features(model, batches, layout, swaps[:1])
         rng = seeds.generator(seed, "checks", "users", str(query))  # the same for all models
         drawn = [f.of(query, unseen=True, K=layout.K) for f in users]
-        features[1:] = replicates(model, drawn, batches, layout, n, rng)
+        features[1:] = replicates(model, drawn, batches, layout, n, rng, swaps[1:])
         total += features
         q = number[query]
         for slot in shown_most.get(q, []):
@@ -140,6 +165,9 @@ def against_log(
     wide = np.concatenate([total, *([c[:, None] for _, *two in items for c in two])], axis=1)
     ids = [i for i, _, _ in items]
     parts = _with_items(layout.components, ids, layout.size, layout.size + 1, step=2)
+    upper, lower = swaps[:, :-1, 0], swaps[:, 1:, 1]
+    parts = _with_swaps(parts, layout.K - 1, wide.shape[1])
+    wide = np.concatenate([wide, upper, upper + lower], axis=1)
     return Checked(int(serps.sum()), _deviations(wide, parts, layout)), by_query
 
 
@@ -174,6 +202,18 @@ def _overall_items(
     for q, slot in pairs[:OVERALL_ITEMS]:
         out.setdefault(q, []).append(slot)
     return out
+
+
+def _with_swaps(parts: Components, pairs: int, start: int) -> Components:
+    """The components with those of neighbouring ranks."""
+    k = np.arange(pairs)
+    return Components(
+        parts.check + ["swaps"] * pairs,
+        parts.label + [f"ranks {j + 1} and {j + 2}" for j in k],
+        np.concatenate([parts.x, 1.0 + k]),
+        np.concatenate([parts.num, start + k]),
+        np.concatenate([parts.den, start + pairs + k]),
+    )
 
 
 def _with_items(

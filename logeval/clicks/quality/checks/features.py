@@ -33,6 +33,7 @@ CHECKS = {
     "distance": "ranks from one click to the next, as shares of such pairs",
     "after-click": "clicks at a rank, of the SERPs with a click at an earlier rank",
     "top-items": "clicks per impression of the items shown most",
+    "swaps": "clicks at the upper of two neighbouring ranks, on items seen at both",
     "calibration": "clicks per result whose predicted P(click | clicks above) is in a range",
 }
 
@@ -63,7 +64,7 @@ class Layout:
 
     @cached_property
     def components(self) -> Components:
-        """The components of all checks but ``top-items``, which differ by query."""
+        """The components of all checks but ``top-items``, which differ by query, and ``swaps``."""
         shown, rank, first, last, distance, after, *_, q, hit, _ = self.at.tolist()
         k = range(self.K)
         rows: list[tuple[str, str, float, int, int]] = []

@@ -52,6 +52,8 @@ class Checks(Stored):
     notes: list[str] = field(default_factory=list)
     change: RankerChange | None = None
     truth: pd.DataFrame | None = None
+    examination: pd.DataFrame | None = None  # from swaps, beside that of the models
+    randomised: pd.DataFrame | None = None  # see ``quality.randomised``
     manifest: Manifest = field(default_factory=dict)
 
     def kept(self) -> dict[str, Any]:
@@ -70,6 +72,8 @@ class Checks(Stored):
             "verdicts": {name: verdict.line for name, verdict in self.verdicts.items()},
             "ranker_change": None if self.change is None else records(self.change.table),
             "truth": None if self.truth is None else records(self.truth),
+            "examination": None if self.examination is None else records(self.examination),
+            "randomised": None if self.randomised is None else records(self.randomised),
             "notes": self.notes,
         }
 

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fit import Fit
+from logeval.clicks.quality.randomised import against_randomised, selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query
@@ -77,6 +79,30 @@ def sample_of(
         known = replace(known, count=kept).take(kept > 0)
         notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked")
     return Sample(known, fitted_to, notes)
+
+
+def fitted_to_ranked(
+    models: FittedModels, log: Log
+) -> tuple[FittedModels, pd.DataFrame, list[str]]:
+    """The models fitted again to the ranked lists, and how they predict those in random order."""
+    plan = fit_of_log(models, log)
+    if plan is None:
+        raise LogevalError("randomised: the models were not fitted to this log; fit them to it")
+    plan = plan.replace(models=list(models.fitted), holdout="random", verdict=False, out=None)
+    try:
+        data, test = plan.patterns()
+    except LogevalError as error:
+        raise LogevalError(
+            f"{log.path}: there is not both a ranked part and one in random order ({error}); the "
+            "log must say which lists were in random order, in a column `random`"
+        ) from None
+    if test is None:
+        raise LogevalError(f"{log.path}: there is no list in random order")
+    fitted = {name: plan.fit(name, data) for name in models.fitted}
+    found = against_randomised(fitted, test)
+    again = FittedModels(fitted, {**models.manifest, "arguments": plan.arguments()})
+    note = selected_by_clicks(test)
+    return again, found, [] if note is None else [note]
 
 
 def fit_of_log(models: FittedModels, log: Log) -> Fit | None:

@@ -21,6 +21,7 @@ RIGHT = {
     "distance": "distance between clicks",
     "after-click": "CTR after a click",
     "top-items": "CTR of the items shown most",
+    "swaps": "examination by swaps",
     "calibration": "calibration",
 }
 WRONG = {
@@ -31,6 +32,7 @@ WRONG = {
     "distance": "too {few} clicks follow at {span} ({numbers})",
     "after-click": "CTR at {span} too {low} ({numbers}{others})",
     "top-items": "CTR of {sure} of {judged} items shown most off ({numbers})",
+    "swaps": "too {few} clicks at the upper of {span}, on items seen at both ({numbers})",
     "calibration": "click probabilities of {span} too {low} ({numbers})",
 }
 
@@ -115,7 +117,7 @@ def words(check: str, found: Deviations, critical: float) -> str:
     worst = int(mine[np.abs(z[mine]).argmax()])
     sign = np.sign(z[worst])
     run = [worst]
-    if check != "after-click":  # its components are not in one row
+    if check not in ("after-click", "swaps"):  # whose components are not in one row
         while run[0] - 1 in mine and sign * z[run[0] - 1] >= critical:
             run.insert(0, run[0] - 1)
         while run[-1] + 1 in mine and sign * z[run[-1] + 1] >= critical:

@@ -157,9 +157,9 @@ def test_what_is_not_judged_is_not_named():
 # -- all checks of a model --------------------------------------------------------------------
 
 
-def row(check, query=None, faulted=False, components=4, serps=1234):
+def row(check, query=None, faulted=False, components=4, serps=1234, error=0.125):
     return {"check": check, "query": query, "faulted": faulted, "components": components,
-            "serps": serps}  # fmt: skip
+            "serps": serps, "error": error}  # fmt: skip
 
 
 def everything(faulted=(), unjudged=()):

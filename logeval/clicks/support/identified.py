@@ -1,0 +1,141 @@
+"""Which parameters of a model the clicks of a log decide, and which rest on the prior.
+
+What it takes depends on how a model says that a user examined a result (``examined_by`` of its
+class). Attraction is known of
+
+* position (PBM): items in the largest part of the query's graph of items and positions;
+* transition (UBM): the same, of items and (position, previous click);
+* decay (DBN, CCM): all items, if some were clicked at several positions. One list leaves the gamma
+  of the DBN open, and the tau1 of the CCM nearly so;
+* last-click (DCM, SDBN): items shown at or above a last click, or without one: one list will do;
+* first-click (CM): items shown at or above a first click, or without a click;
+* shown (DCTR): items shown.
+
+The tests prove it: by the rank of the Jacobian of the probabilities of all clicks on given lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from logeval.clicks.estimation.browsing.cells import Cells, fold
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.ubm import transition
+from logeval.clicks.support.graph import FIRM, Parts, parts_of
+from logeval.running.arrays import Bools, Floats, Ints, sum_by
+
+Place = Callable[[Patterns], Ints]  # of each shown (pattern, position)
+CARRIES = 0.8  # share of a query's impressions whose items and places must be comparable
+
+
+@dataclass(frozen=True)
+class Identified:
+    """What the clicks on Q queries with I items decide about one model."""
+
+    share: Floats  # (Q,) of the query's impressions, that can be compared with each other
+    items: Bools  # (I,) whose attraction they decide
+    places: Bools | None = None  # (G, J) likewise examination, in the shape of the cells
+    decay: Bools | None = None  # (G,) likewise the continuation of users who did not click
+    parts: Ints | None = None  # (Q,) number of parts
+    cut: Floats | None = None  # (Q,) clicks that tie the last two parts together
+    cut_serps: Floats | None = None  # (Q,) SERPs without which they would fall apart
+
+    @property
+    def carried(self) -> Bools:
+        """The queries that can carry the model, (Q,)."""
+        return self.share >= CARRIES
+
+
+def identified(kind: type[ClickModel], data: FoldedClicks, scope: str) -> Identified | None:
+    """What the clicks decide about a model; None for models of which nothing is known."""
+    match kind.examined_by:
+        case "position":
+            return _browsing(data, scope, lambda block: block.shown.position, data.K)
+        case "transition":
+            return _browsing(data, scope, transition, data.K * (data.K + 1))
+        case "decay":
+            found = parts_of(_cells(data, scope, lambda block: block.shown.position, data.K))
+            decay = found.moment >= FIRM * np.maximum(data.positions.max(initial=2) / 2, 1.0) ** 2
+            chain = _chain(data, "last-click")
+            known = np.broadcast_to(decay, data.Q)
+            items = chain.items & known[data.item_query]
+            return Identified(np.where(known, chain.share, 0.0), items, decay=decay)
+        case "last-click" | "first-click" | "shown" as until:
+            return _chain(data, until)
+    return None
+
+
+def _cells(data: FoldedClicks, scope: str, place: Place, J: int) -> Cells:
+    pooled = scope == "pooled"
+    group = np.zeros(data.Q, dtype=np.int64) if pooled else np.arange(data.Q)
+    return fold(data, place, J, 1 if pooled else data.Q, group)
+
+
+def _browsing(data: FoldedClicks, scope: str, place: Place, J: int) -> Identified:
+    """Users who examine by place."""
+    cells = _cells(data, scope, place, J)
+    graph = parts_of(cells)
+    shown = cells.sums(cells.impressions)[1].reshape(cells.G, J)
+    part = graph.part
+    size = np.zeros((cells.G, J))
+    rows, columns = np.nonzero(part >= 0)
+    np.add.at(size, (rows, part[rows, columns]), shown[rows, columns])
+    largest = size.argmax(axis=1)
+    places = part == largest[:, None]
+    inside = places.ravel()[cells.cell]
+    # an item is where most of its clicks are; without any, where it was shown
+    weight = cells.clicks + 1e-6 * cells.impressions
+    within = sum_by(cells.item, weight * inside, cells.I)
+    items = within > 0.5 * sum_by(cells.item, weight, cells.I)
+    query = data.item_query[cells.item]
+    together = sum_by(query, cells.impressions * inside, data.Q)
+    share = together / np.maximum(sum_by(query, cells.impressions, data.Q), 1e-300)
+    group = np.zeros(data.Q, dtype=np.int64) if cells.G == 1 else np.arange(data.Q)
+    parts = np.array([len(np.unique(row[row >= 0])) for row in part])[group]
+    serps = _bridging(data, place, graph, group)
+    return Identified(share, items, places, None, parts, graph.cut[group], serps)
+
+
+def _bridging(data: FoldedClicks, place: Place, graph: Parts, group: Ints) -> Floats:
+    """SERPs that show an item on the side of the weakest cut where it is shown less often, (Q,)."""
+
+    def sides(block: Patterns) -> Bools:
+        return graph.side[group[block.shown.query], place(block)]
+
+    def count(block: Patterns) -> tuple[Floats, ...]:
+        on = sides(block)
+        return block.sum_items(block.shown.count * on), block.sum_items(block.shown.count * ~on)
+
+    one, other = data.total(count)
+
+    def bridges(block: Patterns) -> tuple[Floats, ...]:
+        item = block.shown.item
+        lesser = np.where(sides(block), one[item] <= other[item], other[item] < one[item])
+        there = np.zeros(block.P, dtype=np.bool_)
+        there[block.shown.pattern[lesser & (np.minimum(one, other)[item] > 0)]] = True
+        return (sum_by(block.query[there], block.count[there], data.Q),)
+
+    return data.total(bridges)[0]
+
+
+def _chain(data: FoldedClicks, until: str) -> Identified:
+    """Users who read from the top: surely up to a click, and all of it where there is none."""
+
+    def sure(block: Patterns) -> tuple[Floats, ...]:
+        shown = block.shown
+        last = np.full(block.P, block.K)
+        if until != "shown":
+            ends = block.last_click if until == "last-click" else block.first_click
+            last = np.where(block.last_click >= 0, ends, block.K)
+        return (block.sum_items(shown.count * (shown.position <= last[shown.pattern])),)
+
+    (examined,) = data.total(sure)
+    clicked = sum_by(data.item_query, data.item_clicks, data.Q) > 0
+    items = (examined >= FIRM) & clicked[data.item_query]
+    known = sum_by(data.item_query, data.impressions * items, data.Q)
+    total = sum_by(data.item_query, data.impressions, data.Q)
+    return Identified(known / np.maximum(total, 1e-300), items)

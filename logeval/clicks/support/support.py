@@ -1,0 +1,128 @@
+"""What a log supports, before anything is fitted to it: per query, and in words.
+
+``share_pbm`` is the share of the query's impressions whose items and positions the clicks compare
+with each other, likewise ``share_ubm``, ``share_dbn`` and ``share_dcm`` (``identified``): a query
+can carry a model from 0.8. ``cut_clicks`` and ``cut_serps`` hold the graph of the PBM together at
+its weakest place. ``top_list`` is the share of the list that was shown most. The rest is about how
+sure a log of this size is (``size``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.statistics.fold import fold
+from logeval.clicks.models.registry import MODELS
+from logeval.clicks.support.harvesting import METHODS, harvest
+from logeval.clicks.support.identified import CARRIES, identified
+from logeval.clicks.support.size import expected_widths, size_words
+from logeval.clicks.support.words import few
+from logeval.errors import LogevalError
+from logeval.log.log import Log
+from logeval.log.queries import Query
+from logeval.running.arrays import Floats, sum_by
+from logeval.running.words import joined
+
+NEEDY = ("PBM", "UBM", "DBN", "DCM")  # the models that need most come first
+ONE_LIST = 0.95  # of the SERPs of a query
+
+
+@dataclass(frozen=True)
+class Support:
+    """What a log supports: a row per query, and sentences."""
+
+    table: pd.DataFrame
+    examination: pd.DataFrame  # from swaps (``harvesting``)
+    sentences: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, lists and strings, fit for JSON."""
+        frames = {"queries": self.table, "examination": self.examination}
+        rows = {
+            name: frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
+            for name, frame in frames.items()
+        }
+        return {**rows, "words": self.sentences}
+
+
+def support(log: Log, top: int = 20) -> Support:
+    """What the clicks on the most frequent queries of a log can decide."""
+    queries = [Query.of(name) for name in log.top_queries(top)["query"]]
+    if not queries:
+        return Support(
+            pd.DataFrame(), pd.DataFrame(), ["there are no SERPs with clicks to learn from"]
+        )
+    return support_of(patterns_of(fold(log, queries=queries), queries))
+
+
+def support_of(data: Patterns) -> Support:
+    """The same of clicks that are folded already."""
+    found = {name: identified(MODELS[name], data, "per-query") for name in NEEDY}
+    pbm = found["PBM"]
+    if pbm is None or pbm.cut is None:
+        raise LogevalError("the PBM is not known here; is another registered under its name?")
+    table = pd.DataFrame(
+        {
+            "query": [str(query) for query in data.queries],
+            "serps": data.serps.astype(np.int64),
+            "top_list": top_lists(data),
+            **{f"share_{name.lower()}": one.share for name, one in found.items() if one},
+            "cut_clicks": np.where(np.isfinite(pbm.cut), pbm.cut, np.nan),
+            "cut_serps": pbm.cut_serps,
+        }
+    )
+    swaps = harvest(data)
+    swaps = swaps[swaps["method"] == METHODS[0]].reset_index(drop=True)
+    table = table.join(expected_widths(data, swaps["examination"].to_numpy()))
+    return Support(table, swaps, words(table) + size_words(table))
+
+
+def top_lists(data: Patterns) -> Floats:
+    """The share of each query's SERPs that show the list shown most, (Q,)."""
+    code = np.unique(np.column_stack([data.query, data.items]), axis=0, return_inverse=True)[1]
+    shown = sum_by(code.ravel(), data.count, int(code.max()) + 1)
+    most = np.zeros(data.Q)
+    np.maximum.at(most, data.query, shown[code.ravel()])
+    return most / np.maximum(data.serps, 1e-300)
+
+
+def words(table: pd.DataFrame) -> list[str]:
+    """How many queries can carry which models, and what to do about the others."""
+    carried = {name: table[f"share_{name.lower()}"] >= CARRIES for name in NEEDY}
+    Q, numbers = len(table), {name: int(ok.sum()) for name, ok in carried.items()}
+    first, *others = [f"{n:,}{{}} a {name}" for name, n in numbers.items()]
+    parts = joined([first.format(f" of {Q:,} queries can carry"), *(x.format("") for x in others)])
+    found = [f"{parts}: {HOW}"]
+    fixed = int((table["top_list"] >= ONE_LIST).sum())
+    if fixed:
+        show = "shows one list" if fixed == 1 else "show one list"
+        found.append(f"{fixed:,} of them {show} in at least {ONE_LIST:.0%} of the SERPs")
+    good = table["query"][carried["PBM"]].tolist()
+    if 0 < len(good) < Q:
+        found.append(
+            "For a PBM leave the others out, or use a DCM, which one list is enough for: "
+            f"--queries {few(good)}"
+        )
+    elif not good:
+        found.append(
+            "A PBM or UBM would rest on its prior; use a DCM, which one list is enough for, or get "
+            "a log whose lists change more"
+        )
+    weak = table[carried["PBM"]].nsmallest(1, "cut_clicks")
+    for _, row in weak.iterrows():
+        found.append(
+            f"The weakest of those that carry a PBM, query {row['query']}, is held together by "
+            f"{row['cut_serps']:,.0f} of its {row['serps']:,} SERPs"
+        )
+    return found
+
+
+HOW = (
+    "the models named first need items that were clicked at several ranks, or attraction and "
+    "examination cannot be told apart"
+)

@@ -1,0 +1,63 @@
+"""What the clicks of a log decide about a model, in words, with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from logeval.clicks.support.identified import Identified
+from logeval.log.queries import Query
+
+if TYPE_CHECKING:
+    from logeval.clicks.fitted import FittedModel
+
+NAMED = 8  # queries that a sentence names
+OTHERS = {"position": "DCM", "transition": "DCM", "decay": "SDBN"}  # which need less
+
+
+def record(queries: Sequence[Query], found: Identified, fitted: FittedModel) -> dict[str, Any]:
+    """What the report of a fit keeps: how many queries it carries, which not, and what rests."""
+    marks = [m for part in fitted.classes for m in part.prior.values()]
+    lost = [str(q) for q, ok in zip(queries, found.carried, strict=True) if not ok]
+    return {
+        "carried": int(found.carried.sum()),
+        "queries": len(queries),
+        "not_carried": lost[:1000],
+        "prior_parameters": int(sum(m.sum() for m in marks)),
+        "parameters": int(sum(m.size for m in marks)),
+        "examined_by": fitted.kind.examined_by,
+    }
+
+
+def sentence(model: str, known: dict[str, Any]) -> str:
+    """The record of a fit as a sentence: how many queries can carry the model, and which cannot."""
+    Q, carried, lost = known["queries"], known["carried"], known["not_carried"]
+    share = known["prior_parameters"] / max(known["parameters"], 1)
+    resting = f"{share:.0%} of its parameters rest on the prior more than on the clicks"
+    if not lost:
+        every = "the query" if Q == 1 else f"all {Q:,} queries"
+        return f"{model}: {every} can carry it; {resting}"
+    why = WHY[known["examined_by"]]
+    other = OTHERS.get(known["examined_by"])
+    use = f"use the {other}, which needs less, or " if other else ""
+    left = f"leave them out: evaluate --identified (they are {few(lost)})"
+    if carried == 0:
+        left = "get a log whose lists change more"
+    return f"{model}: {carried:,} of {Q:,} queries can carry it; {why}. {resting}; {use}{left}"
+
+
+WHY = {
+    "position": "in the others too few items were clicked at several ranks, so what attracts and "
+    "what is examined cannot be told apart",
+    "decay": "in the others too few items were clicked at several ranks to say how many users stop "
+    "reading",
+    "last-click": "the others have too few clicks, or items that nobody surely examined",
+}
+WHY |= {"transition": WHY["position"], "first-click": WHY["last-click"]}
+WHY |= {"shown": "the others have too few clicks"}
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of some queries, as --queries takes them."""
+    more = f", ... ({len(names):,} in all)" if len(names) > NAMED else ""
+    return ",".join(names[:NAMED]) + more

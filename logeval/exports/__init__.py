@@ -1,0 +1,1 @@
+"""Out again: judgments, propensities and training files from fitted click models."""

@@ -1,0 +1,49 @@
+"""What ``export`` gives: a table, the files made of it, and a sentence about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from logeval.clicks.naming import naming_of
+from logeval.exports import forms
+from logeval.exports.judgments import graded, withheld_words
+from logeval.exports.ltr import training_files
+from logeval.exports.propensities import propensities_of
+from logeval.storage.spreadsheets import csv_of
+
+if TYPE_CHECKING:
+    from logeval.exports.export import Export
+
+
+@dataclass(frozen=True)
+class Exported:
+    """``files`` holds texts by what is appended to the name of ``out``; "" is ``out`` itself."""
+
+    table: pd.DataFrame
+    files: dict[str, str]
+    words: str
+
+    def __repr__(self) -> str:
+        return f"Exported: {self.words}"
+
+
+def exported(asked: Export) -> Exported:
+    """The table that is asked for, and its files."""
+    fitted, naming = asked.fitted.named(asked.model), naming_of(asked.fitted)
+    if asked.propensities is not None:
+        table = propensities_of(asked.fitted, fitted, asked.per_query, naming)
+        form = csv_of if asked.propensities == "csv" else forms.propensities_json
+        whose = f"{table['query'].nunique()} queries" if asked.per_query else "all queries"
+        words = f"examination of {table['position'].max()} positions, {whose}, by {fitted.model}"
+        return Exported(table, {"": form(table)}, words)
+    every = graded(fitted, asked.relevance, asked.cuts, asked.quantiles, naming)
+    table = every[~every["uncertain"]] if asked.uncertain == "withhold" else every
+    words = withheld_words(every, asked.uncertain)
+    if asked.ltr is not None:
+        found, rows = training_files(asked, table)
+        return Exported(table, found, f"{rows}; {words}" if asked.ltr == "svmlight" else rows)
+    assert asked.judgments is not None
+    return Exported(table, {"": forms.JUDGMENTS[asked.judgments](table)}, words)

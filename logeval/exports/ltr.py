@@ -1,0 +1,134 @@
+"""Files to train a ranker with, for those who have no features of their own.
+
+``svmlight``: a row per (query, item), its grade as the label: what RankLib, XGBoost and
+scikit-learn read. ``lightgbm``: rows of clicks, one per (query, item, position) and outcome, with
+how many SERPs had it as the weight; LightGBM finds FILE.query, FILE.position and FILE.weight by
+itself, and learns a bias of each position beside the ranker.
+
+Features are of the log: how often an item was shown and clicked, where, and what the fitted models
+make of it. The relevance that grades are made of is no feature beside these grades.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.fitted import FittedModel
+from logeval.errors import LogevalError
+from logeval.exports.judgments import FIELDS, relevance_of
+from logeval.running.arrays import Floats
+
+if TYPE_CHECKING:
+    from logeval.exports.export import Export
+
+PAIR = ["query_number", "item_id"]
+
+
+def training_files(asked: Export, grades: pd.DataFrame) -> tuple[dict[str, str], str]:
+    """Texts by what their names end in, and a sentence about them."""
+    models, fitted = asked.fitted, asked.fitted.named(asked.model)
+    cells = shown_cells(models, fitted)
+    features = features_of(models, fitted, cells)
+    if asked.ltr == "svmlight":
+        used = {"product": list(FIELDS)}.get(asked.relevance, [asked.relevance])
+        own = [f"{fitted.model}.{name}" for name in used]
+        return _graded(grades, features.drop(columns=own, errors="ignore"))
+    return _clicked(cells, features)
+
+
+def shown_cells(models: FittedModels, fitted: FittedModel) -> pd.DataFrame:
+    """How often each item of a query was shown and clicked at each position."""
+    lists = models.lists
+    if lists is None:
+        raise LogevalError("features are counted from the lists of a log; fit the models to one")
+    number = np.array([fitted.index.get(query, -1) for query in lists.queries])
+    own = np.diff(lists.clicks, axis=1, prepend=0.0)
+    n, k = np.nonzero(np.arange(lists.items.shape[1]) < lists.length[:, None])
+    cells = pd.DataFrame(
+        {
+            "query_number": number[lists.query[n]],
+            "item_id": lists.items[n, k],
+            "position": k + 1,
+            "shown": lists.serps[n],
+            "clicked": own[n, k],
+        }
+    )
+    cells = cells[cells["query_number"] >= 0]
+    return cells.groupby([*PAIR, "position"], as_index=False).sum()
+
+
+def features_of(models: FittedModels, fitted: FittedModel, cells: pd.DataFrame) -> pd.DataFrame:
+    """Features by (query, item): counts, click-through rates, and the items' parameters."""
+    keys = pd.MultiIndex.from_arrays([fitted.item_query, fitted.item_ids], names=PAIR)
+    weighted = cells.assign(place=cells["position"] * cells["shown"])
+    by_rank = cells.groupby("position")[["shown", "clicked"]].sum()
+    expected = cells["position"].map(by_rank["clicked"] / by_rank["shown"]) * cells["shown"]
+    total = weighted.assign(expected=expected).groupby(PAIR).sum().reindex(keys)
+    shown = total["shown"].fillna(0.0)
+    found = pd.DataFrame(
+        {
+            "log_shown": np.log1p(shown),
+            "log_clicked": np.log1p(total["clicked"].fillna(0.0)),
+            "ctr": (total["clicked"] / shown.where(shown > 0)).fillna(0.0),
+            "clicks_over_expected": (total["clicked"] / total["expected"]).fillna(0.0),
+            "mean_position": (total["place"] / shown.where(shown > 0)).fillna(0.0),
+            "log_serps_of_query": np.log1p(np.nan_to_num(fitted.serps))[fitted.item_query],
+        },
+        index=keys,
+    )
+    for name, other in models.fitted.items():
+        for relevance in FIELDS:
+            try:
+                value = relevance_of(other, relevance).value
+            except LogevalError:  # a model without it
+                continue
+            number = np.array([fitted.index.get(query, -1) for query in other.queries])
+            theirs = pd.MultiIndex.from_arrays([number[other.item_query], other.item_ids])
+            column = pd.Series(value, theirs)
+            found[f"{name}.{relevance}"] = column[~theirs.duplicated()].reindex(keys).to_numpy()
+    return found.fillna(0.0)
+
+
+def _graded(grades: pd.DataFrame, features: pd.DataFrame) -> tuple[dict[str, str], str]:
+    x = features.loc[pd.MultiIndex.from_frame(grades[PAIR])].to_numpy()
+    labels = zip(grades["grade"], grades["query_number"] + 1, strict=True)
+    ends = [f" # {q} {i}" for q, i in zip(grades["query"], grades["item"], strict=True)]
+    starts = [f"{grade} qid:{q}" for grade, q in labels]
+    named = " ".join(f"{f + 1}:{name}" for f, name in enumerate(features.columns))
+    rows = _lines(starts, x, ends)
+    about = f"{len(grades):,} rows with {features.shape[1]} features"
+    return {"": f"# {named}\n{rows}"}, about
+
+
+def _clicked(cells: pd.DataFrame, features: pd.DataFrame) -> tuple[dict[str, str], str]:
+    """Two rows of each cell, those SERPs that clicked and those that did not."""
+    known = pd.MultiIndex.from_frame(cells[PAIR]).isin(features.index)
+    cells = cells[known]
+    parts = [
+        cells.assign(label=1, weight=cells["clicked"]),
+        cells.assign(label=0, weight=cells["shown"] - cells["clicked"]),
+    ]
+    rows = pd.concat(parts).query("weight > 0").sort_values([*PAIR, "position", "label"])
+    x = features.loc[pd.MultiIndex.from_frame(rows[PAIR])].to_numpy()
+    sizes = rows.groupby("query_number").size()
+    files = {
+        "": _lines([str(label) for label in rows["label"]], x, [""] * len(rows), first=0),
+        ".query": "".join(f"{n}\n" for n in sizes),
+        ".position": "".join(f"{k}\n" for k in rows["position"]),
+        ".weight": "".join(f"{w:g}\n" for w in rows["weight"]),
+        ".features": "".join(f"{name}\n" for name in features.columns),
+    }
+    return files, f"{len(rows):,} rows of clicks with {features.shape[1]} features"
+
+
+def _lines(starts: list[str], x: Floats, ends: list[str], first: int = 1) -> str:
+    """Rows of ``start 1:value 2:value ... end``; LightGBM counts features from 0."""
+    text = []
+    for start, values, end in zip(starts, x, ends, strict=True):
+        cells = " ".join(f"{f}:{value:.6g}" for f, value in enumerate(values.tolist(), first))
+        text.append(f"{start} {cells}{end}\n")
+    return "".join(text)

@@ -1,0 +1,142 @@
+"""The two rankers of a plan, as lists of each query with their probabilities.
+
+``logged`` shows what the log showed; ``best`` the list that the simulated users like best,
+``best:PBM`` that of another fitted model; a file is a target table, as of ``replay estimate``; and
+``TopRank@5000`` is what a policy shows after 5,000 searches of every query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.models.registry import model_names
+from logeval.errors import LogevalError
+from logeval.log.queries import Query
+from logeval.policies.registry import parse_policies
+from logeval.policies.setting import Setting
+from logeval.replay.targets.table import read_target_table
+from logeval.running.arrays import Floats, Ints, place_of
+from logeval.running.seeds import generator
+from logeval.tracks.fitted import FittedQuery
+from logeval.tracks.ranking.environment import RANKING
+from logeval.tracks.ranking.problems import ranking_problems
+
+AFTER = re.compile(r"(?P<policy>.+)@(?P<steps>[0-9]{1,9})")
+RUNS = 20  # of a policy, whose last lists are equally likely
+
+
+class Shown(NamedTuple):
+    """What a ranker shows for a query, in rows of the click model."""
+
+    A: Ints  # (n, K)
+    p: Floats  # (n,)
+
+
+def check_ranker(text: str) -> None:
+    """Raise for what is no ranker."""
+    kind, _, rest = text.partition(":")
+    if text in ("logged", "best") or Path(text).is_file():
+        return
+    if kind == "best" and rest:
+        model_names([rest])
+    elif found := AFTER.fullmatch(text):
+        parse_policies(found["policy"], track="ranking")
+    else:
+        raise LogevalError(
+            f"ranker {text}: there is no such file; a ranker is logged, best, best:MODEL, a table "
+            "(Parquet or CSV) or a policy after some steps, as TopRank@5000"
+        )
+
+
+def shown_by(
+    text: str, models: FittedModels, queries: Sequence[FittedQuery], metric: str, seed: int
+) -> list[Shown | None]:
+    """What a ranker shows for each query; None where it has no list of its items."""
+    kind, _, rest = text.partition(":")
+    if text == "logged":
+        if all(f.ranker is None for f in queries):
+            raise LogevalError(
+                "logged: these models have no lists of a log beside them; fit them with "
+                "`logeval fit-models`, or name another ranker"
+            )
+        return [None if f.ranker is None else Shown(f.ranker.A, f.ranker.p) for f in queries]
+    if text == "best":
+        return [_one(f.model.best_rows(f.K, metric)) for f in queries]
+    if Path(text).is_file():
+        return _of_table(Path(text), queries)
+    if kind == "best":
+        other = models.named(rest)
+        found: list[Shown | None] = []
+        for f in queries:
+            query = Query.of(f.query)
+            own = other.of(query) if query in other.index else None
+            use = metric if own is not None and metric in own.rewards else None
+            ids = None if own is None or own.L < f.K else own.best_list(f.K, use)
+            found.append(None if ids is None else _known(ids[None], np.ones(1), f))
+        return found
+    after = AFTER.fullmatch(text)
+    assert after is not None
+    return _after(after["policy"], int(after["steps"]), queries, metric, seed)
+
+
+def _one(A: Ints) -> Shown:
+    return Shown(np.asarray(A)[None], np.ones(1))
+
+
+def _known(ids: Ints, p: Floats, f: FittedQuery) -> Shown | None:
+    """Lists of ids; None if the model does not know all their items."""
+    rows = place_of(ids, f.model.items)
+    return Shown(rows, p) if (rows >= 0).all() else None
+
+
+def _of_table(path: Path, queries: Sequence[FittedQuery]) -> list[Shown | None]:
+    table = read_target_table(path)
+    if table.attrs.get("marginals"):
+        raise LogevalError(
+            f"{path}: it gives probabilities per rank, and a plan shows whole lists; add a column "
+            "`list` that numbers them"
+        )
+    names = {str(query): query for query in dict.fromkeys(table["query"])}
+    found: list[Shown | None] = []
+    for f in queries:
+        mine = table[table["query"].map(str).isin([f.query, f.query.partition("@")[0]])]
+        lists = [
+            (rows.sort_values("rank")["item"].to_numpy()[: f.K], rows["probability"].iloc[0])
+            for _, rows in mine.groupby("list", sort=False)
+            if len(rows) >= f.K
+        ]
+        if not lists:
+            found.append(None)
+            continue
+        p = np.array([share for _, share in lists])
+        found.append(_known(np.stack([ids for ids, _ in lists]), p / p.sum(), f))
+    if all(one is None for one in found):
+        few = ", ".join(list(names)[:3])
+        raise LogevalError(
+            f"{path}: has no list of {queries[0].K} known items for a query of the models; it has "
+            f"queries {few}; check the ids, or lower positions"
+        )
+    return found
+
+
+def _after(
+    policy: str, steps: int, queries: Sequence[FittedQuery], metric: str, seed: int
+) -> list[Shown | None]:
+    """The lists of RUNS runs of a policy after some searches of each query."""
+    (spec,) = parse_policies(policy, track="ranking")
+    problems = ranking_problems(queries, metric)
+    replicas = [(q, run) for q in range(len(problems)) for run in range(RUNS)]
+    environment = RANKING.environment(problems, replicas, seed)
+    own = [generator(seed, "plan", spec.name, q, run) for q, run in replicas]
+    learner = spec.make(Setting.of(environment, steps + 1, own))
+    for t in range(1, steps + 1):
+        A = learner.recommend(t)
+        learner.update(t, A, environment.step(A))
+    A = environment.items(learner.recommend(steps + 1)).reshape(len(problems), RUNS, -1)  # type: ignore[attr-defined]
+    return [Shown(lists, np.full(RUNS, 1.0 / RUNS)) for lists in A]

@@ -1,0 +1,111 @@
+"""What a log supports: in tables, in words, and what evaluate and the verdict make of it."""
+
+import numpy as np
+import pytest
+
+from logeval import evaluate, fit_models
+from logeval.clicks.collection import models_of_json, read_models
+from logeval.clicks.support.identified import CARRIES
+from logeval.clicks.support.support import support
+from logeval.clicks.support.words import sentence
+from logeval.errors import LogevalError
+from logeval.log.log import load
+from logeval.reports.trust import trust
+from logeval.storage import tables
+from tests.serps import Serp, write_serps
+
+K = 4
+E = np.array([1.0, 0.8, 0.6, 0.4])
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """Query 1 shows six items in any order, query 2 always the same list."""
+    rng = np.random.default_rng(2)
+    w = np.linspace(0.6, 0.2, 6)
+    serps = []
+    for n in range(1200):
+        for query in (1, 2):
+            A = rng.permutation(6)[:K] if query == 1 else np.arange(K)
+            clicks = rng.random(K) < w[A] * E
+            serps.append(Serp(query, (10 * query + A).tolist(), clicks.astype(int).tolist(), n))
+    return load(write_serps(tmp_path_factory.mktemp("two"), serps))
+
+
+@pytest.fixture(scope="module")
+def models(log, tmp_path_factory):
+    out = tmp_path_factory.mktemp("models") / "m"
+    fit_models(log, ["pbm", "dcm"], out=out, quiet=True, draws=4)
+    return read_models(out)
+
+
+def test_describe_says_which_queries_carry_which_models(log):
+    found = support(log)
+    table = found.table.set_index("query")
+    assert table.loc["1", "share_pbm"] == 1.0
+    assert table.loc["2", "share_pbm"] == 0.25
+    assert table.loc["2", "share_dcm"] == 1.0
+    assert table.loc["2", "top_list"] == 1.0
+    assert table.loc["2", "cut_serps"] == 0
+    text = " | ".join(found.sentences)
+    assert text.startswith("1 of 2 queries can carry a PBM, 1 a UBM, 1 a DBN and 2 a DCM: ")
+    assert "1 of them shows one list in at least 95% of the SERPs" in text
+    assert "use a DCM, which one list is enough for: --queries 1" in text
+
+
+def test_parameters_that_rest_on_the_prior_are_marked_and_read_back(models):
+    rows = models.table()
+    pbm = rows[(rows["model"] == "PBM") & rows["query_id"].notna()]
+    items = pbm[(pbm["parameter"] == "attraction") & pbm["item_id"].notna()]
+    assert not items[items["query_id"] == 1]["prior"].any()
+    assert items[items["query_id"] == 2]["prior"].sum() == 3  # all but those of the largest part
+    places = pbm[(pbm["parameter"] == "examination") & (pbm["query_id"] == 2)]
+    assert places["prior"].sum() == 3
+    dcm = rows[(rows["model"] == "DCM") & rows["item_id"].notna()]
+    assert not dcm["prior"].any()
+    assert (models["PBM"].identified >= CARRIES).tolist() == [True, False]
+    again = models_of_json(models.to_json())
+    for name in models.fitted:
+        assert (again[name].identified == models[name].identified).all()
+        for field, marks in models[name].prior.items():
+            assert (again[name].prior[field] == marks).all()
+
+
+def test_the_sentence_of_a_fit_says_what_to_do(models):
+    text = sentence("PBM", models["PBM"].report["identified"])
+    assert "PBM: 1 of 2 queries can carry it" in text
+    assert "use the DCM, which needs less, or leave them out: evaluate --identified" in text
+    assert "(they are 2)" in text
+    assert "all 2 queries can carry it" in sentence("DCM", models["DCM"].report["identified"])
+
+
+def test_tables_of_older_versions_are_read(models, tmp_path):
+    models.write(tmp_path / "old")
+    manifest = tables.read_manifest(tmp_path / "old")
+    with tables.staged(tmp_path / "older", overwrite=True) as folder:
+        rows = tables.read_table(tmp_path / "old", "models").drop_columns(["prior"])
+        queries = tables.read_table(tmp_path / "old", "queries").drop_columns(["identified"])
+        tables.write_parquet(rows, folder / "models.parquet")
+        tables.write_parquet(queries, folder / "queries.parquet")
+        keep = {k: v for k, v in manifest.items() if k != "files"}
+        tables.write_manifest(folder, keep)
+    old = read_models(tmp_path / "older")
+    assert old["PBM"].identified is None
+    assert not old["PBM"].prior
+    with pytest.raises(LogevalError, match="do not say which queries"):
+        evaluate(old, policies=["Random"], horizon=10, runs=1, identified=True, quiet=True)
+
+
+def test_evaluate_leaves_them_out_on_request_and_the_verdict_counts_them(models):
+    asked = {"policies": ["Random"], "horizon": 10, "runs": 1, "quiet": True}
+    runs = evaluate(models, **asked)
+    assert set(runs.table()["query"]) == {"1", "2"}
+    (said,) = [text for text in trust(runs) if "rests on the prior" in text]
+    assert "for PBM in 1 of 2 queries:" in said
+    assert "--identified leaves them out" in said
+    runs = evaluate(models, **asked, identified=True)
+    assert set(runs.table()["query"]) == {"1"}
+    assert "1 of 2 queries were left out: they rest on the prior" in runs.notes
+    assert not [text for text in trust(runs) if "rests on the prior" in text]
+    with pytest.raises(LogevalError, match="no query can carry"):
+        evaluate(models, **asked, identified=True, queries=[2])
