@@ -2,8 +2,8 @@
 
 The model of period j is fitted to all SERPs, those of a period i with the weight rho^|i - j|: with
 rho = 1 it is the constant model, with a small rho each period speaks for itself. Each query has the
-rho that predicts its held-out SERPs best, and rho = 1 unless these show that its users change
-(``drift.evidence``).
+rho that predicts its held-out SERPs best, and rho = 1 unless these show that its users change, or
+those of the log as a whole (``drift.evidence``).
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def fit_by_period(
     own, other = scores
     queries = evidence(own[:, seen], other[:, seen], count[seen], group[seen], data.half[seen], Q)
     log = evidence(own, other, count, np.zeros(held_out.P, np.int64), data.half, 1)
-    choice = np.where(queries.drifts, queries.choice, len(RHO))
+    follows = queries.drifts | (queries.enough & log.drifts[0])
+    choice = np.where(follows, queries.choice, len(RHO))
     by_rho = fitted[: len(RHO)]
     models = tuple(_chosen([each[j] for each in by_rho] + [constant], choice) for j in range(P))
     return Drift(models, queries, log, _report(constant, data, queries, log, choice))

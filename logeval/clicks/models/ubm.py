@@ -20,7 +20,6 @@ from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Floats, Ints
 
-
 SHRUNK = (
     "UBM: 95% intervals are too narrow where queries share a prior (in simulations they held the "
     "truth in 89% of examinations, and in 63% of the attractions of items that a good ranker shows "
