@@ -27,6 +27,7 @@ BENCHMARKS = [
     "contextual",
     "replay",
     "identifiability",
+    "identified_intervals",
     "harvesting",
     "pilot",
     "randomised",

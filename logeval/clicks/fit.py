@@ -379,7 +379,7 @@ class Fit(Fitting["FittedModels"]):
     def _by_period(self, fitted: "dict[str, FittedModel]") -> "tuple[FittedModels, ...]":
         """The models of each period; what was found goes to the reports of the constant ones."""
         from logeval.clicks.collection import FittedModels
-        from logeval.clicks.drift.fit import RHO, fit_by_period
+        from logeval.clicks.drift.fit import fit_by_period, fits_of
         from logeval.clicks.drift.fold import fold_by_period
         from logeval.clicks.drift.words import in_words
         from logeval.running.progress import Progress
@@ -387,7 +387,7 @@ class Fit(Fitting["FittedModels"]):
         data = fold_by_period(
             self.opened, str(self.periods), self.wanted, self.top_queries, self.holdout, self.seed
         )
-        fits = len(fitted) * (1 + len(RHO) * len(data.periods))
+        fits = len(fitted) * fits_of(len(data.periods))
         found = {}
         with Progress("periods", fits, "fits", self.quiet) as progress:
             for name in fitted:
@@ -395,6 +395,7 @@ class Fit(Fitting["FittedModels"]):
                     lambda patterns, name=name: self.fit(name, patterns, intervals=False),  # type: ignore[misc]
                     data,
                     progress.advance,
+                    self.seed,
                 )
                 fitted[name].report["drift"] = found[name].report
                 fitted[name].report["changes"] = in_words(name, found[name].report)

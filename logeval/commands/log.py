@@ -121,11 +121,11 @@ def describe(
         print_frame("Clicked results per SERP", found.clicks_per_serp)
         queries = found.names.shown(found.top_queries, WIDTH)
         print_frame(f"The {len(queries)} most frequent queries", queries)
-        decided = found.names.shown(supported.table, WIDTH)
-        print_frame("What the clicks on them can decide (docs/support.md)", decided)
-        print_frame(
-            "Examination relative to the first rank, from swaps", supported.examination[EXAMINED]
-        )
+        if len(supported.table):
+            decided = found.names.shown(supported.table, WIDTH)
+            print_frame("What the clicks on them can decide (docs/support.md)", decided)
+            title = "Examination relative to the first rank, from swaps"
+            print_frame(title, supported.examination[EXAMINED])
         for sentence in supported.sentences:
             print(wrapped(f"{sentence}."))
     if figure:

@@ -56,6 +56,9 @@ class Plan(Stage["ExperimentPlan"]):
         Literal["logged", "equal"],
         Arg("How searches spread over queries: as logged (by SERPs), or equal."),
     ] = "logged"
+    min_shown: Annotated[
+        int, Arg("Best lists are of items that the log showed at least so often.", least=0)
+    ] = 100
     power: Annotated[float, Arg("Probability to find the difference.", least=0.5, most=0.999)] = 0.8
     level: Annotated[float, Arg("False alarms, two-sided.", least=1e-6, most=0.5)] = 0.05
     bandit: Annotated[str | None, Arg("Policy in the same traffic; none: leave it out.")] = (

@@ -113,6 +113,11 @@ def plot_parameters(
     chosen = None if given is None else [models.the_query(fitted, q) for q in given]
     if what not in PLOTS:
         raise unknown_names("figure", [what], PLOTS)
+    if len(fitted.classes) > 1:
+        raise LogevalError(
+            f"{fitted.model} has values for each class of users, and no single curve; "
+            "look at those of a query with logeval inspect"
+        )
     return PLOTS[what](fitted, chosen, ax, models.names)
 
 
