@@ -14,7 +14,6 @@ from logeval.stage import (
     Seed,
     Stage,
     function,
-    split,
     stage,
 )
 
@@ -51,7 +50,7 @@ class Plan(Stage["ExperimentPlan"]):
     model: Annotated[str | None, Arg("Whose users; default: the first model's.")] = None
     positions: Annotated[int | None, Arg("Length of the lists.", least=1)] = None
     queries: Annotated[
-        Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=split)
+        Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=str)
     ] = None
     traffic: Annotated[
         Literal["logged", "equal"],
