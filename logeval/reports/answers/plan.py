@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CHOSEN = (
     "a best list is chosen by the clicks that it is judged by: in simulations its gain came out "
-    "1.1 to 1.6 times too large in clicks, and 5 times in a DCM's satisfaction (docs/export.md), so "
+    "1.1 to 1.6 times too large in clicks, and 5 times in a DCM's satisfaction (docs/export.md): "
     "plan for more searches"
 )
 FEW = 100  # searches of a test, below which the normal distribution is a rough guess
