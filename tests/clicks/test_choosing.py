@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from logeval.clicks.fit import Fit, fit_models
-from logeval.clicks.quality.choosing import EQUAL, as_good, chosen, log_likelihood, told_apart
+from logeval.clicks.quality.choosing import (
+    EQUAL,
+    as_good,
+    chosen,
+    log_likelihood,
+    other_fits,
+    told_apart,
+)
 from logeval.clicks.quality.scores import Score
 from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
@@ -97,6 +104,15 @@ def test_alternatives_are_fits_with_their_settings_in_their_name(log):
     other = named["DCM(scope=pooled)"]
     for field in ("w", "v"):
         assert plain.estimates[field].value.tolist() == other.estimates[field].value.tolist()
+
+
+def test_other_fits_are_of_scopes_and_priors_and_classes_have_none():
+    assert other_fits("DCM(method=mle)") == [
+        "DCM(method=mle,scope=per-query)",
+        "DCM(method=mle,scope=pooled)",
+        "DCM(method=mle,scope=per-query,smoothing=none)",
+    ]
+    assert other_fits("DCM(classes=auto)") == []
 
 
 def test_settings_in_a_name_are_checked_before_the_work(log):

@@ -213,3 +213,9 @@ def test_clicks_that_do_not():
         "A log does not show satisfaction. In clicks, which it does, another is: B (DCM: 1.50 per "
         "search, today's ranker 1.10, A 1.20)"
     ]
+
+
+def test_simulators_that_no_policy_ran_on_are_not_spoken_of():
+    """The rank-1 track leaves a DCM out."""
+    known = {name: {"checks": FINE, "draws": 2} for name in ("PBM", "DCM")}
+    assert list(runs_of(rows(TABLE, simulator="PBM"), simulators=known).simulators) == ["PBM"]

@@ -70,14 +70,21 @@ def chosen(found: dict[str, Fitted]) -> tuple[list[str], str]:
     return names, why
 
 
+def other_fits(name: str) -> list[str]:
+    """What else a model could have been fitted with.
+
+    Models with classes of users have none: each would take as long as all others together.
+    """
+    base, given = parse_call(name)
+    if "classes" in given:
+        return []
+    own = [f"{key}={value}" for key, value in given.items()]
+    return model_names([f"{base}({','.join([more, *own])})" for more in ALTERNATIVES])
+
+
 def alternatives(name: str, fit: Callable[[str], Fitted], own: Fitted) -> dict[str, Fitted]:
     """Other fits of a model that predict as well as the best of its fits; its own is always one."""
-    base, given = parse_call(name)
-    others = [
-        f"{base}({','.join([more, *(f'{k}={v}' for k, v in given.items())])})"
-        for more in ALTERNATIVES
-    ]
-    found = {name: own} | {other: fit(other) for other in model_names(others)}
+    found = {name: own} | {other: fit(other) for other in other_fits(name)}
     kept = as_good(found)
     return {key: value for key, value in found.items() if key == name or key in kept}
 

@@ -17,11 +17,13 @@ from logeval.clicks.estimation.classes.posterior import to_shares, to_sticks, wi
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fit import fit_models
+from logeval.clicks.inspection import inspect
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
 from logeval.log.queries import Query
+from logeval.reports.figures.models import plot_parameters
 from logeval.synthetic.generate import generate
 
 ITEMS, K, N = 8, 4, 6000
@@ -238,6 +240,21 @@ def test_a_fit_is_the_same_read_from_its_folder(log, tmp_path):
     rows = made.table()
     assert set(rows["class"].dropna()) == {1, 2}
     assert set(rows.loc[rows["parameter"] == "share", "class"]) == {1, 2}
+
+
+def test_a_query_is_looked_at_class_by_class(log):
+    """Columns of each class; what they click on the best list adds up to what it earns."""
+    made = fit_models(log, "pbm", classes=2, top_queries=1, draws=0, quiet=True)
+    (query,) = made.queries
+    found, model = inspect(made, query), made["PBM(classes=2)", query]
+    assert found.classes["class"].tolist() == ["1", "2"]
+    assert found.classes["share"].to_numpy() == pytest.approx(model.share)
+    assert (found.classes["share"] * found.classes["clicks"]).sum() == pytest.approx(found.value)
+    for c, one in enumerate(model.classes):
+        assert found.items[f"attraction {c + 1}"].to_numpy() == pytest.approx(one.w)
+        assert found.positions[f"examination {c + 1}"].to_numpy() == pytest.approx(one.e)
+    with pytest.raises(LogevalError, match=r"each class of users.*inspect"):
+        plot_parameters(made, "attraction")
 
 
 def test_the_truth_of_a_generated_log_has_its_classes(log):
