@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md", "docs/synthetic.md", "docs/formats.md", "docs/contextual.md", "docs/replay.md",
     "docs/checking.md", "docs/support.md", "docs/policies.md", "docs/modern.md", "docs/export.md",
-    "docs/drift.md",
+    "docs/drift.md", "docs/users.md",
 ]  # fmt: skip
 OUTPUT = "docs/output.md"  # generated, see below
 
