@@ -91,7 +91,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     home = (tmp_path / "site" / "index.html").read_text()
-    assert 'src="images/demo-differences.svg"' in home
+    assert 'src="images/demo-reward.svg"' in home
     assert 'href="source/' not in home  # a folder of the repository is no page
     policies = (tmp_path / "site" / "policies" / "index.html").read_text()
     sources = set(re.findall(r'href="\.\./(source/[^"#]+)', policies))
@@ -112,9 +112,11 @@ def test_every_page_is_in_the_navigation():
 def test_the_first_result_of_the_readme_is_that_of_its_figure():
     answer = re.search(r"<!-- the demo's verdict -->\n> (.*)\n<!-- end -->", readme())[1]
     figure = (ROOT / "docs" / "images" / "demo-differences.svg").read_text()
-    best = set(re.findall(r"regret minus that of ([^<]+)<", figure))
+    best = set(re.findall(r"regret minus that of ([^<,]+)[<,]", figure))
     assert len(best) == 1
-    assert answer.startswith(f"{best.pop()} lost le"), "run: make demo && docs/gallery.py demo"
+    assert answer.startswith(f"{best.pop()} "), "run: make demo && docs/gallery.py demo"
+    assert "today's" in answer  # the line of the figure
+    assert "today's ranker" in (ROOT / "docs" / "images" / "demo-reward.svg").read_text()
     assert sum(f.stat().st_size for f in (ROOT / "docs" / "images").iterdir()) < 300_000
 
 
@@ -132,8 +134,8 @@ def test_the_readme_of_pypi_has_no_link_that_leads_nowhere(monkeypatch):
     assert "![" not in without
     there = hook.for_pypi(readme(), "https://host/me/logeval")
     assert not re.search(relative, there)
-    assert "](https://host/me/logeval/raw/main/docs/images/demo-differences.svg)" in there
-    assert "](https://host/me/logeval/blob/main/docs/models.md#estimation)" in there
+    assert "](https://host/me/logeval/raw/main/docs/images/demo-reward.svg)" in there
+    assert "](https://host/me/logeval/blob/main/docs/checking.md#real-serps)" in there
 
 
 def readme():
