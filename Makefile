@@ -4,6 +4,13 @@ VENV ?= .venv
 OLDEST ?= .venv-oldest
 SHARE ?= 1
 BIN := $(VENV)/bin
+ifneq ($(shell command -v uv 2>/dev/null),)
+MAKE_VENV = uv venv --quiet --python $(PYTHON)
+INSTALL = uv pip install --quiet --python $(BIN)/python
+else
+MAKE_VENV = $(PYTHON) -m venv
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
 # else every process that a test starts compiles all of logeval, and pytest rewrites every test
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -22,14 +29,21 @@ help:
 
 setup: $(VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml
-	@echo "Setting up $(VENV) (once; about two minutes)"
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+# what a user needs
+$(VENV)/.user: pyproject.toml
+	@echo "Setting up $(VENV) (once; a minute, with uv seconds)"
+	@test -x $(BIN)/python || $(MAKE_VENV) $(VENV)
+	$(INSTALL) -e .
 	@touch $@
 
-demo: setup
-	$(BIN)/logeval run pipelines/demo.toml
+# and what one needs to work on it
+$(VENV)/.installed: $(VENV)/.user
+	@echo "Adding what the tests need (once; a minute, with uv seconds)"
+	$(INSTALL) -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.user
+	$(BIN)/logeval demo
 
 check: setup
 	$(BIN)/ruff check .
@@ -62,7 +76,7 @@ bench: setup
 	$(BIN)/python benchmarks/run.py
 
 docs: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	$(BIN)/mkdocs build --strict
 
 notebooks: setup

@@ -99,7 +99,7 @@ def rows_of(truth: str, repetitions: int, levels=(0.5, 0.8, 0.95), seed: int = 5
     """Predicted and simulated power of one truth."""
     rng, found = np.random.default_rng(seed), []
     with tempfile.TemporaryDirectory() as name:
-        models = true_users(Path(name), truth)
+        models = true_users(Path(name), truth, seed=seed)
         control = control_table(models, Path(name) / "control.csv")
         serps = next(iter(models.fitted.values())).serps
         lists = lists_of(models)
@@ -127,8 +127,11 @@ def rows_of(truth: str, repetitions: int, levels=(0.5, 0.8, 0.95), seed: int = 5
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=4000)
+    parser.add_argument("--seed", type=int, default=12)
     asked = parser.parse_args()
-    table = pd.DataFrame([row for t in TRUTHS for row in rows_of(t, asked.repetitions)])
+    table = pd.DataFrame(
+        [row for t in TRUTHS for row in rows_of(t, asked.repetitions, seed=asked.seed)]
+    )
     table["difference"] = 100 * (table["simulated"] - table["predicted"])
     print(table.to_string(index=False, float_format="%.3f"))
     print(f"largest difference: {table['difference'].abs().max():.1f} points")

@@ -16,6 +16,7 @@ from logeval.commands.show import print_frame
 
 BENCHMARKS = [
     "ingest",
+    "tables",
     "models",
     "intervals",
     "draws",
@@ -26,6 +27,7 @@ BENCHMARKS = [
     "contextual",
     "replay",
     "identifiability",
+    "identified_intervals",
     "harvesting",
     "pilot",
     "randomised",

@@ -15,7 +15,7 @@ import shlex
 import sys
 import tomllib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -39,7 +39,7 @@ from logeval.kinds import fits
 from logeval.log.ingest import Ingest
 from logeval.log.log import Log
 from logeval.log.log import load as load_log
-from logeval.log.queries import among
+from logeval.log.queries import GivenQueries, among, several
 from logeval.replay.estimate import ReplayEstimate
 from logeval.reports.report import Report
 from logeval.stage import Stage, arguments_of, recipe_keys
@@ -58,6 +58,7 @@ STAGES: dict[str, type[Stage[Any]]] = {
     "replay": ReplayEstimate,
     "report": Report,
 }
+DEMO = Path(__file__).parent / "recipes" / "demo.toml"
 NEEDED = ("ingest", "fit-models", "evaluate", "report")
 # settings of evaluate that add to a runs table instead of asking for another one
 ADDING = ("policies", "runs")
@@ -95,12 +96,38 @@ class Step:
 def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     """Read a recipe and set values, as ``evaluate.horizon=1000``."""
     path = Path(path)
+    return _recipe(_content(path), path, overrides)
+
+
+def demo_recipe(
+    logs: Sequence[str | Path] = (), out: str | Path | None = None, overrides: Iterable[str] = ()
+) -> Recipe:
+    """The recipe of ``logeval demo``, which writes a synthetic log; with ``logs`` on those."""
+    data = _content(DEMO)
+    if logs:
+        del data["generate"]
+        name = Path(logs[0]).name
+        data["title"] = f"logeval demo: four bandits on {name}"
+        data["ingest"] = {"logs": [str(log) for log in logs]}
+        data["out"] = f"demo-{name.partition('.')[0]}"
+    if out is not None:
+        data["out"] = str(out)
+    recipe = _recipe(data, DEMO, overrides)
+    if logs:
+        Ingest.of(**recipe.stages["ingest"]).check_inputs()
+    return recipe
+
+
+def _content(path: Path) -> dict[str, Any]:
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise LogevalError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     except (ValueError, RecursionError) as error:
         raise LogevalError(f"{path}: not a recipe ({error})") from None
+
+
+def _recipe(data: dict[str, Any], path: Path, overrides: Iterable[str]) -> Recipe:
     for override in overrides:
         _set(data, override)
     known = ("out", "seed", "title", *STAGES)
@@ -184,10 +211,16 @@ def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
             TRACKS[track].usable(fitted)
     except LogevalError as error:
         raise LogevalError(f"[evaluate] {error}") from None
-    known = fit.wanted or []
-    asked = evaluate.wanted or [] if all(q.region_id is not None for q in known) else []
-    if unknown := [str(q) for q in asked if known and not among(q, known)]:
-        raise unknown_names("query among those that are fitted", unknown, map(str, known))
+    known, asked = (_parts(queries) for queries in (fit.queries, evaluate.queries))
+    if not all("@" in query for query in known):  # all regions of some; or names, that may be any
+        return
+    if unknown := [query for query in asked if known and not among(query, known)]:
+        raise unknown_names("query among those that are fitted", unknown, known)
+
+
+def _parts(queries: GivenQueries) -> list[str]:
+    texts = [] if queries is None else several(queries)
+    return [part.strip() for text in texts for part in str(text).split(",") if part.strip()]
 
 
 def _example(name: str) -> ClickModel:

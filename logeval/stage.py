@@ -52,6 +52,7 @@ from logeval.kinds import fits, names_of, plain, refusal, wants_list
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
     from logeval.log.log import Log
+    from logeval.log.names import Names
     from logeval.log.queries import Query
 
 Manifest = dict[str, Any]
@@ -91,14 +92,14 @@ Scheduler = Annotated[str | None, Arg("Address of a Dask scheduler, tls://host:8
 
 
 def split(text: str) -> list[str]:
-    """The parts of ``9982@0,4411@0``."""
+    """The parts of ``0.1,0.2``."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 OneQuery = Union[str, int, "Query", tuple[int, int]]
 Queries = Annotated[
     OneQuery | Sequence[OneQuery] | None,
-    Arg("Only these queries, as 9982,98435@1 (with its region).", parse=split),
+    Arg("Only these queries, as shoes,boots or 9982,98435@1 (with its region).", parse=str),
 ]
 TopQueries = Annotated[int | None, Arg("Only the most frequent queries.", least=1)]
 
@@ -181,11 +182,20 @@ class Stage(Generic[R]):
         return models
 
     @property
-    def wanted(self) -> "list[Query] | None":
-        """The queries; None for all."""
-        from logeval.log.queries import given_queries
+    def names(self) -> "Names":
+        """The names of queries and items: those of the log, or of the models."""
+        from logeval.log.names import Names
 
-        return given_queries(self.queries)
+        if getattr(self, "log", None) is not None:
+            return self.opened.names
+        if isinstance(self.models, str | Path):
+            return Names(Path(self.models))
+        return getattr(self.models, "names", Names())
+
+    @property
+    def wanted(self) -> "list[Query] | None":
+        """The queries, which may be given by their names; None for all."""
+        return self.names.all_meant(self.queries)
 
     def arguments(self) -> Manifest:
         """The settings, as the manifest records them."""

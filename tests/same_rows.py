@@ -37,7 +37,7 @@ ITEMS_AND_POSITIONS = ["positions", "items"]  # rows of an older models table, n
 def write(folder: Path) -> None:
     """Run every command into ``folder``."""
     folder.mkdir(parents=True)
-    _logeval("run", "pipelines/demo.toml", "--set", f"out='{folder / 'demo'}'")
+    _logeval("demo", "--no-open", "--out", folder / "demo")
     models = folder / "demo" / "models"
     for model in ("dbn", "ubm", "ccm", "sdbn", "cm"):
         log = folder / "demo" / "log"

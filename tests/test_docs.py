@@ -24,7 +24,8 @@ from tests.faults.commands import logeval
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md", "docs/synthetic.md", "docs/formats.md", "docs/contextual.md", "docs/replay.md",
-    "docs/checking.md", "docs/policies.md", "docs/modern.md",
+    "docs/checking.md", "docs/support.md", "docs/policies.md", "docs/modern.md", "docs/export.md",
+    "docs/drift.md",
 ]  # fmt: skip
 OUTPUT = "docs/output.md"  # generated, see below
 

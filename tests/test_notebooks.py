@@ -49,6 +49,7 @@ def test_the_notebooks_are_there():
         "05-what-if-the-model-is-wrong",
         "06-what-would-it-have-earned",
         "07-new-items-and-users",
+        "08-your-own-log",
     ]
 
 

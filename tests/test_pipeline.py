@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +12,9 @@ from typer.testing import CliRunner
 import logeval
 from logeval.cli import app
 from logeval.errors import LogevalError
-from logeval.pipeline import read_recipe, records, run
+from logeval.pipeline import demo_recipe, read_recipe, records, run
 from logeval.replay.estimates import Estimates
+from logeval.running.terminal import has_display
 from tests.undrawn import draw_nothing
 
 ROOT = Path(__file__).parent.parent
@@ -321,12 +323,65 @@ def test_the_recipes_that_are_shipped_are_valid(path):
 
 
 def test_the_demo_shows_the_four_headline_algorithms():
-    policies = read_recipe(ROOT / "pipelines" / "demo.toml").stages["evaluate"]["policies"]
+    policies = demo_recipe().stages["evaluate"]["policies"]
     assert policies == ["dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL"]
-    makefile = subprocess.run(
-        ["make", "-n", "demo"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    assert "logeval run pipelines/demo.toml" in makefile.stdout
+
+
+def test_make_demo_sets_up_what_a_user_needs_and_runs_the_demo():
+    dry = ["make", "-n", "demo", "VENV=nowhere"]
+    said = subprocess.run(dry, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "install" in said
+    assert "[dev]" not in said
+    assert said.rstrip().endswith("nowhere/bin/logeval demo")
+
+
+SMALL_DEMO = ["--set", "fit-models.top_queries=2", "--set", "evaluate.horizon=100",
+              "--set", "fit-models.draws=2", "--set", "evaluate.draws=2", "-q"]  # fmt: skip
+
+
+def test_the_demo_ends_with_the_verdict_and_opens_its_report(tmp_path, monkeypatch):
+    draw_nothing(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    small = [*SMALL_DEMO, "--set", "generate.sessions=3000", "--set", "generate.queries=20"]
+    said = CliRunner().invoke(app, ["demo", *small], catch_exceptions=False).stdout
+    assert "dcmKL-UCB" in said
+    assert said.endswith("more: demo/report/index.html\n")
+    assert opened == [], "there is no display"
+    CliRunner().invoke(app, ["demo", *small, "--open"], catch_exceptions=False)
+    assert opened == [(tmp_path / "demo" / "report" / "index.html").as_uri()]
+
+
+def test_the_demo_on_ones_own_log_leaves_the_other_demo_alone(tmp_path, monkeypatch):
+    draw_nothing(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    logeval.generate("mine.tsv.gz", sessions=3000, queries=20, quiet=True)
+    told = CliRunner().invoke(app, ["demo", "--log", "mine.tsv.gz", *SMALL_DEMO])
+    assert told.exit_code == 0, told.output
+    assert told.stdout.endswith("more: demo-mine/report/index.html\n")
+    assert not (tmp_path / "demo").exists()
+    assert not (tmp_path / "demo-mine" / "log.tsv.gz").exists()
+    assert "mine.tsv.gz" in (tmp_path / "demo-mine" / "report" / "index.html").read_text()
+
+
+def test_the_demo_names_a_log_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LogevalError, match=r"^nothing.gz: no such file; check the path$"):
+        demo_recipe(["nothing.gz"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_is_opened_only_where_a_person_sees_it(monkeypatch):
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    assert not has_display()
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert has_display()
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: False))
+    assert not has_display()
 
 
 def test_the_recipe_of_all_algorithms_chooses_its_simulators():

@@ -26,6 +26,7 @@ from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
 from logeval.clicks.models.registry import model_names
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
+from logeval.log.names import Names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
 from logeval.storage import files, tables
@@ -48,6 +49,7 @@ class FittedModels(Drawn):
     manifest: tables.Manifest = field(default_factory=dict)
     lists: Lists | None = None  # that the log showed; None: it is not known
     periods: tuple[FittedModels, ...] = ()  # by period of the log, where they were fitted so
+    names: Names = field(default_factory=Names)  # of their queries and items
 
     def __iter__(self) -> Iterator[tuple[str, Query, ClickModel]]:
         for name, fitted in self.fitted.items():
@@ -70,7 +72,21 @@ class FittedModels(Drawn):
         if not isinstance(key, tuple) or len(key) != 2 or not isinstance(key[0], str):
             raise LogevalError(f'[{key!r}]: write ["DCM"], or ["DCM", 9982] for one query')
         fitted = self.named(key[0])
-        return fitted.of(the_query(fitted, key[1]))
+        return fitted.of(self.the_query(fitted, key[1]))
+
+    def the_query(self, fitted: FittedModel, query: GivenQuery) -> Query:
+        """The query that is meant; its region may be left out where there is only one."""
+        found = among(self.names.meant(query), fitted.queries)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise LogevalError(f"query {query} has several regions: {self._few(found)}; name one")
+        known = self._few(fitted.queries)
+        raise LogevalError(f"{fitted.model} was not fitted for query {query}; it was for {known}")
+
+    def _few(self, queries: Sequence[Query]) -> str:
+        more = f", ... ({len(queries)} in all)" if len(queries) > 5 else ""
+        return ", ".join(map(self.names.query, queries[:5])) + more
 
     def named(self, name: str | None = None) -> FittedModel:
         """The fitted model of that name; without one, the first."""
@@ -152,6 +168,7 @@ class FittedModels(Drawn):
         tables.write_parquet(self.query_table(), folder / "queries.parquet")
         if self.lists is not None:
             tables.write_parquet(self.lists.table(), folder / "lists.parquet")
+        self.names.write(folder)
         if self.periods:
             rows = [_of_period(j, models.arrow()) for j, models in enumerate(self.periods)]
             tables.write_parquet(pa.concat_tables(rows), folder / "periods.parquet")
@@ -160,17 +177,6 @@ class FittedModels(Drawn):
         """The rows of both tables as JSON; nulls are left out."""
         found = {"table": "models", "rows": self.arrow(), "queries": self.query_table()}
         return json.dumps({k: v if isinstance(v, str) else _pylist(v) for k, v in found.items()})
-
-
-def the_query(fitted: FittedModel, query: GivenQuery) -> Query:
-    """The query that is meant; its region may be left out where there is only one."""
-    found = among(query, fitted.queries)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise LogevalError(f"query {query} has several regions: {_few(found)}; name one")
-    known = _few(fitted.queries)
-    raise LogevalError(f"{fitted.model} was not fitted for query {query}; it was for {known}")
 
 
 def opened_models(models: FittedModels | Path | str) -> FittedModels:
@@ -207,6 +213,7 @@ def read_models(folder: Path | str) -> FittedModels:
     queries = tables.read_table(folder, "queries")
     has_lists = "lists.parquet" in manifest["files"]
     lists = Lists.read(tables.read_table(folder, "lists")) if has_lists else None
+    names = Names.read(folder)
     has_periods = "periods.parquet" in manifest["files"]
     by_period = tables.read_table(folder, "periods") if has_periods else None
     if tables.read_manifest(folder) != manifest:  # others took their place meanwhile
@@ -221,7 +228,7 @@ def read_models(folder: Path | str) -> FittedModels:
             mine = by_period.filter(pc.equal(by_period["period"], j)).drop_columns(["period"])
             source = str(folder / "periods.parquet")
             periods.append(FittedModels(fitted_of_rows(mine.cast(MODELS), queries, source)))
-    return FittedModels(fitted, manifest, lists, tuple(periods))
+    return FittedModels(fitted, manifest, lists, tuple(periods), names)
 
 
 def _of_period(j: int, rows: pa.Table) -> pa.Table:
@@ -275,11 +282,6 @@ def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
 
 def _pylist(table: pa.Table) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if v is not None} for row in table.to_pylist()]
-
-
-def _few(queries: Sequence[Query]) -> str:
-    more = f", ... ({len(queries)} in all)" if len(queries) > 5 else ""
-    return ", ".join(map(str, queries[:5])) + more
 
 
 def _manifest_of(models: FittedModels, inputs: Sequence[tables.Manifest] = ()) -> tables.Manifest:

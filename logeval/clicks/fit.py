@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
 from logeval.errors import LogevalError
+from logeval.log.queries import several
 from logeval.stage import (
     Arg,
     LogFolder,
@@ -24,7 +25,7 @@ from logeval.stage import (
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
-    from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+    from logeval.clicks.estimation.patterns import Counted, FoldedClicks, Patterns
     from logeval.clicks.fitted import FittedModel
 
 R = TypeVar("R")
@@ -127,7 +128,7 @@ class Fitting(Stage[R]):
         self._set("models", names)
         self._set("options", check_options(names, dict(self.options)))
         self._set("holdout", None if self.holdout is None else str(self.holdout))
-        if self.wanted is not None and not self.wanted:
+        if self.queries is not None and not several(self.queries):
             raise LogevalError("queries is empty; leave it out to fit all queries")
         without_method(names, self.method)  # an error if that is all of them
         check(self.smoothing)
@@ -168,6 +169,8 @@ class Fitting(Stage[R]):
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
         from logeval.clicks.estimation.statistics.fold import fold_patterns
 
+        if self.opened.holds == "counts":
+            return self._counted(), None
         where = self.opened.path
         data, held_out = fold_patterns(
             self.opened,
@@ -187,6 +190,26 @@ class Fitting(Stage[R]):
         if self.holdout is not None and held_out is None:
             raise LogevalError(f"{where}: holdout={self.holdout} leaves no SERPs to score")
         return data, held_out
+
+    def _counted(self) -> "Counted":
+        """Those of a table of counts, to which not every model can be fitted."""
+        from logeval.clicks.estimation.statistics.counted import counted_patterns
+        from logeval.clicks.models.registry import MODELS, model_of
+
+        where, can = self.opened.title, [name for name, kind in MODELS.items() if kind.from_counts]
+        why = f"{where}: is a table of counts"
+        if self.holdout is not None or "auto" in self.models:
+            raise LogevalError(f"{why}: no session can be held out of it")
+        wrong = [n for n in self.models if "classes" in model_of(n)[1] or model_of(n)[0] not in can]
+        if wrong:
+            raise LogevalError(
+                f"{why}: it does not say what else was clicked on a page, and {wrong[0]} depends "
+                f"on that; fit {', '.join(can)}"
+            )
+        data = counted_patterns(self.opened, self.wanted, self.top_queries)
+        if data is None:
+            raise LogevalError(f"{where}: there are no impressions to fit; check queries")
+        return data
 
     def fit(self, name: str, data: "FoldedClicks", intervals: bool = True) -> "FittedModel":
         """One of the models, fitted to patterns."""
@@ -298,6 +321,7 @@ class Fit(Fitting["FittedModels"]):
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
+        from logeval.clicks.estimation.patterns import Counted
         from logeval.clicks.lists import Lists
         from logeval.clicks.models.registry import AUTO, own_models, without_method
         from logeval.clicks.quality.checks.predictive import quick_records
@@ -341,18 +365,21 @@ class Fit(Fitting["FittedModels"]):
         for name, cls in own_models(fitted).items():
             fitted[name].report["class"] = cls
         manifest["chosen"] = why
-        if self.verdict:
+        pages = not isinstance(data, Counted)  # else there is nothing to compare lists with
+        if self.verdict and pages:
             records = quick_records(fitted, data, held_out, self.seed, self.quiet)
             for name, record in records.items():
                 fitted[name].report["checks"] = record
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
-        return FittedModels(fitted, manifest, Lists.of(data), periods)
+        known = self.names.of_queries(data.queries) | self.names.only({"item": data.item_ids})
+        lists = Lists.of(data) if pages else None
+        return FittedModels(fitted, manifest, lists, periods, known)
 
     def _by_period(self, fitted: "dict[str, FittedModel]") -> "tuple[FittedModels, ...]":
         """The models of each period; what was found goes to the reports of the constant ones."""
         from logeval.clicks.collection import FittedModels
-        from logeval.clicks.drift.fit import RHO, fit_by_period
+        from logeval.clicks.drift.fit import fit_by_period, fits_of
         from logeval.clicks.drift.fold import fold_by_period
         from logeval.clicks.drift.words import in_words
         from logeval.running.progress import Progress
@@ -360,7 +387,7 @@ class Fit(Fitting["FittedModels"]):
         data = fold_by_period(
             self.opened, str(self.periods), self.wanted, self.top_queries, self.holdout, self.seed
         )
-        fits = len(fitted) * (1 + len(RHO) * len(data.periods))
+        fits = len(fitted) * fits_of(len(data.periods))
         found = {}
         with Progress("periods", fits, "fits", self.quiet) as progress:
             for name in fitted:
@@ -368,6 +395,7 @@ class Fit(Fitting["FittedModels"]):
                     lambda patterns, name=name: self.fit(name, patterns, intervals=False),  # type: ignore[misc]
                     data,
                     progress.advance,
+                    self.seed,
                 )
                 fitted[name].report["drift"] = found[name].report
                 fitted[name].report["changes"] = in_words(name, found[name].report)

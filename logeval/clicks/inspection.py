@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from logeval.clicks.collection import FittedModels, the_query
-from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.collection import FittedModels
+from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
+from logeval.clicks.estimation.statistics.counted import counted_patterns
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.users.optimum import Optimum
 from logeval.log.log import Log, load
+from logeval.log.names import Names, shortened
 from logeval.log.queries import GivenQuery, Query
 from logeval.storage import tables
 
@@ -29,11 +31,24 @@ class Inspection:
     items: pd.DataFrame  # item, shown, clicked, place in the best list, parameters with intervals
     positions: pd.DataFrame  # position, and the parameters that depend on it with intervals
     classes: pd.DataFrame  # class, share with interval, clicks on the best list; empty without any
-    best: list[int]  # item ids
+    best: list[Any]  # item ids
     reward: str
     value: float  # expected reward of the best list
     proven: bool  # that no list is better; else it was found by a search
     lists: pd.DataFrame  # the lists of the log, most shown first, and how far from the best
+    names: Names = field(default_factory=Names)  # of queries and items
+
+    def named(self, width: int | None = None) -> Inspection:
+        """The same for people: items have their names, shortened to a width."""
+        if "item" not in self.names.kinds:
+            return self
+
+        def names(ids: list[int]) -> list[str]:
+            return [shortened(n, width) for n in self.names.names_of("item", ids)]
+
+        lists = self.lists.assign(list=self.lists["list"].map(names))
+        items = self.names.shown(self.items, width)
+        return replace(self, items=items, best=names(self.best), lists=lists)
 
 
 def inspect(
@@ -45,7 +60,7 @@ def inspect(
     of the log is as good as its expected reward under the model, as a share of the best list's.
     """
     fitted = models.named(model)
-    meant = the_query(fitted, query)
+    meant = models.the_query(fitted, query)
     own = fitted.of(meant)
     best = own.optimum()
     data = _patterns(models, meant, log)
@@ -56,11 +71,11 @@ def inspect(
         for at, name, n in ((1, "shown", data.impressions), (2, "clicked", data.item_clicks)):
             count = dict(zip(data.item_ids.tolist(), n.astype(int).tolist(), strict=True))
             items.insert(at, name, [count.get(int(i), 0) for i in own.items])
-        lists = _lists(own, best, data)
+        lists = lists if isinstance(data, Counted) else _lists(own, best, data)
     return Inspection(
         fitted.model,
         meant,
-        None if data is None else int(data.count.sum()),
+        None if data is None else int(data.serps.sum()),
         items,
         positions,
         _classes(fitted, meant, best),
@@ -69,6 +84,7 @@ def inspect(
         best.value,
         best.proven,
         lists,
+        models.names,
     )
 
 
@@ -78,6 +94,8 @@ def _patterns(models: FittedModels, query: Query, log: Log | None) -> Patterns |
         log = load(named)
     if log is None:
         return None
+    if log.holds == "counts":
+        return counted_patterns(log, [query])
     return patterns_of(fold(log, queries=[query]))
 
 

@@ -200,7 +200,8 @@ def naming_options(record: type[Stage[Any]] | None, **more: str) -> Iterator[Non
 def in_options(text: str, record: type[Stage[Any]] | None, **more: str) -> str:
     """What the library says of arguments as people type them.
 
-    ``name=value`` becomes ``--name value``, ``name=True`` and a name with an underscore ``--name``.
+    ``name=value`` becomes ``--name value``, ``name={'a': 'b'}`` ``--name a=b``, ``name=True`` and a
+    name with an underscore ``--name``.
     What stands in brackets is the parameter of a policy or an estimator, and stays.
     """
     options = _options_of_all | ({} if record is None else _option_names(record)) | more
@@ -210,9 +211,11 @@ def in_options(text: str, record: type[Stage[Any]] | None, **more: str) -> str:
         name, value = found["name"], found["value"]
         if value is None:
             return options[name] if "_" in name else found[0]
+        if pairs := re.findall("'([^']*)': '([^']*)'", value):
+            return " ".join(f"{options[name]} {ours}={yours}" for ours, yours in pairs)
         return options[name] if value == "True" else f"{options[name]} {value}"
 
-    value = r"'[^']*'|[^\s;:,()'\"]*[^\s;:,()'\".]"
+    value = r"\{[^}]*\}|'[^']*'|[^\s;:,()'\"]*[^\s;:,()'\".]"
     return re.sub(
         rf"(?<![\w(,./-])(?P<name>{names})\b(=(?P<value>{value})|(?![/.]\w))", option, text
     )

@@ -52,6 +52,12 @@ def show_counts(log: Log, asked: Ingest) -> None:
             if log.counts.get(count) or unit == "lines" or count in ("results", "rejected")
         ]
     results = "results" in {k for name in names for k in FORMATS[name].accounts}
+    if log.holds == "counts":
+        rows += [(name, log.counts[name]) for name in ("impressions", "clicks")]
+        if capped := log.counts.get("clicks_capped"):
+            rows += [("rows with more clicks than impressions, all taken as clicked", capped)]
+        print_table(f"{asked.out or log.title}: counts", ["", "count"], rows)
+        return
     if results:
         rows += [("result pages (SERPs)", log.counts["queries"])]
         rows += [("clicked results", log.counts["clicks_matched"])]
@@ -100,6 +106,7 @@ def describe(
     """
     from logeval.clicks.support.support import support
     from logeval.log.log import load
+    from logeval.log.names import WIDTH
 
     opened = load(log)
     found, supported = opened.describe(top), support(opened, top)
@@ -112,11 +119,13 @@ def describe(
             print(f"The log does not say: {joined(absent)}.\n")
         print_frame("CTR by rank", found.ctr_by_rank)
         print_frame("Clicked results per SERP", found.clicks_per_serp)
-        print_frame(f"The {len(found.top_queries)} most frequent queries", found.top_queries)
-        print_frame("What the clicks on them can decide (docs/support.md)", supported.table)
-        print_frame(
-            "Examination relative to the first rank, from swaps", supported.examination[EXAMINED]
-        )
+        queries = found.names.shown(found.top_queries, WIDTH)
+        print_frame(f"The {len(queries)} most frequent queries", queries)
+        if len(supported.table):
+            decided = found.names.shown(supported.table, WIDTH)
+            print_frame("What the clicks on them can decide (docs/support.md)", decided)
+            title = "Examination relative to the first rank, from swaps"
+            print_frame(title, supported.examination[EXAMINED])
         for sentence in supported.sentences:
             print(wrapped(f"{sentence}."))
     if figure:

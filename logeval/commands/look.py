@@ -20,11 +20,16 @@ from logeval.commands.show import (
 )
 from logeval.running.words import p_cell, with_interval
 
+ITEM_WIDTH = 32  # characters of an item's name
+
 
 @app.command()
 def inspect(
     models: Annotated[Path, typer.Argument(help="Folder of fitted models.")],
-    query: Annotated[str, typer.Option(help="The query, as 9982, or 9982@0 with its region.")],
+    query: Annotated[
+        str,
+        typer.Option(help="The query: its text, or its id, as 9982, or 9982@0 with its region."),
+    ],
     model: Annotated[
         str | None,
         typer.Option(help="Which model; default: the first.", autocompletion=model_names),
@@ -44,14 +49,16 @@ def inspect(
     from logeval.log.log import load
 
     found = look(read_models(models), query, model=model, log=load(log) if log else None)
+    found = found.named(None if as_json else ITEM_WIDTH)
     if as_json:
         frames = {n: getattr(found, n) for n in ("classes", "items", "positions", "lists")}
         names = ("model", "serps", "best", "reward", "value", "proven")
         parts = {n: json.loads(frame.to_json(orient="records")) for n, frame in frames.items()}
         rest = {n: getattr(found, n) for n in names}
-        print(json.dumps({"query": str(found.query), **rest, **parts}))
+        print(json.dumps({"query": found.names.query(found.query), **rest, **parts}))
         return
     serps = "" if found.serps is None else f", {found.serps:,} SERPs in the log"
+    query = found.names.query(found.query)
     if len(found.classes):
         print_table(
             "Classes of users: their share, and clicks per search on the best list",
@@ -59,19 +66,20 @@ def inspect(
         )
     shown = found.items.head(top).astype({"item": str})  # an id is a name, not an amount
     print_table(
-        f"{found.model} of query {found.query}{serps}: {min(top, len(found.items))} of "
+        f"{found.model} of query {query}{serps}: {min(top, len(found.items))} of "
         f"{len(found.items)} items",
         *_with_intervals(shown),
     )
     if len(found.positions.columns) > 1:
         print_table("By position", *_with_intervals(found.positions))
     how = "" if found.proven else " (found by a search, not proven)"
-    print(f"Best list: {' '.join(map(str, found.best))}")
+    between = ", " if "item" in found.names.kinds else " "
+    print(wrapped(f"Best list: {between.join(map(str, found.best))}"))
     print(f"its expected {found.reward}: {found.value:.4f}{how}\n")
     if len(found.lists):
         rows = [
             (row["shown"], f"{row['share']:.1%}" if row["share"] == row["share"] else "",
-             row["in_best"], " ".join(map(str, row["list"])))
+             row["in_best"], between.join(map(str, row["list"])))
             for _, row in found.lists.head(top).iterrows()
         ]  # fmt: skip
         print_table(

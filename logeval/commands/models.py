@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,6 @@ from logeval.commands.command import Csv, Json, command, in_options, refuse_empt
 from logeval.commands.show import print_for_programs, print_frame, print_table, wrapped
 from logeval.errors import LogevalError
 from logeval.running.words import with_interval
-from logeval.stage import split
 from logeval.storage import files
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def show_fit(
     own = "".join(
         f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
     )
-    print(f"more: logeval{own} inspect {asked.out} --query {models.queries[0]}", file=sys.stderr)
+    first = shlex.quote(models.names.query(models.queries[0]))
+    print(f"more: logeval{own} inspect {asked.out} --query {first}", file=sys.stderr)
 
 
 def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:
@@ -162,9 +163,7 @@ def plot_models(
     if queries is not None:
         refuse_empty("--queries", [queries])
     with styled(style):
-        axes: Any = read_models(models).plot(
-            what, model, None if queries is None else split(queries)
-        )
+        axes: Any = read_models(models).plot(what, model, queries)
         save_figure(axes.figure, out)
     print(out)
 

@@ -1,9 +1,9 @@
-"""run, report."""
+"""run, report, demo."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,11 @@ from logeval.commands.app import app
 from logeval.commands.command import Quiet, command
 from logeval.commands.show import print_table, wrapped
 from logeval.reports.report import Report
+from logeval.running import terminal
 from logeval.stage import Stage
+
+if TYPE_CHECKING:
+    from logeval.pipeline import Recipe, Step
 
 
 @command(Report, short_help="Runs -> a page to send to a colleague.")
@@ -22,7 +26,7 @@ def show_page(page: Path, asked: Report) -> None:
 
 @app.command(short_help="All stages of a recipe.")
 def run(
-    recipe: Annotated[Path, typer.Argument(help="A recipe, as pipelines/demo.toml.")],
+    recipe: Annotated[Path, typer.Argument(help="A recipe, as pipelines/yandex-dcm.toml.")],
     set: Annotated[
         list[str] | None,
         typer.Option("--set", help="Override a value, as evaluate.horizon=1000; repeatable."),
@@ -34,9 +38,9 @@ def run(
 ) -> None:
     """Run all stages of a recipe; skip what is up to date, continue after an interruption.
 
-    Example: logeval run pipelines/demo.toml --set evaluate.horizon=1000
+    Example: logeval run pipelines/yandex-dcm.toml --set evaluate.horizon=1000
     """
-    from logeval.pipeline import read_recipe, records
+    from logeval.pipeline import read_recipe
     from logeval.pipeline import run as run_recipe
 
     found = read_recipe(recipe, set or [])
@@ -45,10 +49,58 @@ def run(
         rows = [(s.stage, "would run" if s.reason else "up to date", s.reason) for s in steps]
         print_table(f"{recipe}, output in {found.out}", ["stage", "", "because"], rows)
         return
+    _print_answer(found, steps)
+
+
+@app.command(short_help="All stages on a small synthetic log, or on yours: the first thing to try.")
+def demo(
+    log: Annotated[
+        list[Path] | None,
+        typer.Option("--log", help="Your log in place of a synthetic one; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the output; without, demo or demo-LOG.")
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Override a value, as evaluate.horizon=1000; repeatable."),
+    ] = None,
+    open: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open", help="Open the report; without, where there is a display."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show everything on a small synthetic log: click models, bandits, verdict and report.
+
+    With --log the same on your own log: its ten most frequent queries.
+
+    Example: logeval demo --log train.gz
+    """
+    from logeval.pipeline import demo_recipe
+    from logeval.pipeline import run as run_recipe
+
+    found = demo_recipe(log or [], out, set or [])
+    steps = run_recipe(found, quiet=quiet)
+    page = _print_answer(found, steps)
+    if terminal.has_display() if open is None else open:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+
+
+def _print_answer(recipe: Recipe, steps: list[Step]) -> Path:
+    """What was made, what it says, and the page with more."""
+    from logeval.pipeline import records
+
     for step in steps:
         print(f"{step.stage:<12}{step.out}")
-    print(f"\n{_answer(records(found), {step.stage: step.out for step in steps})}")
-    print(f"\nmore: {steps[-1].out / 'index.html'}")
+    print(f"\n{_answer(records(recipe), {step.stage: step.out for step in steps})}")
+    page = steps[-1].out / "index.html"
+    print(f"\nmore: {page}")
+    return page
 
 
 def _answer(stages: dict[str, Stage[Any]], out: dict[str, Path]) -> str:

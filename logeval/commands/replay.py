@@ -28,16 +28,19 @@ if TYPE_CHECKING:
 @command(ReplayEstimate, figures=["estimates.png"])
 def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
     """The estimates of each target, over all queries and by query."""
-    answer = found.verdict().text()
+    from logeval.log.names import WIDTH, Names
+
+    answer, names = found.verdict().text(), Names.of(found.manifest)
     if as_json:  # as they are stored, to the last digit
-        rows = found.table.astype(object).where(found.table.notna(), None)
+        table = names.shown(found.table)
+        rows = table.astype(object).where(table.notna(), None)
         print(json.dumps({"verdict": answer, "rows": rows.to_dict(orient="records")}))
     else:
         for name, rows in found.table.groupby("target", sort=False):
             K = rows["positions"].iloc[0]
-            overall = rows[rows["query"].isna()]
+            overall, by_query = (rows[rows["query"].isna() == each] for each in (True, False))
             print_frame(f"{name}, clicks per SERP at K = {K}", _estimates(overall, False))
-            print_frame(f"{name}, by query", _estimates(rows[rows["query"].notna()], True), 2)
+            print_frame(f"{name}, by query", _estimates(names.shown(by_query, WIDTH), True), 2)
         print(in_options(answer, ReplayEstimate))
     _save(found.plot, asked, "estimates.png")
 

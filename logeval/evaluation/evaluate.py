@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from logeval.errors import LogevalError
-from logeval.stage import Arg, Queries, Quiet, Stage, function, split, stage
+from logeval.log.queries import several
+from logeval.stage import Arg, Queries, Quiet, Stage, function, stage
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
@@ -107,7 +108,7 @@ class Evaluate(Stage["Runs"]):
         int | None, Arg("Length of the lists; default: the shortest model's.", least=1)
     ] = None
     queries: Annotated[
-        Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=split)
+        Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=str)
     ] = None
     identified: Annotated[
         bool,
@@ -182,7 +183,7 @@ class Evaluate(Stage["Runs"]):
         Feedback.parse(self.corrupt, self.delay)
         checkpoints_of(self.horizon, self.checkpoints)
         check_runs(self.runs, 1)
-        if self.wanted is not None and not self.wanted:
+        if self.queries is not None and not several(self.queries):
             raise LogevalError("queries is empty; leave it out for all of them")
         if self.features is None and (self.block is not None or self.same_log):
             raise LogevalError("block and same_log are about features, and there are none")

@@ -18,6 +18,7 @@ from logeval.evaluation.running.store import horizon_of, sorted_rows
 from logeval.evaluation.statistics import intervals, pilot, ranker, relative, robustness
 from logeval.evaluation.statistics.paired import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
+from logeval.log.names import Names
 from logeval.policies.registry import parse_policies
 from logeval.storage.results import Drawn
 from logeval.storage.schemas import PROBLEMS
@@ -63,8 +64,10 @@ class Runs(Drawn):
         problems: pa.Table | None = None,
         notes: Sequence[str] = (),
         simulators: Mapping[str, Any] | None = None,
+        names: Names | None = None,
     ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
+        self.names = names or Names()  # of the queries
         self.notes = list(notes)  # what the user should know about them
         # what is known of those that were fitted to a log: checks and number of draws, by name
         ran = set(pc.unique(self.rows["simulator"]).to_pylist())  # a track may leave some out
@@ -81,7 +84,8 @@ class Runs(Drawn):
         seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
         folder = Path(folder)
         rows, problems = read_table(folder, "runs"), read_table(folder, "problems")
-        return cls(rows, seed, folder, problems, notes, manifest.get("simulators"))
+        about, names = manifest.get("simulators"), Names.of(manifest)
+        return cls(rows, seed, folder, problems, notes, about, names)
 
     def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
         """The runs of some policies, and the first ``runs`` of each."""
@@ -93,7 +97,8 @@ class Runs(Drawn):
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))
-        return Runs(rows, self.seed, self.folder, self._problems, self.notes, self.simulators)
+        about = (self._problems, self.notes, self.simulators, self.names)
+        return Runs(rows, self.seed, self.folder, *about)
 
     def table(self) -> pd.DataFrame:
         """All rows (see ``logeval.storage.schemas.RUNS``)."""

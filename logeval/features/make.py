@@ -13,7 +13,6 @@ from logeval.stage import (
     Quiet,
     Stage,
     function,
-    split,
     stage,
 )
 
@@ -40,7 +39,7 @@ class MakeFeatures(Stage["Features"]):
     log: LogFolder
     _: KW_ONLY
     top_queries: Annotated[int, Arg("The most frequent queries.", least=1)] = 3
-    queries: Annotated[Queries, Arg("These queries instead, 9982@0,4411@0.", parse=split)] = None
+    queries: Annotated[Queries, Arg("These queries instead, 9982@0,4411@0.", parse=str)] = None
     items: Annotated[int, Arg("The most shown items of each query.", least=1)] = 100
     dim: Annotated[int, Arg("Singular values to keep, at most.", least=1, most=MOST_DIMENSIONS)] = (
         200

@@ -7,12 +7,13 @@ totals only: their clicks are withheld, so rates and frequencies leave them out.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
 
+from logeval.log.names import Names
 from logeval.log.queries import sql_condition
 from logeval.storage.results import Drawn
 
@@ -75,12 +76,15 @@ class Description(Drawn):
     clicks_per_serp: pd.DataFrame  # clicked, serps, share
     top_queries: pd.DataFrame  # query, serps, items, lists, clicks_per_serp, list_entropy
     frequency: pd.DataFrame  # serps, queries: how many queries have this many SERPs
+    names: Names = field(default_factory=Names)  # of the top queries
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, lists and strings, fit for JSON."""
+        """Plain numbers, lists and strings, fit for JSON, queries by their names."""
+        shown = replace(self, top_queries=self.names.shown(self.top_queries))
+        found = {f.name: getattr(shown, f.name) for f in fields(self) if f.name != "names"}
         return {
             name: value.to_dict(orient="records") if isinstance(value, pd.DataFrame) else value
-            for name, value in asdict(self).items()
+            for name, value in found.items()
         }
 
 
@@ -94,6 +98,7 @@ def describe(log: Log, top: int = 20) -> Description:
             clicks_per_serp=connection.execute(CLICKS_PER_SERP).df(),
             top_queries=_lists_of(connection, queries),
             frequency=connection.execute(FREQUENCY).df(),
+            names=log.names.of_queries(queries["query"]),
         )
 
 

@@ -38,7 +38,7 @@ def pairs_of(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         ours, sign, theirs = text.partition("=")
         if not (ours and sign and theirs):
-            raise LogevalError(f"column map {text}: write it as our column=yours, as query=term")
+            raise LogevalError(f"column map {text}: write it as our column=yours, as query_id=qid")
         pairs[ours] = theirs
     return pairs
 
@@ -163,7 +163,7 @@ class Ingest(Stage["Log"]):
                 "overwrite=True"
             )
         if not self.overwrite:
-            tables.check_free(out, ("serps", rejects.FILE))
+            tables.check_free(out, ("serps", "counts", "names", rejects.FILE))
         write_log(self)
         return self._warned(load(out))
 

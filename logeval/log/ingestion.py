@@ -29,7 +29,7 @@ from logeval.log.reading.parts import name_by_content, write_parts
 from logeval.log.reading.source import Source
 from logeval.log.rows.ids import NotNumbers
 from logeval.running.progress import Progress
-from logeval.storage import files, manifests, tables
+from logeval.storage import files, manifests, schemas, tables
 
 
 def in_memory(asked: Ingest) -> Log:
@@ -65,7 +65,6 @@ def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> No
     quiet = asked.quiet or asked.scheduler is not None  # a cluster has bars of its own
     unit = "rows" if any(map(is_frame, asked.given)) else "bytes"
     with tables.staged(asked.folder, asked.overwrite) as staging:
-        (staging / "serps").mkdir()
         with (
             open(staging / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
             Progress("ingest", size, unit, quiet) as progress,
@@ -77,9 +76,7 @@ def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> No
                     run.read_on_cluster()
             else:
                 run.read_files()
-        if not any((staging / "serps").iterdir()):
-            tables.write_serps(tables.SERPS.empty_table(), run.next_part())
-        name_by_content(staging / "serps")
+        run.end()
         manifest = tables.manifest_of(asked.NAME, asked.arguments(), run.inputs, again=asked.AGAIN)
         manifest |= {
             "formats": run.formats,
@@ -87,6 +84,8 @@ def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> No
             "stamps": run.stamps,
             **more,
         }
+        if run.holds != "serps":
+            manifest["holds"] = run.holds
         if run.said:
             manifest["columns"] = run.said
         if notes := notes_on_names(staging):
@@ -114,8 +113,26 @@ class _Run:
     formats: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)  # what columns were taken for
 
+    @property
+    def holds(self) -> str:
+        """The table that is written."""
+        return FORMATS[self.formats[0]].holds
+
+    @property
+    def folder(self) -> Path:
+        """Where its parts are."""
+        folder = self.staging / self.holds
+        folder.mkdir(exist_ok=True)
+        return folder
+
     def next_part(self) -> Path:
-        return self.staging / "serps" / f"part-{next(self.parts):05d}.parquet"
+        return self.folder / f"part-{next(self.parts):05d}.parquet"
+
+    def end(self) -> None:
+        """There is a table, even if it is empty, and every part has its checksum in its name."""
+        if not any(self.folder.iterdir()):
+            tables.write_parquet(schemas.TABLES[self.holds].empty_table(), self.next_part())
+        name_by_content(self.folder)
 
     def read_files(self) -> None:
         """Each file by itself, unless its format wants all of them together."""

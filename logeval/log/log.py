@@ -23,7 +23,7 @@ from logeval.errors import LogevalError, one_line, short, unknown_names
 from logeval.kinds import checked
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, sql_condition, sql_limit
-from logeval.storage import files, tables
+from logeval.storage import database, files, tables
 
 if TYPE_CHECKING:
     from logeval.log.describe import Description
@@ -51,6 +51,14 @@ class Log:
     def cautions(self) -> list[str]:
         """What would make models of this log worthless, or looks like a mistake."""
         counts = Counter(self.counts)
+        if self.holds == "counts":
+            if not counts["clicks"]:
+                return ["the table holds no clicks; a click model of it says nothing"]
+            if counts["clicks_capped"] * 10 > counts["results"]:
+                return [
+                    "over a tenth of the rows have more clicks than impressions; is it the column?"
+                ]
+            return []
         if not counts["queries"]:
             return ["the log holds no result pages; there is nothing to fit"]
         if counts["queries"] == counts["test_queries"]:
@@ -76,6 +84,11 @@ class Log:
         return found
 
     @property
+    def holds(self) -> str:
+        """The table that it is: serps, or counts."""
+        return str(self.manifest.get("holds", "serps"))
+
+    @property
     def title(self) -> str:
         """Its folder; what it was made of, if that is gone with it."""
         if not self.manifest.get("temporary"):
@@ -89,6 +102,9 @@ class Log:
 
     def __repr__(self) -> str:
         counts = self.manifest.get("counts", {})
+        if self.holds == "counts":
+            shown, clicked = (counts.get(name, 0) for name in ("impressions", "clicks"))
+            return f"Log {self.title}: {shown:,} impressions, {clicked:,} clicks, counted"
         pages, clicks = (counts.get(name, 0) for name in ("queries", "clicks_matched"))
         return f"Log {self.title}: {pages:,} result pages, {clicks:,} clicked results"
 
@@ -111,7 +127,7 @@ class Log:
         Their names hold their checksums (``reading.parts``): a file of another log, put here after
         the check, has another name.
         """
-        names = sorted(name for name in self.manifest["files"] if name.startswith("serps/"))
+        names = sorted(n for n in self.manifest["files"] if n.startswith(f"{self.holds}/"))
         with self._as_it_was():
             tables.check_files(self.path, self.manifest, names)
         return [self.path / name for name in names]
@@ -145,20 +161,31 @@ class Log:
         return found.st_ino, found.st_mtime_ns
 
     @contextmanager
-    def connect(self, names: Sequence[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A DuckDB connection with the view ``serps``; of some files only if they are named."""
+    def connect(
+        self, names: Sequence[str] | None = None, holds: str = "serps"
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A DuckDB connection with the view ``serps``; of some files only if they are named.
+
+        What asks for SERPs is refused where the log ``holds`` counts, and the other way round.
+        """
+        if holds != self.holds:
+            raise LogevalError(
+                f"{self.title}: is a table of {self.holds}, and this needs {holds}; counts do not "
+                "say which results were on a page together"
+            )
         with files.scratch() as spill:
             settings: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)}
-            connection = duckdb.connect(config=settings)
+            connection = database.connect(settings)
             try:
                 connection.execute("SET preserve_insertion_order = false")
                 chosen = self.files if names is None else [self.path / name for name in names]
                 listed = ", ".join(_quoted(file) for file in chosen)
                 source = f"read_parquet([{listed}], hive_partitioning = false)"
                 there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
-                new = [f"{kind} AS {name}" for name, kind in MAY_LACK.items() if name not in there]
+                lacks = MAY_LACK if self.holds == "serps" else {}
+                new = [f"{kind} AS {name}" for name, kind in lacks.items() if name not in there]
                 select = ", ".join(["*", *new])
-                connection.execute(f"CREATE VIEW serps AS SELECT {select} FROM {source}")
+                connection.execute(f"CREATE VIEW {self.holds} AS SELECT {select} FROM {source}")
                 yield connection
             except duckdb.OutOfMemoryException as error:
                 raise LogevalError(
@@ -191,7 +218,7 @@ class Log:
             )
         if unknown := [name for name in names if name not in tables.SERPS.names]:
             raise unknown_names("column", unknown, tables.SERPS.names)
-        where = "" if queries is None else f"WHERE {sql_condition(queries)}"
+        where = "" if queries is None else f"WHERE {sql_condition(self.names.all_meant(queries))}"
         with self.connect() as connection:
             connection.execute("SET preserve_insertion_order = true")
             select = f"SELECT {', '.join(names)} FROM serps {where}"

@@ -1,31 +1,40 @@
 """The names of ids: a log with text ids has numbers inside, and tables of names beside them.
 
 ``names/item.parquet`` holds the names of items, likewise for the other KINDS, an id and its name a
-row, ids from 0 on. A kind without a table has numbers of its own, and is named by them. Any stage
-may keep the names that it needs beside its output (``Names.write``).
+row, ids from 0 on. A kind without a table has numbers of its own, and is named by them. Models keep
+the names of their queries and items likewise; results that speak of queries only keep theirs in
+their manifest (``Names.kept``). Tables have ids, whatever a person reads has names.
 """
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from logeval.errors import visible
-from logeval.storage import tables
+from logeval.errors import LogevalError, visible
+from logeval.log.queries import GivenQueries, GivenQuery, Query, several
+from logeval.storage import database, tables
 from logeval.storage.schemas import NAMES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("query", "item", "user", "domain", "region")
 FOLDER = "names"
 WIDTH = 40  # characters of a name in a table or a figure
 DOTS = "\u2026"
+LOOKED_AT = 100_000  # names, for one that is like an unknown one
 
 
 def file_of(folder: Path, kind: str) -> Path:
@@ -33,12 +42,16 @@ def file_of(folder: Path, kind: str) -> Path:
     return folder / FOLDER / f"{kind}.parquet"
 
 
-def shortened(name: str, width: int = WIDTH) -> str:
+def shortened(name: str, width: int | None = WIDTH) -> str:
     """A name of at most ``width`` characters, shortened in the middle; no control characters.
+
+    Without a width it stays as it is.
 
     >>> shortened("https://www.example.com/shoes/running/42", 20)
     'https://ww…unning/42'
     """
+    if width is None:
+        return name
     name = visible(name)
     if len(name) <= width:
         return name
@@ -48,19 +61,19 @@ def shortened(name: str, width: int = WIDTH) -> str:
 
 @dataclass(frozen=True)
 class Names:
-    """The names beside a table; ``Log.names`` are those of a log.
+    """Names in a folder, or those that are held; ``Log.names`` are those of a log.
 
-    Only what is asked for is held in memory: there may be ten million.
+    Of a folder only what is asked for is held in memory: there may be ten million.
     """
 
-    folder: Path | None = None  # None: there are none
-    _known: dict[tuple[str, int], str] = field(default_factory=dict, repr=False, compare=False)
+    folder: Path | None = None
+    held: dict[str, dict[int, str]] = field(default_factory=dict, repr=False)  # kind -> id -> name
 
     @cached_property
     def kinds(self) -> list[str]:
         """The kinds of ids that have names."""
         if self.folder is None:
-            return []
+            return [kind for kind in KINDS if kind in self.held]
         there = [kind for kind in KINDS if file_of(self.folder, kind).exists()]
         if there:
             listed = [f"{FOLDER}/{file_of(self.folder, kind).name}" for kind in there]
@@ -74,12 +87,13 @@ class Names:
     def names_of(self, kind: str, numbers: Iterable[int]) -> list[str]:
         """The names of ids."""
         wanted = [int(number) for number in numbers]
-        unknown = [n for n in dict.fromkeys(wanted) if (kind, n) not in self._known]
-        if unknown and kind in self.kinds:
+        if kind not in self.kinds:
+            return list(map(str, wanted))
+        known = self.held.setdefault(kind, {})
+        if self.folder and (unknown := [n for n in dict.fromkeys(wanted) if n not in known]):
             rows = self._rows(kind, pc.field("id").isin(unknown))
-            pairs = zip(rows["id"].to_pylist(), rows["name"].to_pylist(), strict=True)
-            self._known.update({(kind, number): name for number, name in pairs})
-        return [self._known.get((kind, number), str(number)) for number in wanted]
+            known.update(zip(rows["id"].to_pylist(), rows["name"].to_pylist(), strict=True))
+        return [known.get(number, str(number)) for number in wanted]
 
     def id_of(self, kind: str, name: str) -> int | None:
         """The id that has this name; None if there is none."""
@@ -88,23 +102,173 @@ class Names:
         found = self._rows(kind, pc.field("name") == name)["id"].to_pylist()
         return found[0] if found else None
 
+    def ids_of(self, kind: str, names: Iterable[str]) -> dict[str, int | None]:
+        """The ids of many names of a kind that has some; None for those that are not there."""
+        found: dict[str, int | None] = dict.fromkeys(names)
+        rows = self._rows(kind, pc.field("name").isin(list(found)))
+        found.update(zip(rows["name"].to_pylist(), rows["id"].to_pylist(), strict=True))
+        return found
+
     def table(self, kind: str) -> pa.Table:
         """All ids of a kind and their names."""
         return self._rows(kind, None) if kind in self.kinds else NAMES.empty_table()
 
     def _rows(self, kind: str, condition: pc.Expression | None) -> pa.Table:
-        assert self.folder is not None
+        if self.folder is None:
+            known = self.held[kind]
+            rows = pa.table([list(known), list(known.values())], schema=NAMES)
+            return rows if condition is None else rows.filter(condition)
         return ds.dataset(file_of(self.folder, kind)).to_table(filter=condition)
 
-    def write(self, folder: Path, kept: Mapping[str, Iterable[int]]) -> None:
-        """Keep the names of some ids beside another table, before its manifest is written."""
-        for kind in self.kinds:
-            if kind in kept:
-                ids = np.unique(np.asarray(list(kept[kind]), dtype=np.int64))
-                names = pa.array(self.names_of(kind, ids), pa.string())
-                file = file_of(folder, kind)
-                file.parent.mkdir(exist_ok=True)
-                tables.write_parquet(pa.table([pa.array(ids), names], schema=NAMES), file)
+    # -- queries ------------------------------------------------------------------------------
+
+    def meant(self, query: GivenQuery) -> Query:
+        """The query that a user means: by its name where it has one, in a region if one is named.
+
+        A number is an id, as in tables.
+        """
+        if not isinstance(query, str) or "query" not in self.kinds:
+            return Query.of(query)
+        if (number := self.id_of("query", query)) is not None:
+            return Query(number)
+        name, _, place = query.rpartition("@")
+        region = self.id_of("region", place)
+        if (number := self.id_of("query", name)) is not None and region is not None:
+            return Query(number, region)
+        known = self.table("query")["name"].slice(0, LOOKED_AT).to_pylist()
+        close = difflib.get_close_matches(query, known, n=2)
+        hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise LogevalError(f"there is no query {query!r}{hint or '; `describe` lists those'}")
+
+    def all_meant(self, queries: GivenQueries) -> list[Query] | None:
+        """Queries as users give them: one or several; None for all."""
+        if queries is None:
+            return None
+        given = [one for query in several(queries) for one in self._apart(query)]
+        return [self.meant(query) for query in given]
+
+    def _apart(self, given: GivenQuery) -> list[GivenQuery]:
+        """The queries of a text with commas between them; names may hold commas themselves."""
+        parts = given.split(",") if isinstance(given, str) else []
+        if len(parts) < 2:
+            return [given]
+        known: dict[str, int | None] = {}
+        if "query" in self.kinds:
+            ends = [(i, j) for i in range(len(parts)) for j in range(i + 2, len(parts) + 1)]
+            known = self.ids_of("query", (",".join(parts[i:j]).strip() for i, j in ends))
+
+        def there(parts: list[str]) -> bool:
+            return known.get(",".join(parts).strip()) is not None
+
+        found: list[GivenQuery] = []
+        while parts:
+            fits = (n for n in range(len(parts), 1, -1) if there(parts[:n]))
+            n = next(fits, 1)
+            found += [one] if (one := ",".join(parts[:n]).strip()) else []
+            parts = parts[n:]
+        return found
+
+    def query(self, query: GivenQuery) -> str:
+        """The whole name of a query, as ``meant`` reads it."""
+        number, region = Query.of(query)
+        name = self.name_of("query", number)
+        return name if region is None else f"{name}@{self.name_of('region', region)}"
+
+    def titles(self, queries: Iterable[str], width: int | None = WIDTH) -> dict[str, str]:
+        """The queries in the order of their ids, as people read and give them: ``12``, or the name.
+
+        With its region, ``12@3``, where one query has several. Names are shortened to ``width``,
+        unless two would be the same then. ``2@0+1@0`` are several that take turns.
+        """
+        given = sorted(queries, key=_order)
+        short = {q: self._title(re.sub(r"@-?\d+", "", q)) for q in given}
+        many = Counter(short.values())
+        whole = {q: short[q] if many[short[q]] == 1 else self._title(q) for q in given}
+        cut = {q: shortened(title, width) for q, title in whole.items()}
+        alike = Counter(cut.values())
+        return {q: cut[q] if alike[cut[q]] == 1 else whole[q] for q in given}
+
+    def _title(self, query: str) -> str:
+        """Queries that take turns by their names; what is not of a log has a name of its own."""
+        if not {"query", "region"} & set(self.kinds):
+            return query
+        parts = query.split("+")
+        if not all(re.fullmatch(r"-?\d+(@-?\d+)?", part) for part in parts):
+            return query
+        return "+".join(self.query(part) for part in parts)
+
+    def shown(self, frame: pd.DataFrame, width: int | None = None) -> pd.DataFrame:
+        """A table for people: names in the place of ids in the columns ``query`` and ``item``."""
+        found = frame.copy()
+        if "query" in frame and {"query", "region"} & set(self.kinds):
+            there = frame["query"].dropna().unique()
+            names = {q: shortened(self.query(str(q)), width) for q in there}
+            found["query"] = frame["query"].map(names).where(frame["query"].notna(), None)
+        if "item" in frame and "item" in self.kinds:
+            found["item"] = [
+                shortened(name, width) for name in self.names_of("item", frame["item"])
+            ]
+        return found
+
+    # -- kept beside what is made of the log --------------------------------------------------
+
+    def only(self, kept: Mapping[str, Iterable[int]]) -> Names:
+        """The names of some ids, held."""
+        ids = {kind: sorted(set(map(int, kept[kind]))) for kind in self.kinds if kind in kept}
+        return Names(
+            None, {k: dict(zip(n, self.names_of(k, n), strict=True)) for k, n in ids.items()}
+        )
+
+    def of_queries(self, queries: Iterable[GivenQuery]) -> Names:
+        """The names of some queries and their regions, held."""
+        if not self.kinds:
+            return Names()
+        given = [Query.of(query) for query in queries]
+        regions = [query.region_id for query in given if query.region_id is not None]
+        return self.only({"query": [query.query_id for query in given], "region": regions})
+
+    def kept(self) -> dict[str, dict[str, str]]:
+        """Names that are held, as a manifest keeps them."""
+        return {kind: {str(n): name for n, name in one.items()} for kind, one in self.held.items()}
+
+    @classmethod
+    def read(cls, folder: Path) -> Names:
+        """All names of a folder, held: another output may take its place."""
+        found = cls(folder)
+        tables_of = {kind: found.table(kind) for kind in found.kinds}
+        return cls(
+            None,
+            {
+                kind: dict(zip(rows["id"].to_pylist(), rows["name"].to_pylist(), strict=True))
+                for kind, rows in tables_of.items()
+            },
+        )
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> Names:
+        """The names that a manifest keeps."""
+        kept = manifest.get("names", {}).items()
+        return cls(None, {kind: {int(n): name for n, name in one.items()} for kind, one in kept})
+
+    def __or__(self, others: Names) -> Names:
+        """Those of both, which are held."""
+        kinds = dict.fromkeys([*self.held, *others.held])
+        return Names(None, {k: self.held.get(k, {}) | others.held.get(k, {}) for k in kinds})
+
+    def write(self, folder: Path) -> None:
+        """Write names that are held beside a table, before its manifest is written."""
+        for kind, names in self.held.items():
+            file = file_of(folder, kind)
+            file.parent.mkdir(exist_ok=True)
+            ids = np.array(sorted(names), dtype=np.int64)
+            texts = pa.array([names[n] for n in ids.tolist()], pa.string())
+            tables.write_parquet(pa.table([pa.array(ids), texts], schema=NAMES), file)
+
+
+def _order(query: str) -> list[tuple[int, str]]:
+    return [
+        (int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", query)
+    ]
 
 
 def notes_on_names(folder: Path) -> list[str]:
@@ -113,7 +277,7 @@ def notes_on_names(folder: Path) -> list[str]:
     for kind in KINDS:
         if not (file := file_of(folder, kind)).exists():
             continue
-        with duckdb.connect(config={"memory_limit": "300MB"}) as db:
+        with database.connect({"memory_limit": "300MB"}) as db:
             path = str(file).replace("'", "''")
             found = db.execute(
                 "SELECT count(*), any_value(names) FROM (SELECT list(name)[:2] AS names FROM "

@@ -45,13 +45,16 @@ GivenQuery = Query | str | int | tuple[int, int | None]
 GivenQueries = GivenQuery | Iterable[GivenQuery] | None
 
 
+def several(queries: GivenQuery | Iterable[GivenQuery]) -> list[GivenQuery]:
+    """Queries as users give them, one or several, as a list; a text may be several, too."""
+    one = isinstance(queries, str | tuple) or not isinstance(queries, Iterable)
+    given: list[GivenQuery] = [queries] if one else list(queries)  # type: ignore
+    return [query for query in given if not isinstance(query, str) or query.strip(", ")]
+
+
 def given_queries(queries: GivenQueries) -> list[Query] | None:
-    """Queries as users give them: one or several; None for all."""
-    if queries is None:
-        return None
-    if isinstance(queries, str | tuple) or not isinstance(queries, Iterable):
-        return [Query.of(queries)]  # type: ignore[arg-type]
-    return [Query.of(q) for q in queries]
+    """Queries by their ids: one or several; None for all."""
+    return None if queries is None else [Query.of(query) for query in several(queries)]
 
 
 def among(query: GivenQuery, known: Sequence[T]) -> list[T]:

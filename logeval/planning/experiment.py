@@ -19,8 +19,8 @@ from logeval.planning.bandit import in_its_place
 from logeval.planning.interleaving import INTERLEAVINGS, Interleaved, Interleaving
 from logeval.planning.moments import credit_moments, metric_moments
 from logeval.planning.power import Effect, power, searches_needed
-from logeval.planning.rankers import Shown, shown_by
-from logeval.running.arrays import Floats, place_of, sum_by
+from logeval.planning.rankers import Shown, impressions, shown_by
+from logeval.running.arrays import Floats
 from logeval.running.progress import Progress
 from logeval.running.seeds import generator
 from logeval.storage.results import Stored
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from logeval.planning.plan import Plan
 
 RARE = 100  # SERPs of the log that showed an item, below which little is known of it
-PAIRS = 400  # of lists that are interleaved, of rankers that show many
-DRAWN = 20_000  # lists of a probabilistic interleaving, of each query
+# What is drawn of interleavings, spread over queries by their traffic: pairs of lists of rankers
+# that show many, and lists of a probabilistic interleaving. A query has some at least.
+PAIRS, LEAST_PAIRS = 8_000, 20
+DRAWN, LEAST_DRAWN = 1_000_000, 500
 POINTS = 61  # of the curve of power
 AB = "A/B test"
 CREDIT = "credit"
@@ -125,31 +127,39 @@ def _pairs(
 ) -> tuple[list[Pair | None], dict[str, Any]]:
     """What both rankers show; None for the queries that one of them does not have."""
     control, treatment = (
-        shown_by(str(text), asked.fitted, queries, metric, asked.seed)
+        shown_by(str(text), asked.fitted, queries, metric, asked.seed, asked.min_shown)
         for text in (asked.control, asked.treatment)
     )
     found: list[Pair | None] = []
-    for f, a, b in zip(queries, control, treatment, strict=True):
+    share = traffic_of(queries, asked.traffic)
+    for f, a, b, part in zip(queries, control, treatment, share, strict=True):
         if a is None or b is None:
             found.append(None)
             continue
-        mixed = tuple(interleaved(way, a, b, asked.seed, f.query) for way in INTERLEAVINGS)
-        found.append(Pair(a, b, mixed))
-    share = traffic_of(queries, asked.traffic)
+        rngs = [generator(asked.seed, "plan", way.name, f.query) for way in INTERLEAVINGS]
+        mixed = [interleaved(way, a, b, rng, part) for way, rng in
+                 zip(INTERLEAVINGS, rngs, strict=True)]  # fmt: skip
+        found.append(Pair(a, b, tuple(mixed)))
     missing = [pair is None for pair in found]
     return found, {"left_out": sum(missing), "left_out_traffic": float(share[missing].sum())}
 
 
-def interleaved(way: Interleaving, a: Shown, b: Shown, seed: int, query: str) -> Interleaved:
-    """The lists of an interleaving of two rankers, in rows; of many pairs of lists, some."""
-    rng = generator(seed, "plan", way.name, query)
-    if len(a.p) * len(b.p) <= PAIRS:
+def interleaved(
+    way: Interleaving, a: Shown, b: Shown, rng: np.random.Generator, share: float
+) -> Interleaved:
+    """The lists of an interleaving of two rankers, in rows, of a query with a share of traffic.
+
+    Of many pairs of lists there are some, at even steps through both distributions.
+    """
+    pairs = max(math.ceil(PAIRS * share), LEAST_PAIRS)
+    if len(a.p) * len(b.p) <= pairs:
         which = [(i, j, a.p[i] * b.p[j]) for i in range(len(a.p)) for j in range(len(b.p))]
-    else:  # at even steps through both distributions, paired at random
-        steps = (np.arange(PAIRS) + 0.5) / PAIRS
-        i, j = (np.searchsorted(np.cumsum(one.p)[:-1], steps) for one in (a, b))
-        which = [(i, j, 1.0 / PAIRS) for i, j in zip(i, rng.permutation(j), strict=True)]
-    n = max(DRAWN // len(which), 10)
+    else:
+        steps = (np.arange(pairs) + 0.5) / pairs
+        first, second = (np.searchsorted(np.cumsum(one.p)[:-1], steps) for one in (a, b))
+        mixed = zip(first, rng.permutation(second), strict=True)
+        which = [(i, j, 1.0 / pairs) for i, j in mixed]
+    n = math.ceil(max(DRAWN * share, LEAST_DRAWN) / len(which))
     parts = [(way.lists(a.A[i], b.A[j], rng, n), p) for i, j, p in which]
     return Interleaved(
         np.concatenate([one.A for one, _ in parts]),
@@ -266,16 +276,10 @@ def _rare(
     models: FittedModels, queries: Sequence[FittedQuery], pairs: Sequence[Pair], traffic: Floats
 ) -> float | None:
     """The share of the treatment's results that the log rarely showed; None without its lists."""
-    lists = models.lists
-    if lists is None:
-        return None
-    number = {str(query): i for i, query in enumerate(lists.queries)}
     shares = []
     for f, pair in zip(queries, pairs, strict=True):
-        mine = lists.query == number.get(f.query, -1)
-        inside = np.arange(lists.items.shape[1]) < lists.length[mine][:, None]
-        n, k = np.nonzero(inside)
-        items = place_of(lists.items[mine][n, k], f.model.items)
-        shown = sum_by(items[items >= 0], lists.serps[mine][n][items >= 0], len(f.model.items))
+        shown = impressions(models, f)
+        if shown is None:
+            return None
         shares.append(float(pair.treatment.p @ (shown[pair.treatment.A] < RARE).mean(axis=1)))
     return float(traffic @ shares)

@@ -14,7 +14,6 @@ from logeval.stage import (
     Seed,
     Stage,
     function,
-    split,
     stage,
 )
 
@@ -51,12 +50,15 @@ class Plan(Stage["ExperimentPlan"]):
     model: Annotated[str | None, Arg("Whose users; default: the first model's.")] = None
     positions: Annotated[int | None, Arg("Length of the lists.", least=1)] = None
     queries: Annotated[
-        Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=split)
+        Queries, Arg("Only these queries, 9982@0,4411@0; default: all.", parse=str)
     ] = None
     traffic: Annotated[
         Literal["logged", "equal"],
         Arg("How searches spread over queries: as logged (by SERPs), or equal."),
     ] = "logged"
+    min_shown: Annotated[
+        int, Arg("Best lists are of items that the log showed at least so often.", least=0)
+    ] = 100
     power: Annotated[float, Arg("Probability to find the difference.", least=0.5, most=0.999)] = 0.8
     level: Annotated[float, Arg("False alarms, two-sided.", least=1e-6, most=0.5)] = 0.05
     bandit: Annotated[str | None, Arg("Policy in the same traffic; none: leave it out.")] = (

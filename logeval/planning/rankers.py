@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.models.classes import Classes
+from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.replay.targets.table import read_target_table
-from logeval.running.arrays import Floats, Ints, place_of
+from logeval.running.arrays import Floats, Ints, place_of, sum_by
 from logeval.running.seeds import generator
 from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.ranking.environment import RANKING
@@ -54,10 +57,48 @@ def check_ranker(text: str) -> None:
         )
 
 
+def impressions(models: FittedModels, f: FittedQuery) -> Floats | None:
+    """SERPs of the log that showed each item of a query, (L,); None without the log's lists."""
+    lists = models.lists
+    if lists is None:
+        return None
+    of = lists.queries.index(Query.of(f.query)) if Query.of(f.query) in lists.queries else -1
+    mine = lists.query == of
+    n, k = np.nonzero(np.arange(lists.items.shape[1]) < lists.length[mine][:, None])
+    rows = place_of(lists.items[mine][n, k], f.model.items)
+    return sum_by(rows[rows >= 0], lists.serps[mine][n][rows >= 0], len(f.model.items))
+
+
+def best_of_known(f: FittedQuery, shown: Floats | None, least: int, metric: str) -> Ints:
+    """The best list of the items that were shown so often, in rows; of all where these are few."""
+    keep = np.arange(f.model.L)
+    if shown is not None:
+        often = np.flatnonzero(shown >= least)
+        keep = often if len(often) >= f.K else np.sort(np.argsort(-shown, kind="stable")[: f.K])
+    best: Ints = keep[only(f.model, keep).best_rows(f.K, metric)]
+    return best
+
+
+def only(model: ClickModel, keep: Ints) -> ClickModel:
+    """The model with some of its items."""
+    if isinstance(model, Classes):
+        return Classes.of(model.share, [only(one, keep) for one in model.classes])
+    own = {p.field: getattr(model, p.field)[keep] for p in model.PARAMETERS if p.kind == "item"}
+    return replace(model, items=model.items[keep], **own)
+
+
 def shown_by(
-    text: str, models: FittedModels, queries: Sequence[FittedQuery], metric: str, seed: int
+    text: str,
+    models: FittedModels,
+    queries: Sequence[FittedQuery],
+    metric: str,
+    seed: int,
+    least: int = 0,
 ) -> list[Shown | None]:
-    """What a ranker shows for each query; None where it has no list of its items."""
+    """What a ranker shows for each query; None where it has no list of its items.
+
+    Best lists are of items that the log showed at least ``least`` times.
+    """
     kind, _, rest = text.partition(":")
     if text == "logged":
         if all(f.ranker is None for f in queries):
@@ -67,7 +108,7 @@ def shown_by(
             )
         return [None if f.ranker is None else Shown(f.ranker.A, f.ranker.p) for f in queries]
     if text == "best":
-        return [_one(f.model.best_rows(f.K, metric)) for f in queries]
+        return [_one(best_of_known(f, impressions(models, f), least, metric)) for f in queries]
     if Path(text).is_file():
         return _of_table(Path(text), queries)
     if kind == "best":
@@ -76,9 +117,13 @@ def shown_by(
         for f in queries:
             query = Query.of(f.query)
             own = other.of(query) if query in other.index else None
-            use = metric if own is not None and metric in own.rewards else None
-            ids = None if own is None or own.L < f.K else own.best_list(f.K, use)
-            found.append(None if ids is None else _known(ids[None], np.ones(1), f))
+            if own is None or min(own.L, own.K) < f.K:
+                found.append(None)
+                continue
+            theirs = f._replace(model=own)
+            use = metric if metric in own.rewards else own.rewards[0]
+            rows = best_of_known(theirs, impressions(models, theirs), least, use)
+            found.append(_known(own.items[rows][None], np.ones(1), f))
         return found
     after = AFTER.fullmatch(text)
     assert after is not None

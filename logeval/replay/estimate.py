@@ -102,7 +102,7 @@ class ReplayEstimate(Replaying["Estimates"]):
             if frame is None:
                 check_target(name)
             else:
-                target_rows(frame, name)
+                target_rows(frame, name, self.names)
 
     @property
     def given(self) -> "dict[str, DataFrame | None]":

@@ -74,6 +74,7 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     if asked.wanted is None and asked.top_queries is None:
         manifest["log_queries"], manifest["log_serps"] = size_of(log)
     table = pd.concat([e.table() for e in found], ignore_index=True)
+    manifest["names"] = log.names.of_queries(table["query"].dropna().unique()).kept()
     contradictions = [pair for e in found for pair in e.contradictions()]
     return Estimates(table, notes, contradictions, manifest)
 

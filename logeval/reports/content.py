@@ -12,8 +12,8 @@ from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.describe import Description
 from logeval.log.log import Log, load
+from logeval.log.names import Names
 from logeval.replay.estimates import Estimates
-from logeval.running.words import query_names
 from logeval.storage import tables
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Content:
     @cached_property
     def described(self) -> dict[str, Description]:
         """The logs at a glance, by folder."""
-        return {folder: log.describe() for folder, log in self.logs.items()}
+        return {folder: log.describe() for folder, log in self.logs.items() if log.holds == "serps"}
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -55,7 +55,15 @@ class Content:
             queries |= set(map(str, log.top_queries["query"]))
         if self.replay is not None:
             queries |= set(map(str, self.replay.table["query"].dropna()))
-        return query_names(list(queries))
+        return self.known.titles(queries, width=None)
+
+    @cached_property
+    def known(self) -> Names:
+        """The names of queries and items that the results know."""
+        found = Names()
+        for one in (*self.runs, *self.models.values(), *self.described.values()):
+            found |= one.names
+        return found if self.replay is None else found | Names.of(self.replay.manifest)
 
     def chosen(self, i: int) -> list[str]:
         """Why the i-th runs have these simulators, where that was not said by the user."""

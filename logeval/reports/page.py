@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from logeval.log.names import shortened
 from logeval.reports.figures.canvas import drawn, laid_out
 from logeval.reports.figures.inline import inline
 from logeval.reports.verdict import Verdict
@@ -25,6 +26,7 @@ from logeval.storage.spreadsheets import csv_of
 
 ASIDE = 2_100  # characters that are no longer than the figure and tables that they stand beside
 NARROW = 5.5  # inches: figures of one panel that can stand side by side
+NAMED = ("query", "of")  # columns with names of queries and items, which may be long
 WIDEST = 7  # columns that fit a page of 1280 pixels
 KINDS = {".csv": "text/csv", ".pdf": "application/pdf", ".svg": "image/svg+xml"}
 
@@ -36,6 +38,12 @@ class Cell(NamedTuple):
     key: Any = None
     small: str = ""
     marked: bool = False
+    whole: str = ""  # of a name that is shortened
+
+    def short(self) -> Cell:
+        """The same with a long name shortened, and whole under the pointer."""
+        short = shortened(self.text)
+        return self if short == self.text else self._replace(text=short, whole=self.text)
 
 
 @dataclass
@@ -238,7 +246,10 @@ def _grid(
     columns: Mapping[str, Sequence[tuple[Any, ...]]], queries: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Columns as the template wants them: rows of cells, and which columns are numbers."""
-    made = [[Cell(*cell) for cell in column] for column in columns.values()]
+    made = [
+        [Cell(*cell).short() if name in NAMED else Cell(*cell) for cell in column]
+        for name, column in columns.items()
+    ]
     return {
         "columns": list(columns),
         "numeric": [any(cell.key is not None for cell in column) for column in made],

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.summary import is_oracle
 from logeval.running.names import parse_call
-from logeval.running.words import UNITS, interval, joined, number, query_names
+from logeval.running.words import UNITS, interval, joined, number
 
 THIN = 300  # SERPs of a query; with fewer, the best list came out 15% too good (docs/statistics.md)
 FALSE_ALARMS = 0.05  # of all queries of a simulator together
@@ -140,7 +140,7 @@ def _todays_lists(runs: Runs) -> list[str]:
     table = todays_lists(runs)
     if table.empty:
         return []
-    wrong, names = [], query_names(list(table["query"].unique()))
+    wrong, names = [], runs.names.titles(table["query"].unique())
     for simulator, part in table.groupby("simulator", sort=False):
         bad = part[part["faulted"]]
         if len(bad):

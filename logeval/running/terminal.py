@@ -6,6 +6,7 @@ that is printed passes here. What programs read is left as it is, and progress b
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, TextIO
 
@@ -38,3 +39,11 @@ def unguarded(stream: Any) -> TextIO:
     """The stream itself: for what programs read, and for progress bars."""
     found: TextIO = stream.unguarded if isinstance(stream, _Visible) else stream
     return found
+
+
+def has_display() -> bool:
+    """Whether a person sits before this process who can be shown a page."""
+    remote = sys.platform.startswith("linux") and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
+    return not remote and "CI" not in os.environ and sys.stdout.isatty()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Sequence
 
 ROUNDING = 1e-12  # what is smaller in a table is 0, and a difference of rounding
@@ -53,22 +51,6 @@ def joined(names: Sequence[str], last: str = "and") -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
-
-
-def query_names(queries: list[str]) -> dict[str, str]:
-    """The queries in numeric order, as people read and give them: ``12``.
-
-    With its region, ``12@3``, where one query has several.
-    """
-    short = {query: re.sub(r"@-?\d+", "", query) for query in queries}
-    many = Counter(short.values())
-    return {q: short[q] if many[short[q]] == 1 else q for q in sorted(queries, key=_order)}
-
-
-def _order(query: str) -> list[tuple[int, str]]:
-    return [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", query)
-    ]
 
 
 def cell(value: object, spec: str = "") -> str:

@@ -36,7 +36,8 @@ def test_the_commands(run, log, tmp_path):
         "fit-models", log, "-m", "dcm", "-m", "pbm", "--out", out, "--holdout", "0.2", "-q"
     )
     assert "v_K is not identified" in result.output
-    assert re.search(r"^PBM: .*(\n.*)*\(170 SERPs\)$", result.stdout, re.MULTILINE)  # its verdict
+    assert re.search(r"^PBM: .*(\n.*)*\(170\s+SERPs\)$", result.stdout, re.MULTILINE)  # its verdict
+    assert "PBM: all 3 queries can carry it" in result.stdout
     for what, model in (("termination", "dcm"), ("examination", "pbm")):
         figure = tmp_path / f"{what}.png"
         run("plot", "models", out, "--what", what, "--model", model, "--out", figure)

@@ -16,6 +16,7 @@ from logeval.clicks.fit import Fit
 from logeval.commands.command import in_options
 from logeval.commands.show import table_text
 from logeval.evaluation.evaluate import Evaluate
+from logeval.log.ingest import Ingest
 from logeval.policies.registry import POLICIES, named_policies, parse_policies
 from logeval.replay.policy import ReplayPolicy
 from logeval.reports.content import content_of
@@ -84,6 +85,7 @@ def run(*arguments, code=0):
         ("my/top_queries/a.csv: no", Fit, "my/top_queries/a.csv: no"),
         ("the models are queries", Fit, "the models are queries"),
         ("fit it with holdout=0.1", Evaluate, "fit it with --holdout 0.1"),
+        ("columns={'a': 'x', 'b': 'y'} or", Ingest, "--map a=x --map b=y or"),
         ("gamma=0.5 is no argument", Evaluate, "gamma=0.5 is no argument"),
     ],
 )

@@ -50,7 +50,7 @@ def test_numbers_are_named_by_their_digits(tmp_path):
 def test_a_stage_may_keep_the_names_it_needs(log, tmp_path):
     kept = {"item": [3, 1, 3], "query": [0], "domain": [5]}
     (tmp_path / "models").mkdir()
-    log.names.write(tmp_path / "models", kept)
+    log.names.only(kept).write(tmp_path / "models")
     tables.write_manifest(tmp_path / "models", tables.manifest_of("models", {}, []))
     names = Names(tmp_path / "models")
     assert names.kinds == ["query", "item"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -21,7 +22,7 @@ from logeval.planning.experiment import AB, interleaved, traffic_of
 from logeval.planning.interleaving import INTERLEAVINGS, TeamDraft
 from logeval.planning.moments import credit_moments, metric_moments
 from logeval.planning.power import Effect, power, searches_needed
-from logeval.planning.rankers import Shown, shown_by
+from logeval.planning.rankers import Shown, best_of_known, impressions, shown_by
 from logeval.tracks.fitted import fitted_queries
 from tests.clicks.examples import all_patterns, random_model, three_queries
 
@@ -111,7 +112,7 @@ def test_many_lists_are_interleaved_as_all_pairs_would_be():
         for i in range(30)
         for j in range(40)
     )
-    some = mean(interleaved(TeamDraft(), a, b, 0, "1"))
+    some = mean(interleaved(TeamDraft(), a, b, rng, 0.05))
     spread = np.std([mean(TeamDraft().lists(a.A[i], b.A[j], rng, 1))
                      for i in range(10) for j in range(10)])  # fmt: skip
     assert some == pytest.approx(every, abs=3 * spread / math.sqrt(400))
@@ -142,6 +143,26 @@ def test_rankers_are_what_they_are_called(models, tmp_path):
 
     assert value(learned) > value(random)
     assert len(learned[0].p) == 20
+
+
+def test_best_lists_are_of_items_that_were_shown_often(models):
+    queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
+    for f in queries:
+        shown = impressions(models, f)
+        log = logeval.load(models.manifest["log_folder"])
+        serps = log.serps(columns=["query_id", "items"]).to_pylist()
+        mine = [s["items"] for s in serps if s["query_id"] == int(f.query)]
+        assert shown.tolist() == [sum(i in items for items in mine) for i in f.model.items.tolist()]
+        least = int(np.sort(shown)[-5])  # five items
+        often = np.flatnonzero(shown >= least)
+        values = f.model.expected_reward(
+            np.array(list(itertools.permutations(often, f.K))), "clicks"
+        )
+        best = best_of_known(f, shown, least, "clicks")
+        assert f.model.expected_reward(best[None], "clicks")[0] == pytest.approx(values.max())
+        assert set(best) <= set(often)
+        few = best_of_known(f, shown, 10**6, "clicks")  # no item: the most shown
+        assert set(few) == set(np.argsort(-shown, kind="stable")[: f.K])
 
 
 def models_of(models, name):

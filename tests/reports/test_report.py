@@ -14,6 +14,7 @@ import pytest
 
 import logeval
 from logeval.evaluation import results
+from logeval.log.names import Names
 from logeval.reports.content import Content
 from logeval.reports.figures.regret import lower_bounds
 from logeval.reports.glossary import GLOSSARY
@@ -23,7 +24,7 @@ from logeval.reports.sections.regret import curves, final_tables
 from logeval.reports.sections.simulators import the_simulators
 from logeval.reports.sections.verdict import the_verdict
 from logeval.reports.verdict import verdict
-from logeval.running.words import cell, number, query_names
+from logeval.running.words import cell, number
 from logeval.storage import manifests
 from logeval.tracks.keys import Panel
 from tests.reports.tables import around, problem, rows, runs_of
@@ -125,13 +126,13 @@ def test_ids_are_unique_and_every_reference_has_one(site):
 
 
 def test_queries_are_in_numeric_order_with_their_region_where_it_matters():
-    assert query_names(["10@0", "9@0", "100@3"]) == {
+    assert Names().titles(["10@0", "9@0", "100@3"]) == {
         "9@0": "9",
         "10@0": "10",
         "100@3": "100",
     }
-    assert query_names(["9@2", "9@1", "8@1"]) == {"8@1": "8", "9@1": "9@1", "9@2": "9@2"}
-    assert query_names(["7", "2@0+1@0", "synthetic"]) == {
+    assert Names().titles(["9@2", "9@1", "8@1"]) == {"8@1": "8", "9@1": "9@1", "9@2": "9@2"}
+    assert Names().titles(["7", "2@0+1@0", "synthetic"]) == {
         "synthetic": "synthetic",
         "2@0+1@0": "2+1",
         "7": "7",

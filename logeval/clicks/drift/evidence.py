@@ -1,9 +1,12 @@
 """Whether a log drifts: do models by period predict held-out SERPs better than a constant one?
 
-A model by period is chosen on one half of the held-out SERPs and compared with the constant model
-on the other, and the other way round. On users who do not change it predicts worse, since it knows
-less, so that a positive difference of log-likelihood, in standard errors, is a cautious test. Two
-halves are two tests, each with half of the 5%.
+A model by period is chosen on one half of the held-out SERPs and compared on the other, and the
+other way round. Two halves are two tests, each with half of the 5%. It must predict better than:
+
+- the constant model. On users who do not change a model by period is worse, since it knows less.
+- itself, fitted to SERPs whose periods were exchanged among those that show the same list. Where
+  the lists change with the days, and the click model is not quite right, models by period predict
+  better although users do not change; but so do those with exchanged periods.
 """
 
 from __future__ import annotations
@@ -29,10 +32,13 @@ class Evidence:
     z: Floats  # (G,) the larger of the two differences, in standard errors
 
 
-def evidence(score: Floats, count: Floats, group: Ints, half: Ints, G: int) -> Evidence:
+def evidence(
+    score: Floats, exchanged: Floats, count: Floats, group: Ints, half: Ints, G: int
+) -> Evidence:
     """From the log-likelihood (C, P) of every held-out pattern under C candidates.
 
-    The last candidate is the constant model; ``group`` says whose patterns they are.
+    The last candidate is the constant model; those ``exchanged`` are the same candidates, fitted
+    with exchanged periods. ``group`` says whose patterns they are.
     """
     rows = np.arange(len(count))
     sums = np.stack([sum_by(group * 2 + half - 1, x * count, 2 * G) for x in score])  # (C, 2 G)
@@ -41,12 +47,16 @@ def evidence(score: Floats, count: Floats, group: Ints, half: Ints, G: int) -> E
     largest = np.full(G, -np.inf)
     for tested in (0, 1):
         chosen = sums[:, :, 1 - tested].argmax(axis=0)  # by the other half
-        more = (score[chosen[group], rows] - score[-1]) * (half - 1 == tested)
-        total = sum_by(group, more * count, G)
-        n = np.maximum(serps[:, tested], 1.0)
-        variance = sum_by(group, more**2 * count, G) - total**2 / n
-        z = total / np.sqrt(np.maximum(variance, 1e-300))
-        largest = np.maximum(largest, np.where(total > 0.0, z, -np.inf))
+        best, mine = score[chosen[group], rows], (half - 1 == tested).astype(float) * count
+        z = np.full(G, np.inf)
+        for other in (score[-1], exchanged[chosen[group], rows]):
+            more, n = best - other, np.maximum(serps[:, tested], 1.0)
+            total = sum_by(group, more * mine, G)
+            variance = sum_by(group, more**2 * mine, G) - total**2 / n
+            worse = total <= 0.0
+            now = total / np.sqrt(np.maximum(variance, 1e-300))
+            z = np.minimum(z, np.where(worse, -np.inf, now))
+        largest = np.maximum(largest, z)
     enough = serps.min(axis=1) >= FEWEST
     both = sums.sum(axis=2)
     choice = both.argmax(axis=0)

@@ -2,8 +2,8 @@
 
 The model of period j is fitted to all SERPs, those of a period i with the weight rho^|i - j|: with
 rho = 1 it is the constant model, with a small rho each period speaks for itself. Each query has the
-rho that predicts its held-out SERPs best, and rho = 1 unless these show that its users change
-(``drift.evidence``).
+rho that predicts its held-out SERPs best, and rho = 1 unless these show that its users change, or
+those of the log as a whole (``drift.evidence``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import score_model
-from logeval.running.arrays import Floats, Ints
+from logeval.running import seeds
+from logeval.running.arrays import Floats, Ints, sum_by
 
 RHO = (0.05, 0.3, 0.7, 0.95)  # and 1, the constant model
 NAMED = 20  # queries that a report names
@@ -37,35 +38,56 @@ class Drift:
 
 
 def fit_by_period(
-    fit: Callable[[Patterns], FittedModel], data: ByPeriod, tick: Callable[[int], None]
+    fit: Callable[[Patterns], FittedModel],
+    data: ByPeriod,
+    tick: Callable[[int], None],
+    seed: int = 0,
 ) -> Drift:
     """``fit`` fits a model to patterns; ``tick`` hears of every fit."""
-    P = len(data.periods)
     constant = fit(data.train)
     tick(1)
-    score = [log_likelihood(constant, data.held_out)]
+    P, held_out, count = len(data.periods), data.held_out, data.held_out.count
+    serp = np.repeat(np.arange(data.train.P), data.train.count.astype(np.int64))
+    period = data.train_period[serp]
     fitted: list[list[FittedModel]] = []
-    for rho in RHO:
-        each, own = [], np.zeros(data.held_out.P)
-        for j in range(P):
-            weight = rho ** np.abs(data.train_period - j)
-            each.append(fit(data.train.weighted(data.train.count * weight)))
-            mine = np.flatnonzero(data.held_out_period == j)
-            own[mine] = log_likelihood(each[-1], data.held_out.take(mine))
-            tick(1)
-        fitted.append(each)
-        score.append(own)
-    scores = np.stack([*score[1:], score[0]])
-    held_out, count = data.held_out, data.held_out.count
+    scores = np.empty((2, len(RHO) + 1, held_out.P))  # as they are, and with exchanged periods
+    scores[:, -1] = log_likelihood(constant, held_out)
+    for way, of_serp in enumerate((period, exchanged(data.train, serp, period, seed))):
+        for c, rho in enumerate(RHO):
+            each = []
+            for j in range(P):
+                weight = sum_by(serp, rho ** np.abs(of_serp - j), data.train.P)
+                each.append(fit(data.train.weighted(weight)))
+                mine = np.flatnonzero(data.held_out_period == j)
+                scores[way, c, mine] = log_likelihood(each[-1], held_out.take(mine))
+                tick(1)
+            fitted.append(each)
     place = np.array([constant.index.get(q, -1) for q in held_out.queries], dtype=np.int64)
     group = place[held_out.query]
     seen = group >= 0  # whatever was never fitted says nothing
     Q = len(constant.queries)
-    queries = evidence(scores[:, seen], count[seen], group[seen], data.half[seen], Q)
-    log = evidence(scores, count, np.zeros(held_out.P, np.int64), data.half, 1)
-    choice = np.where(queries.drifts, queries.choice, len(RHO))
-    models = tuple(_chosen([each[j] for each in fitted] + [constant], choice) for j in range(P))
+    own, other = scores
+    queries = evidence(own[:, seen], other[:, seen], count[seen], group[seen], data.half[seen], Q)
+    log = evidence(own, other, count, np.zeros(held_out.P, np.int64), data.half, 1)
+    follows = queries.drifts | (queries.enough & log.drifts[0])
+    choice = np.where(follows, queries.choice, len(RHO))
+    by_rho = fitted[: len(RHO)]
+    models = tuple(_chosen([each[j] for each in by_rho] + [constant], choice) for j in range(P))
     return Drift(models, queries, log, _report(constant, data, queries, log, choice))
+
+
+def fits_of(periods: int) -> int:
+    """How many fits that takes."""
+    return 1 + 2 * len(RHO) * periods
+
+
+def exchanged(data: Patterns, serp: Ints, period: Ints, seed: int) -> Ints:
+    """The periods of SERPs (of pattern ``serp``), exchanged among those that show the same list."""
+    lists = np.unique(data.items, axis=0, return_inverse=True)[1].ravel()[serp]
+    rng = seeds.generator(seed, "exchanged periods")
+    found = np.empty_like(period)
+    found[np.argsort(lists, kind="stable")] = period[np.lexsort((rng.random(len(serp)), lists))]
+    return found
 
 
 def log_likelihood(fitted: FittedModel, data: Patterns) -> Floats:

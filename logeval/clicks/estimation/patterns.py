@@ -202,6 +202,26 @@ class Patterns(FoldedClicks):
         return sum_by(self.shown.item, weight, self.I)
 
 
+class Counted(Patterns):
+    """Impressions and clicks by query, item and position, of which no page is known.
+
+    Each is a list with one item at its position, and holes before it. A query has as many SERPs as
+    the position that was shown most; which lists they had is not known.
+    """
+
+    @cached_property
+    def serps(self) -> Floats:
+        """The impressions of the position of each query that was shown most, (Q,)."""
+        shown = self.shown
+        cell = shown.query * self.K + shown.position
+        return sum_by(cell, shown.count, self.Q * self.K).reshape(self.Q, -1).max(axis=1)
+
+    @cached_property
+    def base(self) -> list[Ints]:
+        """Unknown."""
+        return [np.empty(0, dtype=np.int64)] * self.Q
+
+
 @dataclass(frozen=True)
 class Shown:
     """Flat arrays over every shown (pattern, position)."""
@@ -221,7 +241,7 @@ class Shown:
 
 def patterns_of(statistics: pa.Table, queries: list[Query] | None = None) -> Patterns:
     """The arrays of a click statistics table; queries in the order given, or by frequency."""
-    query, seen = _query_index(statistics)
+    query, seen = query_index(statistics)
     count = statistics["count"].to_numpy().astype(np.float64)
     lists = _chunk(statistics["items"])
     length = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -259,7 +279,7 @@ def _pairs(query: Ints, Q: int, item_ids: pa.Array, count: Floats) -> tuple[Ints
     return place[group], q[order], i[order]
 
 
-def _query_index(statistics: pa.Table) -> tuple[Ints, list[Query]]:
+def query_index(statistics: pa.Table) -> tuple[Ints, list[Query]]:
     """The index of each row's query, and the queries in order of id and region."""
     q = statistics["query_id"].to_numpy()
     r = pc.fill_null(statistics["region_id"], NO_REGION).to_numpy()

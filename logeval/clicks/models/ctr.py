@@ -34,6 +34,7 @@ class GCTR(ClickModel):
     name = "GCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "scalar"),)
     methods = ("counting",)
+    from_counts = True
 
     @property
     def users(self) -> Browsing:
@@ -70,6 +71,7 @@ class RCTR(ClickModel):
     name = "RCTR"
     PARAMETERS = (Parameter("ctr", "ctr", "position"),)
     methods = ("counting",)
+    from_counts = True
 
     @property
     def users(self) -> Browsing:
@@ -104,6 +106,7 @@ class DCTR(ClickModel):
     examined_by = "shown"
     PARAMETERS = (Parameter("ctr", "ctr", "item"),)
     methods = ("counting",)
+    from_counts = True
 
     @property
     def users(self) -> Browsing:

@@ -53,6 +53,7 @@ class ClickModel(ABC):
     # what a list can earn; the model's own comes first
     rewards: ClassVar[tuple[str, ...]] = ("clicks", "any-click")
     methods: ClassVar[tuple[str, ...]]  # estimators; the first is the default
+    from_counts: ClassVar[bool] = False  # whether impressions and clicks by position are enough
     ALIASES: ClassVar[dict[str, str]] = {}  # other names of estimators
     # what only this model can be asked for when it is fitted: values by name, the default first
     OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {}

@@ -42,6 +42,7 @@ class PBM(ClickModel):
     examined_by = "position"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "position"))
     methods = ("em", "mle")
+    from_counts = True
 
     @property
     def users(self) -> Browsing:

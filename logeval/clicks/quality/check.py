@@ -100,6 +100,8 @@ class CheckModels(Stage["Checks"]):
                 list(fitted.fitted), data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
             )
         manifest["log_folder"] = str(self.opened.path)
+        queries = checks.table["query"].dropna().unique()
+        manifest["names"] = self.opened.names.of_queries(queries).kept()
         swaps = harvested_beside(fitted.fitted.values(), sample.test)
         return replace(
             checks, truth=beside, change=change, examination=swaps, randomised=table,

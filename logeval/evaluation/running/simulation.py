@@ -54,20 +54,22 @@ def simulate(asked: Evaluate) -> Runs:
         quiet=asked.quiet,
     )
     known, about = plan.problem_table(), simulators.known(asked.draws)
+    names = asked.names.of_queries(fitted.query for fitted in simulators.fitted.queries)
     if asked.out is None:
         units = plan.units(workers=asked.workers)
         rows = pa.concat_tables([RUNS.empty_table(), *run_all(units)])
-        return Runs(rows, asked.seed, None, known, notes, about)
+        return Runs(rows, asked.seed, None, known, notes, about, names)
     store = Store(asked.out)
     with store.held():
-        store.open(plan, simulators.fitted, notes, about)
+        store.open(plan, simulators.fitted, notes, about, names)
         units = plan.units(store.done(), asked.workers)
         with contextlib.closing(run_all(units)) as finished:
             for rows in finished:
                 store.add(rows)
         store.merge()
         store.add_problems(known)
-        return Runs(store.rows(plan.keys()), asked.seed, store.folder, known, notes, about)
+        rows = store.rows(plan.keys())
+        return Runs(rows, asked.seed, store.folder, known, notes, about, names)
 
 
 def pilot(asked: Evaluate) -> Runs:

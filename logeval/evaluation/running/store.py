@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from logeval.errors import LogevalError, visible
 from logeval.evaluation.running.plan import Plan
+from logeval.log.names import Names
 from logeval.policies.registry import own_sources
 from logeval.running.own_code import UNKNOWN
 from logeval.storage import files, locks, manifests, tables
@@ -38,7 +39,7 @@ OURS = ("units", manifests.MARKER, locks.LOCK)
 # of the manifest, by value: these are compared one by one, or may differ
 NOT_COMPARED = (
     "arguments", "problems", "inputs", "again", "models_folder", "models_work", "own_policies",
-    "notes", "simulators",
+    "notes", "simulators", "names",
 )  # fmt: skip
 BY_SIMULATOR = ("rewards", "positions")  # settings
 UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
@@ -69,6 +70,7 @@ class Store:
         models: Fitted,
         notes: Sequence[str] = (),
         simulators: Mapping[str, Any] | None = None,
+        names: Names | None = None,
     ) -> None:
         """Make the folder, or check that it holds runs with the same settings and problems."""
         problems = plan.problems
@@ -89,8 +91,9 @@ class Store:
         sources = own_sources(plan.policies)
         manifest["own_policies"] = sources  # checksums of their code
         manifest["notes"], manifest["simulators"] = list(notes), dict(simulators or {})
-        found = self._found()
+        names, found = names or Names(), self._found()
         if found:
+            names = Names.of(found) | names
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
             manifest["own_policies"] = {**found.get("own_policies", {}), **sources}
@@ -101,6 +104,7 @@ class Store:
             manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
             for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
+        manifest["names"] = names.kept()
         self.units.mkdir(parents=True, exist_ok=True)
         for left in self.units.glob(f".*{files.PARTIAL}*"):  # of killed ones: the folder is ours
             files.remove(left)

@@ -42,7 +42,9 @@ class CsvTable(TableFile):
         self.delimiter = max(DELIMITERS, key=lambda d: len(_fields(first, d)))
         self.names = _fields(first, self.delimiter)
         if any("\ufffd" in name for name in self.names):
-            raise LogevalError(f"{self.name}: the names of its columns are not UTF-8")
+            raise LogevalError(
+                f"{self.name}: not recognised: its first line is not UTF-8; convert it"
+            )
 
     def _sample(self) -> pa.Table:
         head = self._source.head

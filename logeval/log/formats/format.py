@@ -60,7 +60,7 @@ class Read:
     file: int = 0  # which of the sources it is of
 
 
-Job = Callable[[], tuple[pa.Table, Read]]  # in the schema SERPS; done when a worker is free
+Job = Callable[[], tuple[pa.Table, Read]]  # in the schema of ``holds``; done by a free worker
 # of a batch of synthetic sessions: query_id and region_id per SERP, the number of the first session
 Writer = Callable[["Sessions", Ints, Ints, int], bytes]
 
@@ -77,6 +77,7 @@ class Format(ABC):
     kind: ClassVar[str] = TABLE
     columns: bool = False  # whether users may say what its columns are called
     actions: bool = False  # whether users may say which actions are clicks
+    holds: ClassVar[str] = "serps"  # the table that is made of it
     unit: ClassVar[str] = "rows"  # what its files hold
     accounts: ClassVar[Mapping[str, str]] = {}  # counts that add up to all of them, in words
     together: bool = False  # whether its files are one log only together

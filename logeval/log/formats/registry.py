@@ -10,6 +10,7 @@ from logeval.log.columns.opening import open_table
 from logeval.log.formats import (
     baidu_ultr,
     baidu_ultr_raw,
+    counts,
     expedia,
     long,
     table,
@@ -18,6 +19,7 @@ from logeval.log.formats import (
     yandex_relpred,
 )
 from logeval.log.formats.format import Format
+from logeval.log.layouts.recognition import NAME_THEM
 from logeval.log.lines.line_format import LineFormat
 from logeval.log.reading.source import Source
 
@@ -26,6 +28,7 @@ FORMATS: dict[str, Format] = {
     yandex_relpred.FORMAT.name: yandex_relpred.FORMAT,
     long.FORMAT.name: long.FORMAT,
     table.FORMAT.name: table.FORMAT,
+    counts.FORMAT.name: counts.FORMAT,
     ubi.FORMAT.name: ubi.FORMAT,
     expedia.FORMAT.name: expedia.FORMAT,
     baidu_ultr.FORMAT.name: baidu_ultr.FORMAT,
@@ -56,7 +59,7 @@ def format_of(
 
     ``columns`` are those that the user has named.
     """
-    if not source.head:
+    if not (source.head if isinstance(source, Frame) else source.head.strip()):
         raise LogevalError(f"{source.name}: is empty; there is nothing to ingest")
     if name != AUTO:
         return FORMATS[name]
@@ -73,7 +76,6 @@ def format_of(
     table.sample()  # raises for a file that is damaged
     raise LogevalError(
         f"{source.name}: the format is not recognised from its first line "
-        f"({printable(table.names)[:80]!r}); name the format: {', '.join(FORMATS)}; or name the "
-        "columns of a table: --map query=..., --map item=..., --map clicks=..., and with a row per "
-        "result --map position=... --map search=..."
+        f"({printable(table.names)[:80]!r}); name the format: {', '.join(FORMATS)}; or, if it has "
+        f"columns, {NAME_THEM}"
     )

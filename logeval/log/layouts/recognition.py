@@ -38,6 +38,10 @@ USED: dict[Kind, tuple[str, ...]] = {
 }
 AND = "+"  # between the columns that are a search together
 CLOSE = 0.8  # of difflib: names that may be a slip of the pen
+NAME_THEM = (
+    "name them: columns={'query': '...', 'item': '...', 'clicks': '...'}, and with a row per "
+    "result columns={'position': '...', 'search': '...'}"
+)
 
 Map = Mapping[str, str]
 
@@ -125,7 +129,7 @@ def recognise(
     unused = [name for name in table.names if not any(name in n for n in columns.values())]
     for name in unused:
         if name not in doubts and (meant := _meant(name, columns, kind)):
-            doubts[name] = f"is it the {meant}? --map {meant}={visible(name)}"
+            doubts[name] = f"is it the {meant}? then map {meant}={visible(name)}"
     days = columns.get("day")
     dates = days is not None and are_dates(one_array(sample[days[0]]))
     unit = _unit(columns, sample, kind)
@@ -165,19 +169,17 @@ def check_complete(table: TableFile, layout: Layout | None) -> Layout:
     there = printable(table.names[:30]) + (", ..." if len(table.names) > 30 else "")
     if layout is None:
         raise LogevalError(
-            f"{table.name}: no result and its clicks are among its columns ({there}); name them: "
-            "--map query=..., --map item=..., --map clicks=... and, with a row per result, "
-            "--map position=... and --map search=..."
+            f"{table.name}: no result and its clicks are among its columns ({there}); {NAME_THEM}"
         )
     missing = [role for role in NEEDED[layout.kind] if role not in layout.columns]
     if not missing:
         return layout
     role = missing[0]
-    remedy = f"name it: --map {role}=COLUMN"
+    remedy = f"name it: columns={{{role!r}: 'COLUMN'}}"
     if role == "search":
-        remedy = (
-            "name it: --map search=COLUMN, or several that are one search together, as "
-            f"--map search=session{AND}query; user, time and query together will do"
+        remedy += (
+            ", or several that are one search together, as "
+            f"columns={{'search': 'session{AND}query'}}; user, time and query together will do"
         )
     raise LogevalError(
         f"{table.name}: there is no column for {role} ({ROLES[role].says}) in its "

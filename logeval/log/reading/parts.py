@@ -61,5 +61,6 @@ def _itself(read: Read) -> Read:
 
 def _write(job: Job, path: Path) -> Read:
     table, read = job()
-    tables.write_serps(table, path)
+    write = tables.write_serps if table.schema.names == tables.SERPS.names else tables.write_parquet
+    write(table, path)
     return read

@@ -23,6 +23,7 @@ from logeval.log.columns.arrow_file import row_batches
 from logeval.log.rows.conversion import OF_SEARCH
 from logeval.log.rows.spill import Spill
 from logeval.running.arrays import Floats, Ints
+from logeval.storage import database
 
 CHUNK_ROWS = 1 << 18  # pages of ten results: 25,000
 MOST_ROWS = 1 << 20  # of one search
@@ -64,7 +65,7 @@ def _connection(spill: Spill, threads: int) -> Iterator[duckdb.DuckDBPyConnectio
         "threads": threads,
         "preserve_insertion_order": False,
     }
-    db = duckdb.connect(config=settings)
+    db = database.connect(settings)
     try:
         _views(db, spill)
         yield db

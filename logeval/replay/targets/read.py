@@ -72,10 +72,10 @@ def is_learned(name: str) -> bool:
 def read_source(text: str, log: Log, frame: pd.DataFrame | None = None) -> TargetSource:
     """The target of that name, or of that frame."""
     if frame is not None:
-        return TargetSource(text, target_rows(frame, text))
+        return TargetSource(text, target_rows(frame, text, log.names))
     kind, rest = check_target(text)
     if kind == "table":
-        return TargetSource(text, read_target_table(Path(rest)))
+        return TargetSource(text, read_target_table(Path(rest), log.names))
     if kind not in ("log", "day"):
         return TargetSource(f"best:{rest.lower()}" if kind == "best" else text)
     where, excluded = load(rest) if kind == "log" else log, "false"

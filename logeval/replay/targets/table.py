@@ -5,7 +5,8 @@ query, rank, item                       one list per query
 query, rank, item, probability          the probability of an item at a rank, the ranks apart
 query, list, rank, item, probability    several lists, each with its probability
 
-``query`` is written as everywhere, 9982@0; query_id and region_id will do as well.
+``query`` is written as everywhere, 9982@0; query_id and region_id will do as well. Queries and
+items that are text in the log are named likewise.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.errors import LogevalError, one_line, printable
+from logeval.log.names import Names
 from logeval.log.queries import Query
 
 TOLERANCE = 1e-6  # of sums of probabilities
@@ -25,22 +27,23 @@ LARGEST = 2**63 - 1  # of an id
 EXACT = 2**53 - 1  # as floats, which a blank in a column makes them; larger ones are rounded
 
 
-def read_target_table(path: Path) -> pd.DataFrame:
-    """The rows of a target from a file."""
-    return target_rows(_read(path), path)
+def read_target_table(path: Path, names: Names | None = None) -> pd.DataFrame:
+    """The rows of a target from a file; ``names`` are those of the log."""
+    return target_rows(_read(path, names or Names()), path, names)
 
 
-def target_rows(given: pd.DataFrame, path: Path | str) -> pd.DataFrame:
+def target_rows(given: pd.DataFrame, path: Path | str, names: Names | None = None) -> pd.DataFrame:
     """The rows of a target, checked: query (Query), list, rank, item, probability.
 
-    ``path`` is what errors call it.
+    ``path`` is what errors call it. What the log does not have stays, with an id below 0.
     """
+    names = names or Names()
     frame = given.reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
     if "query" not in frame and "query_id" in frame:
         regions = frame["region_id"] if "region_id" in frame else [None] * len(frame)
-        names = zip(frame["query_id"], regions, strict=True)
-        frame["query"] = [str(q) if pd.isna(r) else f"{q}@{_whole(r)}" for q, r in names]
+        pairs = zip(frame["query_id"], regions, strict=True)
+        frame["query"] = [str(q) if pd.isna(r) else f"{q}@{_whole(r)}" for q, r in pairs]
     missing = [name for name in ("query", "rank", "item") if name not in frame]
     if missing:
         raise LogevalError(
@@ -49,26 +52,41 @@ def target_rows(given: pd.DataFrame, path: Path | str) -> pd.DataFrame:
         )
     if not len(frame):
         raise LogevalError(f"{path}: there is no row in it")
+    named = [kind for kind in ("query", "item") if kind in names.kinds]
     for name in ("rank", "item"):
-        frame[name] = _integers(path, frame, name)
-    frame["query"] = [Query.parse(str(_whole(name))) for name in frame["query"]]
+        frame[name] = frame[name].astype(str) if name in named else _integers(path, frame, name)
+    texts = [str(_whole(name)) for name in frame["query"]]
+    frame["query"] = texts if "query" in named else [Query.parse(text) for text in texts]
     if "probability" in frame:
         frame["probability"] = _probabilities(path, frame)
     by_rank = "probability" in frame and "list" not in frame
     if "list" not in frame:
         frame["list"] = 0
     (_check_marginals if by_rank else _check_lists)(path, frame)
+    for kind in named:
+        frame[kind] = _ids(names, kind, frame[kind])
+    if "query" in named:
+        frame["query"] = [Query(number) for number in frame["query"]]
     frame.attrs["marginals"] = by_rank
     return frame
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _ids(names: Names, kind: str, column: pd.Series) -> list[int]:
+    """The ids of names; those that the log does not have are numbered below 0."""
+    known = names.ids_of(kind, column.unique())
+    unknown = [name for name in known if known[name] is None]
+    known |= {name: -1 - n for n, name in enumerate(unknown)}
+    return [int(known[name]) for name in column]  # type: ignore[arg-type]
+
+
+def _read(path: Path, names: Names) -> pd.DataFrame:
     if not path.is_file():
         raise LogevalError(f"{path}: there is no such file; a target is a Parquet or CSV table")
     try:
         with open(path, "rb") as file:
             parquet = file.read(4) == b"PAR1"
-        return pd.read_parquet(path) if parquet else pd.read_csv(path)
+        text: Any = dict.fromkeys(names.kinds, str)
+        return pd.read_parquet(path) if parquet else pd.read_csv(path, dtype=text)
     except (ValueError, OSError, NotImplementedError) as error:
         raise LogevalError(
             f"{path}: cannot be read as Parquet or CSV ({one_line(error)})"
@@ -147,7 +165,7 @@ def _check_marginals(path: Path | str, frame: pd.DataFrame) -> None:
 
 
 def _place(path: Path | str, query: Any) -> str:
-    return f"{path}: query {Query(*query)}"
+    return f"{path}: query {query if isinstance(query, str) else Query(*query)}"
 
 
 def _check_no_gap(place: str, ranks: pd.Series) -> None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval.clicks.collection import FittedModels, the_query
+from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError, unknown_names
-from logeval.log.queries import GivenQueries, Query, given_queries
+from logeval.log.names import Names
+from logeval.log.queries import GivenQueries, Query
 from logeval.reports.figures.canvas import legend_below, new_axes
 from logeval.reports.figures.style import COLOURS, MARKERS
 from logeval.running.arrays import Floats
-from logeval.running.words import query_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def plot_termination(
-    fitted: FittedModel, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    fitted: FittedModel,
+    queries: Sequence[Query] | None = None,
+    ax: Axes | None = None,
+    names: Names | None = None,
 ) -> Axes:
     """Termination probabilities by position of the five most frequent queries (or those given).
 
@@ -34,7 +37,7 @@ def plot_termination(
     for i, query in enumerate(_chosen(fitted, queries, 5)):
         values = _shared(fitted, "v", query)
         k, value = np.arange(1, len(values[0]) + 1) + 0.06 * (i - 2), values[0]
-        _curve(ax, k, values, i, _name(fitted, query))
+        _curve(ax, k, values, i, _name(fitted, query, names))
         ax.plot(k[-1:], value[-1:], MARKERS[i % 8], mfc="white", mec=COLOURS[i % 8], ms=5, zorder=3)
     ax.set(xlabel="position", ylabel="termination probability", ylim=(0, 1))
     ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
@@ -43,7 +46,10 @@ def plot_termination(
 
 
 def plot_examination(
-    fitted: FittedModel, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    fitted: FittedModel,
+    queries: Sequence[Query] | None = None,
+    ax: Axes | None = None,
+    names: Names | None = None,
 ) -> Axes:
     """Examination probabilities, sorted (as Figure 2b of "Stochastic rank-1 bandits" with KL)."""
     ax = ax or new_axes()
@@ -53,7 +59,7 @@ def plot_examination(
             raise LogevalError("examination of a UBM has no single curve; plot a PBM")
         order = np.argsort(-values[0])
         rank = np.arange(1, len(order) + 1)
-        _curve(ax, rank, tuple(x[order] for x in values), i, _name(fitted, query))
+        _curve(ax, rank, tuple(x[order] for x in values), i, _name(fitted, query, names))
     ax.set(
         xlabel="positions, most examined first", ylabel="examination probability", ylim=(0, 1.02)
     )
@@ -62,7 +68,10 @@ def plot_examination(
 
 
 def plot_attraction(
-    fitted: FittedModel, queries: Sequence[Query] | None = None, ax: Axes | None = None
+    fitted: FittedModel,
+    queries: Sequence[Query] | None = None,
+    ax: Axes | None = None,
+    names: Names | None = None,
 ) -> Axes:
     """Attraction probabilities of all items, sorted, with bands (as Figure 2a of the same)."""
     ax = ax or new_axes()
@@ -75,7 +84,7 @@ def plot_attraction(
         order = np.argsort(-value, kind="stable")
         rank = np.arange(1, len(value) + 1)
         ax.fill_between(rank, low[order], high[order], color=COLOURS[i % 8], alpha=0.15, lw=0)
-        label = f"{_name(fitted, query)} (L = {len(value)})"
+        label = f"{_name(fitted, query, names)} (L = {len(value)})"
         ax.plot(rank, value[order], color=COLOURS[i % 8], label=label)
     ax.set(xlabel="items, most attractive first", ylabel="attraction probability", ylim=(0, 1))
     legend_below(ax)
@@ -100,8 +109,8 @@ def plot_parameters(
 
     By default of the first model and its most frequent queries.
     """
-    fitted, given = models.named(model), given_queries(queries)
-    chosen = None if given is None else [the_query(fitted, q) for q in given]
+    fitted, given = models.named(model), models.names.all_meant(queries)
+    chosen = None if given is None else [models.the_query(fitted, q) for q in given]
     if what not in PLOTS:
         raise unknown_names("figure", [what], PLOTS)
     if len(fitted.classes) > 1:
@@ -109,7 +118,7 @@ def plot_parameters(
             f"{fitted.model} has values for each class of users, and no single curve; "
             "look at those of a query with logeval inspect"
         )
-    return PLOTS[what](fitted, chosen, ax)
+    return PLOTS[what](fitted, chosen, ax, models.names)
 
 
 def plot_perplexity(
@@ -175,8 +184,8 @@ def _chosen(fitted: FittedModel, queries: Sequence[Query] | None, n: int) -> lis
     return list(queries)
 
 
-def _name(fitted: FittedModel, query: Query) -> str:
-    return f"query {query_names([str(q) for q in fitted.index])[str(query)]}"
+def _name(fitted: FittedModel, query: Query, names: Names | None) -> str:
+    return f"query {(names or Names()).titles([str(q) for q in fitted.index])[str(query)]}"
 
 
 def _shared(fitted: FittedModel, field: str, query: Query) -> tuple[Floats, ...]:

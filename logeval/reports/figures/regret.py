@@ -15,7 +15,7 @@ from logeval.evaluation.statistics.summary import is_oracle
 from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
 from logeval.reports.figures.style import SEARCHES, look
 from logeval.running.names import parse_call
-from logeval.running.words import UNITS, interval, joined, number, p_value, query_names
+from logeval.running.words import UNITS, interval, joined, number, p_value
 from logeval.tracks.registry import TRACKS
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
     """The queries of a simulator and track, in numeric order, with their titles."""
     rows = runs.table()
     mine = (rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)
-    names = query_names(list(rows["query"].unique()))
+    names = runs.names.titles(rows["query"].unique())
     present = set(rows["query"][mine])
     return {query: f"query {name}" for query, name in names.items() if query in present}
 

@@ -9,6 +9,7 @@ import pandas as pd
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.log.log import Log
+from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.reports.content import Content
 from logeval.reports.figures.log import plot_log
@@ -48,7 +49,7 @@ def _models(page: Page, models: FittedModels, content: Content, suffix: str) -> 
         conditional_perplexity=".4f",
     )
     for name, fitted in models.fitted.items():
-        _model_figures(page, name, fitted, suffix)
+        _model_figures(page, name, fitted, models.names, suffix)
     _parameters(page, models, content.names, suffix)
 
 
@@ -57,6 +58,10 @@ def _parameters(page: Page, models: FittedModels, names: dict[str, str], suffix:
     table = models.table()
     table = table[~table["parameter"].isin(["positions", "items"])]
     table = table.sort_values("observations", ascending=False, kind="stable")
+    for kind in ("query", "item"):
+        if kind in models.names.kinds:
+            ids = table[f"{kind}_id"].dropna()
+            table[kind] = pd.Series(models.names.names_of(kind, ids), ids.index, dtype=object)
     rows: list[Any] = list(table.head(SHOWN).itertuples())
     page.table(
         f"parameters{suffix}",
@@ -66,7 +71,7 @@ def _parameters(page: Page, models: FittedModels, names: dict[str, str], suffix:
             "model": [Cell(row.model) for row in rows],
             "parameter": [Cell(row.parameter) for row in rows],
             "query": [Cell(_query(row, names)) for row in rows],
-            "of": [Cell(_of(row)) for row in rows],
+            "of": [Cell(_of(row, models.names)) for row in rows],
             "value": cells(table["value"].head(SHOWN)),
             "95% interval": [
                 Cell(interval(row.low, row.high)) if row.low == row.low else Cell("")
@@ -86,17 +91,18 @@ def _query(row: Any, names: dict[str, str]) -> str:
     return names[str(Query(int(row.query_id), region))]
 
 
-def _of(row: Any) -> str:
+def _of(row: Any, names: Names) -> str:
     """The item or position of a parameter, and the position of the click before."""
-    about = {"item": row.item_id, "position": row.position, "after": row.previous}
+    item = row.item_id if pd.isna(row.item_id) else names.name_of("item", row.item_id)
+    about = {"item": item, "position": row.position, "after": row.previous}
     return " ".join(f"{name} {value}" for name, value in about.items() if not pd.isna(value))
 
 
-def _model_figures(page: Page, name: str, fitted: FittedModel, suffix: str) -> None:
+def _model_figures(page: Page, name: str, fitted: FittedModel, names: Names, suffix: str) -> None:
     if "v" in fitted.estimates:
         page.figure(
             f"termination-{name}{suffix}",
-            plot_termination(fitted).figure,
+            plot_termination(fitted, names=names).figure,
             f"{name}: probability that a user who clicks at a position is satisfied and leaves, of "
             "the five most frequent queries, with 95% intervals. Where the first position is the "
             "highest, the best item belongs at the top; the last position is hollow because it "
@@ -105,14 +111,14 @@ def _model_figures(page: Page, name: str, fitted: FittedModel, suffix: str) -> N
     if "e" in fitted.estimates and fitted.estimates["e"].value.ndim == 2:
         page.figure(
             f"examination-{name}{suffix}",
-            plot_examination(fitted).figure,
+            plot_examination(fitted, names=names).figure,
             f"{name}: probability that a position is looked at, most examined first. The steeper "
             "the fall, the more an item's place decides.",
         )
     if "w" in fitted.estimates:
         page.figure(
             f"attraction-{name}{suffix}",
-            plot_attraction(fitted).figure,
+            plot_attraction(fitted, names=names).figure,
             f"{name}: attraction of the items, most attractive first, with 95% intervals. Wide "
             "bands at the right are items that were seldom shown, whose values come mostly from "
             "the prior.",
@@ -121,7 +127,9 @@ def _model_figures(page: Page, name: str, fitted: FittedModel, suffix: str) -> N
 
 def the_log(page: Page, content: Content) -> None:
     """The log at a glance."""
-    for i, folder in enumerate(content.logs):
+    for i, (folder, log) in enumerate(content.logs.items()):
+        if log.holds == "counts":  # its pages are not known
+            continue
         several = len(content.logs) > 1
         page.section("The log" + (f": {folder}" if several else ""), background=True)
         suffix = f"-{i + 1}" if several else ""
@@ -184,11 +192,22 @@ def the_glossary(page: Page, content: Content) -> None:
         page.facts(GLOSSARY)
 
 
+def _input(known: dict[str, Any]) -> str:
+    """A file, or a data frame."""
+    size = f"{known['bytes']:,} bytes" if "bytes" in known else f"{known['rows']:,} rows"
+    return f"{known['name']} ({size})"
+
+
 def _source(log: Log) -> dict[str, Any]:
     counts, inputs = log.counts, log.manifest["inputs"]
-    return {
-        "log": [f"{i['name']} ({i['bytes']:,} bytes)" for i in inputs],
+    files = {
+        "log": [_input(i) for i in inputs],
         "SHA-256 of the log": [i["sha256"] for i in inputs],
+    }
+    if log.holds == "counts":
+        kept = f"{counts['impressions']:,} impressions, {counts['clicks']:,} clicks, counted before"
+        return files | {"kept": kept, "set aside": f"{counts.get('rejected', 0):,} rejected rows"}
+    return files | {
         "kept": f"{counts['queries']:,} SERPs, {counts['clicks_matched']:,} clicked results",
         "set aside": f"{counts.get('clicks_orphan', 0):,} orphan clicks, "
         f"{counts.get('rejected', 0):,} rejected lines, "

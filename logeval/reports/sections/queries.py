@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.evaluation.results import Runs
+from logeval.log.names import shortened
 from logeval.reports.content import Content
 from logeval.reports.details import competing, of_panel
 from logeval.reports.figures.regret import query_figure
@@ -85,7 +86,7 @@ def _figures(page: Page, runs: Runs, names: dict[str, str], suffix: str) -> None
 def _figure(page: Page, runs: Runs, panel: Panel, names: dict[str, str], suffix: str) -> None:
     shares = shares_lost(runs, panel)
     order = ends_first(list(shares.index))
-    titles = {query: f"query {names[query]}: {shares[query]:.0%} lost" for query in order}
+    titles = {q: f"query {shortened(names[q])}: {shares[q]:.0%} lost" for q in order}
     few = len(order) <= 3 * ENDS
     page.figure(
         f"queries-{runs.panels().index(panel) + 1}{suffix}",

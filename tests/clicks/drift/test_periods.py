@@ -5,7 +5,7 @@ import pytest
 
 from logeval.clicks.collection import read_models
 from logeval.clicks.drift.evidence import FEWEST, evidence
-from logeval.clicks.drift.fit import RHO, fit_by_period
+from logeval.clicks.drift.fit import RHO, exchanged, fit_by_period, fits_of
 from logeval.clicks.drift.fold import fold_by_period, periods_of
 from logeval.clicks.drift.words import in_words
 from logeval.clicks.fit import Fit, fit_models
@@ -78,7 +78,7 @@ def test_weights_fall_with_the_distance_of_periods(logs):
 
     found = fit_by_period(fit, data, lambda n: None)
     whole = np.array(seen[0])
-    assert len(seen) == 1 + 3 * len(RHO)
+    assert len(seen) == fits_of(3) == 1 + 2 * 3 * len(RHO)
     for i, rho in enumerate(RHO):
         for j in range(3):
             expected = whole * rho ** np.abs(np.arange(3) - j)
@@ -164,6 +164,11 @@ def test_drift_needs_periods(logs, fitted):
         evaluate(problem=["B_LB(L=5,K=2,p=0.5,gap=0.2)"], policies="Random", drift=True, horizon=5)
 
 
+def say(score, *more):
+    """The evidence where exchanged periods predict as the constant model does."""
+    return evidence(score, np.tile(score[-1], (len(score), 1)), *more)
+
+
 def scores_of(gain, n=400, seed=0):
     """One candidate that is better than the constant model by ``gain`` per SERP."""
     rng = np.random.default_rng(seed)
@@ -172,16 +177,35 @@ def scores_of(gain, n=400, seed=0):
 
 
 @pytest.mark.parametrize(("gain", "drifts"), [(0.1, True), (0.0, False), (-0.1, False)])
-def test_evidence(gain, drifts):
+def test_say(gain, drifts):
     half = np.arange(400) % 2 + 1
-    found = evidence(scores_of(gain), np.ones(400), np.zeros(400, np.int64), half, 1)
+    found = say(scores_of(gain), np.ones(400), np.zeros(400, np.int64), half, 1)
     assert found.drifts.tolist() == [drifts]
     assert found.enough.all()
 
 
+def test_what_exchanged_periods_predict_as_well_is_no_evidence():
+    half, score = np.arange(400) % 2 + 1, scores_of(0.3)
+    noise = np.random.default_rng(5).normal(0, 0.2, score.shape)
+    given = np.ones(400), np.zeros(400, np.int64), half, 1
+    assert say(score, *given).drifts.all()
+    assert not evidence(score, score + noise, *given).drifts.any()
+
+
+def test_periods_are_exchanged_among_the_same_lists(logs):
+    train = fold_by_period(load(logs / "changing"), "3", None, None, 0.2, 0)
+    data, old = train.train, train.train_period
+    serp = np.repeat(np.arange(data.P), data.count.astype(int))
+    new = exchanged(data, serp, old[serp], seed=1)
+    lists = np.unique(data.items, axis=0, return_inverse=True)[1].ravel()[serp]
+    before, after = (np.sort(lists * 3 + x) for x in (old[serp], new))
+    assert before.tolist() == after.tolist()
+    assert (old[serp] != new).mean() > 0.2
+
+
 def test_nothing_is_said_of_few_serps():
     n = 2 * FEWEST - 1
-    found = evidence(scores_of(1.0, n), np.ones(n), np.zeros(n, np.int64), np.arange(n) % 2 + 1, 1)
+    found = say(scores_of(1.0, n), np.ones(n), np.zeros(n, np.int64), np.arange(n) % 2 + 1, 1)
     assert not found.enough.any()
     assert not found.drifts.any()
 
@@ -189,17 +213,17 @@ def test_nothing_is_said_of_few_serps():
 def test_a_group_is_judged_by_its_own_serps():
     score = np.concatenate([scores_of(0.3), scores_of(-0.3, seed=1)], axis=1)
     group, half = np.repeat([0, 1], 400), np.tile(np.arange(400) % 2 + 1, 2)
-    found = evidence(score, np.ones(800), group, half, 2)
+    found = say(score, np.ones(800), group, half, 2)
     assert found.drifts.tolist() == [True, False]
     assert found.choice.tolist() == [0, 1]
 
 
 def test_counts_are_serps():
     score, half = scores_of(0.1, 200), np.arange(200) % 2 + 1
-    once = evidence(
+    once = say(
         np.repeat(score, 3, axis=1), np.ones(600), np.zeros(600, np.int64), np.repeat(half, 3), 1
     )
-    thrice = evidence(score, np.full(200, 3.0), np.zeros(200, np.int64), half, 1)
+    thrice = say(score, np.full(200, 3.0), np.zeros(200, np.int64), half, 1)
     assert thrice.z == pytest.approx(once.z)
     assert thrice.gain == pytest.approx(once.gain)
 
@@ -218,5 +242,5 @@ def test_choosing_among_many_candidates_raises_no_false_alarms():
     rng, G, n = np.random.default_rng(2), 400, 120
     score = np.concatenate([rng.normal(0, 1, (20, G * n)), np.zeros((1, G * n))])  # no better
     group, half = np.repeat(np.arange(G), n), np.tile(np.arange(n) % 2 + 1, G)
-    found = evidence(score, np.ones(G * n), group, half, G)
+    found = say(score, np.ones(G * n), group, half, G)
     assert found.drifts.mean() < 0.05 + 3 * np.sqrt(0.05 * 0.95 / G)

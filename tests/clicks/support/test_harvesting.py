@@ -6,7 +6,11 @@ from scipy.optimize import minimize
 
 from benchmarks.harvesting import log_of
 from logeval.clicks.estimation.browsing.cells import fold
+from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.fitting import fit_one
+from logeval.clicks.quality.checks.predictive import check_patterns
+from logeval.clicks.quality.checks.sample import sample_of
 from logeval.clicks.support import harvesting
 from logeval.clicks.support.harvesting import METHODS, harvest, swap_weights
 from logeval.synthetic.world import EXAMINATION
@@ -97,3 +101,47 @@ def test_weights_of_the_check_are_those_of_the_chain(data):
     lower = np.einsum("pk,pk->k", clicks, weights[:, :, 1])[1:]
     chain = harvesting._chain(cells_of(data)).log_e
     assert np.log(lower / upper) == pytest.approx(np.diff(chain))
+
+
+def test_the_variance_is_that_of_a_loop_over_serps():
+    """With any slopes: of single clicks, and of what those of a SERP have in common."""
+    rng = np.random.default_rng(2)
+    data = log_of(200, True, rng)
+    cells = cells_of(data)
+    found = harvesting.Linear(np.log(EXAMINATION), rng.normal(size=(len(cells.item), data.K)))
+    row = {pair: r for r, pair in enumerate(zip(cells.item, cells.cell, strict=True))}
+    w = np.zeros(data.I)
+    for i in range(data.I):
+        mine = cells.item == i
+        shown = (cells.impressions * EXAMINATION[cells.cell])[mine].sum()
+        w[i] = cells.clicks[mine].sum() / shown
+    own, common = np.zeros(data.K), np.zeros(data.K)
+    for n, c, g in zip(cells.impressions, cells.clicks, found.slopes, strict=True):
+        own += g**2 * (c * (n - c) / (n - 1) if n > 1 else c)
+    for items, clicks, count in zip(data.items, data.clicks, data.count, strict=True):
+        left = clicks - w[items] * EXAMINATION
+        g = np.array([found.slopes[row[i, k]] for k, i in enumerate(items)])
+        for a in range(data.K):
+            for b in range(data.K):
+                common += (a != b) * count * g[a] * g[b] * left[a] * left[b]
+    assert (common > 0).any()
+    assert harvesting._variance(found, cells, data) == pytest.approx(own + np.maximum(common, 0))
+
+
+def test_the_check_compares_the_ratios_of_the_chain_with_those_of_the_model(data):
+    fitted = fit_one("PBM", data, Options("em", draws=0))
+    sample = sample_of(fitted.queries, data, 10**9, 0, fitted_to=True)
+    curves = check_patterns([fitted], sample, 80, quiet=True).curves
+    rows = curves[(curves["check"] == "swaps") & curves["query"].isna()]
+    ratio = np.exp(np.diff(harvesting._chain(cells_of(data)).log_e))
+    assert rows["observed"].to_numpy() == pytest.approx(1 / (1 + ratio))
+    # what PBM users do on these lists, exactly
+    p = np.zeros(data.items.shape)
+    for q, query in enumerate(data.queries):
+        model, mine = fitted.of(query), data.query == q
+        p[mine] = model.click_probs(data.item_ids[data.items[mine]])
+    weights = swap_weights(data) * (p * data.count[:, None])[..., None]
+    upper, lower = weights[:, :-1, 0].sum(axis=0), weights[:, 1:, 1].sum(axis=0)
+    clicks = data.clicks.sum() / data.K
+    error = np.sqrt(0.25 / (clicks / 10) / 80)  # of 80 simulations; ranks have a tenth at least
+    assert rows["expected"].to_numpy() == pytest.approx(upper / (upper + lower), abs=4 * error)

@@ -7,7 +7,7 @@ import pytest
 
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models.registry import MODELS
-from logeval.clicks.support.graph import FIRM, parts_of
+from logeval.clicks.support.graph import FIRM, _join, parts_of
 from logeval.clicks.support.identified import identified
 from tests.clicks.examples import all_patterns, random_model, statistics_from
 
@@ -153,3 +153,13 @@ def test_without_clicks_nothing_is_known():
     data = clicked(ALL_LISTS, 300, p=0.0)
     for name in ("DCM", "DBN", "PBM", "UBM"):
         assert not identified(MODELS[name], data, "per-query").carried[0], name
+
+
+def test_what_is_joined_after_a_loose_tie_is_no_part():
+    """A and C are tied by 6 clicks, less than FIRM; both together to B by 11, either by less."""
+    W = np.array([[0.0, 5.0, 6.0], [5.0, 0.0, 6.0], [6.0, 6.0, 0.0]])
+    part, side = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.bool_)
+    last = _join(W, FIRM, part, side)
+    assert last == 11.0
+    assert len(set(part.tolist())) == 3
+    assert side.sum() == 1

@@ -55,9 +55,9 @@ def test_names_are_known_without_case_and_punctuation(names, role, column):
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("propensty", "is it the propensity? --map propensity=propensty"),
-        ("sesion_id", "is it the session? --map session=sesion_id"),
-        ("usr_id", "is it the user? --map user=usr_id"),
+        ("propensty", "is it the propensity? then map propensity=propensty"),
+        ("sesion_id", "is it the session? then map session=sesion_id"),
+        ("usr_id", "is it the user? then map user=usr_id"),
     ],
 )
 def test_a_slip_of_the_pen_is_named(name, hint):
@@ -80,11 +80,17 @@ def test_a_column_that_only_sounds_like_a_role_is_not_used_and_said():
 @pytest.mark.parametrize(
     ("gone", "message"),
     [
-        ("position", r"no column for position .*in its rows per result; .*--map position=COLUMN"),
-        ("search_id", r"no column for search \(which rows are one search\).*session\+query; user"),
+        (
+            "position",
+            r"no column for position .*in its rows per result; .*columns=.'position': 'COLUMN'",
+        ),
+        (
+            "search_id",
+            r"no column for search \(which rows are one search\).*session\+query'}; user",
+        ),
         ("search_term", "no column for query"),
-        ("url", "the format is not recognised .*--map item="),
-        ("is_click", "the format is not recognised .*--map clicks="),
+        ("url", "the format is not recognised .*'item': "),
+        ("is_click", "the format is not recognised .*'clicks': "),
     ],
 )
 def test_what_is_missing_is_asked_for(gone, message):

@@ -219,9 +219,15 @@ def click_bits(clicks: str) -> str:
 
 
 def choose(
-    db: duckdb.DuckDBPyConnection, queries: list[Query] | None, top_queries: int | None
+    db: duckdb.DuckDBPyConnection,
+    queries: list[Query] | None,
+    top_queries: int | None,
+    frequency: str = "count(*)",
 ) -> str:
-    """The condition on the query; empty for all. A query without a region means all of them."""
+    """The condition on the query; empty for all. A query without a region means all of them.
+
+    ``frequency`` is how often a query was asked.
+    """
     if queries is not None:
         known = db.execute(
             f"SELECT DISTINCT query_id, region_id FROM fitted WHERE {sql_condition(queries)}"
@@ -241,7 +247,7 @@ def choose(
     if top_queries is not None:
         rows = db.execute(
             "SELECT query_id, region_id FROM fitted GROUP BY ALL "
-            f"ORDER BY count(*) DESC, query_id, region_id {sql_limit(top_queries)}"
+            f"ORDER BY {frequency} DESC, query_id, region_id {sql_limit(top_queries)}"
         ).fetchall()
         return _among([Query(*row) for row in rows])
     return ""

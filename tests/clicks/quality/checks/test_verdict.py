@@ -184,8 +184,8 @@ def test_faults_come_with_the_clearest_first_then_what_is_right():
     assert found.line == (
         "PBM: too many last clicks at rank 1 (.400 in simulation, .200 in the log); CTR too low at "
         "rank 2 (.100 in simulation, .200 in the log); right: number of clicks, first clicks, "
-        "calibration; too few clicks to judge distance between clicks, CTR after a click, CTR of "
-        "the items shown most (1,234 SERPs)"
+        "examination by swaps, calibration; too few clicks to judge distance between clicks, CTR "
+        "after a click, CTR of the items shown most (1,234 SERPs)"
     )
 
 
@@ -194,7 +194,7 @@ def test_all_that_is_right_is_named():
     found = verdict_of("CM", everything(["clicks-per-serp"]), level(deviating), CRITICAL)
     assert found.line.endswith(
         "; right: CTR by rank, first clicks, last clicks, distance between clicks, CTR after a "
-        "click, CTR of the items shown most, calibration (1,234 SERPs)"
+        "click, CTR of the items shown most, examination by swaps, calibration (1,234 SERPs)"
     )
 
 

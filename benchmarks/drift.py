@@ -1,0 +1,174 @@
+"""Users that change: python -m benchmarks.drift [price] [winners] [speed] [alarms] [truth] [forged]
+
+``price`` and ``winners``: regret of policies on users who do not change, and who change more and
+more often. ``speed``: kernels against their references. ``alarms``: how often fits by period say
+that the users of a query change, on generated logs in which they do, more or less, or not.
+``truth``: the change that was estimated against the true one. ``forged``: regret where clicks are
+forged or late. Each at most 3 CPU minutes.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from logeval import evaluate, generate, ingest
+from logeval.clicks.drift.fit import Drift, fit_by_period
+from logeval.clicks.drift.fold import fold_by_period
+from logeval.clicks.fit import Fit
+from logeval.log.log import load
+from logeval.synthetic.world import make_world
+
+N, RUNS = 40_000, 20
+POLICIES = [
+    "dcmKL-UCB", "SW-dcmKL-UCB", "D-dcmKL-UCB", "CascadeKL-UCB", "GLRT-CascadeKL-UCB",
+    "CascadeUCB1", "GLRT-CascadeUCB", "CascadeSWUCB", "CascadeDUCB", "CascadeUCB-V",
+]  # fmt: skip
+CHANGES = (0, 1, 3, 7, 15, 31, 63)
+SESSIONS, QUERIES, LOGS, CONSTANT_LOGS = 25_000, 30, 20, 120
+
+
+def problem(changes: int, L: int = 16, K: int = 4) -> str:
+    more = f",changes={changes}" if changes else ""
+    return f"B_LB(L={L},K={K},p=0.2,gap=0.15,gamma=0.8{more})"
+
+
+def regrets(problems: list[str]) -> pd.DataFrame:
+    """Mean regret and its standard error, by problem and policy."""
+    rows = evaluate(
+        problem=problems, policies=POLICIES, horizon=N, runs=RUNS, checkpoints=[N], quiet=True,
+        seed=11,
+    ).table()  # fmt: skip
+    by = rows.groupby(["simulator", "policy"]).regret
+    return pd.DataFrame({"regret": by.mean(), "error": by.sem()})
+
+
+def price() -> None:
+    """On users who do not change, regret over that of the policy without forgetting."""
+    pairs = {
+        "SW-dcmKL-UCB": "dcmKL-UCB", "D-dcmKL-UCB": "dcmKL-UCB",
+        "GLRT-CascadeKL-UCB": "CascadeKL-UCB", "GLRT-CascadeUCB": "CascadeUCB1",
+        "CascadeSWUCB": "CascadeUCB1", "CascadeDUCB": "CascadeUCB1", "CascadeUCB-V": "CascadeUCB1",
+    }  # fmt: skip
+    for name in (problem(0), problem(0, 64, 5)):
+        found = regrets([name]).loc[name]
+        print(name)
+        for policy, plain in pairs.items():
+            (a, da), (b, db) = found.loc[policy], found.loc[plain]
+            ratio = a / b
+            error = ratio * np.hypot(da / a, db / b)
+            print(f"  {policy:20} {a:8.0f}  {plain:14} {b:6.0f}  {ratio:6.2f} (se {error:.2f})")
+
+
+def winners() -> None:
+    """Regret by the number of changes in N steps."""
+    found = regrets([problem(c) for c in CHANGES])
+    table = found.regret.unstack("policy")[POLICIES].loc[[problem(c) for c in CHANGES]]
+    table.index = pd.Index([f"{c} changes" for c in CHANGES])
+    print(table.round(0).astype(int).T.to_string())
+    print("largest standard error:", found.error.max().round(1))
+
+
+def speed() -> None:
+    """CPU time of a list-step, reference over kernel."""
+    for policy in (
+        "SW-dcmKL-UCB(tau=1000)", "CascadeSWUCB(tau=1000)", "D-dcmKL-UCB", "CascadeDUCB",
+        "GLRT-CascadeKL-UCB", "GLRT-CascadeUCB",
+    ):  # fmt: skip
+        took = []
+        for steps, runs, reference in ((20_000, 16, False), (2_000, 1, True)):
+            given: dict[str, Any] = {"reference": reference, "quiet": True, "checkpoints": [steps]}
+            evaluate(problem=[problem(3)], policies=policy, horizon=20, runs=1, quiet=True)
+            start = time.process_time()
+            evaluate(problem=[problem(3)], policies=policy, horizon=steps, runs=runs, **given)
+            took.append((time.process_time() - start) / (steps * runs))
+        print(f"{policy:24} {1e6 * took[0]:6.2f} us a list-step, {took[1] / took[0]:6.0f} times")
+
+
+def drifts(folder: Path, drift: float, seed: int, periods: str = "week") -> Drift:
+    """A generated log, fitted by period."""
+    log = folder / f"{drift}-{seed}"
+    generate(f"{log}.tsv", sessions=SESSIONS, queries=QUERIES, drift=drift, seed=seed, quiet=True)
+    ingest(f"{log}.tsv", out=log, quiet=True)
+    data = fold_by_period(load(log), periods, None, None, 0.2, seed)
+    asked = Fit(log, ["dcm"], method="mle")
+    return fit_by_period(lambda p: asked.fit("DCM", p, intervals=False), data, lambda n: None, seed)
+
+
+def alarms() -> None:
+    """Share of the queries of which the fits say that their users change; with its error."""
+    with tempfile.TemporaryDirectory() as folder:
+        for drift in (0.0, 0.5, 1.0, 2.0):
+            logs = LOGS if drift else CONSTANT_LOGS
+            found = [drifts(Path(folder), drift, 1000 + seed) for seed in range(logs)]
+            serps = np.concatenate([f.models[0].serps for f in found])
+            said = np.concatenate([f.queries.drifts for f in found])
+            tested = np.concatenate([f.queries.enough for f in found])
+            of_logs = np.mean([f.log.drifts[0] for f in found])
+            line = [f"drift {drift:3}: {of_logs:.1%} of {logs} logs"]
+            for low, high in ((0, np.inf), (0, 1000), (1000, 3000), (3000, np.inf)):
+                mine = said[tested & (serps >= low) & (serps < high)]
+                error = np.sqrt(mine.mean() * (1 - mine.mean()) / len(mine))
+                line.append(
+                    f"SERPs {low}-{high}: {mine.mean():5.1%} of {len(mine)} (se {error:.1%})"
+                )
+            print("; ".join(line))
+
+
+def truth() -> None:
+    """Slope, correlation and error of the estimated change of attraction, first to last week."""
+    with tempfile.TemporaryDirectory() as folder:
+        for drift in (0.0, 1.0, 2.0):
+            estimated, true = [], []
+            for seed in range(200, 206):
+                found = drifts(Path(folder), drift, seed)
+                first, last = (found.models[j].estimates["w"] for j in (0, -1))
+                world = make_world("dcm", QUERIES, seed, drift=drift)
+                item = found.models[0].item_ids - 1
+                often = first.observations + last.observations > 300
+                at = [world.attraction(day / 26) for day in (3, 23.5)]
+                estimated.append((last.value - first.value)[often])
+                true.append((at[1] - at[0])[item][often])
+            x, y = np.concatenate(true), np.concatenate(estimated)
+            line = f"drift {drift}: {len(x)} items, rms error {np.sqrt(np.mean((y - x) ** 2)):.3f}"
+            line += f", of no change {np.sqrt(np.mean(x**2)):.3f}"
+            if drift:
+                line += f", correlation {np.corrcoef(x, y)[0, 1]:.2f}, slope {x @ y / (x @ x):.2f}"
+            print(line)
+
+
+def forged() -> None:
+    """Regret where clicks are forged or late."""
+    policies = ["CascadeUCB1", "CascadeUCB1(corruption=500)", "CascadeUCB-V", "CascadeKL-UCB"]
+    policies += ["dcmKL-UCB", "GLRT-CascadeKL-UCB"]
+    rows = {}
+    for corrupt, delay in (
+        (None, None), ("0.05@worst", None), ("0.2@worst", None), ("500@worst", None),
+        ("500@best", None), (None, "500"), (None, "100@0.5"),
+    ):  # fmt: skip
+        table = evaluate(
+            problem=[problem(0)], policies=policies, horizon=20_000, runs=RUNS, quiet=True,
+            checkpoints=[20_000], corrupt=corrupt, delay=delay, seed=11,
+        ).table()  # fmt: skip
+        by = table.groupby("policy").regret
+        rows[corrupt or delay or "none"] = by.mean().round().astype(int)
+        print(corrupt, delay, "largest standard error", by.sem().max().round(1))
+    print(pd.DataFrame(rows).loc[policies].to_string())
+
+
+PARTS = {f.__name__: f for f in (price, winners, speed, alarms, truth, forged)}
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or PARTS:
+        began = time.process_time()
+        print(f"== {part}")
+        PARTS[part]()
+        print(f"({time.process_time() - began:.0f} CPU seconds)", flush=True)

@@ -1,0 +1,71 @@
+"""describe, evaluate --pilot and check-models --randomised, as people and programs read them."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from logeval.cli import app
+from logeval.synthetic.generate import generate
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("support")
+    asked = {"format": "table", "sessions": 2500, "queries": 3, "randomised": 0.2}
+    generate(folder / "log.csv", **asked, quiet=True)
+    run("ingest", folder / "log.csv", "--out", folder / "log", "-q")
+    run("fit-models", folder / "log", "-m", "dcm", "--out", folder / "m", "-q", "--no-verdict")
+    return folder
+
+
+def test_describe_ends_with_what_the_log_supports(folder):
+    text = " ".join(run("describe", folder / "log").split())
+    assert "queries can carry a PBM," in text
+    assert "Examination relative to the first rank, from swaps" in text
+    assert text.endswith("would halve them.")
+    found = json.loads(run("describe", folder / "log", "--json"))["support"]
+    assert [row["query"] for row in found["queries"]] == ["1", "2", "3"]
+    assert {"share_pbm", "cut_serps", "serps_to_halve"} <= set(found["queries"][0])
+    assert found["examination"][0]["examination"] == 1.0
+    assert found["words"][0].endswith("examination cannot be told apart")
+
+
+def test_a_log_without_clicks_has_no_support_and_no_error(tmp_path):
+    (tmp_path / "log.csv").write_text("qid,urls,clicks\n" + "7,11 12,0 0\n" * 5)
+    run("ingest", tmp_path / "log.csv", "--out", tmp_path / "log", "-q")
+    text = " ".join(run("describe", tmp_path / "log").split())
+    assert "0 of 1 queries can carry a PBM, 0 a UBM, 0 a DBN and 0 a DCM" in text
+
+
+@pytest.mark.parametrize("rows", ["7,11,1\n" * 5, "7,11 11,1 0\n" * 5, "7,11 12,,1\n"])
+def test_odd_logs_are_described(tmp_path, rows):
+    """One result a page; an item twice on a page; a page of tests only."""
+    head = "qid,urls,clicks\n" if ",," not in rows else "qid,urls,clicks,test\n"
+    (tmp_path / "log.csv").write_text(head + rows.replace(",,", ",0 0,"))
+    run("ingest", tmp_path / "log.csv", "--out", tmp_path / "log", "-q", "--format", "table")
+    assert run("describe", tmp_path / "log")
+
+
+def test_a_pilot_says_what_comes_next(folder):
+    asked = ["evaluate", folder / "m", "--policy", "dcmKL-UCB", "--policy", "Random"]
+    asked += ["--horizon", 100, "--pilot", "-q"]
+    text = " ".join(run(*asked).split())
+    assert "DCM: two policies that differ by 10% in regret" in text
+    found = json.loads(run(*asked, "--json"))
+    assert found["needs"]["DCM (ranking)"]["queries"] == 3
+    assert found["seconds"] > 0
+    assert found["words"][0] in text
+
+
+def test_random_lists_are_the_truth_on_request(folder):
+    asked = ["check-models", folder / "m", folder / "log", "--randomised", "--no-ranker-change"]
+    text = run(*asked, "--simulations", 80, "-q")
+    assert "Fitted to ranked lists, on those in random order" in text
+    assert "Examination relative to the first rank" in text
