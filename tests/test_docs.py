@@ -136,7 +136,7 @@ def test_the_readme_of_pypi_has_no_link_that_leads_nowhere(monkeypatch):
     there = hook.for_pypi(readme(), "https://host/me/logeval")
     assert not re.search(relative, there)
     assert "](https://host/me/logeval/raw/main/docs/images/demo-reward.svg)" in there
-    assert "](https://host/me/logeval/blob/main/docs/checking.md#real-serps)" in there
+    assert "](https://host/me/logeval/blob/main/docs/simulators.md#real-serps)" in there
 
 
 def readme():

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 GLOSSARY = {
     "attraction": "The probability that a user who looks at an item clicks on it.",
-    "bandit, policy": "A ranker that learns from the clicks on the lists that it shows. It must try "
-    "lists in order to learn (explore), and wants to show good ones (exploit).",
-    "best list": "The list with the largest expected reward under a simulator. No ranker earns more "
-    "there.",
+    "bandit, policy": "A ranker that learns from the clicks on the lists that it shows. It must "
+    "try lists in order to learn (explore), and wants to show good ones (exploit).",
+    "best list": "The list with the largest expected reward under a simulator. No ranker "
+    "earns more there.",
     "break-even": "The number of searches after which a policy that learns has earned as much as "
     "today's ranker would have. Before it, learning costs more than it brings.",
     "cannot be told apart": "The difference of two policies may be chance: the 95% interval of the "
