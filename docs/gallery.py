@@ -18,7 +18,7 @@ from logeval.reports.verdict import verdict
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
-DEMO = ("differences", "regret", "queries-1", "relative-1")
+DEMO = ("reward", "differences", "queries-1")
 B_LB = "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma={gamma})"
 PAPERS = {  # by name of the figure: problem, policies, steps
     "dcm-bandits": (
@@ -42,7 +42,8 @@ def demo_figures(demo: Path) -> None:
     for name in DEMO:
         shutil.copyfile(demo / "report" / "figures" / f"{name}.svg", IMAGES / f"demo-{name}.svg")
     (folder,) = (demo / "runs").iterdir()
-    answer = verdict(logeval.load(folder)).answer
+    first, *_, last = verdict(logeval.load(folder)).answer.split(". ")
+    answer = f"{first}. [...] {last}"
     readme = ROOT / "README.md"
     text = RESULT.sub(lambda m: m[1] + f"> {answer}" + m[2], readme.read_text(encoding="utf-8"))
     readme.write_text(text, encoding="utf-8")

@@ -38,12 +38,12 @@ logeval reproduce dcm-3b --horizon 300 --runs 3
 """
 
 
-def outputs() -> Iterator[tuple[str, str]]:
+def outputs(commands: str = COMMANDS) -> Iterator[tuple[str, str]]:
     """Every command and what it prints, in an empty folder, one after the other."""
     from logeval.cli import app
 
     with tempfile.TemporaryDirectory(prefix="logeval-") as folder, contextlib.chdir(folder):
-        for command in COMMANDS.splitlines():
+        for command in commands.splitlines():
             text = io.StringIO()
             with (
                 contextlib.redirect_stdout(text),

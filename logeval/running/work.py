@@ -160,7 +160,7 @@ def _on_cluster(
     except TypeError:  # tls:// without certificates
         raise LogevalError(
             f"{scheduler}: needs certificates; give them to Dask as DASK_DISTRIBUTED__COMM__TLS__"
-            "CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY (docs/scaling.md)"
+            "CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY (docs/cluster.md)"
         ) from None
     except (OSError, TimeoutError, ValueError):
         sure = ", or it has other certificates" if scheduler.startswith("tls://") else ""

@@ -227,10 +227,10 @@ def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_p
 
 @pytest.fixture
 def certificates(tmp_path):
-    """An authority, and one certificate for all, made as docs/scaling.md says."""
+    """An authority, and one certificate for all, made as docs/cluster.md says."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl")
-    page = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text()
     for line in page.splitlines():
         if line.startswith("openssl "):
             subprocess.run(line.split(), cwd=tmp_path, check=True, capture_output=True)

@@ -17,6 +17,7 @@ from logeval.evaluation import results
 from logeval.log.names import Names
 from logeval.reports.content import Content
 from logeval.reports.figures.regret import lower_bounds
+from logeval.reports.glossary import GLOSSARY
 from logeval.reports.page import Page
 from logeval.reports.sections.queries import ends_first, query_by_query
 from logeval.reports.sections.regret import curves, final_tables
@@ -92,7 +93,16 @@ def test_the_order_of_the_sections(site):
         "The click models",
         "The log",
         "What was run",
+        "Glossary",
     ]
+
+
+def test_the_page_explains_its_words_offline_folded_at_its_end(site):
+    end = html.unescape(page_of(site).rpartition("<h2>Glossary</h2>")[2])
+    assert re.match(r"\s*<details><summary>", end)
+    for word in ("regret", "reward", "examination", "attraction", "termination", "support",
+                 "effective SERPs", "cannot be told apart", "break-even", "draw", "class of users"):  # fmt: skip
+        assert f"<dt>{word}</dt><dd>{GLOSSARY[word]}</dd>" in end
 
 
 def test_no_table_has_more_than_seven_columns(site):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from logeval.reports.content import Content
 from logeval.reports.page import Page
-from logeval.reports.sections.background import the_log, the_models, what_was_run
+from logeval.reports.sections.background import the_glossary, the_log, the_models, what_was_run
 from logeval.reports.sections.queries import query_by_query
 from logeval.reports.sections.regret import curves, final_tables
 from logeval.reports.sections.replay import the_replay
@@ -32,4 +32,5 @@ SECTIONS: list[Callable[[Page, Content], None]] = [
     the_models,
     the_log,
     what_was_run,
+    the_glossary,
 ]

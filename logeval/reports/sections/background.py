@@ -1,4 +1,4 @@
-"""Sections on what the runs were made from: the click models, the log, and what was run."""
+"""Sections on what the runs were made from: click models, log, what was run; and the words."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from logeval.log.queries import Query
 from logeval.reports.content import Content
 from logeval.reports.figures.log import plot_log
 from logeval.reports.figures.models import plot_attraction, plot_examination, plot_termination
+from logeval.reports.glossary import GLOSSARY
 from logeval.reports.page import Cell, Page, cells
 from logeval.running.words import interval
 from logeval.storage import tables
@@ -182,6 +183,13 @@ def what_was_run(page: Page, content: Content) -> None:
         page.facts(_source(log))
     if content.recipe:
         page.code("Recipe, to run it again", content.recipe.read_text())
+
+
+def the_glossary(page: Page, content: Content) -> None:
+    """The words of the page."""
+    page.section("Glossary")
+    with page.folded("What the words on this page mean"):
+        page.facts(GLOSSARY)
 
 
 def _input(known: dict[str, Any]) -> str:
