@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import duckdb
@@ -10,5 +11,6 @@ import duckdb
 def connect(settings: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     """A connection with these settings, whoever closes it."""
     db = duckdb.connect(config=settings)
-    db.execute("SET enable_progress_bar = false")
+    with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets: there is none
+        db.execute("SET enable_progress_bar = false")
     return db
