@@ -14,7 +14,7 @@ endif
 # else every process that a test starts compiles all of logeval, and pytest rewrites every test
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-oldest check pytest faults bench full-size docs notebooks clean
+.PHONY: help setup demo test test-oldest check pytest faults bench full-size docs notebooks dist clean
 
 help:
 	@echo "make demo    set up .venv and run everything on a synthetic log"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench   speed against simple baselines"
 	@echo "make docs    build the documentation site into site/"
 	@echo "make notebooks   run the notebooks and store them with their outputs"
+	@echo "make dist    build wheel and sdist into dist/, and check them"
 	@echo "make clean   remove .venv, the demo's output and caches"
 
 setup: $(VENV)/.installed
@@ -79,9 +80,15 @@ docs: setup
 	$(INSTALL) -e '.[docs]'
 	$(BIN)/mkdocs build --strict
 
+dist: $(VENV)/.user
+	rm -rf dist
+	$(INSTALL) build twine
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+
 notebooks: setup
 	$(BIN)/python notebooks/store.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) demo site .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) demo site dist .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
