@@ -65,7 +65,8 @@ test-oldest:
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(OLDEST)/oldest.txt \
 		-e '.[cluster]' pytest pytest-xdist hypothesis
 	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile -W default --disable-warnings tests/log tests/features tests/clicks \
-		tests/evaluation tests/replay tests/reports tests/commands tests/test_kernel_cache.py tests/test_cli.py tests/test_pipeline.py
+		tests/evaluation tests/replay tests/reports tests/commands tests/test_kernel_cache.py tests/test_cli.py tests/test_pipeline.py \
+		tests/test_spreadsheets.py tests/test_tables.py
 
 faults: setup
 	LOGEVAL_FAULTS=long $(BIN)/python -m pytest tests/faults -n auto -v
