@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -73,7 +73,7 @@ def planned(asked: Plan, manifest: Manifest) -> ExperimentPlan:
     """The plan that is asked for."""
     fitted = asked.fitted.named(asked.model)
     metric = asked.metric or fitted.of(fitted.queries[0]).rewards[0]
-    models = FittedModels({fitted.model: fitted}, asked.fitted.manifest, asked.fitted.lists)
+    models = replace(asked.fitted, fitted={fitted.model: fitted}, periods=())
     queries = fitted_queries(models, asked.positions, metric, asked.wanted)
     pairs, left_out = _pairs(asked, queries, metric)
     kept = [f for f, pair in zip(queries, pairs, strict=True) if pair is not None]

@@ -246,6 +246,9 @@ def test_the_words(models):
     told = replace(found, table=wrong).verdict()
     assert any("is in favour of logged" in line for line in told.limits)
     assert not any("is in favour" in line for line in found.verdict().limits)
+    assert any("is chosen by the clicks" in line for line in found.verdict().limits)
+    plain = replace(found, facts={**found.facts, "treatment": "lists.csv"})
+    assert not any("is chosen by the clicks" in line for line in plain.verdict().limits)
 
 
 def test_the_command_keeps_its_plan_and_draws_it(models, tmp_path):

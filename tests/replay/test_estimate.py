@@ -11,8 +11,9 @@ from logeval import LogevalError
 from logeval.cli import app
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimate import replay_estimate
+from logeval.reports.content import Content
 from logeval.reports.page import Page
-from logeval.reports.sections.replay import add_estimates
+from logeval.reports.sections.replay import the_replay
 from logeval.running import seeds
 from tests.replay.worlds import all_lists
 from tests.serps import Serp, write_serps
@@ -298,7 +299,7 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     found = replay_estimate(
         log, ["by-ctr", "random"], estimators=["IP", "DM"], clip=1.2, rounds=0, quiet=True
     )
-    add_estimates(page, found)
+    the_replay(page, Content([], replay=found))
     page.write("Replay", "")
     html = (tmp_path / "index.html").read_text()
     assert "What the log itself says" in html

@@ -16,8 +16,8 @@ def in_words(name: str, report: dict[str, Any]) -> str:
         )
     if not report["log_drifts"] and not drifting:
         return (
-            f"{name}: users do not change measurably over the {periods} periods ({tested} queries "
-            "tested, at most 5% false alarms); a constant model serves."
+            f"{name}: no change of users is visible over the {periods} periods ({tested} queries "
+            "tested; of rarely asked ones a change is easily missed). Use the constant model."
         )
     share = report["serps_drifting"]
     return (

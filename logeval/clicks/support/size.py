@@ -40,23 +40,28 @@ def expected_widths(data: Patterns, examination: Floats) -> pd.DataFrame:
         top = mine[np.argsort(-w[mine], kind="stable")[:K]]
         weight = np.sort(e[: data.positions[q]])[::-1][:K]
         spread = w[top] * (1 - w[top])
-
-        def variance(more: float, top=top, weight=weight, spread=spread) -> float:  # type: ignore[no-untyped-def]
-            return float((weight**2 * spread / (more * x[top] + BELIEF)).sum())
-
+        variance = _variance(1.0, weight**2 * spread, x[top])
         half = np.nan
-        if variance(1.0) > 0.0:
-            wanted = variance(1.0) / 4
-            half = brentq(lambda f, v=variance, a=wanted: v(f) - a, 1.0, 1e9)
+        if variance > 0.0:
+            half = brentq(_more_than, 1.0, 1e9, (weight**2 * spread, x[top], variance / 4))
         rows.append(
             {
                 "value": float(weight @ w[top]),
-                "width_value": 2 * NORMAL * np.sqrt(variance(1.0)),
+                "width_value": 2 * NORMAL * np.sqrt(variance),
                 "width_items": float(np.median(2 * NORMAL * np.sqrt(spread / (x[top] + BELIEF)))),
                 "serps_to_halve": np.ceil(half * data.serps[q]),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _variance(more: float, spread: Floats, x: Floats) -> float:
+    """Of the value of a list, with so many times the SERPs."""
+    return float((spread / (more * x + BELIEF)).sum())
+
+
+def _more_than(more: float, spread: Floats, x: Floats, wanted: float) -> float:
+    return _variance(more, spread, x) - wanted
 
 
 def filled(examination: Floats) -> Floats:

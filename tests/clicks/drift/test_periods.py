@@ -231,7 +231,7 @@ def test_counts_are_serps():
 def test_words():
     report = {"periods": ["1-7", "8-14"], "queries_tested": 20, "queries_drifting": 0,
               "log_drifts": False, "serps_drifting": 0.0}  # fmt: skip
-    assert "do not change measurably" in in_words("DCM", report)
+    assert "no change of users is visible" in in_words("DCM", report)
     changing = in_words("DCM", report | {"queries_drifting": 7, "serps_drifting": 0.6})
     assert "7 of 20 queries" in changing
     assert "evaluate --drift" in changing
