@@ -108,7 +108,7 @@ def alarms() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for drift in (0.0, 0.5, 1.0, 2.0):
             logs = LOGS if drift else CONSTANT_LOGS
-            found = [drifts(Path(folder), drift, 1000 + seed) for seed in range(logs)]
+            found = [drifts(Path(folder), drift, 5000 + seed) for seed in range(logs)]
             serps = np.concatenate([f.models[0].serps for f in found])
             said = np.concatenate([f.queries.drifts for f in found])
             tested = np.concatenate([f.queries.enough for f in found])
@@ -128,7 +128,7 @@ def truth() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for drift in (0.0, 1.0, 2.0):
             estimated, true = [], []
-            for seed in range(200, 206):
+            for seed in range(400, 406):
                 found = drifts(Path(folder), drift, seed)
                 first, last = (found.models[j].estimates["w"] for j in (0, -1))
                 world = make_world("dcm", QUERIES, seed, drift=drift)

@@ -81,6 +81,7 @@ def command_of(
         for_show = {p.name: given.pop(p.name) for p in own}
         _check_needed(record, given)
         with naming_options(record):
+            _check_folders(given)
             asked = record(**_values(record, given))
             if figures and asked.out is not None:
                 check_figures(Path(asked.out), *figures)
@@ -140,6 +141,16 @@ def _check_needed(record: type[Stage[Any]], given: Mapping[str, Any]) -> None:
         if arg.needed and given.get(name) is None and not given.get("dry_run"):
             look = "; --dry-run needs none" if _has_dry_run(record) else ""
             raise LogevalError(f"--{name} is missing: {arg.help.rstrip('.').lower()}{look}")
+
+
+def _check_folders(given: Mapping[str, Any]) -> None:
+    """A folder that is not there is said before all that would read it is imported."""
+    for name in ("log", "models"):
+        folder = given.get(name)
+        if isinstance(folder, str | Path) and not Path(folder).exists():
+            from logeval.storage.tables import read_manifest
+
+            read_manifest(folder)  # it may be about to be put in place of another
 
 
 def _names(name: str, arg: Arg, kind: Any) -> list[str]:

@@ -25,7 +25,7 @@ from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats, ints, of_items
 from logeval.policies.shared.policy import KernelPolicy
 from logeval.running.arrays import Bools, Floats, Ints
-from logeval.running.kernels import ZERO, njit_inline
+from logeval.running.kernels import ZERO, njit_inline, njit_views
 
 BLOCK = 32
 LARGEST = 1e100  # weights are scaled down beyond this
@@ -104,20 +104,29 @@ def recommend_one(now, u, mine, A):
     taken[:] = False
 
 
+@njit_views
+def total(x, first, end):
+    """The sum of x[first:end]; that of NumPy takes a tenth of a second more to compile."""
+    found = 0.0
+    for i in range(first, end):
+        found += x[i]
+    return found
+
+
 @njit_inline
 def reweigh(k, mine):
     """The weights of the bandit of position k after a click on its choice."""
     W, blocks, L = mine.W[k, : mine.taken.shape[0]], mine.blocks[k], mine.taken.shape[0]
     e = mine.chosen[k]
     W[e] *= math.exp(mine.gamma[0] / (L * mine.P[k]))
+    first, end = e // BLOCK, e // BLOCK + 1
     if W[e] > LARGEST:
-        W /= LARGEST
-        for j in range(blocks.shape[0]):
-            blocks[j] = W[j * BLOCK : (j + 1) * BLOCK].sum()
-    else:
-        j = e // BLOCK
-        blocks[j] = W[j * BLOCK : (j + 1) * BLOCK].sum()
-    mine.total[k] = blocks.sum()
+        first, end = ZERO, blocks.shape[0]
+        for i in range(L):
+            W[i] /= LARGEST
+    for j in range(first, end):
+        blocks[j] = total(W, j * BLOCK, min((j + 1) * BLOCK, L))
+    mine.total[k] = total(blocks, ZERO, blocks.shape[0])
 
 
 @njit_inline
