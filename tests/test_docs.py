@@ -259,6 +259,14 @@ def test_every_schema_is_documented():
     assert {f"## {name}" for name in schemas.TABLES} <= headings
 
 
+def test_the_map_of_contributors_names_every_package():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    inside = [p.parent.relative_to(ROOT / "logeval") for p in ROOT.glob("logeval/*/__init__.py")]
+    rooms = [p.parent.name for p in ROOT.glob("logeval/clicks/*/__init__.py")]
+    assert len(inside) > 10
+    assert not [name for name in (*map(str, inside), *rooms) if f"`{name}/`" not in text]
+
+
 def test_files_named_in_the_docs_exist():
     pages = [*every_page(), ROOT / "CONTRIBUTING.md"]
     files = {
