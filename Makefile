@@ -14,7 +14,7 @@ endif
 # else every process that a test starts compiles all of logeval, and pytest rewrites every test
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-oldest check pytest faults bench full-size docs notebooks clean
+.PHONY: help setup demo test test-oldest check pytest faults bench full-size docs notebooks dist clean
 
 help:
 	@echo "make demo    set up .venv and run everything on a synthetic log"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench   speed against simple baselines"
 	@echo "make docs    build the documentation site into site/"
 	@echo "make notebooks   run the notebooks and store them with their outputs"
+	@echo "make dist    build wheel and sdist into dist/, and check them"
 	@echo "make clean   remove .venv, the demo's output and caches"
 
 setup: $(VENV)/.installed
@@ -64,7 +65,8 @@ test-oldest:
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(OLDEST)/oldest.txt \
 		-e '.[cluster]' pytest pytest-xdist hypothesis
 	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile -W default --disable-warnings tests/log tests/features tests/clicks \
-		tests/evaluation tests/replay tests/reports tests/commands tests/test_kernel_cache.py tests/test_cli.py tests/test_pipeline.py
+		tests/evaluation tests/replay tests/reports tests/commands tests/test_kernel_cache.py tests/test_cli.py tests/test_pipeline.py \
+		tests/test_spreadsheets.py tests/test_tables.py
 
 faults: setup
 	LOGEVAL_FAULTS=long $(BIN)/python -m pytest tests/faults -n auto -v
@@ -79,9 +81,15 @@ docs: setup
 	$(INSTALL) -e '.[docs]'
 	$(BIN)/mkdocs build --strict
 
+dist: $(VENV)/.user
+	rm -rf dist
+	$(INSTALL) build twine
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+
 notebooks: setup
 	$(BIN)/python notebooks/store.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) demo site .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) demo site dist .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

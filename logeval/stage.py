@@ -186,7 +186,7 @@ class Stage(Generic[R]):
         """The names of queries and items: those of the log, or of the models."""
         from logeval.log.names import Names
 
-        if getattr(self, "log", None) is not None:
+        if not hasattr(self, "models") or getattr(self, "log", None) is not None:
             return self.opened.names
         if isinstance(self.models, str | Path):
             return Names(Path(self.models))

@@ -45,6 +45,26 @@ def test_every_command_has_an_example(stage):
     assert f"Example: logeval {stage} " in run(stage, "--help").stdout.replace("\n  ", " ")
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["evaluate", "--horizon", "x"], ["demo", "--help"], ["compile", "x"]]
+)
+def test_help_and_a_usage_error_import_nothing_heavy(arguments):
+    code = "import sys; from logeval.cli import app\ntry: app(sys.argv[1:])\nfinally: "
+    code += "print(sorted({'numpy', 'pyarrow', 'numba', 'webbrowser'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("arguments", [["fit-models", "x", "-m", "dcm"], ["evaluate", "x"]])
+def test_a_folder_that_is_not_there_is_said_before_numba_is_imported(tmp_path, arguments):
+    code = "import sys; from logeval.cli import app\ntry: app(sys.argv[1:])\nfinally: "
+    code += "print('numba' in sys.modules)"
+    command = [sys.executable, "-c", code, *arguments, "--out", "y"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr == "logeval: x: there is no manifest.json here; check the path\n"
+    assert done.stdout == "False\n"
+
+
 def test_the_shell_completes_commands():
     code = "from logeval.cli import main; main()"
     words = {"_LOGEVAL_COMPLETE": "complete_bash", "COMP_WORDS": "logeval inge", "COMP_CWORD": "1"}

@@ -1,13 +1,17 @@
 """Compiled kernels on disk: used when whole, compiled again when not, never in the way."""
 
 import errno
+import gc
 import importlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from numba.core.caching import CacheImpl
 
-from logeval.running import kernel_cache
+from logeval.running import compiling, kernel_cache
 
 ROOT = Path(__file__).parent.parent
 MODULE = """
@@ -137,6 +141,31 @@ def test_a_full_disk_stops_nothing(folder, monkeypatch):
 def test_without_any_folder_kernels_are_compiled_every_time(folder, monkeypatch):
     monkeypatch.setattr(CacheImpl, "_locator_classes", [])
     assert [calls(), calls()] == [(2, 0), (2, 0)]
+
+
+def test_kernels_are_kept_for_the_user_where_the_package_cannot_be_written_to(folder):
+    (folder / "__pycache__").write_text("no folder")  # root may write to any
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    env |= {"XDG_CACHE_HOME": str(folder / "home"), "PYTHONPATH": f"{folder}:{ROOT}"}
+    code = "from few_kernels import added; print(added(1), sum(added.stats.cache_hits.values()))"
+    for hits in (0, 1):
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        assert done.stdout == f"2 {hits}\n"
+    assert len(list((folder / "home" / "numba").rglob("added-*.kernel"))) == 1
+
+
+def test_no_garbage_is_looked_for_while_kernels_are_compiled(folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(compiling, "_listeners", [lambda where: seen.append(gc.isenabled())])
+    calls()
+    assert (seen, gc.isenabled()) == ([False], True)
+    gc.disable()
+    try:
+        calls("other")
+        assert not gc.isenabled(), "nor afterwards, if it was off before"
+    finally:
+        gc.enable()
 
 
 def test_every_kernel_is_kept_this_way():

@@ -17,7 +17,10 @@ FORMULA = re.compile(r"[=+@\t\r]|-(?![0-9.]+(@[0-9]+)?$)")  # but -5 and -5@0 ar
 
 def csv_of(frame: pd.DataFrame) -> str:
     """The table as CSV."""
-    return frame.rename(columns=_plain).map(_plain).to_csv(index=False, lineterminator="\n")
+    frame = frame.rename(columns=_plain)
+    texts = frame.select_dtypes(exclude="number").columns  # numbers may change when mapped
+    frame[texts] = frame[texts].map(_plain)
+    return frame.to_csv(index=False, lineterminator="\n")
 
 
 def _plain(value: Any) -> Any:

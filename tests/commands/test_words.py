@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import logeval
 from logeval.cli import app
 from logeval.clicks.fit import Fit
+from logeval.clicks.models.registry import MODELS
 from logeval.commands.command import in_options
 from logeval.commands.show import table_text
 from logeval.evaluation.evaluate import Evaluate
@@ -41,6 +42,15 @@ class Patient(CM):
 
 NOTHING = 3
 """
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    """Click models that a test registers."""
+    before = dict(MODELS)
+    yield
+    MODELS.clear()
+    MODELS.update(before)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def read_qrels(path: Path | str) -> Grades:
     """The judgments of a TREC file: ``query 0 item grade``, separated by blanks."""
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, TypeError, UnicodeDecodeError) as error:
         raise LogevalError(f"{path}: cannot be read as judgments ({error})") from None
     found: dict[str, dict[str, float]] = {}
     for number, line in enumerate(lines, 1):

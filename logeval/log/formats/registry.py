@@ -59,7 +59,8 @@ def format_of(
 
     ``columns`` are those that the user has named.
     """
-    if not (source.head if isinstance(source, Frame) else source.head.strip()):
+    named = isinstance(source, Frame) or name != AUTO  # else only blanks are nothing, too
+    if not (source.head if named else source.head.strip()):
         raise LogevalError(f"{source.name}: is empty; there is nothing to ingest")
     if name != AUTO:
         return FORMATS[name]

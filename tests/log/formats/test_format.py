@@ -87,5 +87,7 @@ def test_what_belongs_together_is_not_mixed_with_other_formats(files, tmp_path):
 
 
 def test_a_format_that_generate_does_not_write_is_unknown_to_it(tmp_path):
-    with pytest.raises(logeval.LogevalError, match="known: yandex-personalized, yandex-relpred"):
-        logeval.generate(tmp_path / "log", format="table", quiet=True)
+    with pytest.raises(
+        logeval.LogevalError, match="known: table, yandex-personalized, yandex-relpred"
+    ):
+        logeval.generate(tmp_path / "log", format="ubi", quiet=True)
