@@ -229,7 +229,7 @@ def test_the_pages_stay_short():
 @pytest.mark.parametrize("command", document.commands_of(app), ids=lambda command: command.name)
 def test_every_command_is_documented_with_an_example(command):
     assert command.help
-    assert command.example.startswith(f"logeval {command.name} ")
+    assert f"{command.example} ".startswith(f"logeval {command.name} ")
     pages = "".join(page.read_text() for page in every_page())
     assert re.search(rf"logeval {command.name}\b", pages)
 
