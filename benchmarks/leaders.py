@@ -1,7 +1,7 @@
 """How many leaders UniRank and GRAB hold and forget over ten million steps.
 
-On settings A (PBM) and B (CM) of ``logeval/papers/modern.py``. ``python -m benchmarks.leaders GRAB A`` runs
-one of the four. The table of leaders has a fixed size, so memory does not grow.
+On settings A (PBM) and B (CM) of ``logeval/papers/modern.py``. ``python -m benchmarks.leaders GRAB
+A`` runs one of the four. The table of leaders has a fixed size, so memory does not grow.
 """
 
 from __future__ import annotations

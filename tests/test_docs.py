@@ -229,7 +229,7 @@ def test_the_pages_stay_short():
 @pytest.mark.parametrize("command", document.commands_of(app), ids=lambda command: command.name)
 def test_every_command_is_documented_with_an_example(command):
     assert command.help
-    assert command.example.startswith(f"logeval {command.name} ")
+    assert f"{command.example} ".startswith(f"logeval {command.name} ")
     pages = "".join(page.read_text() for page in every_page())
     assert re.search(rf"logeval {command.name}\b", pages)
 
@@ -257,6 +257,14 @@ def test_every_schema_is_documented():
     assert {name.lower() for name in defined} == set(schemas.TABLES)
     headings = {line for page in every_page() for line in page.read_text().splitlines()}
     assert {f"## {name}" for name in schemas.TABLES} <= headings
+
+
+def test_the_map_of_contributors_names_every_package():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    inside = [p.parent.relative_to(ROOT / "logeval") for p in ROOT.glob("logeval/*/__init__.py")]
+    rooms = [p.parent.name for p in ROOT.glob("logeval/clicks/*/__init__.py")]
+    assert len(inside) > 10
+    assert not [name for name in (*map(str, inside), *rooms) if f"`{name}/`" not in text]
 
 
 def test_files_named_in_the_docs_exist():

@@ -50,6 +50,7 @@ def test_the_notebooks_are_there():
         "06-what-would-it-have-earned",
         "07-new-items-and-users",
         "08-your-own-log",
+        "09-users-that-differ",
     ]
 
 

@@ -101,7 +101,8 @@ def test_the_page_explains_its_words_offline_folded_at_its_end(site):
     end = html.unescape(page_of(site).rpartition("<h2>Glossary</h2>")[2])
     assert re.match(r"\s*<details><summary>", end)
     for word in ("regret", "reward", "examination", "attraction", "termination", "support",
-                 "effective SERPs", "cannot be told apart", "break-even", "draw", "class of users"):  # fmt: skip
+                 "effective SERPs", "cannot be told apart", "break-even", "draw",
+                 "class of users"):  # fmt: skip
         assert f"<dt>{word}</dt><dd>{GLOSSARY[word]}</dd>" in end
 
 
