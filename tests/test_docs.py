@@ -259,6 +259,13 @@ def test_every_schema_is_documented():
     assert {f"## {name}" for name in schemas.TABLES} <= headings
 
 
+def test_pages_named_in_the_program_exist():
+    sources = [f for folder in ("logeval", "benchmarks") for f in (ROOT / folder).rglob("*.py")]
+    named = {page for f in sources for page in re.findall(r"docs/[\w-]+\.md", f.read_text())}
+    assert len(named) > 10
+    assert not [page for page in named if not (ROOT / page).exists()]
+
+
 def test_the_map_of_contributors_names_every_package():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     inside = [p.parent.relative_to(ROOT / "logeval") for p in ROOT.glob("logeval/*/__init__.py")]

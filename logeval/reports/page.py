@@ -53,6 +53,7 @@ class Section:
     title: str
     blocks: list[dict[str, Any]] = field(default_factory=list)
     background: bool = False  # folded on a small screen
+    folded: bool = False  # in the background, and folded on every screen
     verdict: dict[str, Any] | None = None  # of the first screen
 
 
@@ -66,9 +67,9 @@ class Page:
         (folder / "figures").mkdir(parents=True)
         (folder / "tables").mkdir()
 
-    def section(self, title: str, *, background: bool = False) -> None:
+    def section(self, title: str, *, background: bool = False, folded: bool = False) -> None:
         """Start a section; one in the ``background`` is folded on a small screen."""
-        self.sections.append(Section(title, background=background))
+        self.sections.append(Section(title, background=background or folded, folded=folded))
         self._blocks = self.sections[-1].blocks
 
     @contextmanager

@@ -16,7 +16,7 @@ from logeval.clicks.estimation.patterns import Patterns
 from logeval.running.arrays import Floats, sum_by
 from logeval.running.words import number
 
-BELIEF = 25.0  # examinations; chosen on other logs than those of docs/support.md
+BELIEF = 25.0  # examinations; chosen on other logs than those of docs/measured.md
 NORMAL = 1.959964
 
 

@@ -3,8 +3,8 @@
 The samples are arrays (Q, N, ...): Q queries, N runs each, padded with nan where a query has
 fewer. A mean is over queries of the mean over runs. The independent units are the queries, or
 the runs of a single one. With draws of the simulators' parameters there are four axes,
-(Q, D, N, ...) for D draws of each query. ``docs/statistics.md`` says how to read the results and
-how often the intervals hold; ``statistics.comparisons`` compares policies.
+(Q, D, N, ...) for D draws of each query. ``docs/statistics.md`` says how to read the results,
+``docs/error-rates.md`` how often the intervals hold; ``statistics.comparisons`` compares policies.
 """
 
 from __future__ import annotations

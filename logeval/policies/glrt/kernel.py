@@ -5,9 +5,8 @@ S / T + sqrt(1.5 log s / T), or KL-UCB with log s + 3 log log s. Of every floor(
 first L show each item at the best position once, so that a change of an item that
 is not shown is noticed. After every step the items that were surely examined (up to the first
 click) are tested: if some split of an item's observations has a likelihood ratio above
-log(3 n^1.5 / delta), everything is forgotten
-(``glrt.hull``). Wang et al., arXiv 1909.05886, Algorithms 1 and 2; docs/drift.md says what was not
-settled.
+log(3 n^1.5 / delta), everything is forgotten (``glrt.hull``). Wang et al., arXiv 1909.05886,
+Algorithms 1 and 2; docs/measured.md says what was not settled.
 """
 
 from __future__ import annotations

@@ -187,9 +187,8 @@ def what_was_run(page: Page, content: Content) -> None:
 
 def the_glossary(page: Page, content: Content) -> None:
     """The words of the page."""
-    page.section("Glossary")
-    with page.folded("What the words on this page mean"):
-        page.facts(GLOSSARY)
+    page.section("Glossary", folded=True)
+    page.facts(GLOSSARY)
 
 
 def _input(known: dict[str, Any]) -> str:
