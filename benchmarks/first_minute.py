@@ -27,10 +27,10 @@ COMMANDS = {  # what each prints is thrown away
     "a folder that is not there (`fit-models nothing`)": [
         "fit-models", "nothing", "-m", "dcm", "--out", "x",
     ],
-    "`ingest`, 50,000 sessions": ["ingest", "log.tsv.gz", "--out", "log", "--overwrite", "-q"],
+    "`ingest`, 50,000 sessions": ["ingest", "log.tsv.gz", "--out", "log", "-q"],
     "`fit-models`, DCM and PBM, 10 queries": [
         "fit-models", "log", "-m", "dcm", "-m", "pbm", "--top-queries", "10", "--holdout", "0.1",
-        "--out", "models", "--overwrite", "-q",
+        "--out", "models", "-q",
     ],
     "`evaluate`, 2 policies, 5,000 steps": [
         "evaluate", "models", "--policy", "dcmKL-UCB", "--policy", "RankedKL-UCB",
@@ -40,7 +40,14 @@ COMMANDS = {  # what each prints is thrown away
     "`demo`: everything": DEMO,
 }  # fmt: skip
 # else a second call has nothing to do
-MADE_BY = {"evaluate": "runs", "report": "report", "demo": "demo", "run": "demo"}
+MADE_BY = {
+    "ingest": "log",
+    "fit-models": "models",
+    "evaluate": "runs",
+    "report": "report",
+    "demo": "demo",
+    "run": "demo",
+}
 
 
 class Cost(NamedTuple):
@@ -79,7 +86,8 @@ def measure(source: Path) -> dict[str, tuple[Cost, Cost]]:
                 arguments = ["run", str(old), "-q"]
             both = []
             for _ in range(2):
-                shutil.rmtree(folder / MADE_BY.get(arguments[0], "nothing"), ignore_errors=True)
+                if made := MADE_BY.get(arguments[0]):
+                    shutil.rmtree(folder / made, ignore_errors=True)
                 both.append(cost(arguments, source, folder, folder / f"cold-{len(found)}"))
             found[title] = both[0], both[1]
             print(title, *both, file=sys.stderr, flush=True)

@@ -48,7 +48,7 @@ def compile_kernels(quiet: Quiet = False) -> None:
     It runs the stages on a tiny log in a temporary folder. Kernels are kept beside the package, in
     the user's cache folder if that cannot be written to, or in $NUMBA_CACHE_DIR.
 
-    Example: logeval compile
+    Example: logeval compile --quiet
     """
     from logeval.running import compiling
 
