@@ -158,8 +158,8 @@ def test_without_clicks_nothing_is_known():
 def test_what_is_joined_after_a_loose_tie_is_no_part():
     """A and C are tied by 6 clicks, less than FIRM; both together to B by 11, either by less."""
     W = np.array([[0.0, 5.0, 6.0], [5.0, 0.0, 6.0], [6.0, 6.0, 0.0]])
-    part, side = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.bool_)
-    last = _join(W, FIRM, part, side)
+    part, joined, side = np.arange(3), np.arange(3), np.zeros(3, dtype=np.bool_)
+    last = _join(W, FIRM, part, joined, side)
     assert last == 11.0
     assert len(set(part.tolist())) == 3
     assert side.sum() == 1
