@@ -86,6 +86,7 @@ def _who(runs: Runs, parts: Mapping[Panel, pd.DataFrame]) -> str:
         ]
         return f"{best} has the smallest loss on {where}, but {'; '.join(but)}. {losses}"
     may = f"any of {joined(shared)} may be best" if len(shared) > 1 else f"{best} may be best"
+    losses = losses.replace(" it loses ", f" {best} loses ", 1)
     if len(set(first)) == 1:
         return f"There is no winner on {where}: {may}. {losses}"
     return f"There is no winner: {may}; the smallest loss is that of {_by(tables, first)}. {losses}"
