@@ -107,7 +107,8 @@ def test_a_winner_on_one_that_is_tied_on_others():
 
 def test_ties_everywhere_have_no_winner():
     assert on(DCM=TIED, PBM=TIED).startswith(
-        "There is no winner on DCM and PBM: any of A and B may be best. In 100 searches of a query A loses "
+        "There is no winner on DCM and PBM: any of A and B may be best. In 100 searches of a query "
+        "A loses "
     )
 
 
