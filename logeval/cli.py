@@ -59,8 +59,17 @@ for _file in (
     import_module(f"logeval.commands.{_file}")
 
 
-def main() -> None:
+def console() -> None:
     """The console script."""
+    try:
+        main()
+    except SystemExit as done:
+        stopping.end(done.code)
+    stopping.end(0)
+
+
+def main() -> None:
+    """A command; raises SystemExit at its end."""
     stopping.answer_signals()
     terminal.guard()
     app(prog_name="logeval")

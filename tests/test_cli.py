@@ -17,6 +17,24 @@ LOGEVAL = [sys.executable, "-m", "logeval.cli"]
 STAGES = ["generate", "ingest", "describe"]
 
 
+CONSOLE = "from logeval.cli import console; console()"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [(["--version"], 0, logeval.__version__), (["policies", "--no-such"], 2, "No such option")],
+)
+def test_the_console_script_ends_with_all_that_was_said_and_its_exit_code(arguments, code, said):
+    """Libraries are not torn down; exit functions are called."""
+    before = "import atexit; atexit.register(print, 'the end'); "
+    done = subprocess.run(
+        [sys.executable, "-c", before + CONSOLE, *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "the end" in done.stdout
+
+
 def run(*arguments, check=True, **options):
     done = subprocess.run(
         [*LOGEVAL, *map(str, arguments)], capture_output=True, text=True, **options

@@ -9,6 +9,8 @@ compiler, and tells ``sys.unraisablehook``; there the signal is sent once more, 
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import ctypes
 import os
 import signal
@@ -48,6 +50,20 @@ def leave(code: Any) -> None:
     """
     if _heard:
         ctypes.pythonapi.Py_Exit(int(code))
+
+
+def end(code: Any) -> None:
+    """End a command that is done, without tearing down its libraries.
+
+    Threads with which Arrow reads ahead may still run then, and would abort the process.
+    """
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # closed, or nobody reads any more
+            stream.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:
