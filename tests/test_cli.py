@@ -17,6 +17,13 @@ LOGEVAL = [sys.executable, "-m", "logeval.cli"]
 STAGES = ["generate", "ingest", "describe"]
 
 
+def test_every_command_is_listed_with_a_whole_sentence():
+    for group in ([], ["replay"], ["models"], ["plot"]):
+        listed = forked(*group, "--help").said.partition("Commands:")[2]
+        assert listed.count("  ") > 3
+        assert "..." not in listed
+
+
 CONSOLE = "from logeval.cli import console; console()"
 
 

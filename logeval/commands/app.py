@@ -13,7 +13,19 @@ from logeval.errors import LogevalError, visible
 from logeval.running import stopping
 
 
-class Stages(TyperGroup):
+class Commands(TyperGroup):
+    """Commands, listed with their first sentences, whole."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list in ``--help``."""
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.short_help:
+                command.short_help = " ".join((command.help or "").partition("\n\n")[0].split())
+        super().format_commands(ctx, formatter)
+
+
+class Stages(Commands):
     """A wrong input is one line and exit code 2; Ctrl-C is exit code 130."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -60,11 +72,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Offline evaluation of ranking bandits over search logs. The stages, in their order:",
 )
-models_app = typer.Typer(help="Fitted models as JSON, and back.", no_args_is_help=True)
-replay_app = typer.Typer(
-    help="What rankers and policies would have earned, from the log itself.", no_args_is_help=True
-)
-plot_app = typer.Typer(help="Figures from tables.", no_args_is_help=True)
-app.add_typer(models_app, name="models")
-app.add_typer(replay_app, name="replay")
-app.add_typer(plot_app, name="plot")
+
+
+def _group(name: str, about: str) -> typer.Typer:
+    group = typer.Typer(cls=Commands, help=about, no_args_is_help=True)
+    app.add_typer(group, name=name)
+    return group
+
+
+models_app = _group("models", "Fitted models as JSON, and back.")
+replay_app = _group("replay", "What rankers and policies would have earned, from the log itself.")
+plot_app = _group("plot", "Figures from tables.")

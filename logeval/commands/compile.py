@@ -41,7 +41,7 @@ replay policy {}/log --policy dcmKL-UCB --policy Random --items 4 --top-queries 
 """
 
 
-@app.command("compile", short_help="Compile all kernels now: for images, and before a lesson.")
+@app.command("compile", short_help="Compile kernels now: for images, and before a lesson.")
 def compile_kernels(quiet: Quiet = False) -> None:
     """Compile the kernels of all stages and keep them, so that later commands need not wait.
 
