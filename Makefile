@@ -78,8 +78,8 @@ bench: setup
 	$(BIN)/python benchmarks/run.py
 
 docs: setup
-	$(INSTALL) -e '.[docs]'
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/pages.py build/pages
+	$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
 
 dist: $(VENV)/.user
 	rm -rf dist
@@ -91,5 +91,5 @@ notebooks: setup
 	$(BIN)/python notebooks/store.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) demo site dist .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) demo site build dist .cache .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

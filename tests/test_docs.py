@@ -3,9 +3,9 @@
 import importlib.util
 import inspect
 import json
-import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import types
@@ -89,13 +89,17 @@ def test_every_command_after_a_dollar_is_run():
 
 
 def test_the_site_is_built_without_a_warning(tmp_path):
-    reason = "mkdocs-material is not installed (pip install 'logeval[docs]')"
-    pytest.importorskip("material", reason=reason)
+    reason = "Zensical is not installed (pip install 'logeval[docs]')"
+    pytest.importorskip("zensical", reason=reason)
+    write = [sys.executable, ROOT / "docs" / "pages.py", tmp_path / "build" / "pages"]
+    subprocess.run(write, check=True)
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")],
-        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
+        [sys.executable, "-m", "zensical", "build", "--strict", "-f", "mkdocs.yml"],
+        cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "No issues found" in done.stderr
     home = (tmp_path / "site" / "index.html").read_text()
     assert 'src="images/demo-reward.svg"' in home
     assert 'href="source/' not in home  # a folder of the repository is no page
@@ -105,6 +109,17 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert all((tmp_path / "site" / source / "index.html").exists() for source in sources)
     notebook = tmp_path / "site" / "notebooks" / "03-compare-bandits" / "index.html"
     assert "data:image/png" in notebook.read_text()
+    assert len(json.loads((tmp_path / "site" / "search.json").read_text())["items"]) > 200
+    lost = [
+        f"{page}: {name}" for page in (tmp_path / "site").rglob("*.html") for name in lost_in(page)
+    ]
+    assert not lost
+
+
+def lost_in(page):
+    """The files of the site that a page of it names and that are not there: images too."""
+    found = re.findall(r'(?:src|href)="(?!\w+:|#|/)([^"#?]+)', page.read_text())
+    return [name for name in found if page.name != "404.html" and not (page.parent / name).exists()]
 
 
 def test_every_page_is_in_the_navigation():

@@ -4,6 +4,8 @@ import ast
 import base64
 import io
 import re
+import sys
+import tomllib
 from pathlib import Path
 
 import matplotlib.image
@@ -110,6 +112,23 @@ def test_it_asks_one_question_and_answers_it(path):
     assert len(titles) == 1
     assert re.fullmatch(r"# .*\?", texts[0].splitlines()[0])
     assert texts[-1].startswith("**Answer.**")
+
+
+@every_notebook
+def test_it_runs_in_a_hosted_notebook_where_nothing_is_installed(path):
+    """Its first cell installs logeval; here it is not run, for that needs the network."""
+    install, *others = code_cells(read(path))
+    assert install.source == "%pip install --quiet logeval"
+    assert install.metadata.tags == ["skip-execution"]
+    assert not [cell.id for cell in others if "skip-execution" in cell.metadata.get("tags", [])]
+    trees = [ast.parse(TransformerManager().transform_cell(cell.source)) for cell in others]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.match(r"[\w-]+", name)[0] for name in project["dependencies"]}
+    found = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+    assert found <= needed | {"logeval"}, "what comes with it"
 
 
 @every_notebook

@@ -66,7 +66,7 @@ def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> No
     unit = "rows" if any(map(is_frame, asked.given)) else "bytes"
     with tables.staged(asked.folder, asked.overwrite) as staging:
         with (
-            open(staging / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
+            rejects.writing(staging) as rejects_file,
             Progress("ingest", size, unit, quiet) as progress,
         ):
             rejects_file.write(rejects.HEADER)
@@ -224,7 +224,7 @@ class _Run:
                 folder = done.piece.folder
                 for part in sorted(folder.glob("*.parquet")):
                     part.rename(self.next_part())
-                with open(folder / rejects.FILE, errors="backslashreplace") as rejected:
+                with open(folder / rejects.FILE, encoding="utf-8") as rejected:
                     for row in rejected:
                         line, _, rest = row.partition("\t")
                         row = f"{lines + int(line)}\t{rest}"

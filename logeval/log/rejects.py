@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
+from typing import TextIO
 
 from logeval.errors import LogevalError, visible
 from logeval.log.lines.fields import REASONS, TOO_LONG
@@ -16,6 +18,11 @@ HEADER = "file\tline\treason\ttext\n"
 EXCERPT = 200  # bytes of a rejected line that are kept
 CHECK_BAD_AFTER = 1_000_000  # lines; before that, only at the end
 EXAMPLES = 3  # rejects that an error names
+
+
+def writing(folder: Path) -> TextIO:
+    """The file of a folder, open for rows."""
+    return open(folder / FILE, "w", encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from logeval.clicks.models.users.browsing import Browsing
 from logeval.clicks.models.users.chain import Chain
 from logeval.clicks.models.users.mixture import Users, classes_of
 from logeval.running.arrays import Floats, Ints
+from logeval.running.kernels import njit
 
 
 def credit_moments(users: Users, A: Ints, credit: Floats) -> tuple[Floats, Floats]:
@@ -39,14 +40,25 @@ def metric_moments(users: Users, A: Ints, metric: str) -> tuple[Floats, Floats]:
 
 
 def _of_chain(users: Chain, A: Ints, credit: Floats) -> tuple[Floats, Floats]:
-    w = users.w[A]
-    stay = users.stay_item[A] * users.stay_position[: A.shape[1]]
-    m, q = np.zeros(len(A)), np.zeros(len(A))
-    for k in reversed(range(A.shape[1])):
-        p, s, on = w[:, k], credit[:, k], stay[:, k]
-        q = p * (s**2 + 2.0 * s * on * m + on * q) + (1.0 - p) * users.skip * q
-        m = p * (s + on * m) + (1.0 - p) * users.skip * m
+    stay = users.stay_item[:, None] * users.stay_position[: A.shape[1]]
+    m, q = chain_moments(users.w, stay, float(users.skip), A, credit)
     return m, q
+
+
+@njit(cache=True, nogil=True)
+def chain_moments(w, stay, skip, A, credit):
+    """E X and E X^2 of each row, by the formulas above; stay (L, K) is after a click."""
+    n, K = A.shape
+    first, second = np.empty(n), np.empty(n)
+    for i in range(n):
+        m = q = 0.0
+        for k in range(K - 1, -1, -1):
+            a, s = A[i, k], credit[i, k]
+            p, on = w[a], stay[a, k]
+            q = p * (s * s + 2.0 * s * on * m + on * q) + (1.0 - p) * skip * q
+            m = p * (s + on * m) + (1.0 - p) * skip * m
+        first[i], second[i] = m, q
+    return first, second
 
 
 def _of_browsing(users: Browsing, A: Ints, credit: Floats) -> tuple[Floats, Floats]:

@@ -9,6 +9,7 @@ compiler, and tells ``sys.unraisablehook``; there the signal is sent once more, 
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import ctypes
@@ -78,7 +79,13 @@ def _once_more(swallowed: Any) -> None:
     if not (issubclass(swallowed.exc_type, KeyboardInterrupt) and len(_heard) == 1):
         sys.__unraisablehook__(swallowed)
         return
-    main = threading.main_thread().ident  # so that a sleeping main thread wakes up
-    again = threading.Timer(AGAIN, signal.pthread_kill, [main, _heard.pop()])
+    again = threading.Timer(AGAIN, _send, [_heard.pop()])
     again.daemon = True
     again.start()
+
+
+def _send(signum: int) -> None:
+    if hasattr(signal, "pthread_kill"):  # which wakes a sleeping main thread up
+        signal.pthread_kill(threading.main_thread().ident or 0, signum)
+    else:  # Windows
+        _thread.interrupt_main(signal.Signals(signum))

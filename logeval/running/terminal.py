@@ -6,6 +6,7 @@ that is printed passes here. What programs read is left as it is, and progress b
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any, TextIO
@@ -32,7 +33,10 @@ def guard() -> None:
     """From now on, what this process prints shows its control characters."""
     for name in ("stdout", "stderr"):
         if (stream := getattr(sys, name)) is not None:  # which a closed one is
-            setattr(sys, name, _Visible(unguarded(stream)))
+            stream = unguarded(stream)
+            if isinstance(stream, io.TextIOWrapper):  # not every terminal has the papers' letters
+                stream.reconfigure(errors="backslashreplace")
+            setattr(sys, name, _Visible(stream))
 
 
 def unguarded(stream: Any) -> TextIO:

@@ -110,6 +110,9 @@ def _in_processes(
 @contextlib.contextmanager
 def _blocked(signum: signal.Signals) -> Iterator[None]:
     """Hear of a signal only afterwards, if it comes meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows: see _start_worker
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signum])
     try:
         yield
@@ -124,6 +127,8 @@ def _start_worker(done: Any, until_closed: Connection) -> None:
     """A worker ends with the process that started it, however that one ends."""
     global _done
     _done = done
+    if not hasattr(signal, "pthread_sigmask"):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     compiling.hear(_compiles)
     threading.Thread(target=_end_with_parent, args=(until_closed,), daemon=True).start()
 

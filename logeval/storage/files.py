@@ -74,7 +74,7 @@ def check_regular(path: Path) -> None:
 def write_text(path: Path | str, text: str) -> None:
     """Write a text file (UTF-8) by rename."""
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextlib.contextmanager
@@ -170,7 +170,8 @@ def remove(path: Path) -> None:
 def flush(path: Path) -> None:
     """Have the system write a file, or the entries of a folder, to the disk."""
     with contextlib.suppress(PermissionError):  # a folder that we may write to, but not read
-        descriptor = os.open(path, os.O_RDONLY)
+        # Windows flushes only what is open for writing, and no folder (PermissionError)
+        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

@@ -13,6 +13,7 @@ locked belongs to nobody. A process number says nothing, because containers numb
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import platform
 import time
@@ -110,7 +111,7 @@ class Holder(NamedTuple):
         """The one that a file names."""
         text = ""
         with contextlib.suppress(OSError):
-            text = file.read_text(errors="replace")
+            text = file.read_text(encoding="utf-8", errors="replace")
         host, pid, doing, boot, *_ = [*text.split("\n"), "", "", ""]
         return cls(host, int(pid) if pid.isdigit() else 0, doing, boot)
 
@@ -136,13 +137,15 @@ class Holder(NamedTuple):
 def _boot() -> str:
     """The kernel that keeps our locks: all containers of a machine have the same."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return ""
 
 
 def process_alive(pid: int) -> bool:
     """Whether a process of this machine exists."""
+    if os.name == "nt":  # where signal 0 is Ctrl-C
+        return _windows_process_alive(pid)
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -150,3 +153,13 @@ def process_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _windows_process_alive(pid: int) -> bool:
+    synchronize, running = 0x100000, 0x102  # WAIT_TIMEOUT: it has not ended
+    kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined, unused-ignore]
+    handle = kernel.OpenProcess(synchronize, False, pid)
+    try:
+        return bool(handle) and kernel.WaitForSingleObject(handle, 0) == running
+    finally:
+        kernel.CloseHandle(handle)

@@ -216,7 +216,7 @@ def written_here(folder: Path) -> set[str]:
     with contextlib.suppress(LogevalError):
         return {MANIFEST, MARKER, *_records(read_manifest(folder))}
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        names = (folder / MARKER).read_text().split("\n")[:-1]
+        names = (folder / MARKER).read_text(encoding="utf-8").split("\n")[:-1]
         return {MANIFEST, MARKER, *filter(_is_below, names)}
     return set()
 

@@ -52,7 +52,7 @@ class Piece:
         jobs = format.jobs(self._blocks(format.kernels.ends, hashed), self.positions)
         found, lines = [], 0
         with (
-            open(self.folder / rejects.FILE, "w", errors="backslashreplace") as rejects_file,
+            rejects.writing(self.folder) as rejects_file,
             closing(write_parts(jobs, lambda: next(parts), 1)) as written,
         ):
             for block in written:

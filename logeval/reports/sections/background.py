@@ -177,12 +177,12 @@ def what_was_run(page: Page, content: Content) -> None:
             }
         )
         if runs.folder:
-            text = (runs.folder / tables.MANIFEST).read_text()
+            text = (runs.folder / tables.MANIFEST).read_text(encoding="utf-8")
             page.code(f"Manifest of the runs in {runs.folder}", text[:20_000])
     for log in content.logs.values():
         page.facts(_source(log))
     if content.recipe:
-        page.code("Recipe, to run it again", content.recipe.read_text())
+        page.code("Recipe, to run it again", content.recipe.read_text(encoding="utf-8"))
 
 
 def the_glossary(page: Page, content: Content) -> None:

@@ -7,6 +7,7 @@ from scipy import special, stats
 from logeval.policies.pairs import thompson
 from logeval.policies.shared.beta import survival
 from logeval.policies.shared.memory import plain, view_of
+from logeval.running.kernels import njit_views
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make
 
@@ -21,8 +22,17 @@ def with_posteriors(S, T, runs):
 
 
 def of_replica(policy, r):
-    view = view_of(thompson.Posteriors()).py_func
-    return view(r, policy.memory.S.shape[1], plain(policy.memory))
+    return view.py_func(r, policy.memory.S.shape[1], plain(policy.memory))
+
+
+view = view_of(thompson.Posteriors())
+
+
+@njit_views
+def set_ladders(levels, shape, memory):
+    for r in range(shape[0]):
+        for g in range(len(thompson.TARGETS)):
+            thompson.fill(g, levels**g, view(r, shape[1], memory))
 
 
 def chance_of_being_largest(S, T):
@@ -51,9 +61,7 @@ def test_pairs_are_shown_as_often_as_they_are_largest(S, T, levels):
     counts = np.zeros(len(S))
     for t in range(1, steps + 1):
         if levels is not None:
-            for r in range(runs):
-                for g in range(len(thompson.TARGETS)):
-                    thompson.fill(g, levels**g, of_replica(policy, r))
+            set_ladders(levels, policy.memory.S.shape, plain(policy.memory))
             policy.memory.work[:] = 0
         counts += np.bincount(policy.recommend(t)[:, 0], minlength=len(S))
     expected = np.array(chance_of_being_largest(S, T)) * runs * steps

@@ -1,7 +1,7 @@
-"""Hooks of mkdocs: README, notebooks and linked sources are pages of the site too.
+"""The pages of the site: those of docs/, README, notebooks and the sources they link to.
 
-They stay where they are in the repository, with links that hold there; the site gets copies with
-the links put right.
+They stay where they are in the repository, with links that hold there; ``docs/pages.py FOLDER``
+writes copies with the links put right, of which Zensical builds the site (``make docs``).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
-
-from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
 HOME = {
@@ -24,27 +24,22 @@ HOME = {
 LINK = re.compile(r"\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\((?!\w+:|#)([^)#]*)(#[^)]*)?\)")
 
 
-def on_files(files: Files, config: Any) -> Files:
-    """Add the pages and sources that are outside docs/."""
-    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in HOME}
+def write_pages(folder: Path) -> None:
+    """Write every page into a folder, in place of what is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    written = [*HOME, *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")))]
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in written}
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         texts[f"notebooks/{path.name}"] = notebook_text(path)
-    for path, text in texts.items():
-        files.append(File.generated(config, place(path) or "", content=relinked(text, path)))
-    pages = {f"docs/{f.src_uri}": f.content_string for f in files.documentation_pages()}
-    for where, text in {**texts, **pages}.items():
-        for target in targets(text, where):
-            page = place(target) or ""
-            if page.startswith("source/") and not files.get_file_from_path(page):
-                files.append(File.generated(config, page, content=source_text(target)))
-    return files
-
-
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Put the links of the pages in docs/ right."""
-    if page.file.generated_by:
-        return markdown
-    return relinked(markdown, f"docs/{page.file.src_uri}")
+    pages = {place(path) or "": relinked(text, path) for path, text in texts.items()}
+    for target in {t for path, text in texts.items() for t in targets(text, path)}:
+        page = place(target) or ""
+        if page.startswith("source/"):
+            pages[page] = source_text(target)
+    for name, text in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def place(path: str) -> str | None:
@@ -106,5 +101,10 @@ def _output(output: dict[str, Any]) -> str:
         return f'<img alt="figure" src="data:image/png;base64,{png}">'
     if "text/html" in data:
         html = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+        html = re.sub(r"<table[^>]*>", "<table>", html)  # which the theme lets scroll
         return "\n".join(line for line in html.splitlines() if line.strip())
     return f"```text\n{''.join(data['text/plain'])}\n```"
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1]))

@@ -1,0 +1,114 @@
+"""What macOS and Windows lack is not leant on: calls are replaced by others, text is UTF-8."""
+
+import ast
+import io
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import logeval
+from logeval.running import stopping, terminal, work
+from logeval.storage import files, locks
+
+SOURCES = sorted(Path(logeval.__file__).parent.rglob("*.py"))
+POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"}  # modules
+
+
+def tree(source):
+    return ast.parse(Path(source).read_text(encoding="utf-8"))
+
+
+def without_encoding(tree):
+    """The lines that read or write text as the machine happens to have it."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        given = {word.arg for word in node.keywords}
+        modes = [a.value for a in node.args[1:2] if isinstance(a, ast.Constant)]
+        modes += [w.value.value for w in node.keywords if w.arg == "mode"]
+        text = name == "read_text" or (name == "write_text" and ast.unparse(node.func) != WRITES)
+        text |= ast.unparse(node.func) == "open" and "b" not in "".join(map(str, modes))
+        if text and "encoding" not in given:
+            yield node.lineno
+
+
+WRITES = "files.write_text"  # which writes UTF-8
+
+
+def test_text_is_utf_8_wherever_it_is_read_and_written():
+    assert {
+        file.name: lines for file in SOURCES if (lines := [*without_encoding(tree(file))])
+    } == {}
+    for code in ("open(f)", "open(f, 'w')", "path.read_text()", "path.write_text(text)"):
+        assert [*without_encoding(ast.parse(code))] == [1]
+    for code in ("open(f, 'rb')", "files.write_text(path, text)", "open(f, encoding='utf-8')"):
+        assert [*without_encoding(ast.parse(code))] == []
+
+
+def test_modules_of_posix_are_imported_only_where_their_absence_is_caught():
+    found = set()
+    for file in SOURCES:
+        parts = tree(file)
+        caught = {id(n) for t in ast.walk(parts) if isinstance(t, ast.Try) for n in ast.walk(t)}
+        for node in ast.walk(parts):
+            if isinstance(node, ast.Import) and POSIX & {a.name for a in node.names}:
+                found.add((file.name, id(node) in caught))
+    assert found == {("locks.py", True)}
+
+
+def test_a_letter_that_the_terminal_lacks_is_spelled_out(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    terminal.guard()
+    print("γ = 0.5", flush=True)
+    assert written.getvalue() == b"\\u03b3 = 0.5\n"
+
+
+def test_workers_start_without_masks_of_signals(monkeypatch):
+    """As on Windows: the block is passed, and a worker does not hear Ctrl-C."""
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.delattr(signal, "pthread_sigmask")
+    monkeypatch.setattr(work.compiling, "_listeners", [])
+    monkeypatch.setattr(work, "_end_with_parent", lambda until_closed: None)
+    monkeypatch.setattr(work, "_done", None)
+    with work._blocked(signal.SIGINT):
+        pass
+    try:
+        work._start_worker([0.0], None)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_swallowed_signal_is_sent_again_without_pthread_kill(monkeypatch):
+    monkeypatch.delattr(signal, "pthread_kill")
+    sender = threading.Timer(0.01, stopping._send, [signal.SIGINT])
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it comes in one of these lines
+        sender.join()
+        for _ in range(1000):
+            pass
+    assert not sender.is_alive()
+
+
+def test_outputs_are_written_where_there_are_no_locks(tmp_path, monkeypatch):
+    """As on Windows; what a process left that is no more is removed all the same."""
+    monkeypatch.setattr(locks, "fcntl", None)
+    files.write_text(tmp_path / "a.txt", "β\n")
+    assert (tmp_path / "a.txt").read_bytes() == "β\n".encode()
+    left = files.partial_name(tmp_path / "a.txt")
+    left.touch()
+    files.write_text(tmp_path / "a.txt", "again\n")
+    assert left.exists(), "this process lives"
+    dead = left.with_name(left.name.replace(f"-{os.getpid()}-", f"-{2**22 + 1}-"))
+    left.rename(dead)
+    files.write_text(tmp_path / "a.txt", "once more\n")
+    assert [f.name for f in tmp_path.iterdir()] == ["a.txt"]
+    with locks.holding(tmp_path, "test"), locks.holding(tmp_path, "nobody is kept out"):
+        pass
