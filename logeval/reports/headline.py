@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.evaluation.results import Runs
-from logeval.reports.details import Parts, competing
+from logeval.reports.details import UNTESTED, Parts, best_of, competing
 from logeval.reports.limits import BASELINES
 from logeval.running.words import UNITS, joined, number, out_of, searches
 from logeval.tracks.keys import Panel
@@ -58,13 +58,10 @@ def _who(runs: Runs, parts: Mapping[Panel, pd.DataFrame]) -> str:
     if any(table["p"].isna().all() for table in tables.values()):
         if len(set(first)) > 1:
             return (
-                f"Which policy loses least depends on the simulator ({_by(tables, first)}); "
-                "nothing can be tested."
+                f"Which policy loses least depends on the simulator ({_by(tables, first)}). "
+                f"{UNTESTED}."
             )
-        return (
-            f"{first[0]} loses least on {where}; nothing can be tested. "
-            f"{_losses(runs, tables, first[0])}."
-        )
+        return f"{first[0]} loses least on {where}. {UNTESTED}. {_losses(runs, tables, first[0])}."
     sets = [set(table[table["in_best_set"]]["policy"]) for table in tables.values()]
     order = list(next(iter(tables.values()))["policy"])
     shared = [p for p in order if all(p in one for one in sets)]
@@ -84,16 +81,18 @@ def _who(runs: Runs, parts: Mapping[Panel, pd.DataFrame]) -> str:
             f"{f'on {joined(on)} ' if len(tables) > 1 else ''}it cannot be told apart from {them}"
             for them, on in tied.items()
         ]
-        return f"{best} has the smallest loss on {where}, but {'; '.join(but)}. {losses}"
+        return f"{best} loses least on average on {where}, but {'; '.join(but)}. {losses}"
     may = f"any of {joined(shared)} may be best" if len(shared) > 1 else f"{best} may be best"
     losses = losses.replace(" it loses ", f" {best} loses ", 1)
     if len(set(first)) == 1:
         return f"There is no winner on {where}: {may}. {losses}"
-    return f"There is no winner: {may}; the smallest loss is that of {_by(tables, first)}. {losses}"
+    return f"There is no winner: {may}; on average {_by(tables, first, ' loses least')}. {losses}"
 
 
-def _by(panels: Mapping[Panel, Any], best: list[str]) -> str:
-    return joined([f"{b} on {panel.simulator}" for panel, b in zip(panels, best, strict=True)])
+def _by(panels: Mapping[Panel, Any], best: list[str], does: str = "") -> str:
+    """``A on DCM and B on PBM``."""
+    pairs = zip(panels, best, strict=True)
+    return joined([f"{b}{does} on {panel.simulator}" for panel, b in pairs])
 
 
 def _where(runs: Runs, panels: list[Panel]) -> str:
@@ -119,10 +118,9 @@ def _losses(
         pair = (float(row[policy]), float(row[rival]) if rival else np.nan)
         by_unit.setdefault(UNITS[units[panel]], []).append(pair)
     lost = [f"{out_of([a for a, _ in pairs])} {unit}" for unit, pairs in by_unit.items()]
-    best = "the best pair" if next(iter(tables)).track == "rank1" else "the best list"
     text = (
-        f"In {runs.horizon:,} searches of a query it loses {joined(lost)} that {best} would have "
-        "brought"
+        f"In {runs.horizon:,} searches of a query it loses {joined(lost)} that "
+        f"{best_of(next(iter(tables)))} would have brought"
     )
     if rival is not None:
         behind = [out_of([b for _, b in pairs]) for pairs in by_unit.values()]

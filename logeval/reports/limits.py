@@ -144,14 +144,14 @@ def _why(policy: str, part: pd.DataFrame, runs: Runs) -> str:
     """How many steps its first stage takes, if the policy says that."""
     budget = getattr(POLICIES.get(parse_call(policy)[0]), "first_stage", None)
     if budget is None:
-        return f" in {runs.horizon:,} steps"
+        return f" in {runs.horizon:,} searches"
     n = runs.horizon
     queries = part.drop_duplicates("query")
     needed = [budget(*sizes, n) for sizes in queries[["items", "positions"]].to_numpy().tolist()]
     ended = sum(steps <= n for steps in needed)
     low, high = min(needed), max(needed)
     steps = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    text = f": its first stage, during which it cannot eliminate anything, takes {steps} steps"
+    text = f": its first stage, during which it cannot eliminate anything, takes {steps} searches"
     if len(needed) > 1:
         text += f" and ends within {n:,} on {ended} of {len(needed)} queries"
     else:

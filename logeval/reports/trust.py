@@ -200,8 +200,9 @@ def _unsure(runs: Runs) -> list[str]:
         return []
     return [
         f"The clicks cannot tell attraction from examination, or are too few, for {joined(few)}: "
-        "what these queries say rests on the prior; --identified leaves them out, and docs "
-        "(support) say which models need less"
+        "what these queries say rests on what was assumed before any click (the prior); "
+        "--identified leaves them out, and docs/support.md (Is my log enough?) says which models "
+        "need less"
     ]
 
 

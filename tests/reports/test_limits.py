@@ -115,10 +115,10 @@ def test_a_policy_that_rises_on_several_simulators_is_named_once():
 
 def test_what_is_said_of_several_simulators_is_said_once():
     frames = [rows({"A": [5.0, 6.0], "B": [7.0, 9.0]}, simulator=s) for s in ("DCM", "PBM")]
-    notes = ["DCM: v_K is not identified", "PBM: v_K is not identified", "lists: are short"]
+    notes = ["DCM: lists are short", "PBM: lists are short", "lists: of one length"]
     found = verdict(runs_of(*frames, notes=notes)).limits
-    assert "DCM and PBM: v_K is not identified" in found
-    assert "lists: are short" in found
+    assert "DCM and PBM: lists are short" in found
+    assert "lists: of one length" in found
     (few,) = [text for text in found if "few" in text]
     assert few.startswith("DCM and PBM: 2 queries are few")
 

@@ -246,7 +246,7 @@ def test_the_tables_hold_the_numbers_of_the_runs(site):
 def test_what_was_dropped_and_not_identified_is_said(site):
     text = (site / "site" / "index.html").read_text()
     assert "orphan clicks" in text
-    assert "v_K is not identified" in text
+    assert "whether a click at the last position ended" in text
 
 
 def test_runs_of_a_synthetic_problem_alone_make_a_page(tmp_path):

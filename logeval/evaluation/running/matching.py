@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from logeval.clicks.collection import read_models
 from logeval.clicks.fitting import NO_CLICK
+from logeval.clicks.models.dcm import UNSEEN
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
 from logeval.tracks.fitted import (
@@ -137,7 +138,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
-    remarks = [note for note in notes if "not identified" in note or NO_CLICK in note]
+    remarks = [note for note in notes if UNSEEN in note or NO_CLICK in note]
     if not asked.drift:
         simulated = dict.fromkeys(f.simulator for f in queries)
         known = getattr(models, "fitted", {})
