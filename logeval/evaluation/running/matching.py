@@ -91,11 +91,13 @@ def unproven(problems: Sequence[Problem]) -> list[str]:
     """What to tell the user where the best list was searched for, and not proven to be best."""
     found = []
     for simulator in dict.fromkeys(problem.simulator for problem in problems):
-        proven = [p.proven for p in problems if p.simulator == simulator]
+        mine = [p for p in problems if p.simulator == simulator]
+        proven = [p.proven for p in mine]
         if not all(proven):
+            of = "queries" if len({p.query for p in mine}) == len(mine) else "draws of all queries"
             found.append(
                 f"{simulator}: the best list was searched for and is not proven to be best for "
-                f"{proven.count(False)} of {len(proven)} queries; regret there may be too small"
+                f"{proven.count(False)} of {len(proven)} {of}; regret there may be too small"
             )
     return found
 
