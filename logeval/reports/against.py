@@ -40,12 +40,12 @@ def against_ranker(runs: Runs, tables: Mapping[Panel, pd.DataFrame]) -> list[str
         return []
     if len(rows) <= CLAUSES:
         return _clauses(runs, rows, several=len(tables) > 1)
-    found, fine = [_in_short(rows)], believed(runs, rows)
-    if 0 < len(fine) <= CLAUSES:
-        passes, *more = _clauses(runs, fine, several=True)
-        passes = passes.replace("The best", "the best", 1)
-        found += [f"Where no check faults the simulator, {passes}", *more]
-    return found
+    fine = believed(runs, rows)
+    if not 0 < len(fine) <= CLAUSES:
+        return [f"{_in_short(rows)}{_unsure(rows)}."]
+    passes, *more = _clauses(runs, fine, several=True)
+    passes = passes.replace("The best", "the best", 1)
+    return [f"{_in_short(rows)}.", f"Where no check faults the simulator, {passes}", *more]
 
 
 def rows_of(runs: Runs, policies: Mapping[Panel, str]) -> Rows:
@@ -135,7 +135,12 @@ def _in_short(rows: Rows) -> str:
         text += f"{first} after {ends}{OF_A_QUERY}"
     elif at_once:
         text += ", from the first search"
-    unsure = [row for row in ahead if not np.isfinite(row.break_even_high)]
-    if unsure:
-        text += f"; on {len(unsure)} of these the 95% interval does not exclude that it never does"
-    return f"{text}."
+    return text
+
+
+def _unsure(rows: Rows) -> str:
+    """On how many of the simulators that it passes the ranker on it may as well not."""
+    ahead = [row for row in rows.values() if np.isfinite(row.break_even)]
+    many = sum(not np.isfinite(row.break_even_high) for row in ahead)
+    said = f"; on {many} of these the 95% interval does not exclude that it never does"
+    return said if many else ""

@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.summary import is_oracle
+from logeval.reports.glossary import docs_page
 from logeval.running.names import parse_call
 from logeval.running.words import UNITS, interval, joined, number
 
@@ -206,8 +207,7 @@ def _unsure(runs: Runs) -> list[str]:
     return [
         f"The clicks cannot tell attraction from examination, or are too few, for {joined(few)}: "
         "what these queries say rests on what was assumed before any click (the prior); "
-        "--identified leaves them out, and docs/support.md (Is my log enough?) says which models "
-        "need less"
+        f"--identified leaves them out, and {docs_page('support')} says which models need less"
     ]
 
 
