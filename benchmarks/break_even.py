@@ -6,7 +6,7 @@ policy is run on 8 draws of them, on their fitted values, and on the true models
 that the log shows. The gain over all queries has its truth in the mean over all worlds; that of a
 query in its true model.
 
-    python -m benchmarks.break_even 200          coverage of break-even, cost and reward, and bias
+    python -m benchmarks.break_even 50 DCM       coverage of break-even, cost and reward, and bias
     python -m benchmarks.break_even 100 lists    false alarms and power of ``trust.todays_lists``
     python benchmarks/run.py break_even          the first, on a few logs
 
@@ -16,7 +16,7 @@ query in its true model.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +43,7 @@ from logeval.synthetic.world import K, World, make_world
 QUERIES, SERPS = 10, 12_000  # of a log
 HORIZON, DRAWS, RUNS = 5000, 8, 8
 POLICIES = {"DCM": "dcmKL-UCB", "PBM": "PBM-UCB"}  # by the model of the users
+NEVER = 1e18  # searches
 MEASURES = ("break_even", "cost", "reward")
 
 
@@ -126,6 +127,10 @@ def judged(table: pd.DataFrame, true: pd.DataFrame) -> pd.DataFrame:
         found[f"{name} too low"] = high < found[f"true {name}"]
         found[f"{name} holds"] = ~found[f"{name} too low"] & (low <= found[f"true {name}"])
     found["true never"] = np.isinf(found["true break_even"])
+    at, true = (
+        np.nan_to_num(found[name], posinf=NEVER) for name in ("break_even", "true break_even")
+    )
+    found["comes before the truth"] = (at < true) + 0.5 * (at == true)
     return found.assign(
         never=np.isinf(table["break_even"]), open=np.isinf(table["break_even_high"])
     )
@@ -201,12 +206,13 @@ def lists(logs: int, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def rows(logs: int = 20, seed: int = 0) -> list[dict[str, Any]]:
-    """Coverage with users of each model."""
-    return [row for model in POLICIES for row in coverage(model, logs, seed)]
+def rows(logs: int = 20, seed: int = 0, users: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Coverage with users of each model, or of some."""
+    return [row for model in users or POLICIES for row in coverage(model, logs, seed)]
 
 
 if __name__ == "__main__":
     many = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    found = lists(many, seed=0) if "lists" in sys.argv else rows(many)
+    asked = [name for name in POLICIES if name in sys.argv]
+    found = lists(many, seed=0) if "lists" in sys.argv else rows(many, users=asked)
     print(pd.DataFrame(found).round(4).to_csv(index=False))

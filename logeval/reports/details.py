@@ -14,12 +14,13 @@ import pandas as pd
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.summary import is_oracle
 from logeval.evaluation.statistics.top_pairs import compare_top_pairs
-from logeval.running.words import interval, joined, number, p_value
+from logeval.running.words import UNITS, interval, joined, number, p_value
 from logeval.tracks.keys import Panel
 
 # the algorithms that logeval was made to compare: named in every verdict that has them
 MISSION = ("dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL")
 SIGNIFICANCE = 0.05
+UNTESTED = "Whether that is chance cannot be tested here"
 SWAPS = 3  # pairs of policies that change places, named at most
 Parts = dict[Panel, tuple[pd.DataFrame, pd.DataFrame]]  # summary and pairs
 
@@ -30,9 +31,7 @@ def details(runs: Runs, parts: Parts) -> list[str]:
     for track in dict.fromkeys(panel.track for panel in parts):
         mine = {panel: part for panel, part in parts.items() if panel.track == track}
         for panel, (s, p) in mine.items():
-            found.append(
-                f"{_answer(runs.title(panel), s, runs.horizon)} {_comparisons(s, p)}".rstrip()
-            )
+            found.append(f"{_answer(runs, panel, s)} {_comparisons(s, p)}".rstrip())
         found += _swaps({panel.simulator: p for panel, (_, p) in mine.items()})
     return found + _across_tracks(runs)
 
@@ -47,20 +46,24 @@ def competing(summary: pd.DataFrame) -> pd.DataFrame:
     return summary[~summary["policy"].map(is_oracle)]
 
 
-def _answer(title: str, summary: pd.DataFrame, horizon: int) -> str:
+def best_of(panel: Panel) -> str:
+    """What regret is counted against."""
+    return "the best pair" if panel.track == "rank1" else "the best list"
+
+
+def _answer(runs: Runs, panel: Panel, summary: pd.DataFrame) -> str:
     """Who lost least on one simulator in one track."""
-    part = competing(summary)
+    title, part = runs.title(panel), competing(summary)
     best: Any = next(part.itertuples())
-    steps = f"{horizon:,} steps"
-    lost = f"{number(best.regret)} in {steps}"
+    lost = f"{number(best.regret)} {UNITS[runs.units()[panel]]} in {runs.horizon:,} searches"
     if best.low == best.low:
         lost += f" (95% interval {interval(best.low, best.high)})"
     if best.relative_regret > 0:
-        lost += f", {best.relative_regret:.1%} of the optimal reward"
+        lost += f", {best.relative_regret:.1%} of what {best_of(panel)} would have brought"
     if len(part) == 1:
         return f"On {title} only {best.policy} was run; it lost {lost}."
     if part["p"].isna().all():
-        return f"On {title} {best.policy} lost least, {lost}; with one run nothing can be tested."
+        return f"On {title} {best.policy} lost least, {lost}. {UNTESTED}."
     others = part[~part["in_best_set"]]["policy"].tolist()
     tied = part[part["in_best_set"]]["policy"].tolist()
     if len(tied) == 1:
@@ -68,15 +71,15 @@ def _answer(title: str, summary: pd.DataFrame, horizon: int) -> str:
     if not others and len(tied) == 2:
         return (
             f"On {title} there is no winner: {tied[1]} cannot be told apart from {best.policy}, "
-            f"which has the smallest mean, {lost}."
+            f"which lost least on average, {lost}."
         )
     if not others:
         return (
             f"On {title} there is no winner: none of the {len(part)} policies can be told apart "
-            f"from {best.policy}, which has the smallest mean, {lost}."
+            f"from {best.policy}, which lost least on average, {lost}."
         )
     return (
-        f"On {title} {best.policy} has the smallest mean, {lost}. It cannot be told apart from "
+        f"On {title} {best.policy} lost least on average, {lost}. It cannot be told apart from "
         f"{joined(tied[1:])}; it lost less than {joined(others)}."
     )
 
@@ -92,10 +95,10 @@ def _comparisons(summary: pd.DataFrame, pairs: pd.DataFrame) -> str:
         if i == 0 or (name in MISSION and name not in named):
             chosen.append(row)
             named.add(name)
-    found = [_against(row, "the next, " if i == 0 else "") for i, row in enumerate(chosen)]
-    if not found:
+    if not chosen:
         return ""
-    text = f"Against {best.policy}, " + "; ".join(found) + "."
+    than = [f" than {best.policy}", *[""] * (len(chosen) - 1)]
+    text = "; ".join(map(_against, chosen, than)) + "."
     if best.queries > 1:
         text += f" {best.policy} was best on {best.best_on} of {best.queries} queries"
         rival: Any = next(part.iloc[1:].sort_values("best_on", ascending=False).itertuples())
@@ -104,15 +107,15 @@ def _comparisons(summary: pd.DataFrame, pairs: pd.DataFrame) -> str:
     return text
 
 
-def _against(row: Any, which: str) -> str:
-    text = f"{which}{row.worse}{',' if which else ''} lost {number(row.difference)} more"
+def _against(row: Any, than: str) -> str:
+    text = f"{row.worse} lost {number(row.difference)} more{than}"
     if row.p == row.p:
-        text += f" ({interval(row.low, row.high)}, {p_value(row.p)})"
+        text += f" (95% interval {interval(row.low, row.high)}, {p_value(row.p)})"
     if row.ratio == row.ratio:
         text += f", {number(row.ratio)} times as much on a typical query"
         if row.p > SIGNIFICANCE >= row.ratio_p:
             ends = interval(row.ratio_low, row.ratio_high)
-            text += f", which is clear ({ends}, {p_value(row.ratio_p)}) where the mean is not"
+            text += f", which is clear ({ends}, {p_value(row.ratio_p)}) where the average is not"
     return text
 
 

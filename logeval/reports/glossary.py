@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 GLOSSARY = {
     "attraction": "The probability that a user who looks at an item clicks on it.",
     "bandit, policy": "A ranker that learns from the clicks on the lists that it shows. It must "
@@ -27,9 +29,10 @@ GLOSSARY = {
     "effective SERPs": "The number of logged pages that an estimate really rests on. Weights that "
     "differ much make it far smaller than the number of pages in the log.",
     "examination": "The probability that users look at a position.",
-    "horizon, steps": "How many searches of a query a policy serves in a run.",
+    "horizon": "How many searches of a query a policy serves in a run. In papers a search is a "
+    "step.",
     "interval": "A range that holds the true value in 95% of the cases, as far as its assumptions "
-    "do. Bands in figures are such intervals at each step.",
+    "do. Bands in figures are such intervals at each search.",
     "PBM": "Position-based model. The probability of a click is the examination of the position "
     "times the attraction of the item.",
     "query": "A search text, and its region where the log has one. Models and policies start anew "
@@ -49,6 +52,28 @@ GLOSSARY = {
     "termination": "In a DCM: the probability that a click at a position ends the search.",
     "today's ranker": "The ranker that made the log: its lists, as often as the log shows them.",
 }
+
+PAGES = {  # of the docs that reports name, by file, with their headings
+    "checking": "How like the log a model is",
+    "cite": "How to cite",
+    "models": "Click models",
+    "policies": "Policies",
+    "replay": "Estimators from the log itself",
+    "simulators": "Click models and estimators on trial",
+    "statistics": "What the numbers mean",
+    "support": "Is my log enough?",
+    "tutorial": "Ten minutes on a small log",
+}
+
+
+def docs_page(name: str) -> str:
+    """``docs/support.md (Is my log enough?)``."""
+    return f"docs/{name}.md ({PAGES[name]})"
+
+
+def anchor(word: str) -> str:
+    """The id of a word on a page: ``word-best-list``."""
+    return "word-" + re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-")
 
 
 def markdown() -> str:

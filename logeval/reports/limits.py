@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -47,13 +47,7 @@ def merged(sentences: Sequence[str], names: Collection[str]) -> list[str]:
 
 def free_samples(runs: Runs) -> list[str]:
     """Policies that begin with an observation of every item that nobody paid for."""
-    policies = dict.fromkeys(runs.table()["policy"])
-    free = [
-        policy
-        for policy in policies
-        if "free_samples" in getattr(POLICIES.get(parse_call(policy)[0]), "NEEDS", ())
-        and "init=rounds" not in policy
-    ]
+    free = begin_free(dict.fromkeys(runs.table()["policy"]))
     if not free or runs.problems()["ranker"].isna().all():
         return []
     begin, they = ("begins", "it") if len(free) == 1 else ("begin", "they")
@@ -61,6 +55,16 @@ def free_samples(runs: Runs) -> list[str]:
         f"{joined(free)} {begin} with one free observation of every item, as in the papers, so "
         f"{they} would break even later in traffic, by up to as many searches as there are items; "
         f"init=rounds pays for them, as {parse_call(free[0])[0]}(init=rounds)"
+    ]
+
+
+def begin_free(policies: Iterable[str]) -> list[str]:
+    """Those of the policies that do."""
+    return [
+        policy
+        for policy in policies
+        if "free_samples" in getattr(POLICIES.get(parse_call(policy)[0]), "NEEDS", ())
+        and "init=rounds" not in policy
     ]
 
 
@@ -144,14 +148,14 @@ def _why(policy: str, part: pd.DataFrame, runs: Runs) -> str:
     """How many steps its first stage takes, if the policy says that."""
     budget = getattr(POLICIES.get(parse_call(policy)[0]), "first_stage", None)
     if budget is None:
-        return f" in {runs.horizon:,} steps"
+        return f" in {runs.horizon:,} searches"
     n = runs.horizon
     queries = part.drop_duplicates("query")
     needed = [budget(*sizes, n) for sizes in queries[["items", "positions"]].to_numpy().tolist()]
     ended = sum(steps <= n for steps in needed)
     low, high = min(needed), max(needed)
     steps = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    text = f": its first stage, during which it cannot eliminate anything, takes {steps} steps"
+    text = f": its first stage, during which it cannot eliminate anything, takes {steps} searches"
     if len(needed) > 1:
         text += f" and ends within {n:,} on {ended} of {len(needed)} queries"
     else:

@@ -20,6 +20,7 @@ import pandas as pd
 from logeval.log.names import shortened
 from logeval.reports.figures.canvas import drawn, laid_out
 from logeval.reports.figures.inline import inline
+from logeval.reports.glossary import GLOSSARY, anchor, docs_page
 from logeval.reports.verdict import Verdict
 from logeval.running.words import cell
 from logeval.storage.spreadsheets import csv_of
@@ -52,6 +53,8 @@ class Section:
 
     title: str
     blocks: list[dict[str, Any]] = field(default_factory=list)
+    words: Sequence[str] = ()  # of the glossary, that explain it
+    docs: str = ""  # the page that explains it
     background: bool = False  # folded on a small screen
     folded: bool = False  # in the background, and folded on every screen
     verdict: dict[str, Any] | None = None  # of the first screen
@@ -67,9 +70,28 @@ class Page:
         (folder / "figures").mkdir(parents=True)
         (folder / "tables").mkdir()
 
-    def section(self, title: str, *, background: bool = False, folded: bool = False) -> None:
-        """Start a section; one in the ``background`` is folded on a small screen."""
-        self.sections.append(Section(title, background=background or folded, folded=folded))
+    def section(
+        self,
+        title: str,
+        *,
+        words: Sequence[str] = (),
+        docs: str = "",
+        background: bool = False,
+        folded: bool = False,
+    ) -> None:
+        """Start a section; one in the ``background`` is folded on a small screen.
+
+        ``words`` of the glossary, and a page of the ``docs``, say what it is about.
+        """
+        self.sections.append(
+            Section(
+                title,
+                words=words,
+                docs=docs and docs_page(docs),
+                background=background or folded,
+                folded=folded,
+            )
+        )
         self._blocks = self.sections[-1].blocks
 
     @contextmanager
@@ -107,6 +129,7 @@ class Page:
                 }
             )
         self.sections[-1].verdict = {
+            "decision": found.decision,
             "answer": found.answer,
             "sound": found.sound,
             "beside": parts[False],
@@ -130,6 +153,11 @@ class Page:
     def facts(self, facts: Mapping[str, object]) -> None:
         """Names with their values."""
         self._add(kind="facts", facts={k: cell(v) for k, v in facts.items()})
+
+    def glossary(self) -> None:
+        """The words that sections link to."""
+        words = [{"id": anchor(word), "word": word, "text": GLOSSARY[word]} for word in GLOSSARY]
+        self._add(kind="glossary", words=words)
 
     def figure(
         self,
@@ -208,6 +236,7 @@ class Page:
         environment = jinja2.Environment(
             loader=jinja2.PackageLoader("logeval.reports"), autoescape=True, trim_blocks=True
         )
+        environment.filters["anchor"] = anchor
         template = environment.get_template("report.html")
         html = template.render(
             title=title, subtitle=subtitle, sections=self.sections, footer=footer

@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.summary import is_oracle
+from logeval.reports.glossary import docs_page
 from logeval.running.names import parse_call
 from logeval.running.words import UNITS, interval, joined, number
 
@@ -63,10 +64,14 @@ def _checks(runs: Runs) -> list[str]:
         ]
         right = [_fits_of(*each) for each in by_model(set(known) - set(wrong)).items()]
         fine = f", and {joined(right)} by none" if right else ""
+        trusted = (
+            f"and go by {joined(right)}"
+            if right
+            else "and trust what holds on all simulators more than what holds on one"
+        )
         found.append(
-            f"No: the checks against the log fault {'; '.join(texts)}{fine}. Such users are not "
-            "yours: expect other numbers in traffic, and trust what holds on all simulators more "
-            "than what holds on one"
+            f"{'Not all' if right else 'No'}: the checks against the log fault {'; '.join(texts)}"
+            f"{fine}. Such users are not yours: expect other numbers in traffic, {trusted}"
         )
     elif known:
         serps = min(checks["serps"] for checks in known.values())
@@ -191,17 +196,18 @@ def _thin(runs: Runs) -> list[str]:
 def _unsure(runs: Runs) -> list[str]:
     """Queries whose parameters rest on the prior, by simulator."""
     known = {name: about.get("identified") for name, about in runs.simulators.items()}
+    lost = {name: one for name, one in known.items() if one and one["not_carried"]}
     few = [
-        f"{name} in {len(one['not_carried'])} of {one['queries']} queries"
-        for name, one in known.items()
-        if one and one["not_carried"]
+        f"{_fits_of(model, fits)} in {_range([len(lost[fit]['not_carried']) for fit in fits])} of "
+        f"{lost[fits[0]]['queries']} queries"
+        for model, fits in by_model(lost).items()
     ]
     if not few:
         return []
     return [
         f"The clicks cannot tell attraction from examination, or are too few, for {joined(few)}: "
-        "what these queries say rests on the prior; --identified leaves them out, and docs "
-        "(support) say which models need less"
+        "what these queries say rests on what was assumed before any click (the prior); "
+        f"--identified leaves them out, and {docs_page('support')} says which models need less"
     ]
 
 
@@ -212,9 +218,14 @@ def _fits(runs: Runs) -> list[str]:
     """What fits of one model that predict equally well disagree about."""
     table = runs.problems()
     table = table[table["track"] == "ranking"]
-    several = {model: fits for model, fits in by_model(runs.simulators).items() if len(fits) > 1}
+    alike: dict[tuple[str, str], list[str]] = {}  # with other classes a fit predicts better
+    for name in runs.simulators:
+        model, options = parse_call(name)
+        alike.setdefault((model, str(options.get("classes"))), []).append(name)
     values, names = [], []
-    for model, fits in several.items():
+    for (model, _), fits in alike.items():
+        if len(fits) == 1:
+            continue
         mine = table[table["simulator"].isin(fits)]
         if mine.empty:
             continue
@@ -242,7 +253,8 @@ def _fits(runs: Runs) -> list[str]:
 
 def _clicks(runs: Runs) -> list[str]:
     """Whether clicks, which the log sees, put the policies in the same order as satisfaction."""
-    same, other = [], []
+    same: dict[str, tuple[float, float]] = {}
+    other = []
     for panel, unit in runs.units().items():
         if unit != "satisfaction" or panel.simulator not in runs.simulators:
             continue
@@ -251,15 +263,29 @@ def _clicks(runs: Runs) -> list[str]:
             continue
         clicks = table.set_index("policy")["clicks"]
         by_reward, by_clicks = str(clicks.index[0]), str(clicks.idxmax())
-        today = float(table["ranker"].iloc[0])
-        beside = f", today's ranker {number(today)}" if today == today else ""
-        numbers = f"{panel.simulator}: {number(clicks[by_clicks])} per search{beside}"
+        ranker = float(table["ranker"].iloc[0])
         if by_clicks == by_reward:
-            same.append(numbers)
+            same[panel.simulator] = float(clicks[by_clicks]), ranker
         else:
-            other.append(f"{by_clicks} ({numbers}, {by_reward} {number(clicks[by_reward])})")
+            beside = f", today's ranker {number(ranker)}" if ranker == ranker else ""
+            other.append(
+                f"{by_clicks} ({panel.simulator}: {number(clicks[by_clicks])} per search{beside}, "
+                f"{by_reward} {number(clicks[by_reward])})"
+            )
     if not same and not other:
         return []
-    texts = [f"the same policy is first ({'; '.join(same)})"] if same else []
-    texts += [f"another is: {joined(other)}"] if other else []
+    numbers = []
+    for model, fits in by_model(same).items():
+        here, today = (_ends([same[fit][i] for fit in fits]) for i in (0, 1))
+        beside = f", today's ranker {today}" if today else ""
+        numbers.append(f"{_fits_of(model, fits)}: {here} per search{beside}")
+    texts = [f"the same policy earns most ({'; '.join(numbers)})"] if same else []
+    texts += [f"another does: {joined(other)}"] if other else []
     return [f"A log does not show satisfaction. In clicks, which it does, {'; '.join(texts)}"]
+
+
+def _ends(values: list[float]) -> str:
+    """The smallest and the largest; nothing where they are not known."""
+    if any(value != value for value in values):
+        return ""
+    return " to ".join(dict.fromkeys(map(number, (min(values), max(values)))))

@@ -1,8 +1,9 @@
 """The answer in words: what to do, whether the simulators can be believed, and what else limits it.
 
-The order is that of somebody who has to decide: the answer in two sentences with their units
-(``headline``), then what the tool's own checks say of its simulators (``trust``), then what else
-limits the answer (``limits``), then the details behind it (``details``).
+The order is that of somebody who has to decide: what to do (``decision``), the answer in two
+sentences with their units (``headline``, ``against``), then what the tool's own checks say of its
+simulators (``trust``), then what else limits the answer (``limits``), then the details behind it
+(``details``).
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import dataclass, field
 from logeval.clicks.fitting import NO_CLICK
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.summary import is_oracle
+from logeval.reports.answers.answer import item
+from logeval.reports.decision import decision, traffic
 from logeval.reports.details import details, of_panel
-from logeval.reports.headline import headline
+from logeval.reports.headline import favourite, headline
 from logeval.reports.limits import limits_of
 from logeval.reports.trust import doubts, trust
 
@@ -23,8 +26,9 @@ from logeval.reports.trust import doubts, trust
 class Verdict:
     """An answer of a sentence or two, whether to believe it, what limits it, and the details.
 
-    ``sound`` is false where a simulator is faulted by its checks, where its parameters were taken
-    as exact, or where it rests on few SERPs.
+    ``decision`` is what to do, where today's ranker is known. ``sound`` is false where a simulator
+    is faulted by its checks, where its parameters were taken as exact, or where it rests on few
+    SERPs.
     """
 
     answer: str
@@ -32,22 +36,15 @@ class Verdict:
     limits: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     sound: bool = True
+    decision: str = ""
 
     def text(self, width: int = 80) -> str:
         """For the terminal."""
-        parts = [textwrap.fill(self.answer, width, break_on_hyphens=False)]
+        said = filter(None, [self.decision, self.answer])
+        parts = [textwrap.fill(text, width, break_on_hyphens=False) for text in said]
         for title, lines in self.sections():
             parts.append(title if title.endswith("?") else f"{title}:")
-            parts += [
-                textwrap.fill(
-                    line,
-                    width,
-                    initial_indent="- ",
-                    subsequent_indent="  ",
-                    break_on_hyphens=False,
-                )
-                for line in lines
-            ]
+            parts += [item(line, width) for line in lines]
         return "\n".join(parts)
 
     def sections(self) -> list[tuple[str, list[str]]]:
@@ -77,10 +74,13 @@ def verdict(runs: Runs) -> Verdict:
             limits=limits_of(runs),
             sound=False,
         )
+    doubtful, best = doubts(runs), favourite(runs, parts)
+    answer = " ".join(headline(runs, parts))
     return Verdict(
-        " ".join(headline(runs, parts)),
+        answer,
         trust(runs),
-        limits_of(runs),
+        [*limits_of(runs), *traffic(runs, best)],
         details(runs, parts),
-        not doubts(runs),
+        not doubtful,
+        decision(runs, best, doubtful),
     )

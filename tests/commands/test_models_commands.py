@@ -35,7 +35,7 @@ def test_the_commands(run, log, tmp_path):
     result = run(
         "fit-models", log, "-m", "dcm", "-m", "pbm", "--out", out, "--holdout", "0.2", "-q"
     )
-    assert "v_K is not identified" in result.output
+    assert "whether a click at the last position ended" in result.output
     assert re.search(r"^PBM: .*(\n.*)*\(170\s+SERPs\)$", result.stdout, re.MULTILINE)  # its verdict
     assert "PBM: all 3 queries can carry it" in result.stdout
     for what, model in (("termination", "dcm"), ("examination", "pbm")):

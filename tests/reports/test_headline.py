@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from logeval.reports.headline import break_even_text
+from logeval.reports.against import break_even_text
 from logeval.reports.verdict import verdict
 from logeval.running.words import out_of, searches
 from tests.reports.tables import around, problem, rows, runs_of
@@ -46,14 +46,14 @@ def test_a_clear_winner():
 
 def test_a_tie_is_said_before_the_numbers():
     assert on(DCM=TIED) == (
-        "A has the smallest loss on DCM, but it cannot be told apart from B. "
+        "A loses least on average on DCM, but it cannot be told apart from B. "
         f"{LOST}; B, the next, loses 101 of 1,000."
     )
 
 
 def test_one_run_is_not_tested():
     assert on(DCM={"A": [10.0], "B": [20.0]}).startswith(
-        f"A loses least on DCM; nothing can be tested. {LOST}"
+        f"A loses least on DCM. Whether that is chance cannot be tested here. {LOST}"
     )
 
 
@@ -100,7 +100,7 @@ def test_simulators_that_contradict_each_other():
 def test_a_winner_on_one_that_is_tied_on_others():
     found = on(DCM=CLEAR, PBM=TIED, UBM=TIED)
     assert found.startswith(
-        "A has the smallest loss on DCM, PBM and UBM, but on PBM and UBM it cannot be told apart "
+        "A loses least on average on DCM, PBM and UBM, but on PBM and UBM it cannot be told apart "
         "from B. In 100"
     )
 
@@ -114,7 +114,8 @@ def test_ties_everywhere_have_no_winner():
 
 def test_other_means_within_chance():
     assert on(DCM=CLEAR, PBM=TIED_B).startswith(
-        "There is no winner: A may be best; the smallest loss is that of A on DCM and B on PBM."
+        "There is no winner: A may be best; on average A loses least on DCM and B loses least on "
+        "PBM. "
     )
 
 
@@ -128,10 +129,10 @@ def test_the_best_sets_are_named_where_they_have_nobody_in_common():
 
 def test_what_cannot_be_tested_or_compared():
     one, other = {"A": [1.0], "B": [2.0]}, {"A": [2.0], "B": [1.0]}
-    assert on(DCM=one, PBM=one).startswith("A loses least on DCM and PBM; nothing can be tested.")
+    assert on(DCM=one, PBM=one).startswith("A loses least on DCM and PBM. Whether that")
     assert on(DCM=one, PBM=other) == (
-        "Which policy loses least depends on the simulator (A on DCM and B on PBM); nothing can be "
-        "tested."
+        "Which policy loses least depends on the simulator (A on DCM and B on PBM). Whether "
+        "that is chance cannot be tested here."
     )
     assert on(DCM={"A": BASE}, PBM={"B": BASE}) == (
         "DCM and PBM have no policy in common, so they cannot agree or contradict each other."
@@ -198,17 +199,14 @@ def test_a_policy_that_pays_in_the_end():
 
 def test_simulators_have_a_clause_each_or_are_counted():
     found = against(0.5, DCM=CLEAR, PBM=CLEAR)
-    assert (
-        "from the first search on DCM and is ahead of today's ranker from the first search on PBM"
-        in (found)
-    )
+    assert "A is ahead of today's ranker from the first search on DCM and on PBM." in (found)
     many = against(0.5, **dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), CLEAR))
     assert "A passes today's ranker on 4 of 4 simulators, from the first search." in many
     late = {"ranker": 0.85, "shape": (0.05, 0.9, 1.0)}
     found = against(**late, DCM=CLEAR, PBM=CLEAR)
     assert re.search(
-        r"A passes today's ranker after \d+ searches of a query \([^()]*\) on DCM and after \d+ "
-        r"\([^()]*\) on PBM\.", found
+        r"A passes today's ranker after \d+ searches of a query on DCM \([^()]*\) and after \d+ "
+        r"on PBM \([^()]*\)\.", found
     )  # fmt: skip
     many = against(**late, **dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), CLEAR))
     assert re.search(r"on 4 of 4 simulators, after \d+ searches of a query[.;]", many)

@@ -115,10 +115,10 @@ def test_a_policy_that_rises_on_several_simulators_is_named_once():
 
 def test_what_is_said_of_several_simulators_is_said_once():
     frames = [rows({"A": [5.0, 6.0], "B": [7.0, 9.0]}, simulator=s) for s in ("DCM", "PBM")]
-    notes = ["DCM: v_K is not identified", "PBM: v_K is not identified", "lists: are short"]
+    notes = ["DCM: lists are short", "PBM: lists are short", "lists: of one length"]
     found = verdict(runs_of(*frames, notes=notes)).limits
-    assert "DCM and PBM: v_K is not identified" in found
-    assert "lists: are short" in found
+    assert "DCM and PBM: lists are short" in found
+    assert "lists: of one length" in found
     (few,) = [text for text in found if "few" in text]
     assert few.startswith("DCM and PBM: 2 queries are few")
 
@@ -167,7 +167,7 @@ def test_the_reason_that_nothing_was_eliminated_for_one_query():
     (text,) = limits(pair_rows([ALL]), about="eliminated nothing", problems=[size("0@0")])
     assert text == (
         "Rank1ElimKL eliminated nothing: its first stage, during which it cannot eliminate "
-        f"anything, takes 888 steps, and there were 100{SO_FAR}"
+        f"anything, takes 888 searches, and there were 100{SO_FAR}"
     )
 
 
@@ -177,8 +177,8 @@ def test_the_reason_for_queries_of_several_sizes():
     (text,) = limits(pair_rows([ALL, (1, 0)]), about="eliminated nothing", problems=sizes)
     assert text == (
         "Rank1ElimKL eliminated nothing: its first stage, during which it cannot eliminate "
-        "anything, takes 74 to 888 steps and ends within 100 on 1 of 2 queries; where its bounds "
-        f"are still too wide, the next stage takes four times as many{SO_FAR}"
+        "anything, takes 74 to 888 searches and ends within 100 on 1 of 2 queries; where its "
+        f"bounds are still too wide, the next stage takes four times as many{SO_FAR}"
     )
 
 
@@ -186,13 +186,13 @@ def test_a_first_stage_of_just_as_many_steps_has_ended():
     # 2 log 100 = 9.2: 10 observations of each of 5 x 2 pairs
     frame = pair_rows([(5, 2)], policy="UCB1Elim")
     (text,) = limits(frame, about="eliminated nothing", problems=[size("0@0", 5, 2)])
-    assert "takes 100 steps, and there were 100; where its bounds are still too wide" in text
+    assert "takes 100 searches, and there were 100; where its bounds are still too wide" in text
 
 
 def test_a_policy_whose_first_stage_is_unknown_gives_no_reason():
     frame = pair_rows([ALL], policy="UCB1")
     (text,) = limits(frame, about="eliminated nothing", problems=[size("0@0")])
-    assert text == "UCB1 eliminated nothing in 100 steps"
+    assert text == "UCB1 eliminated nothing in 100 searches"
 
 
 @pytest.mark.parametrize("left", [(7, 4), (8, 3), (1, 1)])

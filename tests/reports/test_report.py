@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 from collections import Counter
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -17,7 +18,7 @@ from logeval.evaluation import results
 from logeval.log.names import Names
 from logeval.reports.content import Content
 from logeval.reports.figures.regret import lower_bounds
-from logeval.reports.glossary import GLOSSARY
+from logeval.reports.glossary import GLOSSARY, PAGES, anchor
 from logeval.reports.page import Page
 from logeval.reports.sections.queries import ends_first, query_by_query
 from logeval.reports.sections.regret import curves, final_tables
@@ -103,7 +104,28 @@ def test_the_page_explains_its_words_offline_folded_at_its_end(site):
     for word in ("regret", "reward", "examination", "attraction", "termination", "support",
                  "effective SERPs", "cannot be told apart", "break-even", "draw",
                  "class of users"):  # fmt: skip
-        assert f"<dt>{word}</dt><dd>{GLOSSARY[word]}</dd>" in end
+        assert f'<dt id="{anchor(word)}">{word}</dt><dd>{GLOSSARY[word]}</dd>' in end
+
+
+def test_every_section_links_to_the_words_and_names_the_page_that_explain_it(site):
+    text = html.unescape(page_of(site))
+    sections = re.findall(r'<section id="s\d+".*?</section>', text, re.DOTALL)
+    *explained, glossary = sections
+    for section in explained:
+        about = re.search(r'<p class="about">(.*?)</p>', section)
+        assert about, section[:200]
+        links = re.findall(r'href="#([^"]+)">([^<]+)<', about[1])
+        assert links
+        assert all(f'<dt id="{place}">{word}</dt>' in glossary for place, word in links)
+        ((name, title),) = re.findall(r"docs/([\w-]+)\.md \((.+)\)", about[1])
+        assert PAGES[name] == title
+
+
+def test_the_pages_that_reports_name_have_these_headings():
+    docs = Path(__file__).parents[2] / "docs"
+    assert PAGES == {
+        name: (docs / f"{name}.md").read_text().splitlines()[0].removeprefix("# ") for name in PAGES
+    }
 
 
 def test_no_table_has_more_than_seven_columns(site):
@@ -246,7 +268,7 @@ def test_the_tables_hold_the_numbers_of_the_runs(site):
 def test_what_was_dropped_and_not_identified_is_said(site):
     text = (site / "site" / "index.html").read_text()
     assert "orphan clicks" in text
-    assert "v_K is not identified" in text
+    assert "whether a click at the last position ended" in text
 
 
 def test_runs_of_a_synthetic_problem_alone_make_a_page(tmp_path):

@@ -29,8 +29,8 @@ def below_level(p, sign=1.0):
 def lost(runs, policy="A"):
     row = runs.summary().set_index("policy").loc[policy]
     return (
-        f"10.0 in 100 steps (95% interval {interval(row['low'], row['high'])}), 10.0% of the "
-        "optimal reward"
+        f"10.0 satisfied searches in 100 searches (95% interval {interval(row['low'], row['high'])}"
+        "), 10.0% of what the best list would have brought"
     )
 
 
@@ -50,19 +50,19 @@ def test_the_winner_is_said_with_its_regret_interval_and_share():
 
 def test_nothing_is_said_of_a_share_where_there_is_no_optimum():
     runs = runs_of(rows({"A": BASE, "B": shifted(5.0)}, optimal_reward=0.0))
-    assert "of the optimal reward" not in first(runs)
+    assert "the best list would" not in first(runs)
 
 
 def test_a_regret_larger_than_the_optimum_is_said():
     runs = runs_of(rows({"A": BASE, "B": shifted(5.0)}, optimal_reward=5.0))
-    assert "200.0% of the optimal reward" in first(runs)
+    assert "200.0% of what the best list would have brought" in first(runs)
 
 
 def test_one_run_is_not_tested():
     found = verdict(runs_of(rows({"A": [1.0], "B": [2.0]})))
     assert found.details == [
-        "On DCM A lost least, 1.00 in 100 steps, 1.0% of the optimal reward; with one run nothing "
-        "can be tested. Against A, the next, B, lost 1.00 more."
+        "On DCM A lost least, 1.00 satisfied searches in 100 searches, 1.0% of what the best list "
+        "would have brought. Whether that is chance cannot be tested here. B lost 1.00 more than A."
     ]
 
 
@@ -74,13 +74,13 @@ def test_a_policy_alone_is_compared_with_nothing():
 def test_a_tie_of_two_and_of_three():
     two = runs_of(rows({"A": BASE, "B": near()}))
     assert first(two).startswith(
-        "On DCM there is no winner: B cannot be told apart from A, which has the smallest mean, "
+        "On DCM there is no winner: B cannot be told apart from A, which lost least on average, "
         f"{lost(two)}. "
     )
     three = runs_of(rows({"A": BASE, "B": near(), "C": near(0.2, seed=2)}))
     assert first(three).startswith(
-        "On DCM there is no winner: none of the 3 policies can be told apart from A, which has "
-        f"the smallest mean, {lost(three)}. "
+        "On DCM there is no winner: none of the 3 policies can be told apart from A, which lost "
+        f"least on average, {lost(three)}. "
     )
 
 
@@ -88,7 +88,7 @@ def test_some_are_tied_and_others_are_worse():
     table = {"A": BASE, "B": near(), "C": near(0.2, seed=2), "D": shifted(30.0), "E": shifted(40.0)}
     runs = runs_of(rows(table))
     assert first(runs).startswith(
-        f"On DCM A has the smallest mean, {lost(runs)}. It cannot be told apart from B and C; it "
+        f"On DCM A lost least on average, {lost(runs)}. It cannot be told apart from B and C; it "
         "lost less than D and E. "
     )
 
@@ -107,11 +107,11 @@ def test_the_comparisons_in_one_line():
     runs = runs_of(rows({"A": BASE, "B": shifted(5.0), "RankedKL-UCB": shifted(20.0, seed=2)}))
     (text,) = verdict(runs).details
     b, c = (row for row in runs.pairs().itertuples() if row.better == "A")
-    assert text.partition("reward. ")[2] == (
-        f"Against A, the next, B, lost 5.00 more ({interval(b.low, b.high)}, {p_value(b.p)}), "
-        f"{b.ratio:.2f} times as much on a typical query; RankedKL-UCB lost 20.0 more "
-        f"({interval(c.low, c.high)}, {p_value(c.p)}), {c.ratio:.2f} times as much on a typical "
-        "query. A was best on 12 of 12 queries."
+    assert text.partition("brought. ")[2] == (
+        f"B lost 5.00 more than A (95% interval {interval(b.low, b.high)}, {p_value(b.p)}), "
+        f"{b.ratio:.2f} times as much on a typical query; RankedKL-UCB lost 20.0 more (95% "
+        f"interval {interval(c.low, c.high)}, {p_value(c.p)}), {c.ratio:.2f} times as much on a "
+        "typical query. A was best on 12 of 12 queries."
     )
 
 
@@ -125,7 +125,7 @@ def test_the_policies_that_are_always_named(policy):
 def test_a_variant_of_the_best_is_not_named_again():
     table = {"RankedExp3(gamma=0.3)": BASE, "B": shifted(5.0), "RankedExp3": shifted(9.0, seed=2)}
     (text,) = verdict(runs_of(rows(table))).details
-    assert "the next, B, lost" in text
+    assert "B lost 5.00 more than RankedExp3(gamma=0.3)" in text
     assert "RankedExp3 lost" not in text
 
 
@@ -159,7 +159,8 @@ def test_a_ratio_is_called_clear_only_where_the_mean_is_not():
     assert pair["p"] > 0.05
     ends = interval(pair["ratio_low"], pair["ratio_high"])
     assert (
-        f"which is clear ({ends}, p < 0.0001) where the mean is not." in (verdict(runs).details[0])
+        f"which is clear ({ends}, p < 0.0001) where the average is not."
+        in (verdict(runs).details[0])
     )
     both = runs_of(rows({"A": BASE, "B": shifted(5.0)}))
     assert both.pairs().iloc[0]["p"] < 0.05
@@ -309,8 +310,8 @@ def test_tables_are_of_their_simulator_and_track():
     )  # fmt: skip
     found = verdict(runs)
     (here,) = [text for text in found.details if text.startswith("On DCM (ranking)")]
-    assert "Against A, the next, B, lost 5.00 more" in here
+    assert "B lost 5.00 more than A" in here
     (there,) = [text for text in found.details if text.startswith("On PBM (ranking)")]
-    assert "Against B, the next, A, lost 3.00 more" in there
+    assert "A lost 3.00 more than B" in there
     (pairs,) = [text for text in found.details if text.startswith("On DCM (rank1)")]
-    assert "Against B, the next, A, lost 7.00 more" in pairs
+    assert "A lost 7.00 more than B" in pairs

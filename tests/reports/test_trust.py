@@ -45,8 +45,9 @@ def test_what_is_faulted_comes_first_with_the_clearest_fault():
     runs = runs_with({"DCM": faulted("distance", "after-click"), "PBM": FINE})
     (first, *_) = trust(runs)
     assert first.startswith(
-        "No: the checks against the log fault DCM by 2 of 8 (too few SERPs with 5+ clicks (.009 in "
-        "simulation, .045 in the log)), and PBM by none. Such users are not yours"
+        "Not all: the checks against the log fault DCM by 2 of 8 (too few SERPs with 5+ clicks ("
+        ".009 in simulation, .045 in the log)), and PBM by none. Such users are not yours: "
+        "expect other numbers in traffic, and go by PBM"
     )
     assert not verdict(runs).sound
 
@@ -104,7 +105,7 @@ def test_simulators_of_hardly_any_serp_are_not_tested():
     assert runs.summary()["in_best_set"].all()
     assert runs.pairs()[["p", "low", "high", "ratio_p"]].isna().all().all()
     found = verdict(runs)
-    assert found.answer.startswith("A loses least on DCM; nothing can be tested.")
+    assert found.answer.startswith("A loses least on DCM. Whether that is chance cannot be tested")
     assert any("fitted to 1 SERPs of a query at most" in text for text in found.limits)
     assert runs_with({"DCM": FINE}, serps=10).summary()["p"].notna().any()
 
@@ -191,6 +192,31 @@ def test_fits_that_disagree():
     assert text.endswith("which policy loses least depends on the fit (A or B)")
 
 
+def test_fits_with_classes_predict_better_and_are_not_counted_among_the_others():
+    known = {name: {"checks": FINE, "draws": 8} for name in ("DCM", "DCM(classes=2)")}
+    frames = [rows(TABLE, simulator=name) for name in known]
+    facts = [problem(f"{q}@0", name, serps=1000) for name in known for q in range(12)]
+    found = trust(runs_of(*frames, problems=facts, simulators=known))
+    assert not [text for text in found if "equally well" in text]
+
+
+def test_queries_that_rest_on_the_prior_are_said_once_for_the_fits_of_a_model():
+    about = {"DCM": 2, "DCM(scope=pooled)": 3, "PBM": 1, "UBM": 0}
+    known = {
+        name: {
+            "checks": FINE,
+            "draws": 8,
+            "identified": {"not_carried": ["1@0"] * n, "queries": 12},
+        }
+        for name, n in about.items()
+    }
+    runs = runs_of(*(rows(TABLE, simulator=name) for name in known), simulators=known)
+    (text,) = [text for text in trust(runs) if "prior" in text]
+    assert "are too few, for 2 fits of DCM in 2 to 3 of 12 queries and PBM in 1 of 12" in text
+    assert "docs/support.md (Is my log enough?)" in text
+    assert not verdict(runs).sound
+
+
 def test_one_fit_of_each_model_has_nothing_to_disagree_with():
     assert not sentences({"DCM": FINE, "PBM": FINE}, "equally well")
 
@@ -203,15 +229,15 @@ def clicks(a, b):
 
 def test_clicks_that_agree_with_satisfaction():
     assert clicks(1.5, 1.2) == [
-        "A log does not show satisfaction. In clicks, which it does, the same policy is first "
+        "A log does not show satisfaction. In clicks, which it does, the same policy earns most "
         "(DCM: 1.50 per search, today's ranker 1.10)"
     ]
 
 
 def test_clicks_that_do_not():
     assert clicks(1.2, 1.5) == [
-        "A log does not show satisfaction. In clicks, which it does, another is: B (DCM: 1.50 per "
-        "search, today's ranker 1.10, A 1.20)"
+        "A log does not show satisfaction. In clicks, which it does, another does: B (DCM: 1.50 "
+        "per search, today's ranker 1.10, A 1.20)"
     ]
 
 

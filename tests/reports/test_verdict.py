@@ -24,8 +24,11 @@ def test_a_clear_winner_is_named_with_difference_interval_and_p():
     found = verdict(runs)
     pair = runs.pairs().iloc[0]
     (text,) = found.details
-    assert text.startswith("On DCM A lost less than every other policy: 10.0 in 100 steps")
-    assert f"the next, B, lost 5.00 more ({interval(pair.low, pair.high)}, p < 0.0001)" in text
+    assert text.startswith(
+        "On DCM A lost less than every other policy: 10.0 satisfied searches in 100"
+    )
+    ends = interval(pair.low, pair.high)
+    assert f"B lost 5.00 more than A (95% interval {ends}, p < 0.0001)" in text
     assert "RankedExp3 lost 20.0 more" in text
     assert "A was best on 12 of 12 queries." in text
     assert found.limits == []
@@ -34,7 +37,7 @@ def test_a_clear_winner_is_named_with_difference_interval_and_p():
 def test_only_the_next_and_the_missions_policies_are_compared_in_words():
     table = {"A": BASE, "B": shifted(5.0), "C": shifted(6.0, seed=2), "dcmKL-UCB": shifted(9.0)}
     (text,) = verdict(runs_of(rows(table))).details
-    assert "B, lost" in text
+    assert "B lost 5.00 more than A" in text
     assert "dcmKL-UCB lost 9.00 more" in text
     assert "C lost" not in text
 
@@ -52,7 +55,7 @@ def test_a_tie_has_no_winner():
     found = verdict(runs_of(rows({"A": BASE, "B": twin})))
     assert "there is no winner: B cannot be told apart from A" in found.details[0]
     found = verdict(runs_of(rows({"A": BASE, "B": twin, "C": shifted(30.0)})))
-    assert found.details[0].startswith("On DCM A has the smallest mean, 10.0 in 100 steps")
+    assert found.details[0].startswith("On DCM A lost least on average, 10.0 satisfied")
     assert "It cannot be told apart from B; it lost less than C." in found.details[0]
 
 
@@ -96,8 +99,8 @@ def test_means_that_differ_by_chance_are_no_contradiction():
     other = {"B": BASE, "A": shifted(0.1, spread=2.0)}
     found = verdict(runs_of(rows(one), rows(other, simulator="PBM")))
     assert found.answer.startswith(
-        "There is no winner: any of A and B may be best; the smallest loss is that of A on DCM and "
-        "B on PBM. In 100"
+        "There is no winner: any of A and B may be best; on average A loses least on DCM and B "
+        "loses least on PBM. In 100"
     )
 
 
@@ -110,10 +113,10 @@ def test_one_policy_and_one_run():
     found = verdict(runs_of(rows({"A": BASE})))
     assert found.answer.startswith("Only A was run on DCM. In 100 searches of a query it loses")
     (text,) = found.details
-    assert "only A was run; it lost 10.0 in 100 steps" in text
+    assert "only A was run; it lost 10.0 satisfied searches in 100" in text
     found = verdict(runs_of(rows({"A": [1.0], "B": [2.0]})))
-    assert found.answer.startswith("A loses least on DCM; nothing can be tested. In 100 searches")
-    assert "A lost least, 1.00 in 100 steps" in found.details[0]
+    assert found.answer.startswith("A loses least on DCM. Whether that is chance cannot be tested")
+    assert "A lost least, 1.00 satisfied searches in 100" in found.details[0]
 
 
 def test_the_oracle_does_not_win():
@@ -125,12 +128,12 @@ def test_the_oracle_does_not_win():
 def test_few_queries_rising_curves_and_notes_are_limits():
     linear = (0.01, 0.5, 1.0)
     table = {"A": [1.0, 2.0, 3.0], "B": [9.0, 8.0, 9.5], "Random": [20.0, 21.0, 22.0]}
-    runs = runs_of(rows(table, shape=linear), notes=["DCM: v_K is not identified"])
+    runs = runs_of(rows(table, shape=linear), notes=["DCM: lists are short"])
     limits = verdict(runs).limits
     assert any("3 queries are few" in text for text in limits)
     (rising,) = [text for text in limits if "still rise" in text]
     assert rising.endswith("compared with the average: A 100% and B 100%")  # Random never learns
-    assert "DCM: v_K is not identified" in limits
+    assert "DCM: lists are short" in limits
 
 
 def test_a_log_without_clicks_has_no_verdict():
@@ -188,7 +191,7 @@ def test_elimination_that_has_not_begun_is_explained():
     runs = runs_of(table, problems=[size("0@0", 8, 4), size("1@0", 8, 4)])
     (text,) = [text for text in verdict(runs).limits if "eliminated nothing" in text]
     # 16 log 100 = 73.7: 74 observations of each of 8 rows and 4 columns
-    assert "takes 888 steps and ends within 100 on 0 of 2 queries" in text
+    assert "takes 888 searches and ends within 100 on 0 of 2 queries" in text
     some = table.assign(columns_left=[4, 4, 4, 4, 4, 2])
     runs = runs_of(some, problems=[size("0@0", 8, 4), size("1@0", 8, 4)])
     assert any("eliminated nothing in 1 of 2 runs" in text for text in verdict(runs).limits)

@@ -40,6 +40,11 @@ from logeval.clicks.models.model import ChainModel, Parameter
 from logeval.clicks.models.users.chain import Formulas, Parameters
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
+UNSEEN = (
+    "DCM: a log does not show whether a click at the last position ended the search, as nothing "
+    "follows it"
+)
+
 
 @dataclass(frozen=True)
 class DCM(ChainModel):
@@ -143,7 +148,7 @@ class _LastClicks:
     def settle(self, fit: ModelEstimate) -> ModelEstimate:
         """v of the last position with clicks above a list's end, for all below it."""
         if self.options.of_model(DCM)["last_termination"] == "raw":
-            note = "DCM: v_K is not identified; the raw value is used"
+            note = f"{UNSEEN}; the plain estimate is used"
             return replace(fit, notes=[*fit.notes, note])
         k = np.arange(self.stops.shape[1])
         last = np.where(self.clicked > self.forced, k, 0).max(axis=1)[:, None]
@@ -164,5 +169,5 @@ class _LastClicks:
             observations=v.observations,
             raw=np.where(replaced & (k < self.longest[:, None]), raw, np.nan),
         )
-        note = "DCM: v_K is not identified; set to v_{K-1}, the plain estimate is kept as raw"
+        note = f"{UNSEEN}; taken as at the position before, the plain estimate is in column raw"
         return replace(fit, estimates={**fit.estimates, "v": estimate}, notes=[*fit.notes, note])

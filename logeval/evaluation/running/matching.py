@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from logeval.clicks.collection import read_models
 from logeval.clicks.fitting import NO_CLICK
+from logeval.clicks.models.dcm import UNSEEN
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
 from logeval.tracks.fitted import (
@@ -90,11 +91,13 @@ def unproven(problems: Sequence[Problem]) -> list[str]:
     """What to tell the user where the best list was searched for, and not proven to be best."""
     found = []
     for simulator in dict.fromkeys(problem.simulator for problem in problems):
-        proven = [p.proven for p in problems if p.simulator == simulator]
+        mine = [p for p in problems if p.simulator == simulator]
+        proven = [p.proven for p in mine]
         if not all(proven):
+            of = "queries" if len({p.query for p in mine}) == len(mine) else "draws of all queries"
             found.append(
                 f"{simulator}: the best list was searched for and is not proven to be best for "
-                f"{proven.count(False)} of {len(proven)} queries; regret there may be too small"
+                f"{proven.count(False)} of {len(proven)} {of}; regret there may be too small"
             )
     return found
 
@@ -137,7 +140,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
-    remarks = [note for note in notes if "not identified" in note or NO_CLICK in note]
+    remarks = [note for note in notes if UNSEEN in note or NO_CLICK in note]
     if not asked.drift:
         simulated = dict.fromkeys(f.simulator for f in queries)
         known = getattr(models, "fitted", {})

@@ -3,7 +3,8 @@
 The gain of a policy after t searches is the reward that it has earned so far minus that which the
 ranker would have earned, R(t) - t r. It falls while the policy explores and rises once its lists
 are better. *Break-even* is the number of searches from which on the gain is not negative any more;
-the *cost* until then is the deepest point of the gain.
+the *cost* until then is the deepest point of the gain. The gain is the mean over queries; of a
+single query with draws the break-even is the median of those of its draws.
 
 The 95% interval of the break-even holds every t at which the 95% interval of the gain contains 0
 (a test turned around, as Fieller's interval of a ratio): the upper ends of the gain cross 0 first,
@@ -27,6 +28,7 @@ from logeval.running.arrays import Floats
 
 LAST = 0.1  # of the steps: what "at the end" means
 SPACING = 1 / 50  # of the steps: reward over time is a mean of at least as many
+DRAWN = 4  # axes of what was earned on draws: query, draw, run and step
 UNIT = ["query", "draw"]  # what the ranker's reward depends on, within a simulator and track
 
 
@@ -111,7 +113,20 @@ def _policy(its: Earned) -> dict[str, Any]:
         ahead = student(_at_the_end(its) - its.ranker)
         gain = student(its.x - its.ranker * its.t)
     found |= _named("ahead", "ahead_low", "ahead_high", values=ahead)
-    return found | break_even(its.t, *gain)
+    found |= break_even(its.t, *gain)
+    if len(its.x) == 1 and its.x.ndim == DRAWN:
+        found["break_even"] = _half_of_draws(its, found["break_even_low"], found["break_even_high"])
+    return found
+
+
+def _half_of_draws(its: Earned, low: float, high: float) -> float:
+    """The break-even of a single query: half of its draws come before it, within the interval.
+
+    That of the mean gain is that of the few draws that gain most, and comes too early.
+    """
+    gains = np.nanmean(its.x - its.ranker * its.t, axis=2)[0]
+    middle = float(np.median([crossing(its.t, gain) for gain in gains]))
+    return middle if np.isnan(low) else min(max(middle, low), high)
 
 
 def _at_the_end(its: Earned) -> Floats:

@@ -32,7 +32,7 @@ class Answer:
         """For the terminal."""
         parts = [textwrap.fill(self.answer, width, break_on_hyphens=False)]
         for title, lines in self.sections():
-            parts += [f"{title}:", *(_item(line, width) for line in lines)]
+            parts += [f"{title}:", *(item(line, width) for line in lines)]
         return "\n".join(parts)
 
     def __str__(self) -> str:
@@ -46,7 +46,8 @@ class Answer:
         return "".join(parts)
 
 
-def _item(line: str, width: int) -> str:
+def item(line: str, width: int) -> str:
+    """A line of a list."""
     return textwrap.fill(
         line, width, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
     )

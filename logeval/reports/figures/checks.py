@@ -11,7 +11,7 @@ import numpy as np
 from logeval.clicks.quality.checks.features import CHECKS
 from logeval.errors import unknown_names
 from logeval.reports.figures.canvas import new_axes, save_figure
-from logeval.reports.figures.style import COLOURS
+from logeval.reports.figures.style import CELLS, COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,10 +125,11 @@ def plot_verdicts(
         for j, check in enumerate(CHECKS):
             error, wrong = mine.get(check, (None, None))
             text = "-" if error is None else f"{error:.3f}"
-            ax.text(j, i, text, ha="center", va="center", color="#222222")
+            ax.text(j, i, text, ha="center", va="center")
             faulted[i, j] = 0.5 if wrong is None else float(wrong)
-    colours = ListedColormap(["#DCEFE6", "#F2F2F2", "#F6CFB5"])
-    ax.imshow(faulted, cmap=colours, vmin=0, vmax=1, aspect="auto")
+    edges = (np.arange(n + 1) - 0.5 for n in faulted.shape[::-1])
+    ax.pcolormesh(*edges, faulted, cmap=ListedColormap(list(CELLS.values())), vmin=0, vmax=1)
+    ax.invert_yaxis()
     ax.set_xticks(range(len(CHECKS)), [n.replace("-", "\n", 1) for n in CHECKS])
     ax.set_yticks(range(len(errors)), list(errors))
     ax.tick_params(length=0)

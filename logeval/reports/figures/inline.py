@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.colors import to_hex
 
-from logeval.reports.figures.style import COLOURS, SEARCHES
+from logeval.reports.figures.style import CELLS, COLOURS, SEARCHES
 
 LARGER, SMALLER = 1.2, 0.7  # than on paper, at most
 PAGE = {
     "#000000": "currentColor",
     "#808080": "var(--soft, #808080)",
     "#FFFFFF": "var(--page, #fff)",
+    **{colour: f"var(--{name}, {colour})" for name, colour in CELLS.items()},
 }
 
 

@@ -20,6 +20,8 @@ COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4B0092",
     "#7F7F7F", "#000000", "#B2182B",
 )  # fmt: skip
+# what is behind the numbers of a check: right, not judged, faulted
+CELLS = {"right": "#DCEFE6", "open": "#F2F2F2", "faulted": "#F6CFB5"}
 SEARCHES = "searches of a query"  # the axis of time: what is over it answers the pointer
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 

@@ -14,7 +14,6 @@ from logeval.log.queries import Query
 from logeval.reports.content import Content
 from logeval.reports.figures.log import plot_log
 from logeval.reports.figures.models import plot_attraction, plot_examination, plot_termination
-from logeval.reports.glossary import GLOSSARY
 from logeval.reports.page import Cell, Page, cells
 from logeval.running.words import interval
 from logeval.storage import tables
@@ -26,7 +25,12 @@ def the_models(page: Page, content: Content) -> None:
     """The simulators: quality, parameters with intervals, warnings."""
     for i, (folder, models) in enumerate(content.models.items()):
         several = len(content.models) > 1
-        page.section("The click models" + (f": {folder}" if several else ""), background=True)
+        page.section(
+            "The click models" + (f": {folder}" if several else ""),
+            words=("click model", "attraction", "examination", "termination"),
+            docs="models",
+            background=True,
+        )
         suffix = f"-{i + 1}" if several else ""
         _models(page, models, content, suffix)
 
@@ -131,7 +135,12 @@ def the_log(page: Page, content: Content) -> None:
         if log.holds == "counts":  # its pages are not known
             continue
         several = len(content.logs) > 1
-        page.section("The log" + (f": {folder}" if several else ""), background=True)
+        page.section(
+            "The log" + (f": {folder}" if several else ""),
+            words=("SERP", "query"),
+            docs="support",
+            background=True,
+        )
         suffix = f"-{i + 1}" if several else ""
         found = content.described[folder]
         page.facts({name.replace("_", " "): value for name, value in found.totals.items()})
@@ -160,7 +169,7 @@ def the_log(page: Page, content: Content) -> None:
 
 def what_was_run(page: Page, content: Content) -> None:
     """Settings, data and versions."""
-    page.section("What was run", background=True)
+    page.section("What was run", words=("run, replica", "horizon"), docs="cite", background=True)
     page.notes(content.notes)
     for runs in content.runs:
         if len(content.runs) > 1:
@@ -188,7 +197,7 @@ def what_was_run(page: Page, content: Content) -> None:
 def the_glossary(page: Page, content: Content) -> None:
     """The words of the page."""
     page.section("Glossary", folded=True)
-    page.facts(GLOSSARY)
+    page.glossary()
 
 
 def _input(known: dict[str, Any]) -> str:

@@ -32,7 +32,12 @@ def query_by_query(page: Page, content: Content) -> None:
         names, many = content.names, runs.table()["query"].nunique()
         if many < 2:
             continue
-        page.section("Query by query" + content.where(i))
+        page.section(
+            "Query by query" + content.where(i),
+            words=("query", "regret"),
+            docs="statistics",
+            background=True,
+        )
         if many > PER_QUERY:
             page.text(f"There are {many} queries; charts are drawn for up to {PER_QUERY}.")
         else:

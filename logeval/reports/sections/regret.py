@@ -30,7 +30,7 @@ ASSUMED = "Oracle(order=assumed)"
 def curves(page: Page, content: Content) -> None:
     """Regret over time; on a logarithmic axis too where curves flatten."""
     for i, runs in enumerate(content.runs):
-        page.section("Regret over time" + content.where(i))
+        page.section("Regret over time" + content.where(i), words=("regret",), docs="statistics")
         found = {panel: runs.curves(panel.simulator, track=panel.track) for panel in by_trust(runs)}
         flat = [panel for panel, its in found.items() if flattens(its)]
         drawn = [*((panel, False) for panel in found), *((panel, True) for panel in flat)]
@@ -65,7 +65,11 @@ def curves(page: Page, content: Content) -> None:
 def final_tables(page: Page, content: Content) -> None:
     """The policies at the horizon, a table for each simulator and track; all pairs."""
     for i, runs in enumerate(content.runs):
-        page.section("Final regret" + content.where(i))
+        page.section(
+            "Final regret" + content.where(i),
+            words=("regret", "interval", "cannot be told apart"),
+            docs="statistics",
+        )
         summary, suffix = runs.summary(), content.suffix(i)
         _differences(page, runs, summary, suffix)
         page.text(

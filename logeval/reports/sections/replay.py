@@ -14,7 +14,12 @@ def the_replay(page: Page, content: Content) -> None:
     estimates = content.replay
     if estimates is None:
         return
-    page.section("What the log itself says", background=True)
+    page.section(
+        "What the log itself says",
+        words=("support", "effective SERPs"),
+        docs="replay",
+        background=True,
+    )
     overall = estimates.overall()
     page.text(
         "No simulator here: clicks per SERP that each ranker would have earned on the logged "

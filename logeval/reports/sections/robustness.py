@@ -26,7 +26,12 @@ def _sensitivity(page: Page, runs: Runs, suffix: str, where: str) -> None:
     for track, simulators in tracks.items():
         if len(simulators) < 2 or not _comparable(runs, track):
             continue
-        page.section(f"Sensitivity to the click model{where}", background=True)
+        page.section(
+            f"Sensitivity to the click model{where}",
+            words=("simulator", "regret"),
+            docs="simulators",
+            background=True,
+        )
         found = sensitivity(runs, track)
         page.figure(
             f"sensitivity-{track}{suffix}",
@@ -55,7 +60,12 @@ def the_variance(page: Page, content: Content) -> None:
         rows = runs.table()
         if rows["simulator"].nunique() < 2 and not rows["draw"].any():
             continue
-        page.section(f"Where the uncertainty comes from{content.where(i)}", background=True)
+        page.section(
+            f"Where the uncertainty comes from{content.where(i)}",
+            words=("draw", "run, replica"),
+            docs="statistics",
+            background=True,
+        )
         page.figure(
             f"variance{content.suffix(i)}",
             plot_variance(runs).figure,

@@ -23,7 +23,9 @@ def the_simulators(page: Page, content: Content) -> None:
         others, lists = by_trust(runs)[FIRST:], todays_lists(runs)
         if not runs.simulators and not others:
             continue
-        page.section("The simulators" + content.where(i))
+        page.section(
+            "The simulators" + content.where(i), words=("simulator", "click model"), docs="checking"
+        )
         suffix = content.suffix(i)
         page.lines(content.chosen(i))
         _checks(page, runs, suffix)

@@ -21,7 +21,12 @@ def across_tracks(page: Page, content: Content) -> None:
         several = [str(simulator) for simulator in groups.index[groups > 1]]
         if not several and not left:
             continue
-        page.section("Lists and pairs on one axis" + content.where(i), background=True)
+        page.section(
+            "Lists and pairs on one axis" + content.where(i),
+            words=("rank-1 track", "relative regret"),
+            docs="policies",
+            background=True,
+        )
         for k, simulator in enumerate(several):
             page.figure(
                 f"relative-{k + 1}{suffix}",

@@ -27,7 +27,11 @@ NEVER = 1e18  # by which break-even is sorted where there is none
 def the_verdict(page: Page, content: Content) -> None:
     """The answer, and what it rests on."""
     for i, runs in enumerate(content.runs):
-        page.section("Verdict" + content.where(i))
+        page.section(
+            "Verdict" + content.where(i),
+            words=("today's ranker", "break-even", "best list", "cannot be told apart"),
+            docs="tutorial",
+        )
         page.verdict(verdict(runs))
         add_rewards(page, runs, by_trust(runs)[:FIRST], f"reward{content.suffix(i)}")
 

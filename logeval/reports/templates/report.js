@@ -76,7 +76,7 @@ for (const section of document.querySelectorAll("section")) {
   queries.sort((a, b) => a.localeCompare(b, "en", {numeric: true}));
   queries.forEach(query => select.add(new Option(query, query)));
   label.append("Query ", select);
-  section.querySelector("h2").after(label);
+  section.querySelector(".head, summary").after(label);
   select.addEventListener("change", () => {
     for (const one of marked) {
       one.hidden = select.value !== "" && one.dataset.query !== select.value;
@@ -96,8 +96,10 @@ if (matchMedia("(max-width: 40rem)").matches) background.forEach(one => { one.op
 addEventListener("beforeprint", () => {
   document.querySelectorAll("details.background, .verdict details").forEach(one => { one.open = true; });
 });
-for (const link of document.querySelectorAll("nav a")) {
+for (const link of document.querySelectorAll("a[href^='#']")) {
   link.addEventListener("click", () => {
-    for (const fold of document.querySelectorAll(link.hash + " > details.background")) fold.open = true;
+    const target = document.querySelector(link.hash);
+    for (const fold of target.querySelectorAll(":scope > details.background")) fold.open = true;
+    for (let node = target; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
   });
 }

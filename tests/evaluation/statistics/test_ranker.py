@@ -1,6 +1,7 @@
 """Break-even and its interval: crossings by hand, identities, and how often the interval holds."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import t
 
@@ -162,3 +163,36 @@ def test_problems_of_other_panels_do_not_matter():
     assert found["ranker"].to_dict() == {"DCM": 0.5, "PBM": 0.9}
     known = runs_of(one, problems=facts[:1]).problems()
     assert against_ranker(earned(one, known)).shape[0] == 1
+
+
+def drawn_gains(*gains):
+    """The row of one query whose draws gain this much by steps 1, 50 and 100."""
+    frame = rows({"A": [10.0]})
+    frames = [frame.assign(draw=d, reward=0.5 * frame["t"] + g) for d, g in enumerate(gains, 1)]
+    facts = [problem("0@0", draw=d, ranker=0.5) for d in range(1, len(gains) + 1)]
+    return runs_of(*frames, problems=facts).against_ranker().iloc[0]
+
+
+def test_half_of_the_draws_of_a_query_break_even_before_it_does():
+    """One draw of three gains much: the mean gain is never behind, yet most draws are."""
+    found = drawn_gains([5.0, 50.0, 90.0], [-1.0, -5.0, 5.0], [-1.0, -4.0, 4.0])
+    assert found["break_even"] == pytest.approx(75.0)  # halfway from 50 to 100
+    assert found["break_even_low"] <= 75.0 <= found["break_even_high"]
+    assert found["cost"] == 0.0  # which is that of the mean
+
+
+def test_the_break_even_of_draws_is_within_its_interval():
+    found = drawn_gains([1.0, 2.0, 3.0], [-1.0, -2.0, -1e-6], [-1.0, -2.0, -1e-6])
+    assert found["break_even_low"] <= found["break_even"] <= found["break_even_high"]
+
+
+def test_of_several_queries_the_break_even_is_that_of_the_mean_gain():
+    frame = rows({"A": [10.0, 10.0]})
+    gains = {("0@0", 1): 5.0, ("0@0", 2): -1.0, ("1@0", 1): -1.0, ("1@0", 2): -1.0}
+    earned_ = pd.concat([frame.assign(draw=d) for d in (1, 2)], ignore_index=True)
+    gain = [gains[q, d] for q, d in zip(earned_["query"], earned_["draw"], strict=True)]
+    runs = runs_of(
+        earned_.assign(reward=0.5 * earned_["t"] + gain),
+        problems=[problem(q, draw=d, ranker=0.5) for q, d in gains],
+    )
+    assert runs.against_ranker().iloc[0]["break_even"] == 0.0  # 0.5 on average

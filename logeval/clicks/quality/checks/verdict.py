@@ -29,7 +29,7 @@ WRONG = {
     "ctr-by-rank": "CTR too {low} at {span} ({numbers})",
     "first-click": "too {few} first clicks at {span} ({numbers})",
     "last-click": "too {few} last clicks at {span} ({numbers})",
-    "distance": "too {few} clicks follow at {span} ({numbers})",
+    "distance": "too {few} clicks at {span}, in ranks, from the click before ({numbers})",
     "after-click": "CTR at {span} too {low} ({numbers}{others})",
     "top-items": "CTR of {sure} of {judged} items shown most off ({numbers})",
     "swaps": "too {few} clicks at the upper of {span}, on items seen at both ({numbers})",

@@ -39,8 +39,8 @@ def said(check, of, **options):
         ("clicks-per-serp", "1 click", "few SERPs with 1 click", "many SERPs with 1 click"),
         ("first-click", "rank 3", "few first clicks at rank 3", "many first clicks at rank 3"),
         ("last-click", "rank 3", "few last clicks at rank 3", "many last clicks at rank 3"),
-        ("distance", "distance 2", "few clicks follow at distance 2",
-         "many clicks follow at distance 2"),
+        ("distance", "distance 2", "few clicks at distance 2, in ranks, from the click before",
+         "many clicks at distance 2, in ranks, from the click before"),
     ],
 )  # fmt: skip
 def test_where_the_log_has_more_the_model_has_too_few(check, label, more, less):
@@ -120,7 +120,7 @@ def test_ranks_distances_and_ranges_in_a_row():
         "too few last clicks at ranks 2 to 3 ("
     )
     assert said("distance", {"distance 1": some, "distance 2": some}).startswith(
-        "too few clicks follow at distances 1 to 2 ("
+        "too few clicks at distances 1 to 2, in ranks, from the click before ("
     )
     assert said("calibration", {"0.05 to 0.1": some, "0.1 to 0.2": some}) == (
         "click probabilities of 0.05 to 0.2 too low (0.05 to 0.1: .100 in simulation, .200 in the "

@@ -1,0 +1,146 @@
+"""Policies against today's ranker, in words: when they pass it, and what a search brings then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from logeval.evaluation.results import Runs
+from logeval.reports.details import of_panel
+from logeval.reports.limits import begin_free
+from logeval.reports.trust import faults
+from logeval.running.words import UNITS, joined, number, searches
+from logeval.tracks.keys import Panel
+
+PASSES, OF_A_QUERY = "passes today's ranker ", " searches of a query"
+AHEAD = "is ahead of today's ranker from the first search"
+CLAUSES = 3  # simulators that have a clause of their own in a sentence
+UNCHECKED: dict[str, Any] = {"checks": None}
+Rows = dict[Panel, Any]  # of ``Runs.against_ranker``, by simulator
+
+
+class Favourite(NamedTuple):
+    """The policy to decide about, if there is one, and its rows where today's ranker is known."""
+
+    policy: str | None
+    rows: Rows
+
+
+def against_ranker(runs: Runs, tables: Mapping[Panel, pd.DataFrame]) -> list[str]:
+    """When the best policy passes today's ranker, what that costs, and what it brings.
+
+    Of many simulators, those that no check faults have clauses of their own.
+    """
+    best = {p: str(table["policy"].iloc[0]) for p, table in tables.items() if len(table)}
+    rows = rows_of(runs, best)
+    if not rows:
+        return []
+    if len(rows) <= CLAUSES:
+        return _clauses(runs, rows, several=len(tables) > 1)
+    fine = believed(runs, rows)
+    if not 0 < len(fine) <= CLAUSES:
+        return [f"{_in_short(rows)}{_unsure(rows)}."]
+    passes, *more = _clauses(runs, fine, several=True)
+    passes = passes.replace("The best", "the best", 1)
+    return [f"{_in_short(rows)}.", f"Where no check faults the simulator, {passes}", *more]
+
+
+def rows_of(runs: Runs, policies: Mapping[Panel, str]) -> Rows:
+    """The rows of these policies whose ranker is known."""
+    table = runs.against_ranker()
+    found = {}
+    for panel, policy in policies.items() if len(table) else ():
+        mine = of_panel(table, panel)
+        row: Any = next(mine[mine["policy"] == policy].itertuples(), None)
+        if row is not None and row.break_even == row.break_even:
+            found[panel] = row
+    return found
+
+
+def believed(runs: Runs, rows: Rows) -> Rows:
+    """Those of simulators that were checked, and that no check faults."""
+    known = runs.simulators
+    return {p: row for p, row in rows.items() if faults(known.get(p.simulator, UNCHECKED)) == 0}
+
+
+def _who(rows: Rows) -> str:
+    policies = {row.policy for row in rows.values()}
+    return policies.pop() if len(policies) == 1 else "The best policy of each simulator"
+
+
+def _clauses(runs: Runs, rows: Rows, several: bool) -> list[str]:
+    """A clause for each simulator."""
+    on = {panel: f" on {panel.simulator}" if several else "" for panel in rows}
+    texts = [break_even_text(row, runs.horizon, on[p]) for p, row in rows.items()]
+    passes = joined([texts[0], *map(_again, texts, texts[1:])])
+    brings = joined(
+        [
+            f"{number(row.reward)} {UNITS[row.unit]}{on[p]} (today's {number(row.ranker)}, the "
+            f"best list {number(row.best)})"
+            for p, row in rows.items()
+        ]
+    )
+    free = _free(rows)
+    return [f"{_who(rows)} {passes}.", *free, f"At the end a search brings {brings}."]
+
+
+def _free(rows: Rows) -> list[str]:
+    """Whether what is counted begins after observations that cost something in traffic."""
+    free = begin_free([row.policy for row in rows.values() if np.isfinite(row.break_even)])
+    return ["This does not count a first look at every item, which is free here."] if free else []
+
+
+def _again(before: str, text: str) -> str:
+    """A clause without the words that the one before it has just said."""
+    for said in (PASSES, f"{AHEAD} "):
+        if before.startswith(said) and text.startswith(said):
+            return text.removeprefix(said).replace(OF_A_QUERY, "", 1)
+    return text
+
+
+def break_even_text(row: Any, horizon: int, on: str = "") -> str:
+    """When the total reward passes today's ranker's, with its interval and the cost, in words."""
+    low, high = row.break_even_low, row.break_even_high
+    beyond = f"beyond {horizon:,}"
+    about = []
+    if row.break_even == 0:
+        text = AHEAD
+        if high == high and high > 0:
+            about.append(f"95% interval 0 to {searches(high, beyond)}")
+    elif np.isinf(row.break_even):
+        text = f"does not pass today's ranker within {horizon:,} searches of a query"
+        if np.isfinite(low):
+            about.append(f"at the earliest after {searches(low)}")
+    else:
+        text = f"{PASSES}after {searches(row.break_even)}{OF_A_QUERY}"
+        if low == low:
+            about.append(f"95% interval {searches(low)} to {searches(high, beyond)}")
+    if row.cost > 0 and row.break_even > 0:
+        about.append(f"up to {number(row.cost)} {UNITS[row.unit]} behind before")
+    return f"{text}{on} ({'; '.join(about)})" if about else f"{text}{on}"
+
+
+def _in_short(rows: Rows) -> str:
+    """Many simulators in one sentence."""
+    ahead = [row for row in rows.values() if np.isfinite(row.break_even)]
+    text = f"{_who(rows)} passes today's ranker on {len(ahead)} of {len(rows)} simulators"
+    at_once = [row for row in ahead if row.break_even == 0]
+    later = [row.break_even for row in ahead if row.break_even > 0]
+    if later:
+        ends = " to ".join(dict.fromkeys(searches(n) for n in (min(later), max(later))))
+        first = f", on {len(at_once)} from the first search, on the others" if at_once else ","
+        text += f"{first} after {ends}{OF_A_QUERY}"
+    elif at_once:
+        text += ", from the first search"
+    return text
+
+
+def _unsure(rows: Rows) -> str:
+    """On how many of the simulators that it passes the ranker on it may as well not."""
+    ahead = [row for row in rows.values() if np.isfinite(row.break_even)]
+    many = sum(not np.isfinite(row.break_even_high) for row in ahead)
+    said = f"; on {many} of these the 95% interval does not exclude that it never does"
+    return said if many else ""

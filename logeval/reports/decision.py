@@ -1,0 +1,89 @@
+"""What to do: test the policy in traffic, keep today's ranker, or find out more before deciding.
+
+The decision rests on the simulators that no check faults, where there are such; else on all. Ahead
+of the ranker is a policy whose 95% interval of the difference at the end is above 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from logeval.evaluation.results import Runs
+from logeval.reports.against import UNCHECKED, Favourite, Rows, believed
+from logeval.reports.trust import faults
+from logeval.running.words import joined, searches
+
+PLAN = "logeval plan says how many searches a test takes."
+NAMED = 4  # simulators; of more their number is said
+
+
+def decision(runs: Runs, best: Favourite, doubts: list[str]) -> str:
+    """A sentence; nothing where today's ranker is not known."""
+    policy, rows = best
+    if not rows:
+        return ""
+    if policy is None:
+        return "Do not decide yet: which policy is best depends on the simulator."
+    rows = believed(runs, rows) or rows
+    where = names_of(rows)
+    if any(row.ahead_low != row.ahead_low for row in rows.values()):
+        return (
+            f"Do not decide yet: whether {policy} beats today's ranker cannot be tested; run more "
+            "queries, or more runs of this one."
+        )
+    if all(row.ahead_high < 0 for row in rows.values()):
+        return (
+            f"Keep today's ranker: {policy}, which loses least, still earns less than it after "
+            f"{runs.horizon:,} searches of a query on {where}."
+        )
+    unsure = {panel: row for panel, row in rows.items() if row.ahead_low <= 0}
+    if unsure:
+        return (
+            f"Do not decide yet: {policy} does not end clearly ahead of today's ranker on "
+            f"{names_of(unsure)}."
+        )
+    unpaid = {panel: row for panel, row in rows.items() if np.isinf(row.break_even)}
+    if unpaid:
+        return (
+            f"Do not decide yet: {policy} ends ahead of today's ranker on {where}, but within "
+            f"{runs.horizon:,} searches of a query it has not earned back what learning cost on "
+            f"{names_of(unpaid)}; a longer --horizon shows whether it does."
+        )
+    names = {panel.simulator for panel in rows}
+    if not [doubt for doubt in doubts if doubt not in runs.simulators or doubt in names]:
+        return f"Test {policy} in traffic: it ends ahead of today's ranker on {where}. {PLAN}"
+    return (
+        f"A small test in traffic at most: {policy} ends ahead of today's ranker on {where}, but "
+        f"{_why_not(runs, rows)}. {PLAN}"
+    )
+
+
+def _why_not(runs: Runs, rows: Rows) -> str:
+    """Why no more than that."""
+    found = [faults(runs.simulators.get(panel.simulator, UNCHECKED)) for panel in rows]
+    if any(found):
+        return "users there do not click quite like yours"
+    return "nobody has checked them" if None in found else "they rest on too little to be sure"
+
+
+def names_of(rows: Rows) -> str:
+    """``DCM and PBM``; of many, their number."""
+    names = [panel.simulator for panel in rows]
+    return joined(names) if len(names) <= NAMED else f"all {len(names)} simulators"
+
+
+def traffic(runs: Runs, best: Favourite) -> list[str]:
+    """The queries that were searched less often, in the log, than it takes to break even."""
+    policy, rows = best
+    known = runs.problems().dropna(subset=["serps"]).drop_duplicates("query")
+    finite = [row.break_even for row in rows.values() if np.isfinite(row.break_even)]
+    if policy is None or known.empty or not finite:
+        return []
+    few = int((known["serps"] < max(finite)).sum())
+    if not few:
+        return []
+    return [
+        f"{few} of {len(known)} queries were searched less often in the log than it takes "
+        f"{policy} to break even (up to {searches(max(finite))} searches, by simulator): with as "
+        "much traffic again it would not pay there"
+    ]
