@@ -55,7 +55,7 @@ def show_fit(
     known = {
         n: f.report["identified"] for n, f in models.fitted.items() if "identified" in f.report
     }
-    said = [sentence(name, one) for name, one in known.items()]
+    said = [sentence(name, one, models.names) for name, one in known.items()]
     said += [f.report["changes"] for f in models.fitted.values() if "changes" in f.report]
     for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *said):
         print(wrapped(line))
@@ -240,21 +240,22 @@ def show_checks(
         from logeval.reports.figures.checks import save_check_figures
 
         paths = save_check_figures(checks, figures)
-        print(f"{figures}: {', '.join(path.name for path in paths)}", file=sys.stderr)
+        drawn = ", ".join(path.name for path in paths) or "there is no check to draw"
+        print(f"{figures}: {drawn}", file=sys.stderr)
 
 
 def _print_checks(checks: Checks) -> None:
     rows = checks.table
     overall = rows[rows["query"].isna()]
-    names = list(dict.fromkeys(rows["check"]))
-    print_table(
-        "How far off, over all queries; * where chance does not explain it, - where not judged",
-        ["model", *names],
-        [
-            [model, *(_cell(part.set_index("check").loc[name]) for name in names)]
-            for model, part in overall.groupby("model", sort=False)
-        ],
-    )
+    if names := list(dict.fromkeys(rows["check"])):
+        print_table(
+            "How far off, over all queries; * where chance does not explain it, - where not judged",
+            ["model", *names],
+            [
+                [model, *(_cell(part.set_index("check").loc[name]) for name in names)]
+                for model, part in overall.groupby("model", sort=False)
+            ],
+        )
     wrong = overall[overall["faulted"]]
     columns = ["model", "check", "worst", "observed", "expected", "low", "high", "corrected"]
     if len(wrong):
