@@ -245,6 +245,8 @@ def show_checks(
 
 
 def _print_checks(checks: Checks) -> None:
+    from logeval.log.names import shortened
+
     rows = checks.table
     overall = rows[rows["query"].isna()]
     if names := list(dict.fromkeys(rows["check"])):
@@ -259,11 +261,12 @@ def _print_checks(checks: Checks) -> None:
     wrong = overall[overall["faulted"]]
     columns = ["model", "check", "worst", "observed", "expected", "low", "high", "corrected"]
     if len(wrong):
-        print_frame("What is faulted, at its worst", wrong[columns], 2)
+        shown = wrong[columns].assign(worst=wrong["worst"].map(shortened))
+        print_frame("What is faulted, at its worst", shown, 2)
     if checks.change is not None:
         table = checks.change.table
-        shown = [c for c in table.columns if not c.endswith(("_low", "_high"))]
-        print_frame("The same SERPs, fitted with such lists and without", table[shown])
+        means = [c for c in table.columns if not c.endswith(("_low", "_high"))]
+        print_frame("The same SERPs, fitted with such lists and without", table[means])
     if checks.randomised is not None:
         title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
         print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)

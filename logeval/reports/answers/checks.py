@@ -83,7 +83,9 @@ def _of_swaps(checks: Checks) -> Answer:
     )
     for rank, each in table[table["low"].notna()].groupby("rank"):
         if each["low"].max() > each["high"].min():
-            values = [f"{e:.2f} ({m})" for m, e in zip(each["method"], each["examination"])]
+            values = [
+                f"{e:.2f} ({m})" for m, e in zip(each["method"], each["examination"], strict=True)
+            ]
             because.append(
                 f"it does not: items that moved between other ranks say otherwise, at rank {rank} "
                 f"{joined(values)}; queries differ in it, or more than the rank matters"
