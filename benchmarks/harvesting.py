@@ -3,8 +3,9 @@
 Logs of PBM users: 5 queries with 100 items each, most of them rare, of unequal attraction and
 traffic; lists of 10 are drawn around one order, which is that of attraction in part, so that good
 items are shown on top. Where users differ, half of them click five times as often as the others,
-all over a SERP, so that its clicks belong together. Coverage of ranks 2 to 10 together; its
-standard error counts logs, not ranks.
+all over a SERP, so that its clicks belong together. The same logs are taken as counts, too, which
+do not say what was on a SERP. Coverage of ranks 2 to 10 together; its standard error counts logs,
+not ranks.
 
     python benchmarks/run.py harvesting
 """
@@ -15,15 +16,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from scipy.special import expit
 
-from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
 from logeval.clicks.support.harvesting import METHODS, harvest
 from logeval.storage.schemas import CLICK_STATISTICS
 from logeval.synthetic.world import EXAMINATION
 
 K, L, QUERIES, LOGS = 10, 100, 5, 200
+FROM_COUNTS = f"{METHODS[0]}, from counts"
 
 
 def log_of(n: int, differ: bool, rng: np.random.Generator) -> Patterns:
@@ -45,18 +48,34 @@ def log_of(n: int, differ: bool, rng: np.random.Generator) -> Patterns:
     return patterns_of(pa.table(columns, schema=CLICK_STATISTICS))
 
 
+def counted(data: Patterns) -> Counted:
+    """The same log as impressions and clicks: every shown result by itself."""
+    shown = data.shown
+    n = len(shown.item)
+    items, clicks = np.full((n, data.K), -1), np.zeros((n, data.K), bool)
+    items[np.arange(n), shown.position] = shown.item
+    clicks[np.arange(n), shown.position] = shown.clicked
+    length = shown.position + 1
+    return Counted(
+        data.queries, shown.query, items, clicks, length, shown.count, data.item_ids, data.offsets
+    )
+
+
 def rows(seed: int = 1, logs: int = LOGS) -> Iterator[dict[str, Any]]:
     """A row per size of log, kind of users and method."""
     for n, differ in ((1_000, False), (5_000, False), (5_000, True)):
-        found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in METHODS}
+        methods = (*METHODS, FROM_COUNTS)
+        found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in methods}
         for number in range(logs):
             rng = np.random.default_rng([seed, n, differ, number])
-            table = harvest(log_of(n, differ, rng))
+            data = log_of(n, differ, rng)
+            counts = harvest(counted(data)).query("method == @METHODS[0]")
+            table = pd.concat([harvest(data), counts.assign(method=FROM_COUNTS)])
             table = table[(table["rank"] > 1) & table["examination"].notna()]
             truth = EXAMINATION[table["rank"].to_numpy() - 1]
             held = (table["low"] <= truth) & (truth <= table["high"])
             width = (table["high"] - table["low"]) / truth
-            for name in METHODS:
+            for name in methods:
                 mine = (table["method"] == name).to_numpy()
                 found[name].append((held[mine].mean(), width[mine].median(), mine.sum() / (K - 1)))
         for name, each in found.items():

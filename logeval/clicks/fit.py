@@ -367,7 +367,7 @@ class Fit(Fitting["FittedModels"]):
         manifest["chosen"] = why
         pages = not isinstance(data, Counted)  # else there is nothing to compare lists with
         if self.verdict and pages:
-            records = quick_records(fitted, data, held_out, self.seed, self.quiet)
+            records = quick_records(fitted, data, held_out, self.names, self.seed, self.quiet)
             for name, record in records.items():
                 fitted[name].report["checks"] = record
         manifest["models"] = {name: f.report for name, f in fitted.items()}

@@ -9,7 +9,7 @@ import numpy as np
 
 from logeval.clicks.estimation.classes.fit import fit_classes, in_words
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks
+from logeval.clicks.estimation.patterns import Counted, FoldedClicks
 from logeval.clicks.fitted import FittedClasses, FittedModel, averaged
 from logeval.clicks.models.registry import kind_of
 from logeval.clicks.support.identified import Identified, identified
@@ -36,7 +36,9 @@ def fit_one(
         fitted = _fitted_classes(name, data, options, keep, found)
         fitted.report["notes"] += about
     if found is not None:
-        fitted.report["identified"] = record(data.queries, found, fitted)
+        fitted.report["identified"] = record(
+            data.queries, found, fitted, not isinstance(data, Counted)
+        )
     fitted.report["seconds"] = round(time.perf_counter() - start, 3)
     fitted.report["cpu_seconds"] = round(time.process_time() - cpu, 3)
     return fitted

@@ -100,7 +100,8 @@ def describe(
     """Show what a log holds, and what can be learned from it.
 
     Totals, CTR by rank, clicks per SERP, the most frequent queries; which click models they can
-    carry, and how sure their parameters would be.
+    carry, and how sure their parameters would be. Counts say less: nothing of pages, nor of
+    models that depend on what else was clicked there.
 
     Example: logeval describe data/yandex --figure log.png
     """
@@ -118,11 +119,12 @@ def describe(
         if absent := [name for name, n in found.totals.items() if n is None]:
             print(f"The log does not say: {joined(absent)}.\n")
         print_frame("CTR by rank", found.ctr_by_rank)
-        print_frame("Clicked results per SERP", found.clicks_per_serp)
+        if opened.holds == "serps":
+            print_frame("Clicked results per SERP", found.clicks_per_serp)
         queries = found.names.shown(found.top_queries, WIDTH)
         print_frame(f"The {len(queries)} most frequent queries", queries)
         if len(supported.table):
-            decided = found.names.shown(supported.table, WIDTH)
+            decided = supported.names.shown(supported.table, WIDTH)
             print_frame("What the clicks on them can decide (docs/support.md)", decided)
             title = "Examination relative to the first rank, from swaps"
             print_frame(title, supported.examination[EXAMINED])

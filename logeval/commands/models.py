@@ -55,7 +55,7 @@ def show_fit(
     known = {
         n: f.report["identified"] for n, f in models.fitted.items() if "identified" in f.report
     }
-    said = [sentence(name, one) for name, one in known.items()]
+    said = [sentence(name, one, models.names) for name, one in known.items()]
     said += [f.report["changes"] for f in models.fitted.values() if "changes" in f.report]
     for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *said):
         print(wrapped(line))
@@ -240,29 +240,33 @@ def show_checks(
         from logeval.reports.figures.checks import save_check_figures
 
         paths = save_check_figures(checks, figures)
-        print(f"{figures}: {', '.join(path.name for path in paths)}", file=sys.stderr)
+        drawn = ", ".join(path.name for path in paths) or "there is no check to draw"
+        print(f"{figures}: {drawn}", file=sys.stderr)
 
 
 def _print_checks(checks: Checks) -> None:
+    from logeval.log.names import shortened
+
     rows = checks.table
     overall = rows[rows["query"].isna()]
-    names = list(dict.fromkeys(rows["check"]))
-    print_table(
-        "How far off, over all queries; * where chance does not explain it, - where not judged",
-        ["model", *names],
-        [
-            [model, *(_cell(part.set_index("check").loc[name]) for name in names)]
-            for model, part in overall.groupby("model", sort=False)
-        ],
-    )
+    if names := list(dict.fromkeys(rows["check"])):
+        print_table(
+            "How far off, over all queries; * where chance does not explain it, - where not judged",
+            ["model", *names],
+            [
+                [model, *(_cell(part.set_index("check").loc[name]) for name in names)]
+                for model, part in overall.groupby("model", sort=False)
+            ],
+        )
     wrong = overall[overall["faulted"]]
     columns = ["model", "check", "worst", "observed", "expected", "low", "high", "corrected"]
     if len(wrong):
-        print_frame("What is faulted, at its worst", wrong[columns], 2)
+        shown = wrong[columns].assign(worst=wrong["worst"].map(shortened))
+        print_frame("What is faulted, at its worst", shown, 2)
     if checks.change is not None:
         table = checks.change.table
-        shown = [c for c in table.columns if not c.endswith(("_low", "_high"))]
-        print_frame("The same SERPs, fitted with such lists and without", table[shown])
+        means = [c for c in table.columns if not c.endswith(("_low", "_high"))]
+        print_frame("The same SERPs, fitted with such lists and without", table[means])
     if checks.randomised is not None:
         title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
         print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)

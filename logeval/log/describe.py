@@ -2,7 +2,8 @@
 
 CTR at rank k is the share of the SERPs with at least k items whose k-th item was clicked.
 The entropy of a query's list is -sum p log2 p over its distinct lists. Test SERPs count in the
-totals only: their clicks are withheld, so rates and frequencies leave them out.
+totals only: their clicks are withheld, so rates and frequencies leave them out. A table of counts
+knows impressions, and no pages: its CTR is the share of the impressions at a rank with a click.
 """
 
 from __future__ import annotations
@@ -66,15 +67,47 @@ LISTS_OF = """
         ON l.query_id = s.query_id AND l.region_id IS NOT DISTINCT FROM s.region_id
     GROUP BY l.query_id, l.region_id ORDER BY serps DESC, l.query_id, l.region_id"""
 
+COUNTED = {
+    "queries": "SELECT count(*) FROM (SELECT DISTINCT query_id, region_id FROM counts)",
+    "items": "SELECT count(DISTINCT item_id) FROM counts",
+    "positions": "SELECT coalesce(max(position), 0) FROM counts",
+    "impressions": "SELECT coalesce(sum(impressions), 0) FROM counts",
+    "clicks": "SELECT coalesce(sum(clicks), 0) FROM counts",
+}
+
+COUNTED_BY_RANK = """
+    SELECT position AS rank, sum(impressions)::BIGINT AS impressions,
+           sum(clicks) / sum(impressions) AS ctr
+    FROM counts GROUP BY rank HAVING sum(impressions) > 0 ORDER BY rank"""
+
+COUNTED_FREQUENCY = """
+    SELECT impressions, count(*) AS queries
+    FROM (SELECT sum(impressions)::BIGINT AS impressions FROM counts GROUP BY query_id, region_id)
+    WHERE impressions > 0 GROUP BY impressions ORDER BY impressions DESC"""
+
+# ``moved``: the items that were shown at several positions, which alone compare these
+COUNTED_QUERIES = """
+    WITH items AS (
+        SELECT query_id, region_id, item_id, sum(impressions) AS n, sum(clicks) AS clicks,
+               max(position) AS last, count(*) FILTER (impressions > 0) > 1 AS moved
+        FROM counts WHERE {condition} GROUP BY query_id, region_id, item_id)
+    SELECT concat_ws('@', query_id, region_id) AS query, sum(n)::BIGINT AS impressions,
+           count(*) AS items, sum(moved)::BIGINT AS moved, max(last) AS positions,
+           sum(clicks) / nullif(sum(n), 0) AS ctr
+    FROM items GROUP BY query_id, region_id
+    ORDER BY impressions DESC, query_id, region_id"""
+
 
 @dataclass(frozen=True)
 class Description(Drawn):
-    """The description of a log."""
+    """The description of a log; columns named serps are impressions where it holds counts."""
 
     totals: dict[str, int | None]  # None: the log does not say
     ctr_by_rank: pd.DataFrame  # rank, serps, ctr
-    clicks_per_serp: pd.DataFrame  # clicked, serps, share
-    top_queries: pd.DataFrame  # query, serps, items, lists, clicks_per_serp, list_entropy
+    clicks_per_serp: pd.DataFrame  # clicked, serps, share; no rows for counts
+    # query, serps, items, lists, clicks_per_serp, list_entropy; of counts: query, impressions,
+    # items, moved (those at several positions), positions, ctr
+    top_queries: pd.DataFrame
     frequency: pd.DataFrame  # serps, queries: how many queries have this many SERPs
     names: Names = field(default_factory=Names)  # of the top queries
 
@@ -99,6 +132,21 @@ def describe(log: Log, top: int = 20) -> Description:
             top_queries=_lists_of(connection, queries),
             frequency=connection.execute(FREQUENCY).df(),
             names=log.names.of_queries(queries["query"]),
+        )
+
+
+def describe_counts(log: Log, top: int = 20) -> Description:
+    """Describe a table of counts."""
+    queries = log.top_queries(top)["query"]
+    with log.connect(holds="counts") as connection:
+        found = COUNTED_QUERIES.format(condition=sql_condition(queries))
+        return Description(
+            totals={name: _number(connection, sql) for name, sql in COUNTED.items()},
+            ctr_by_rank=connection.execute(COUNTED_BY_RANK).df(),
+            clicks_per_serp=pd.DataFrame(columns=["clicked", "serps", "share"]),
+            top_queries=connection.execute(found).df(),
+            frequency=connection.execute(COUNTED_FREQUENCY).df(),
+            names=log.names.of_queries(queries),
         )
 
 

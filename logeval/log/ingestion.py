@@ -23,10 +23,10 @@ from logeval.log.ingest import LOOK_ROWS, MAX_POSITIONS, MAX_WORKERS, Ingest
 from logeval.log.inputs import is_stream, unchanged
 from logeval.log.lines.blocks import BLOCK_SIZE
 from logeval.log.log import Log, load
-from logeval.log.names import notes_on_names
 from logeval.log.reading import cluster
 from logeval.log.reading.parts import name_by_content, write_parts
 from logeval.log.reading.source import Source
+from logeval.log.rows.alike import notes_on_names
 from logeval.log.rows.ids import NotNumbers
 from logeval.running.progress import Progress
 from logeval.storage import files, manifests, schemas, tables

@@ -228,18 +228,24 @@ class Log:
     @checked
     def describe(self, top: int = 20) -> Description:
         """What the log holds: totals, CTR by rank, the most frequent queries."""
-        from logeval.log.describe import describe
+        from logeval.log.describe import describe, describe_counts
 
-        return describe(self, top)
+        return describe(self, top) if self.holds == "serps" else describe_counts(self, top)
 
     @checked
     def top_queries(self, n: int = 20) -> pd.DataFrame:
-        """The ``n`` most frequent queries (test SERPs not counted), most frequent first."""
-        with self.connect() as connection:
+        """The ``n`` most frequent queries, most frequent first, by SERPs (but test ones).
+
+        By impressions, where the log holds counts.
+        """
+        often, of = "count(*) AS serps", "serps WHERE NOT test"
+        if self.holds == "counts":
+            often, of = "sum(impressions)::BIGINT AS impressions", "counts"
+        with self.connect(holds=self.holds) as connection:
             frame = connection.execute(
                 "SELECT concat_ws('@', query_id, region_id) AS query, query_id, region_id, "
-                "count(*) AS serps FROM serps WHERE NOT test "
-                f"GROUP BY ALL ORDER BY serps DESC, query_id, region_id {sql_limit(n)}"
+                f"{often} FROM {of} "
+                f"GROUP BY query_id, region_id ORDER BY 4 DESC, query_id, region_id {sql_limit(n)}"
             ).df()
         frame["region_id"] = frame["region_id"].astype("Int64")
         return frame

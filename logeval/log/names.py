@@ -24,7 +24,7 @@ import pyarrow.dataset as ds
 
 from logeval.errors import LogevalError, visible
 from logeval.log.queries import GivenQueries, GivenQuery, Query, several
-from logeval.storage import database, tables
+from logeval.storage import tables
 from logeval.storage.schemas import NAMES
 
 if TYPE_CHECKING:
@@ -269,25 +269,3 @@ def _order(query: str) -> list[tuple[int, str]]:
     return [
         (int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", query)
     ]
-
-
-def notes_on_names(folder: Path) -> list[str]:
-    """Names that differ by case, blanks at their ends or Unicode form only; they are kept apart."""
-    notes = []
-    for kind in KINDS:
-        if not (file := file_of(folder, kind)).exists():
-            continue
-        with database.connect({"memory_limit": "300MB"}) as db:
-            path = str(file).replace("'", "''")
-            found = db.execute(
-                "SELECT count(*), any_value(names) FROM (SELECT list(name)[:2] AS names FROM "
-                f"read_parquet(['{path}']) GROUP BY lower(nfc_normalize(trim(name))) "
-                "HAVING count(*) > 1)"
-            ).fetchone()
-        if found and found[0]:
-            like = " and ".join(repr(shortened(name)) for name in sorted(found[1]))
-            notes.append(
-                f"{found[0]:,} names of {kind} ids differ only by case, blanks or Unicode form, as "
-                f"{like}; they are kept apart"
-            )
-    return notes

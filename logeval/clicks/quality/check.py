@@ -67,6 +67,7 @@ class CheckModels(Stage["Checks"]):
     def make(self, manifest: Manifest) -> "Checks":
         """The checks, with a change of ranker and beside the truth where there is one."""
         from logeval.clicks.collection import opened_models
+        from logeval.clicks.quality.checks.counted import counted_checks
         from logeval.clicks.quality.checks.predictive import check_patterns
         from logeval.clicks.quality.checks.sample import (
             fit_of_log,
@@ -83,6 +84,10 @@ class CheckModels(Stage["Checks"]):
             true = opened_models(self.truth)
             check_belongs(true, self.opened, "the truth" if true is self.truth else str(self.truth))
             beside = against_truth(fitted, true)
+        manifest["log_folder"] = str(self.opened.path)
+        if self.opened.holds == "counts":
+            found = counted_checks(fitted, self.opened)
+            return replace(found, truth=beside, manifest=manifest)
         table = None
         notes: list[str] = []
         if self.randomised:
@@ -99,7 +104,6 @@ class CheckModels(Stage["Checks"]):
             change = changed_rankers(
                 list(fitted.fitted), data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
             )
-        manifest["log_folder"] = str(self.opened.path)
         queries = checks.table["query"].dropna().unique()
         manifest["names"] = self.opened.names.of_queries(queries).kept()
         swaps = harvested_beside(fitted.fitted.values(), sample.test)

@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
+from logeval.clicks.estimation.statistics.counted import counted_patterns
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.models.registry import MODELS
+from logeval.clicks.support.counted import counted_table, counted_words
 from logeval.clicks.support.harvesting import METHODS, harvest
 from logeval.clicks.support.identified import CARRIES, identified
 from logeval.clicks.support.size import expected_widths, size_words
 from logeval.clicks.support.words import few
 from logeval.errors import LogevalError
 from logeval.log.log import Log
+from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, sum_by
 from logeval.running.words import joined
@@ -39,10 +42,11 @@ class Support:
     table: pd.DataFrame
     examination: pd.DataFrame  # from swaps (``harvesting``)
     sentences: list[str] = field(default_factory=list)
+    names: Names = field(default_factory=Names)  # of its queries
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, lists and strings, fit for JSON."""
-        frames = {"queries": self.table, "examination": self.examination}
+        """Plain numbers, lists and strings, fit for JSON, queries by their names."""
+        frames = {"queries": self.names.shown(self.table), "examination": self.examination}
         rows = {
             name: frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
             for name, frame in frames.items()
@@ -53,20 +57,37 @@ class Support:
 def support(log: Log, top: int = 20) -> Support:
     """What the clicks on the most frequent queries of a log can decide."""
     queries = [Query.of(name) for name in log.top_queries(top)["query"]]
-    if not queries:
+    if log.holds == "counts":
+        data: Patterns | None = counted_patterns(log, queries)
+    else:
+        data = patterns_of(fold(log, queries=queries), queries) if queries else None
+    if data is None:
         return Support(
             pd.DataFrame(), pd.DataFrame(), ["there are no SERPs with clicks to learn from"]
         )
-    return support_of(patterns_of(fold(log, queries=queries), queries))
+    return support_of(data, log.names.of_queries(queries))
 
 
-def support_of(data: Patterns) -> Support:
-    """The same of clicks that are folded already."""
+def support_of(data: Patterns, names: Names | None = None) -> Support:
+    """The same of clicks that are folded already, in the ``names`` of the queries."""
+    names = names or Names()
+    table, say = (
+        (counted_table(data), counted_words) if isinstance(data, Counted) else (_table(data), words)
+    )
+    swaps = harvest(data)
+    swaps = swaps[swaps["method"] == METHODS[0]].reset_index(drop=True)
+    table = table.join(expected_widths(data, swaps["examination"].to_numpy()))
+    shown = names.shown(table)
+    return Support(table, swaps, say(shown) + size_words(shown), names)
+
+
+def _table(data: Patterns) -> pd.DataFrame:
+    """What the lists of each query decide about the models."""
     found = {name: identified(MODELS[name], data, "per-query") for name in NEEDY}
     pbm = found["PBM"]
     if pbm is None or pbm.cut is None:
         raise LogevalError("the PBM is not known here; is another registered under its name?")
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
             "query": [str(query) for query in data.queries],
             "serps": data.serps.astype(np.int64),
@@ -76,10 +97,6 @@ def support_of(data: Patterns) -> Support:
             "cut_serps": pbm.cut_serps,
         }
     )
-    swaps = harvest(data)
-    swaps = swaps[swaps["method"] == METHODS[0]].reset_index(drop=True)
-    table = table.join(expected_widths(data, swaps["examination"].to_numpy()))
-    return Support(table, swaps, words(table) + size_words(table))
 
 
 def top_lists(data: Patterns) -> Floats:

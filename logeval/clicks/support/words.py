@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from logeval.clicks.support.identified import Identified
+from logeval.log.names import Names
 from logeval.log.queries import Query
 
 if TYPE_CHECKING:
@@ -15,8 +16,13 @@ NAMED = 8  # queries that a sentence names
 OTHERS = {"position": "DCM", "transition": "DCM", "decay": "SDBN"}  # which need less
 
 
-def record(queries: Sequence[Query], found: Identified, fitted: FittedModel) -> dict[str, Any]:
-    """What the report of a fit keeps: how many queries it carries, which not, and what rests."""
+def record(
+    queries: Sequence[Query], found: Identified, fitted: FittedModel, pages: bool = True
+) -> dict[str, Any]:
+    """What the report of a fit keeps: how many queries it carries, which not, and what rests.
+
+    Without ``pages`` it was fitted to counts.
+    """
     marks = [m for part in fitted.classes for m in part.prior.values()]
     lost = [str(q) for q, ok in zip(queries, found.carried, strict=True) if not ok]
     return {
@@ -26,11 +32,15 @@ def record(queries: Sequence[Query], found: Identified, fitted: FittedModel) -> 
         "prior_parameters": int(sum(m.sum() for m in marks)),
         "parameters": int(sum(m.size for m in marks)),
         "examined_by": fitted.kind.examined_by,
+        **({} if pages else {"pages": False}),
     }
 
 
-def sentence(model: str, known: dict[str, Any]) -> str:
-    """The record of a fit as a sentence: how many queries can carry the model, and which cannot."""
+def sentence(model: str, known: dict[str, Any], names: Names | None = None) -> str:
+    """The record of a fit as a sentence: how many queries can carry the model, and which cannot.
+
+    By their ``names``, if there are any.
+    """
     Q, carried, lost = known["queries"], known["carried"], known["not_carried"]
     share = known["prior_parameters"] / max(known["parameters"], 1)
     resting = f"{share:.0%} of its parameters rest on the prior more than on the clicks"
@@ -38,8 +48,10 @@ def sentence(model: str, known: dict[str, Any]) -> str:
         every = "the query" if Q == 1 else f"all {Q:,} queries"
         return f"{model}: {every} can carry it; {resting}"
     why = WHY[known["examined_by"]]
-    other = OTHERS.get(known["examined_by"])
+    other = OTHERS.get(known["examined_by"]) if known.get("pages", True) else "DCTR"
     use = f"use the {other}, which needs less, or " if other else ""
+    titles = {} if names is None else names.titles(lost)
+    lost = [titles.get(query, query) for query in lost]
     left = f"leave them out: evaluate --identified (they are {few(lost)})"
     if carried == 0:
         left = "get a log whose lists change more"

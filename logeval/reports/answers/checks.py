@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shlex
 
+import numpy as np
+
 from logeval.clicks.models.registry import MODELS
 from logeval.clicks.quality.checks.predictive import Checks
 from logeval.clicks.quality.checks.verdict import ModelVerdict
+from logeval.clicks.support.harvesting import METHODS
 from logeval.reports.answers.answer import Answer
 from logeval.running.words import joined, number
 
@@ -15,6 +18,8 @@ MANY = 10_000  # SERPs, from which on faults that matter are seen
 
 def verdict(checks: Checks) -> Answer:
     """Who clicks like the users of the log, who does not, and what would not have shown."""
+    if not checks.verdicts:
+        return _of_swaps(checks)
     ranked = sorted(checks.verdicts.values(), key=lambda v: (len(v.faulted), _error(checks, v)))
     fine = [v for v in ranked if not v.faulted]
     nearest = ranked[0]
@@ -46,6 +51,47 @@ def verdict(checks: Checks) -> Answer:
     if checks.change is not None:
         because.append(checks.change.line)
     return Answer(text, because=because, limits=_limits(checks, ranked), next=_next(checks, fine))
+
+
+def _of_swaps(checks: Checks) -> Answer:
+    """What a table of counts says: is the examination of the models that from swaps?"""
+    table = checks.examination
+    assert table is not None
+    rows = table[(table["method"] == METHODS[0]) & table["low"].notna() & (table["rank"] > 1)]
+    models = [name for name in table.columns if name in MODELS or "(" in name]
+    if not len(rows):
+        text = (
+            "Nothing can be checked: too few items were clicked at several ranks for examination "
+            "from swaps."
+        )
+        return Answer(text, limits=checks.notes)
+    because = []
+    inside = {}
+    for name in models:
+        off = np.abs(np.log(np.maximum(rows[name], 1e-12) / rows["examination"]))
+        held = (rows["low"] <= rows[name]) & (rows[name] <= rows["high"])
+        inside[name] = f"{int(held.sum())} of {len(rows)} ranks ({name})"
+        worst = rows.loc[off.idxmax()]
+        because.append(
+            f"{name}: furthest off at rank {worst['rank']}, examined {worst[name]:.3f} times as "
+            f"often as the first; {worst['examination']:.3f} from swaps, 95% interval "
+            f"{worst['low']:.3f} to {worst['high']:.3f}"
+        )
+    text = (
+        "The fitted examination lies within the 95% intervals of that from swaps at "
+        f"{joined(list(inside.values()))}. Both take it to depend on the rank alone."
+    )
+    for rank, each in table[table["low"].notna()].groupby("rank"):
+        if each["low"].max() > each["high"].min():
+            values = [
+                f"{e:.2f} ({m})" for m, e in zip(each["method"], each["examination"], strict=True)
+            ]
+            because.append(
+                f"it does not: items that moved between other ranks say otherwise, at rank {rank} "
+                f"{joined(values)}; queries differ in it, or more than the rank matters"
+            )
+            break
+    return Answer(text, because=because, limits=checks.notes)
 
 
 def _error(checks: Checks, v: ModelVerdict) -> float:

@@ -157,7 +157,9 @@ def plot_ranker_change(change: RankerChange, ax: Axes | None = None) -> Axes:
 
 def save_check_figures(checks: Checks, folder: Path) -> list[Path]:
     """One figure per check, one of all verdicts, and one of the change of ranker."""
-    figures: dict[str, Figure] = {"verdicts": plot_verdicts(verdicts_of(checks)).figure}  # type: ignore[dict-item]
+    figures: dict[str, Figure] = {}
+    if checks.verdicts:
+        figures["verdicts"] = plot_verdicts(verdicts_of(checks)).figure  # type: ignore[assignment]
     for check in CHECKS:
         if (checks.curves["check"] == check).any():
             figures[check] = plot_check(checks, check)

@@ -16,18 +16,22 @@ if TYPE_CHECKING:
 
 
 def plot_log(description: Description, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
-    """Two axes: CTR by rank; SERPs of the queries, most frequent first, on log scales."""
+    """Two axes: CTR by rank; SERPs of the queries, most frequent first, on log scales.
+
+    Of a table of counts impressions in the place of SERPs.
+    """
     if axes is None:
         axes = Figure(figsize=(7, 2.8), layout="constrained").subplots(1, 2)
     left, right = axes
     ctr = description.ctr_by_rank
     left.bar(ctr["rank"], ctr["ctr"], color="#0072B2")
-    left.set(xlabel="rank", ylabel="share of SERPs with a click", xticks=ctr["rank"])
     frequency = description.frequency
+    what, many = ("SERPs", "serps") if "serps" in frequency else ("impressions", "impressions")
+    left.set(xlabel="rank", ylabel=f"share of {what} with a click", xticks=ctr["rank"])
     last = np.cumsum(frequency["queries"])
-    right.step(last, frequency["serps"], where="post", color="#D55E00")
-    right.plot(last, frequency["serps"], ".", color="#D55E00", markersize=3)
+    right.step(last, frequency[many], where="post", color="#D55E00")
+    right.plot(last, frequency[many], ".", color="#D55E00", markersize=3)
     for axis in (right.xaxis, right.yaxis) if len(frequency) else ():
         log_scale(axis)
-    right.set(xlabel="queries, most frequent first", ylabel="SERPs")
+    right.set(xlabel="queries, most frequent first", ylabel=what)
     return axes

@@ -7,7 +7,9 @@ import pytest
 import logeval
 from logeval.clicks.collection import read_models
 from logeval.clicks.inspection import inspect
+from logeval.clicks.support.support import support
 from logeval.errors import LogevalError
+from logeval.storage import tables
 from tests.log import written
 
 PAGES = written.pages(300)
@@ -78,11 +80,70 @@ def test_what_needs_pages_is_refused_with_the_reason(logs):
     ):
         with pytest.raises(LogevalError, match=message):
             logeval.fit_models(counts, quiet=True, **wrong)
-    for call in (counts.describe, counts.serps, counts.top_queries):
-        with pytest.raises(LogevalError, match="a table of counts, and this needs serps"):
-            call()
+    with pytest.raises(LogevalError, match="a table of counts, and this needs serps"):
+        counts.serps()
     with pytest.raises(LogevalError, match="a table of counts, and this needs serps"):
         logeval.replay_estimate(counts, "logged", quiet=True)
+
+
+def test_a_description_says_of_counts_what_it_says_of_pages(logs):
+    log, frame, counts = logs
+    pages, found = log.describe(), counts.describe()
+    assert found.ctr_by_rank["impressions"].tolist() == pages.ctr_by_rank["serps"].tolist()
+    np.testing.assert_allclose(found.ctr_by_rank["ctr"], pages.ctr_by_rank["ctr"])
+    totals = {"queries", "items"}
+    assert {t: found.totals[t] for t in totals} == {t: pages.totals[t] for t in totals}
+    assert found.totals["impressions"] == frame["impressions"].sum()
+    assert found.totals["clicks"] == frame["clicks"].sum() == pages.totals["clicked_results"]
+    top = found.to_dict()["top_queries"][0]
+    mine = frame[frame["query"] == top["query"]]
+    places = mine.groupby("item")["position"].nunique()
+    assert top["impressions"] == mine["impressions"].sum()
+    assert [top[name] for name in ("items", "moved", "positions")] == [
+        len(places), (places > 1).sum(), mine["position"].max()
+    ]  # fmt: skip
+    assert top["ctr"] == pytest.approx(mine["clicks"].sum() / mine["impressions"].sum())
+    assert found.clicks_per_serp.empty
+    assert found.plot()[1].get_ylabel() == "impressions"
+
+
+def test_swaps_and_what_a_pbm_can_be_fitted_to_are_those_of_the_pages(logs):
+    log, _, counts = logs
+    pages, found = support(log), support(counts)
+    for name in ("examination", "rank"):
+        np.testing.assert_allclose(found.examination[name], pages.examination[name])
+    share = [
+        {row["query"]: row["share_pbm"] for row in one.to_dict()["queries"]}
+        for one in (pages, found)
+    ]
+    assert share[0] == pytest.approx(share[1])
+    assert set(share[1]) == set(RESULTS["search_term"])  # by their names
+    said = " ".join(found.sentences)
+    assert "of 6 queries can carry a PBM" in said
+    assert "Cascades and the UBM cannot" in said
+
+
+def test_examination_is_checked_beside_that_from_swaps_and_nothing_else(logs, tmp_path):
+    log, _, counts = logs
+    asked = {"draws": 0, "verdict": False, "quiet": True}
+    models = logeval.fit_models(counts, ["pbm", "dctr"], **asked)
+    found = logeval.check_models(models, counts, out=tmp_path / "checks", quiet=True)
+    assert found.table.empty
+    assert tables.read_table(tmp_path / "checks", "checks").num_rows == 0
+    assert found.verdicts == {}
+    table = found.examination
+    truth = support(log).examination["examination"]
+    mine = table[table["method"] == "all pairs"]
+    np.testing.assert_allclose(mine["examination"], truth)
+    assert "PBM" in table
+    assert "DCTR" not in table
+    text = " ".join(found.verdict().text().split())
+    held = ((mine["low"] <= mine["PBM"]) & (mine["PBM"] <= mine["high"]))[mine["rank"] > 1]
+    known = mine["low"].notna()[mine["rank"] > 1]
+    assert f"{held.sum()} of {known.sum()} ranks (PBM)" in text
+    assert "nothing else can be checked" in text
+    with pytest.raises(LogevalError, match="DCTR has none by position; fit a PBM"):
+        logeval.check_models(logeval.fit_models(counts, ["dctr"], **asked), counts, quiet=True)
 
 
 def test_rows_are_added_up_shifted_cut_capped_and_rejected(tmp_path):

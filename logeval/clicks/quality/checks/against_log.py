@@ -159,12 +159,12 @@ def against_log(
                 features[:, shown.start + slot].copy(), features[:, clicked.start + slot].copy(),
             ))  # fmt: skip
         if serps[q] >= QUERY_SERPS and len(by_query) < QUERIES:
-            ids = test.item_ids[top[q]].tolist()
-            parts = _with_items(layout.components, ids, shown.start, clicked.start)
+            named = sample.names.names_of("item", test.item_ids[top[q]])
+            parts = _with_items(layout.components, named, shown.start, clicked.start)
             by_query[query] = Checked(int(serps[q]), _deviations(features, parts, layout))
     wide = np.concatenate([total, *([c[:, None] for _, *two in items for c in two])], axis=1)
-    ids = [i for i, _, _ in items]
-    parts = _with_items(layout.components, ids, layout.size, layout.size + 1, step=2)
+    named = sample.names.names_of("item", [i for i, _, _ in items])
+    parts = _with_items(layout.components, named, layout.size, layout.size + 1, step=2)
     upper, lower = swaps[:, :-1, 0], swaps[:, 1:, 1]
     parts = _with_swaps(parts, layout.K - 1, wide.shape[1])
     wide = np.concatenate([wide, upper, upper + lower], axis=1)
@@ -217,13 +217,13 @@ def _with_swaps(parts: Components, pairs: int, start: int) -> Components:
 
 
 def _with_items(
-    parts: Components, ids: list[int], shown: int, clicked: int, step: int = 1
+    parts: Components, names: list[str], shown: int, clicked: int, step: int = 1
 ) -> Components:
     """The components with those of the items shown most."""
-    n = np.arange(len(ids))
+    n = np.arange(len(names))
     return Components(
-        parts.check + ["top-items"] * len(ids),
-        parts.label + [f"item {i}" for i in ids],
+        parts.check + ["top-items"] * len(names),
+        parts.label + [f"item {name}" for name in names],
         np.concatenate([parts.x, 1.0 + n]),
         np.concatenate([parts.num, clicked + step * n]),
         np.concatenate([parts.den, shown + step * n]),

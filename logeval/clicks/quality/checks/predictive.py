@@ -24,6 +24,7 @@ from logeval.clicks.quality.checks.sample import Sample, sample_of
 from logeval.clicks.quality.checks.verdict import ModelVerdict, verdict_of
 from logeval.clicks.quality.ranker_change import RankerChange
 from logeval.errors import LogevalError
+from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.running.progress import Progress
 from logeval.storage.results import Stored
@@ -61,14 +62,14 @@ class Checks(Stored):
         return {key: value for key, value in self.rows().items() if key != "checks"}
 
     def rows(self) -> dict[str, Any]:
-        """Everything as lists of rows, for JSON."""
+        """Everything as lists of rows, for JSON, queries by their names."""
 
         def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
             found: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
             return found
 
         return {
-            "checks": records(self.table),
+            "checks": records(Names.of(self.manifest).shown(self.table)),
             "verdicts": {name: verdict.line for name, verdict in self.verdicts.items()},
             "ranker_change": None if self.change is None else records(self.change.table),
             "truth": None if self.truth is None else records(self.truth),
@@ -82,6 +83,7 @@ def quick_records(
     models: dict[str, FittedModel],
     data: FoldedClicks,
     held_out: Patterns | None,
+    names: Names,
     seed: int = 0,
     quiet: bool = False,
 ) -> dict[str, dict[str, Any]]:
@@ -89,7 +91,7 @@ def quick_records(
     test = data if held_out is None else held_out
     if not isinstance(test, Patterns):
         return {}
-    sample = sample_of(data.queries, test, QUICK_SERPS, seed, held_out is None)
+    sample = sample_of(data.queries, test, QUICK_SERPS, seed, held_out is None, names=names)
     checks = check_patterns(models.values(), sample, QUICK_SIMULATIONS, seed, quiet)
     return {name: v.record(held_out is not None) for name, v in checks.verdicts.items()}
 

@@ -15,6 +15,7 @@ from logeval.clicks.fit import Fit
 from logeval.clicks.quality.randomised import against_randomised, selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.log.log import Log
+from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.running import seeds
 
@@ -28,6 +29,7 @@ class Sample:
     test: Patterns
     fitted_to: bool = False
     notes: list[str] = field(default_factory=list)
+    names: Names = field(default_factory=Names)  # of its items
 
 
 def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: int = 0) -> Sample:
@@ -51,7 +53,7 @@ def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: in
             "known, and their errors count as the model's"
         )
     fitted_to_these = plan is not None and held_out is None
-    return sample_of(models.queries, test, serps, seed, fitted_to_these, notes)
+    return sample_of(models.queries, test, serps, seed, fitted_to_these, notes, log.names)
 
 
 def sample_of(
@@ -61,6 +63,7 @@ def sample_of(
     seed: int,
     fitted_to: bool = False,
     notes: Iterable[str] = (),
+    names: Names | None = None,
 ) -> Sample:
     """At most ``serps`` SERPs of the queries that the models know."""
     notes = list(notes)
@@ -78,7 +81,7 @@ def sample_of(
         kept = np.bincount(chosen, minlength=len(known.count)).astype(np.float64)
         known = replace(known, count=kept).take(kept > 0)
         notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked")
-    return Sample(known, fitted_to, notes)
+    return Sample(known, fitted_to, notes, names or Names())
 
 
 def fitted_to_ranked(

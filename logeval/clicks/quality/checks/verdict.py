@@ -12,6 +12,7 @@ import numpy as np
 
 from logeval.clicks.quality.checks.deviations import Deviations
 from logeval.clicks.quality.checks.features import CHECKS, MOST_CLICKS
+from logeval.log.names import shortened
 
 RIGHT = {
     "clicks-per-serp": "number of clicks",
@@ -122,7 +123,8 @@ def words(check: str, found: Deviations, critical: float) -> str:
             run.insert(0, run[0] - 1)
         while run[-1] + 1 in mine and sign * z[run[-1] + 1] >= critical:
             run.append(run[-1] + 1)
-    label, sure = found.parts.label, int((np.abs(z[mine]) >= critical).sum())
+    label = [shortened(one) for one in found.parts.label]
+    sure = int((np.abs(z[mine]) >= critical).sum())
     simulated, log = _share(found.expected[worst]), _share(found.observed[worst])
     numbers = f"{simulated} in simulation, {log} in the log"
     one = len(run) == 1 and check != "top-items"
