@@ -19,8 +19,9 @@ import pandas as pd
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.models.registry import MODELS
+from logeval.clicks.support.graph import CARRIES
 from logeval.clicks.support.harvesting import METHODS, harvest
-from logeval.clicks.support.identified import CARRIES, MIXED, identified
+from logeval.clicks.support.identified import MIXED, identified
 from logeval.clicks.support.size import expected_widths, size_words
 from logeval.clicks.support.words import few
 from logeval.errors import LogevalError
@@ -132,9 +133,9 @@ def why_not(lost: pd.DataFrame) -> list[str]:
     found = []
     if n := int(apart.sum()):
         found.append(
-            f"For a PBM the lists of {few(lost['query'][apart].tolist())} ({n:,}) hardly mix: their "
-            "results fall into parts that few SERPs, or none, compare. More of the same will not "
-            "help; some lists in another order will"
+            f"For a PBM the lists of {few(lost['query'][apart].tolist())} ({n:,}) hardly mix: "
+            "their results fall into parts that few SERPs, or none, compare. More of the same will "
+            "not help; some lists in another order will"
         )
     if n := int((~apart).sum()):
         needed = lost["serps_pbm"][~apart].median()

@@ -54,8 +54,8 @@ def _why(known: dict[str, Any]) -> str:
         return WHY[known["examined_by"]]
     few = f", {lost - apart:,} have too few SERPs" if lost > apart else ""
     return (
-        f"of the others {apart:,} show lists that hardly mix, so what attracts and what is examined "
-        f"cannot be told apart{few}"
+        f"of the others {apart:,} show lists that hardly mix, so what attracts and what is "
+        f"examined cannot be told apart{few}"
     )
 
 
