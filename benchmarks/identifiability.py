@@ -8,10 +8,16 @@
 * disconnected: in half of the queries the blocks never mix, in the others items come and go but
   each is always at the same rank.
 
-Each has 30 to 120 items, most of them rare, and 2,000 or 500 SERPs of PBM users. ``flagged`` is the
-share of queries that cannot carry a PBM; errors are medians of |log(fitted / true attraction)| of
-items shown 100 times or more, on the scale of the largest part of their query, ``examination`` of
-the same for e, by whether the query is flagged.
+Each has 30 to 120 items, most of them rare, and 500, 2,000 or 10,000 SERPs of PBM users. A query
+is unrecoverable in truth (``truly``) if the information of the clicks that its true attraction and
+examination let expect on what was shown, leaves more than 30% of the prior's width open
+(``support/graph.py``). ``apart`` and ``too few`` are the shares that are said to have lists that do
+not mix, and too few SERPs; ``missed`` are of the unrecoverable those with neither mark, ``false``
+of the others those with one. Errors are medians of |log(fitted / true attraction)| of items shown
+100 times or more, on the scale of the largest part of their query, inside and outside of it;
+``examination`` of the same for e, of the rank that is furthest off, by whether the query is marked;
+``cut`` of the factor between the two sides of the weakest cut, and ``by chance`` what its
+information lets expect, .674 / sqrt(clicks), without a prior.
 
     python benchmarks/run.py identifiability
 """
@@ -29,7 +35,8 @@ from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.pbm import PBM
-from logeval.clicks.support.identified import identified
+from logeval.clicks.support.graph import FIRM, Parts, parts_of
+from logeval.clicks.support.identified import _cells, identified
 from logeval.storage.schemas import CLICK_STATISTICS
 from logeval.synthetic.world import EXAMINATION
 
@@ -87,12 +94,19 @@ def world(kind: str, queries: int, n: int, rng: np.random.Generator) -> tuple[Pa
     return data, w
 
 
+def truly(data: Patterns, w: np.ndarray) -> tuple[np.ndarray, Parts]:
+    """Which queries are unrecoverable, by the clicks to be expected; and their graph."""
+    cells = _cells(data, "per-query", lambda block: block.shown.position, data.K)
+    clicks = cells.impressions * w[cells.item] * EXAMINATION[cells.cell % K]
+    graph = parts_of(cells._replace(clicks=clicks), clicks=clicks)
+    return graph.hold < FIRM, graph
+
+
 def measure(kind: str, queries: int, n: int, seed: int) -> dict[str, float]:
     """Flags and errors of one kind of queries."""
     data, w = world(kind, queries, n, np.random.default_rng([seed, KINDS.index(kind)]))
     found = identified(PBM, data, "per-query")
     assert found is not None
-    assert found.cut is not None
     fitted = fit_one("PBM", data, Options("em", scope="per-query", draws=0))
     error = np.log(fitted.estimates["w"].value / w)
     often = data.impressions >= 100
@@ -102,24 +116,34 @@ def measure(kind: str, queries: int, n: int, seed: int) -> dict[str, float]:
         inside = mine & found.items
         off[q] = np.median(error[inside]) if inside.any() else 0.0
     error = np.abs(error - off[data.item_query])
-    sure, unsure = often & found.items, often & ~found.items
     e = np.log(fitted.estimates["e"].value / EXAMINATION)
     wrong = np.abs(e - np.median(e, axis=1, keepdims=True)).max(axis=1)
-    ok = found.carried
+    lost, graph = truly(data, w)
+    across = [abs(x[side].mean() - x[~side].mean()) for x, side in zip(e, graph.side, strict=True)]
+    chance = 0.674 / np.sqrt(np.maximum(graph.cut, 1e-6))
+    marked = ~found.carried
     return {
-        "flagged": float((~found.carried).mean()),
-        "share": float(np.median(found.share)),
-        "cut": float(np.median(found.cut)),
-        "error inside": float(np.median(error[sure])) if sure.any() else np.nan,
-        "error outside": float(np.median(error[unsure])) if unsure.any() else np.nan,
-        "examination, flagged": float(np.median(wrong[~ok])) if (~ok).any() else np.nan,
-        "examination, others": float(np.median(wrong[ok])) if ok.any() else np.nan,
+        "truly": lost.mean(),
+        "apart": found.apart.mean(),
+        "too few": (marked & ~found.apart).mean(),
+        "missed": (~marked)[lost].mean() if lost.any() else np.nan,
+        "false": marked[~lost].mean() if (~lost).any() else np.nan,
+        "inside": _median(error, often & found.items),
+        "outside": _median(error, often & ~found.items),
+        "examination, marked": _median(wrong, marked),
+        "others": _median(wrong, ~marked),
+        "cut": float(np.median(across)),
+        "by chance": float(np.median(chance)) if np.median(graph.cut) > 0 else np.nan,
     }
+
+
+def _median(x: np.ndarray, mine: np.ndarray) -> float:
+    return float(np.median(x[mine])) if mine.any() else np.nan
 
 
 def rows(seed: int = 1, queries: int = 100) -> Iterator[dict[str, Any]]:
     """A row per kind of queries and size of log."""
-    for serps in (2_000, 500):
+    for serps in (500, 2_000, 10_000):
         for kind in KINDS:
             found = measure(kind, queries, serps, seed)
             yield {"queries": kind, "SERPs of each": serps, **found}

@@ -6,6 +6,10 @@ differences are moved so that they are 10% on average, samples of N runs are dra
 taken at which 80% of them tell the policies apart. A prediction is right within a factor of 1.5, or
 if it says that no number of runs is enough where that is true.
 
+The last rows are of the queries that it says are needed: of ten logs with 150 queries, two policies
+each, pilots of 8, 24 and 48 queries are drawn, ten of each; in truth the number is right at which
+80% of samples of queries tell the policies apart.
+
     python benchmarks/run.py pilot
 """
 
@@ -20,12 +24,13 @@ import numpy as np
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.statistics.comparisons import critical_value
 from logeval.evaluation.statistics.paired import by_policy
-from logeval.evaluation.statistics.pilot import POWER, SIZE
+from logeval.evaluation.statistics.pilot import POWER, SIZE, need
 from logeval.running.arrays import Floats
 from logeval.synthetic.world import make_world
 
 POLICIES = ["dcmKL-UCB", "CascadeKL-UCB", "CascadeUCB1", "TopRank", "RankedKL-UCB", "TS-Cascade"]
 ONE, MANY, TRIES = 30, 20, 400
+LOGS, QUERIES, PILOTS = 10, 150, 10
 POOL = {1: 1_500, 8: 150}  # runs, by queries
 FACTOR, MOST = 1.5, 2_000
 
@@ -95,3 +100,52 @@ def rows(seed: int = 1, one: int = ONE, many: int = MANY) -> Iterator[dict[str, 
             "median factor": float(np.median(factor[both])) if both.any() else math.nan,
             "runs needed, median": float(np.median(true[both])) if both.any() else math.nan,
         }
+    yield from _queries(seed)
+
+
+def _queries(seed: int) -> Iterator[dict[str, Any]]:
+    """How many predictions of the queries needed are right."""
+    found: dict[int, list[tuple[float, float, float, float]]] = {8: [], 24: [], 48: []}
+    for number in range(LOGS):
+        rng = np.random.default_rng([seed, number, 2])
+        pair = rng.choice(POLICIES, 2, replace=False).tolist()
+        models = make_world("dcm", QUERIES, int(rng.integers(10**6))).models()
+        runs = evaluate(models, policies=pair, positions=5, horizon=500, runs=3, seed=seed,
+                        quiet=True)  # fmt: skip
+        table = runs.table()
+        table = table[table["t"] == 500]
+        _, x = by_policy(table, "regret")
+        means = x.mean(axis=1)  # (queries, policies)
+        true = _needed_queries(
+            means[:, 1] - means[:, 0], SIZE * float(means.mean(axis=0).min()), rng
+        )
+        names = table["query"].unique()
+        for Q, each in found.items():
+            for _ in range(PILOTS):
+                drawn = rng.choice(names, Q, replace=False)
+                one = need(table[table["query"].isin(drawn)])
+                assert one is not None
+                each.append((one.queries_needed, one.queries_low, one.queries_high, true))
+    for size, numbers in found.items():
+        said, low, high, true = np.array(numbers).T
+        near = (said / true <= FACTOR) & (said / true >= 1 / FACTOR)
+        yield {
+            "queries": f"queries needed, by {size}",
+            "cases": len(numbers),
+            "right": int(near.sum()),
+            "within the range": float(((low <= true) & (true <= high)).mean()),
+            "median factor": float(np.median(said / true)),
+            "queries needed, median": float(np.median(true)),
+        }
+
+
+def _needed_queries(difference: Floats, size: float, rng: np.random.Generator) -> float:
+    """The queries of which 80% of samples tell apart policies that differ by ``size``."""
+    moved, Q = difference - difference.mean() + size, 3.0
+    while True:
+        n = round(Q)
+        x = moved[rng.integers(0, len(moved), (TRIES, n))]
+        error = x.std(axis=1, ddof=1) / math.sqrt(n)
+        if (np.abs(x.mean(axis=1)) > critical_value(n, 2) * error).mean() >= POWER:
+            return float(n)
+        Q *= 1.08

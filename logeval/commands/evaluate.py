@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -114,7 +115,13 @@ def show_pilot(runs: Runs, as_json: bool) -> None:
     from logeval.reports.pilot import pilot_words
 
     if as_json:
-        needs = {str(panel): one._asdict() for panel, one in runs.needs().items()}
+        needs = {
+            str(panel): {
+                name: None if isinstance(x, float) and not math.isfinite(x) else x
+                for name, x in one._asdict().items()
+            }
+            for panel, one in runs.needs().items()
+        }
         print(json.dumps({"needs": needs, "seconds": runs.seconds, "words": pilot_words(runs)}))
         return
     print(summary_text(runs))

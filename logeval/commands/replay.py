@@ -74,7 +74,11 @@ def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json =
     columns = ["K", "estimator", *(c for c in shown.columns if c not in ("K", "estimator"))]
     title = "Error of the predicted clicks per search (RMSE), the clip chosen on the other parts"
     frame = found.table if as_json else shown[columns]
-    _show(frame, title, as_json, found.verdict(), asked, keys=2)
+    if found.randomised and not as_json:
+        title_of = "Lists in random order: shares within 95% intervals, and of rankers in order"
+        print_frame(title_of, type(frame)(found.randomised).rename(columns={"positions": "K"}))
+    more = {"randomised": found.randomised} if found.randomised else {}
+    _show(frame, title, as_json, found.verdict(), asked, keys=2, **more)
     _save(found.plot, asked, "validation.png")
     _save(lambda: plot_clips(found), asked, "clips.png")
 
@@ -121,8 +125,9 @@ def _show(
     answer: Answer,
     asked: Stage[Any],
     keys: int = 1,
+    **more: Any,
 ) -> None:
-    if print_for_programs(frame, as_json, False, verdict=answer.text()):
+    if print_for_programs(frame, as_json, False, verdict=answer.text(), **more):
         return
     print_frame(title, frame, keys)
     print(in_options(answer.text(), type(asked)))

@@ -24,7 +24,8 @@ class ReplayValidate(Replaying["Validation"]):
 
     A part is one of ``parts`` equal shares of the sessions. With ``randomised`` the targets are
     parts (10 unless told otherwise) of the SERPs that were shown in random order, as the log says,
-    and the log is the rest of it.
+    and the log is the rest of it. Then it is also said, for the largest of the ``positions``, how
+    often the estimators' intervals hold there, and whether they order rankers as the clicks do.
     """
 
     _: KW_ONLY

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from logeval.clicks.quality.randomised import how_to_say
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.fitting import fit_models
 from logeval.replay.logged import Logged, cut, parts_sql, read_logged
+from logeval.replay.random_lists import against_random
 from logeval.replay.targets.read import mean_clicks
 from logeval.replay.targets.target import ListTarget
 from logeval.replay.values.values import Values
@@ -46,10 +48,12 @@ class Validation(Stored):
     """
 
     TABLES: ClassVar = {"table": "validation"}
-    KEPT = ("choices",)
+    KEPT = ("choices", "randomised")
 
     table: pd.DataFrame
     choices: list[dict[str, Any]]
+    # of lists in random order: see ``random_lists``
+    randomised: list[dict[str, Any]] | None = None
     manifest: tables.Manifest = field(default_factory=dict)
 
 
@@ -67,7 +71,7 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
         if len(numbers) < 3 or numbers[0] >= 0:
             raise LogevalError(
                 f"{log.path}: there is not both a ranked part and one in random order, of several "
-                "sessions; the log must say which lists were, in a column `random`"
+                f"sessions; {how_to_say(log)}"
             )
         numbers = numbers[1:]
     if len(numbers) < 2:
@@ -93,7 +97,22 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
                 progress.advance(1)
     table = pd.DataFrame([row for of_K in errors for row in of_K.rows(asked.seed)])
     manifest["log_folder"] = str(log.path)
-    return Validation(table, [of_K.choice(table) for of_K in errors], manifest)
+    random = None
+    if asked.randomised:
+        own = whole.patterns.take(whole.part >= 0)
+        random = list(
+            against_random(
+                log,
+                own,
+                max(positions),
+                chosen,
+                asked.scope,
+                asked.smoothing,
+                asked.seed,
+                asked.quiet,
+            )
+        )
+    return Validation(table, [of_K.choice(table) for of_K in errors], random, manifest)
 
 
 class Errors:

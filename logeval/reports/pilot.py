@@ -19,16 +19,23 @@ def pilot_words(runs: Runs) -> list[str]:
             f"{runs.title(panel)}: two policies that differ by {SIZE:.0%} in regret, and vary as "
             f"{' and '.join(need.policies)} do, are told apart in {POWER:.0%} of cases"
         )
+        known = f"{need.queries_low:,.0f} to {need.queries_high:,.0f}"
+        others = f"about {need.queries_needed:,.0f} queries ({known}) with {made:,} runs of each"
         if math.isfinite(need.runs):
             most = max(most, need.runs)
-            found.append(f"{start} with {need.runs:,.0f} runs of {queries}.")
-        elif need.queries_needed:
+            more = f", or {others}" if math.isfinite(need.queries_needed) else ""
+            found.append(f"{start} with {need.runs:,.0f} runs of {queries}{more}.")
+        elif math.isfinite(need.queries_needed):
             found.append(
-                f"{start} with about {need.queries_needed:,} queries: {need.queries:,} differ too "
-                "much from each other for any number of runs. Fit more (fit-models --top-queries)."
+                f"{start} with {others}. No number of runs of these {need.queries:,} is enough: "
+                "they differ too much from each other. Next: fit more queries (fit-models "
+                "--top-queries), or ask about a larger difference."
             )
         else:
-            found.append(f"{start} with no number of runs that could be made.")
+            found.append(
+                f"{start} with no number of runs or queries that could be made; ask about other "
+                "policies, or take the queries one by one (--queries)."
+            )
     if not found:
         return ["A pilot needs at least two policies that lose anything, besides the Oracle."]
     if most and runs.seconds is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.lists import Ranker
 from logeval.clicks.models.registry import check_reward
-from logeval.clicks.support.identified import CARRIES
+from logeval.clicks.support.graph import CARRIES
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints

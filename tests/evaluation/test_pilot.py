@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from logeval import evaluate
 from logeval.evaluation.statistics.comparisons import compare, critical_value
-from logeval.evaluation.statistics.pilot import FEWEST, POWER, needed, pilot_runs
+from logeval.evaluation.statistics.pilot import FEWEST, POWER, Need, need, needed, pilot_runs
 from logeval.reports.pilot import duration, pilot_words
 
 Z = 0.8416212
@@ -17,7 +18,7 @@ def test_one_query_needs_runs_by_student():
     pair = np.array([[-1.0, 1.0] * 20])
     s = pair.std(ddof=1)
     runs, queries = needed(pair, 0.4, 2)
-    assert queries == 0
+    assert math.isnan(queries)
     enough = lambda n: (critical_value(n, 2) + Z) * s / math.sqrt(n) <= 0.4  # noqa: E731
     assert enough(int(runs))
     assert not enough(int(runs) - 1)
@@ -44,9 +45,33 @@ def test_queries_that_differ_need_more_of_them():
     alike = within - within.mean(axis=1, keepdims=True)
     runs, queries = needed(alike, 0.5, 2)
     assert runs < 20
-    assert queries == 0
+    assert queries <= 6
     more, _ = needed(alike, 0.2, 2)
     assert more > runs
+
+
+def test_the_queries_have_the_power_and_are_known_within_their_range():
+    """Of samples of so many queries 80% tell the policies apart; pilots of 8 and of 25 queries."""
+    rng = np.random.default_rng(5)
+
+    def drawn(Q, move=0.0):
+        base = rng.gamma(20.0, 0.5, (Q, 1, 1))
+        second = base + move + rng.normal(0, 2.0, (Q, 1, 1))
+        return np.concatenate([base, second], axis=2) + rng.normal(0, 0.5, (Q, 3, 2))
+
+    def rows(x):
+        q, n, p = np.indices(x.shape).reshape(3, -1)
+        names = np.array(["A", "B"])[p]
+        return pd.DataFrame({"query": q, "draw": 0, "run": n, "policy": names, "regret": x.ravel()})
+
+    truth = need(rows(drawn(4000, 1.0))).queries_needed
+    size = round(truth)
+    told = [compare(drawn(size, 1.0)).told_apart()[0, 1] for _ in range(400)]
+    assert abs(np.mean(told) - POWER) < 4 * math.sqrt(POWER * (1 - POWER) / 400) + 0.02
+    for Q in (8, 25):
+        found = [need(rows(drawn(Q, 1.0))) for _ in range(150)]
+        held = np.mean([one.queries_low <= truth <= one.queries_high for one in found])
+        assert abs(held - 0.8) < 4 * math.sqrt(0.16 / 150)
 
 
 def test_a_pilot_has_runs_enough_to_know_their_spread():
@@ -76,6 +101,38 @@ def test_evaluate_makes_a_pilot(runs):
 def test_one_policy_needs_nothing(runs):
     words = pilot_words(runs.only(["Random", "Oracle"]))
     assert words == ["A pilot needs at least two policies that lose anything, besides the Oracle."]
+
+
+class Said:
+    """Runs of which a pilot says what it is told to."""
+
+    seconds = None
+
+    def __init__(self, need):
+        self.need = need
+
+    def table(self):
+        return pd.DataFrame({"run": [0, 1, 2]})
+
+    def needs(self):
+        return {"panel": self.need}
+
+    def title(self, panel):
+        return "DCM"
+
+
+def test_the_words_name_runs_and_queries():
+    def said(runs, *queries):
+        return pilot_words(Said(Need(("A", "B"), 1.0, 8, runs, *queries)))[0]
+
+    text = said(math.inf, 60.0, 31.0, 120.0)
+    assert "with about 60 queries (31 to 120) with 3 runs of each. No number of runs" in text
+    assert "of these 8 is enough" in text
+    assert "Next: fit more queries (fit-models --top-queries)" in text
+    text = said(14.0, 12.0, 8.0, 20.0)
+    assert "with 14 runs of each of its 8 queries, or about 12 queries (8 to 20)" in text
+    assert text.endswith(" with 3 runs of each.")
+    assert "no number of runs or queries" in said(math.inf, math.inf, math.inf, math.inf)
 
 
 def test_times_have_units():

@@ -17,6 +17,7 @@ import pandas as pd
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import alike, local_items
+from logeval.log.log import Log
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 RARE = 30  # SERPs, or impressions, with fewer of which there is no interval
@@ -38,6 +39,20 @@ def selected_by_clicks(test: Patterns) -> str | None:
         "every SERP in random order has a click: the log was selected by clicks, which the models "
         "do not know of, so clicks per search cannot be compared; compare only how models rank"
     )
+
+
+def how_to_say(log: Log) -> str:
+    """What a log must say, for lists in random order to be found; why propensities are not it."""
+    with log.connect() as db:
+        known = db.execute("SELECT count(*) FROM serps WHERE propensities IS NOT NULL").fetchone()
+    more = ""
+    if known is not None and known[0]:
+        more = (
+            "; its propensities are of single results, which do not say how likely a whole list "
+            "was, so lists cannot be weighed by them. Mark those that were drawn in random order, "
+            "or estimate with `replay estimate --propensities logged`"
+        )
+    return f"the log must say which lists were in random order, in a column `random`{more}"
 
 
 def _row(fitted: FittedModel, test: Patterns) -> dict[str, float]:

@@ -12,7 +12,8 @@ import pandas as pd
 from logeval.clicks.estimation.patterns import Counted
 from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.registry import MODELS
-from logeval.clicks.support.identified import CARRIES, identified
+from logeval.clicks.support.graph import CARRIES
+from logeval.clicks.support.identified import identified
 from logeval.running.words import joined
 
 

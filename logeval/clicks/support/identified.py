@@ -25,11 +25,11 @@ from logeval.clicks.estimation.browsing.cells import Cells, fold
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.ubm import transition
-from logeval.clicks.support.graph import FIRM, Parts, parts_of
+from logeval.clicks.support.graph import CARRIES, FIRM, Parts, parts_of
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 Place = Callable[[Patterns], Ints]  # of each shown (pattern, position)
-CARRIES = 0.8  # share of a query's impressions whose items and places must be comparable
+MIXED = 0.1  # lists that mix less are apart: chosen on other logs than those of docs/measured.md
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,28 @@ class Identified:
     parts: Ints | None = None  # (Q,) number of parts
     cut: Floats | None = None  # (Q,) clicks that tie the last two parts together
     cut_serps: Floats | None = None  # (Q,) SERPs without which they would fall apart
+    hold: Floats | None = None  # (Q,) clicks of the weakest tie needed for ``CARRIES``
+    mix: Floats | None = None  # (Q,) likewise the share of what would be there if lists mixed
 
     @property
     def carried(self) -> Bools:
         """The queries that can carry the model, (Q,)."""
         return self.share >= CARRIES
+
+    @property
+    def apart(self) -> Bools:
+        """The queries that cannot, for their lists do not mix; others have too few SERPs, (Q,)."""
+        if self.mix is None:
+            return np.zeros(len(self.share), dtype=np.bool_)
+        return ~self.carried & (self.mix < MIXED)
+
+    @property
+    def times_needed(self) -> Floats:
+        """How many times the SERPs, of the same kind, would carry the model, (Q,); inf: none."""
+        if self.hold is None:
+            return np.full(len(self.share), np.nan)
+        needed: Floats = FIRM / np.maximum(self.hold, FIRM / 1e9)
+        return np.where(needed > 1e6, np.inf, needed)
 
 
 def identified(kind: type[ClickModel], data: FoldedClicks, scope: str) -> Identified | None:
@@ -97,7 +114,10 @@ def _browsing(data: FoldedClicks, scope: str, place: Place, J: int) -> Identifie
     group = np.zeros(data.Q, dtype=np.int64) if cells.G == 1 else np.arange(data.Q)
     parts = np.array([len(np.unique(row[row >= 0])) for row in part])[group]
     serps = _bridging(data, place, graph, group)
-    return Identified(share, items, places, None, parts, graph.cut[group], serps)
+    return Identified(
+        share, items, places, None, parts, graph.cut[group], serps, graph.hold[group],
+        graph.mix[group],
+    )  # fmt: skip
 
 
 def _bridging(data: FoldedClicks, place: Place, graph: Parts, group: Ints) -> Floats:

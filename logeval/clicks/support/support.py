@@ -3,8 +3,9 @@
 ``share_pbm`` is the share of the query's impressions whose items and positions the clicks compare
 with each other, likewise ``share_ubm``, ``share_dbn`` and ``share_dcm`` (``identified``): a query
 can carry a model from 0.8. ``cut_clicks`` and ``cut_serps`` hold the graph of the PBM together at
-its weakest place. ``top_list`` is the share of the list that was shown most. The rest is about how
-sure a log of this size is (``size``).
+its weakest place; ``mix`` is how far its lists mix (1: as if in random order, below 0.1 they are
+apart), ``serps_pbm`` how many SERPs of the same kind a PBM needs. ``top_list`` is the share of the
+list that was shown most. The rest is about how sure a log of this size is (``size``).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from logeval.clicks.estimation.statistics.counted import counted_patterns
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.models.registry import MODELS
 from logeval.clicks.support.counted import counted_table, counted_words
+from logeval.clicks.support.graph import CARRIES
 from logeval.clicks.support.harvesting import METHODS, harvest
-from logeval.clicks.support.identified import CARRIES, identified
+from logeval.clicks.support.identified import MIXED, identified
 from logeval.clicks.support.size import expected_widths, size_words
 from logeval.clicks.support.words import few
 from logeval.errors import LogevalError
@@ -87,6 +89,7 @@ def _table(data: Patterns) -> pd.DataFrame:
     pbm = found["PBM"]
     if pbm is None or pbm.cut is None:
         raise LogevalError("the PBM is not known here; is another registered under its name?")
+    needed = data.serps * pbm.times_needed
     return pd.DataFrame(
         {
             "query": [str(query) for query in data.queries],
@@ -95,6 +98,8 @@ def _table(data: Patterns) -> pd.DataFrame:
             **{f"share_{name.lower()}": one.share for name, one in found.items() if one},
             "cut_clicks": np.where(np.isfinite(pbm.cut), pbm.cut, np.nan),
             "cut_serps": pbm.cut_serps,
+            "mix": pbm.mix,
+            "serps_pbm": np.ceil(np.where(np.isfinite(needed), needed, np.nan)),
         }
     )
 
@@ -120,6 +125,7 @@ def words(table: pd.DataFrame) -> list[str]:
         show = "shows one list" if fixed == 1 else "show one list"
         found.append(f"{fixed:,} of them {show} in at least {ONE_LIST:.0%} of the SERPs")
     good = table["query"][carried["PBM"]].tolist()
+    found += why_not(table[~carried["PBM"]])
     if 0 < len(good) < Q:
         found.append(
             "For a PBM leave the others out, or use a DCM, which one list is enough for: "
@@ -127,14 +133,33 @@ def words(table: pd.DataFrame) -> list[str]:
         )
     elif not good:
         found.append(
-            "A PBM or UBM would rest on its prior; use a DCM, which one list is enough for, or get "
-            "a log whose lists change more"
+            "A PBM or UBM would rest on its prior; use a DCM, which one list is enough for"
         )
     weak = table[carried["PBM"]].nsmallest(1, "cut_clicks")
     for _, row in weak.iterrows():
         found.append(
             f"The weakest of those that carry a PBM, query {row['query']}, is held together by "
             f"{row['cut_serps']:,.0f} of its {row['serps']:,} SERPs"
+        )
+    return found
+
+
+def why_not(lost: pd.DataFrame) -> list[str]:
+    """Of queries that cannot carry a PBM: whose lists are apart, and which have too few SERPs."""
+    apart = lost["mix"] < MIXED
+    found = []
+    if n := int(apart.sum()):
+        found.append(
+            f"For a PBM the lists of {few(lost['query'][apart].tolist())} ({n:,}) hardly mix: "
+            "their results fall into parts that few SERPs, or none, compare. More of the same will "
+            "not help; some lists in another order will"
+        )
+    if n := int((~apart).sum()):
+        needed = lost["serps_pbm"][~apart].median()
+        more = "" if np.isnan(needed) else f"; about {needed:,.0f} of each would do"
+        found.append(
+            f"For a PBM {few(lost['query'][~apart].tolist())} ({n:,}) have lists that mix, but too "
+            f"few SERPs{more}"
         )
     return found
 

@@ -29,6 +29,7 @@ def record(
         "carried": int(found.carried.sum()),
         "queries": len(queries),
         "not_carried": lost[:1000],
+        "apart": int(found.apart.sum()),
         "prior_parameters": int(sum(m.sum() for m in marks)),
         "parameters": int(sum(m.size for m in marks)),
         "examined_by": fitted.kind.examined_by,
@@ -47,7 +48,7 @@ def sentence(model: str, known: dict[str, Any], names: Names | None = None) -> s
     if not lost:
         every = "the query" if Q == 1 else f"all {Q:,} queries"
         return f"{model}: {every} can carry it; {resting}"
-    why = WHY[known["examined_by"]]
+    why = _why(known)
     other = OTHERS.get(known["examined_by"]) if known.get("pages", True) else "DCTR"
     use = f"use the {other}, which needs less, or " if other else ""
     titles = {} if names is None else names.titles(lost)
@@ -58,9 +59,20 @@ def sentence(model: str, known: dict[str, Any], names: Names | None = None) -> s
     return f"{model}: {carried:,} of {Q:,} queries can carry it; {why}. {resting}; {use}{left}"
 
 
+def _why(known: dict[str, Any]) -> str:
+    """Why the other queries cannot: lists that do not mix, or too few SERPs of lists that do."""
+    lost, apart = known["queries"] - known["carried"], known.get("apart", 0)
+    if known["examined_by"] not in ("position", "transition") or not apart:
+        return WHY[known["examined_by"]]
+    few = f", {lost - apart:,} have too few SERPs" if lost > apart else ""
+    return (
+        f"of the others {apart:,} show lists that hardly mix, so what attracts and what is "
+        f"examined cannot be told apart{few}"
+    )
+
+
 WHY = {
-    "position": "in the others too few items were clicked at several ranks, so what attracts and "
-    "what is examined cannot be told apart",
+    "position": "the others have too few SERPs to tell what attracts from what is examined",
     "decay": "in the others too few items were clicked at several ranks to say how many users stop "
     "reading",
     "last-click": "the others have too few clicks, or items that nobody surely examined",

@@ -5,7 +5,8 @@ queries (and draws) and s^2 between the runs of one, so with Q queries and N run
 of its mean is sqrt((b^2 + s^2 / N) / Q). A difference of ``SIZE`` of the smaller regret is found
 with probability ``POWER`` if it is c + z of these, with c the critical value of all comparisons
 together (``comparisons``). More runs do nothing about b: where it alone is too much, more queries
-are needed.
+are needed. Their number is known as well as the variance between those of the pilot is, whose log
+has a standard error of about sqrt(2 / (Q - 1)), and the regret, squared: hence a range.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Need(NamedTuple):
     regret: float  # of the better
     queries: int
     runs: float  # of each query; inf: no number of runs is enough
-    queries_needed: int  # with the runs of the pilot; 0: those that there are will do
+    queries_needed: float  # with the runs of the pilot; nan: of a single query nothing is known
+    queries_low: float  # 80% interval of their number
+    queries_high: float
 
 
 def pilot_runs(queries: int) -> int:
@@ -55,31 +58,34 @@ def need(rows: pd.DataFrame) -> Need | None:
         return None
     pair = x[..., order[1]] - x[..., order[0]]
     runs, queries = needed(pair, SIZE * regret, len(policies))
-    return Need((policies[order[0]], policies[order[1]]), regret, len(x), runs, queries)
+    spread = units(x[..., order[:1]])
+    error = float(spread.error()[0]) / regret if len(x) > 1 else np.nan
+    factor = math.exp(float(ndtri(0.9)) * math.sqrt(2 / max(len(x) - 1, 1) + 4 * error**2))
+    return Need(
+        (policies[order[0]], policies[order[1]]), regret, len(x), runs, queries,
+        queries / factor, queries * factor,
+    )  # fmt: skip
 
 
-def needed(pair: Floats, size: float, policies: int) -> tuple[float, int]:
-    """Runs of each query, and queries, for differences (Q, N) or (Q, D, N) of a pair.
+def needed(pair: Floats, size: float, policies: int) -> tuple[float, float]:
+    """Runs of each query, and queries with as many runs as now, for differences of a pair.
 
-    The queries are 0 if those that there are will do.
+    These are (Q, N) or (Q, D, N). Either may be inf; the queries are nan for a single one.
     """
     z = float(ndtri(POWER))
+
+    def enough(variance: float) -> Callable[[int], bool]:
+        return lambda n: (critical_value(n, policies) + z) * math.sqrt(variance / n) <= size
+
     if len(pair) == 1 and pair.ndim == 2:
-        s = float(np.nanstd(pair, ddof=1))
-        n = _smallest(lambda n: (critical_value(n, policies) + z) * s / math.sqrt(n) <= size)
-        return n, 0
+        return _smallest(enough(float(np.nanvar(pair, ddof=1)))), math.nan
     u, N = units(pair[..., None]), pair.shape[-1]
     within = float(np.nanmean(np.nanvar(pair, axis=-1, ddof=1)))
     between = max(float(u.values.var(ddof=1)) - within / N, 0.0)
     allowed = (size / (critical_value(u.size, policies) + z)) ** 2 * u.n - between
     runs = max(2.0, math.ceil(within / allowed)) if allowed > 0.0 else math.inf
-    if runs <= MOST:
-        return runs, 0
-    per_query = between + within / N
-    queries = _smallest(
-        lambda q: (critical_value(q, policies) + z) * math.sqrt(per_query / q) <= size
-    )
-    return math.inf, int(min(queries, MOST))
+    queries = math.nan if len(pair) == 1 else _smallest(enough(between + within / N))
+    return (runs if runs <= MOST else math.inf), queries
 
 
 def _smallest(enough: Callable[[int], bool]) -> float:

@@ -12,6 +12,7 @@ from logeval.running.words import joined, number
 SAME = 0.1  # of the noise: predictions that differ by less do not tell estimators apart
 FEW_PARTS = 5
 ENOUGH = 0.8  # support below this is said
+JUDGED, LEAST = 10, 0.95  # lists in random order, and the share of intervals that must hold
 
 
 def verdict(found: Validation) -> Answer:
@@ -36,6 +37,7 @@ def verdict(found: Validation) -> Answer:
             f"of the log, so all of them predict the same{_within(far, noise)}."
         )
     because = [_line(c) for c in found.choices if c not in same]
+    because += [_random_line(row) for row in found.randomised or [] if row["lists"] >= JUDGED]
     limits, next_ = _limits(found), _next(found, clear)
     return Answer(" ".join(parts), because=because, limits=limits, next=next_)
 
@@ -61,6 +63,20 @@ def _line(c: dict[str, Any]) -> str:
         text += f". Not told from it on these parts: {', '.join(c['ties'])}"
     if c["worse"]:
         text += f". Worse than RCTR by more than chance: {', '.join(c['worse'])}"
+    return text
+
+
+def _random_line(row: dict[str, Any]) -> str:
+    """How an estimator did on lists in random order; whether its intervals can be relied on."""
+    n, within = row["lists"], row["within"]
+    text = (
+        f"K = {row['positions']}, lists in random order: {row['estimator']}'s 95% intervals hold "
+        f"in {within:.0%} of {n:,}"
+    )
+    if within < LEAST - 2 * (LEAST * (1 - LEAST) / n) ** 0.5:
+        text += ", too few: its assumptions fail on this log"
+    if row["pairs"]:
+        text += f"; {row['order']:.0%} of {row['pairs']:,} pairs of rankers are in the right order"
     return text
 
 

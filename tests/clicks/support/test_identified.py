@@ -7,8 +7,8 @@ import pytest
 
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models.registry import MODELS
-from logeval.clicks.support.graph import FIRM, _join, parts_of
-from logeval.clicks.support.identified import identified
+from logeval.clicks.support.graph import CARRIES, FIRM, _join, expected_clicks, parts_of
+from logeval.clicks.support.identified import _cells, identified
 from tests.clicks.examples import all_patterns, random_model, statistics_from
 
 K, L = 4, 5
@@ -123,14 +123,12 @@ def test_parts_are_those_of_a_search_over_all_cuts(seed):
     rng = np.random.default_rng(seed)
     lists = np.array([rng.permutation(8)[:5] for _ in range(6)])
     data = clicked(lists, 60, 0.3, seed)
-    from logeval.clicks.support.identified import _cells
-
     cells = _cells(data, "per-query", lambda block: block.shown.position, 5)
     graph = parts_of(cells)
     from logeval.clicks.support.graph import tie
 
     W = np.zeros((5, 5))
-    tie(cells.item, cells.cell, cells.clicks, W)
+    tie(cells.item, cells.cell, expected_clicks(cells), W)
     names = np.unique(graph.part[0])
     for a, b in itertools.combinations(names, 2):
         assert W[np.ix_(graph.part[0] == a, graph.part[0] == b)].sum() < FIRM
@@ -159,7 +157,71 @@ def test_what_is_joined_after_a_loose_tie_is_no_part():
     """A and C are tied by 6 clicks, less than FIRM; both together to B by 11, either by less."""
     W = np.array([[0.0, 5.0, 6.0], [5.0, 0.0, 6.0], [6.0, 6.0, 0.0]])
     part, joined, side = np.arange(3), np.arange(3), np.zeros(3, dtype=np.bool_)
-    last = _join(W, FIRM, part, joined, side)
+    last, hold = _join(W, np.array([1.0, 1.0, 1.0]), False, FIRM, part, joined, side)
     assert last == 11.0
+    assert hold == 6.0  # without C, or A, there are two thirds; what came before is as weak
     assert len(set(part.tolist())) == 3
     assert side.sum() == 1
+
+
+def parts_at(cells, firm):
+    """The share of impressions in the largest part of the only query."""
+    graph = parts_of(cells, firm)
+    shown = cells.sums(cells.impressions)[1]
+    return max(shown[graph.part[0] == name].sum() for name in set(graph.part[0])) / shown.sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_holds_a_query_is_the_firmness_at_which_it_is_carried(seed):
+    """``hold`` by trying: just below it 80% of the impressions are together, just above not."""
+    rng = np.random.default_rng([9, seed])
+    lists = np.array([rng.permutation(9)[:5] for _ in range(4)])
+    cells = _cells(clicked(lists, 80, 0.3, seed), "per-query", lambda b: b.shown.position, 5)
+    hold = parts_of(cells).hold[0]
+    assert hold > 0
+    assert parts_at(cells, hold * 0.999) >= CARRIES
+    assert parts_at(cells, hold * 1.001) < CARRIES
+
+
+def test_so_many_times_the_serps_would_carry_it():
+    rng = np.random.default_rng(4)
+    A = ALL_LISTS[rng.integers(0, len(ALL_LISTS), 25)]
+    found = identified(MODELS["PBM"], clicked(A, 25, 0.2), "per-query")
+    assert not found.carried[0]
+    assert not found.apart[0]  # too few SERPs
+    times = found.times_needed[0]
+    for more, carried in ((0.97 * times, False), (1.03 * times, True)):
+        cells = _cells(clicked(A, 25, 0.2), "per-query", lambda b: b.shown.position, K)
+        grown = expected_clicks(cells) * more
+        assert (parts_of(cells, clicks=grown).hold[0] >= FIRM) == carried
+
+
+def test_lists_that_mix_are_told_from_those_that_do_not_whatever_their_number():
+    """One list, blocks, blocks mixed in one of a hundred SERPs, any order: by what was shown."""
+    rare = np.concatenate([np.tile(BLOCKS, (25, 1)), [[2, 3, 0, 1]]])
+    for n in (101, 10_100):
+        shown = {"one": ONE_LIST, "blocks": BLOCKS, "rare": rare, "any": ALL_LISTS}
+        found = {
+            name: identified(MODELS["PBM"], clicked(lists, n, 0.02), "per-query")
+            for name, lists in shown.items()
+        }
+        mix = {name: one.mix[0] for name, one in found.items()}
+        assert mix["one"] == mix["blocks"] == 0.0
+        assert 0.0 < mix["rare"] < 0.1
+        assert mix["any"] == pytest.approx(1.0, abs=0.05)
+        assert [name for name, one in found.items() if one.apart[0]] == ["one", "blocks", "rare"]
+
+
+def test_expected_clicks_add_up_and_are_what_an_item_has_elsewhere():
+    """Of items shown often at all places: those of a product of two factors, fitted by loops."""
+    rng = np.random.default_rng(6)
+    A = ALL_LISTS[rng.integers(0, len(ALL_LISTS), 4000)]
+    w, e = np.array([0.9, 0.5, 0.4, 0.3, 0.2]), np.array([1.0, 0.7, 0.5, 0.2])
+    data = patterns_of(statistics_from(A, rng.random(A.shape) < w[A] * e))
+    cells = _cells(data, "per-query", lambda b: b.shown.position, K)
+    m = expected_clicks(cells)
+    assert cells.sums(m)[1] == pytest.approx(cells.sums(cells.clicks)[1], rel=0.02)
+    truth = cells.impressions * w[data.item_ids[cells.item]] * e[cells.cell]
+    assert m == pytest.approx(truth, rel=0.12)
+    never = cells._replace(clicks=np.zeros(len(cells.item)))
+    assert not expected_clicks(never).any()

@@ -5,7 +5,7 @@ import pytest
 
 from logeval import evaluate, fit_models
 from logeval.clicks.collection import models_of_json, read_models
-from logeval.clicks.support.identified import CARRIES
+from logeval.clicks.support.graph import CARRIES
 from logeval.clicks.support.support import support
 from logeval.clicks.support.words import sentence
 from logeval.errors import LogevalError
@@ -109,3 +109,36 @@ def test_evaluate_leaves_them_out_on_request_and_the_verdict_counts_them(models)
     assert not [text for text in trust(runs) if "rests on the prior" in text]
     with pytest.raises(LogevalError, match="no query can carry"):
         evaluate(models, **asked, identified=True, queries=[2])
+
+
+def test_lists_that_are_apart_and_too_few_serps_have_different_words(tmp_path):
+    rng = np.random.default_rng(5)
+    serps = [Serp(2, [1, 2, 3, 4], [1, 0, 0, 1], n) for n in range(60)]
+    for n in range(60):
+        A = rng.permutation(6)[:K]
+        serps.append(Serp(1, A.tolist(), (rng.random(K) < 0.3 * E).astype(int).tolist(), 100 + n))
+    found = support(load(write_serps(tmp_path, serps)))
+    rows, text = found.table.set_index("query"), " | ".join(found.sentences)
+    assert rows.loc["2", "mix"] == 0.0
+    assert np.isnan(rows.loc["2", "serps_pbm"])  # none would do
+    assert rows.loc["1", "mix"] > 0.5
+    assert rows.loc["1", "serps_pbm"] > 60
+    assert "For a PBM the lists of 2 (1) hardly mix" in text
+    assert "For a PBM 1 (1) have lists that mix, but too few SERPs; about " in text
+    assert f"about {rows.loc['1', 'serps_pbm']:,.0f} of each would do" in text
+
+
+@pytest.mark.parametrize(
+    ("apart", "said"),
+    [
+        (0, "the others have too few SERPs to tell"),
+        (3, "of the others 3 show lists that hardly mix, so what attracts and what is examined "
+            "cannot be told apart."),
+        (2, "of the others 2 show lists that hardly mix, so what attracts and what is examined "
+            "cannot be told apart, 1 have too few SERPs."),
+    ],
+)  # fmt: skip
+def test_the_sentence_of_a_fit_says_why(apart, said):
+    known = {"queries": 4, "carried": 1, "not_carried": ["1", "2", "3"], "apart": apart,
+             "prior_parameters": 1, "parameters": 2, "examined_by": "position"}  # fmt: skip
+    assert said in sentence("PBM", known)

@@ -12,7 +12,7 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fit import Fit
-from logeval.clicks.quality.randomised import against_randomised, selected_by_clicks
+from logeval.clicks.quality.randomised import against_randomised, how_to_say, selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.names import Names
@@ -96,8 +96,8 @@ def fitted_to_ranked(
         data, test = plan.patterns()
     except LogevalError as error:
         raise LogevalError(
-            f"{log.path}: there is not both a ranked part and one in random order ({error}); the "
-            "log must say which lists were in random order, in a column `random`"
+            f"{log.path}: there is not both a ranked part and one in random order ({error}); "
+            f"{how_to_say(log)}"
         ) from None
     if test is None:
         raise LogevalError(f"{log.path}: there is no list in random order")
