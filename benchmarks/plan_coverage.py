@@ -27,6 +27,7 @@ from logeval.clicks.fit import Fit
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.lists import Lists
 from logeval.log.queries import Query
+from logeval.planning import effects
 from logeval.planning.effects import effects_of, pairs_of, traffic_of
 from logeval.planning.plan import Plan
 from logeval.planning.power import power
@@ -36,6 +37,7 @@ from logeval.synthetic.world import make_world
 from logeval.tracks.fitted import fitted_queries
 
 QUERIES, SERPS = 10, 1_000
+EFFORT = 0.1  # of the lists that `plan` draws of interleavings
 
 
 def rows_of(truth: str, seed: int, rehearsals: int) -> list[dict]:
@@ -57,11 +59,9 @@ def rows_of(truth: str, seed: int, rehearsals: int) -> list[dict]:
         rows = [place_of(f.model.items, m.items) for f, m in zip(queries, theirs, strict=True)]
         moved = [_moved(pair, to) for pair, to in zip(pairs, rows, strict=True)]
         metrics = plan.table.loc[plan.table["design"] == "A/B test", "metric"].tolist()
-        effects = effects_of(
-            [m.users for m in theirs], moved, traffic_of(queries, "logged"), metrics
-        )
+        seen = effects_of([m.users for m in theirs], moved, traffic_of(queries, "logged"), metrics)
         for row in plan.table.itertuples():
-            effect = effects[row.design, row.metric]
+            effect = seen[row.design, row.metric]
             known = math.isfinite(row.searches)
             right = np.sign(effect.mean) == np.sign(row.effect)
             reached = float(power([effect], row.searches)) * right if known else math.nan
@@ -80,6 +80,7 @@ def main() -> None:
     parser.add_argument("--rehearsals", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1000)
     asked, start = parser.parse_args(), time.process_time()
+    effects.PAIRS, effects.DRAWN = (round(n * EFFORT) for n in (effects.PAIRS, effects.DRAWN))
     seeds = range(asked.seed, asked.seed + asked.logs)
     rows = pd.DataFrame([r for s in seeds for r in rows_of(asked.truth, s, asked.rehearsals)])
     by = rows.groupby(["users", "design", "metric", "rehearsals"])

@@ -53,7 +53,7 @@ def pairs_of(
     models: FittedModels,
     queries: Sequence[FittedQuery],
     metric: str,
-    drawn: int = DRAWN,
+    effort: float = 1.0,
 ) -> tuple[list[Pair | None], dict[str, Any]]:
     """What both rankers show; None for the queries that one of them does not have."""
     control, treatment = (
@@ -67,7 +67,7 @@ def pairs_of(
             found.append(None)
             continue
         rngs = [generator(asked.seed, "plan", way.name, f.query) for way in INTERLEAVINGS]
-        mixed = [interleaved(way, a, b, rng, part, drawn) for way, rng in
+        mixed = [interleaved(way, a, b, rng, part * effort) for way, rng in
                  zip(INTERLEAVINGS, rngs, strict=True)]  # fmt: skip
         found.append(Pair(a, b, tuple(mixed)))
     missing = [pair is None for pair in found]
@@ -75,12 +75,7 @@ def pairs_of(
 
 
 def interleaved(
-    way: Interleaving,
-    a: Shown,
-    b: Shown,
-    rng: np.random.Generator,
-    share: float,
-    drawn: int = DRAWN,
+    way: Interleaving, a: Shown, b: Shown, rng: np.random.Generator, share: float
 ) -> Interleaved:
     """The lists of an interleaving of two rankers, in rows, of a query with a share of traffic.
 
@@ -94,7 +89,7 @@ def interleaved(
         first, second = (np.searchsorted(np.cumsum(one.p)[:-1], steps) for one in (a, b))
         mixed = zip(first, rng.permutation(second), strict=True)
         which = [(i, j, 1.0 / pairs) for i, j in mixed]
-    n = math.ceil(max(drawn * share, LEAST_DRAWN) / len(which))
+    n = math.ceil(max(DRAWN * share, LEAST_DRAWN) / len(which))
     parts = [(way.lists(a.A[i], b.A[j], rng, n), p) for i, j, p in which]
     return Interleaved(
         np.concatenate([one.A for one, _ in parts]),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from logeval.planning.plan import Plan
 
 DRAWS = 10  # of the parameters of a rehearsal's fit
-DRAWN = 50_000  # lists of a probabilistic interleaving
+EFFORT = 0.05  # of what is drawn of interleavings
 
 Errors = dict[tuple[str, str], Floats]  # planned - true effect of each rehearsal
 
@@ -83,7 +83,7 @@ def _errors(
     own, keys = models.fitted[name], [Query.of(f.query) for f in wanted]
     mine = replace(models, fitted={name: own})
     queries = fitted_queries(mine, wanted[0].K, metrics[0], keys)
-    pairs, _ = pairs_of(asked, models, queries, metrics[0], DRAWN)
+    pairs, _ = pairs_of(asked, models, queries, metrics[0], EFFORT)
     there = [(f, pair) for f, pair in zip(queries, pairs, strict=True) if pair is not None]
     if not there:
         return {}
