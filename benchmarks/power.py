@@ -22,7 +22,7 @@ import pandas as pd
 
 import logeval
 from logeval.clicks.collection import FittedModels
-from logeval.planning.experiment import AB
+from logeval.planning.effects import AB
 from logeval.planning.interleaving import INTERLEAVINGS
 
 Z = 1.959963984540054

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Union
 
 from logeval.errors import LogevalError
 from logeval.stage import Arg, Manifest, ModelsFolder, Overwrite, Stage, function, split, stage
 
 if TYPE_CHECKING:
     from logeval.exports.exported import Exported
+    from logeval.log.log import Log
 
 THRESHOLDS = (0.1, 0.3, 0.6)
 
@@ -34,6 +35,10 @@ class Export(Stage["Exported"]):
     with). A grade is the number of ``thresholds`` that the relevance reaches; ``quantiles`` makes
     that many grades of equal size instead. An item whose 95% interval reaches into another grade
     is withheld, marked or kept. Without ``out`` it is printed.
+
+    Propensities are ``from`` the model or, whatever attracts, from swaps: items that the log showed
+    at several positions (all pairs of them; or a chain of neighbours, or the first position as a
+    pivot). ``ltr=lightgbm`` with a ``from`` weighs clicks by them, and names no positions.
     """
 
     models: ModelsFolder
@@ -69,6 +74,17 @@ class Export(Stage["Exported"]):
         Literal["withhold", "mark", "keep"],
         Arg("Items whose 95% interval spans grades: withhold, mark (qrels, csv) or keep."),
     ] = "withhold"
+    propensities_from: Annotated[
+        Literal["model", "swaps", "chain", "pivot"] | None,
+        Arg(
+            "Propensities of the model (the default), or from swaps: all pairs, chain, pivot.",
+            option="--from",
+        ),
+    ] = None
+    log: Annotated[
+        Union["Log", Path, str, None],
+        Arg("Log to count swaps in; default: that the models were fitted to.", "input"),
+    ] = None
     per_query: Annotated[
         bool, Arg("Propensities of each query; by default the mean over SERPs.")
     ] = False
@@ -95,6 +111,10 @@ class Export(Stage["Exported"]):
             raise LogevalError(
                 "judgments=json: OpenSearch's list has no place for a mark; use judgments=csv, or "
                 "uncertain=withhold"
+            )
+        if self.propensities_from and not self.propensities and self.ltr != "lightgbm":
+            raise LogevalError(
+                "propensities_from goes with propensities=csv or ltr=lightgbm; leave it out"
             )
         if self.ltr and self.out is None:
             raise LogevalError("ltr: several files are written; give out=FILE, the name of one")

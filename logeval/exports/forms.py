@@ -51,8 +51,8 @@ def opensearch(table: pd.DataFrame) -> str:
         for query, rows in table.groupby("query", sort=False)
     ]
     named = ", ".join(dict.fromkeys(table["model"]))
-    about = {
-        "name": f"logeval {named}".strip(),
+    about = {  # a name has at most 50 characters there
+        "name": f"logeval {named}".strip()[:50],
         "description": "Graded judgments from clicks, by logeval export",
         "type": "IMPORT_JUDGMENT",
     }
@@ -71,9 +71,14 @@ def propensities_json(table: pd.DataFrame) -> str:
     found: dict[str, object] = {}
     by_position = table[table["previous"].isna()]
     if table["query"].isna().all():
-        found["IPW_list"] = by_position["weight"].tolist()
+        found["IPW_list"] = _numbers(by_position["weight"])
     else:
         parts = by_position.groupby("query", sort=False)
-        found["IPW_lists"] = {query: rows["weight"].tolist() for query, rows in parts}
+        found["IPW_lists"] = {query: _numbers(rows["weight"]) for query, rows in parts}
     rows = table.astype(object).where(table.notna(), None)
     return json.dumps({**found, "rows": rows.to_dict(orient="records")}, ensure_ascii=False) + "\n"
+
+
+def _numbers(values: pd.Series) -> list[float | None]:
+    """JSON has no nan."""
+    return [None if value != value else value for value in values.tolist()]

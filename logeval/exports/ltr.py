@@ -3,7 +3,9 @@
 ``svmlight``: a row per (query, item), its grade as the label: what RankLib, XGBoost and
 scikit-learn read. ``lightgbm``: rows of clicks, one per (query, item, position) and outcome, with
 how many SERPs had it as the weight; LightGBM finds FILE.query, FILE.position and FILE.weight by
-itself, and learns a bias of each position beside the ranker.
+itself, and learns a bias of each position beside the ranker. With propensities it has none to
+learn: of the n SERPs that showed an item those with it relevant weigh the sum of its clicks, each
+over the propensity of its position, and those without it the rest of n.
 
 Features are of the log: how often an item was shown and clicked, where, and what the fitted models
 make of it. The relevance that grades are made of is no feature beside these grades.
@@ -18,6 +20,7 @@ import pandas as pd
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
+from logeval.clicks.naming import Naming
 from logeval.errors import LogevalError
 from logeval.exports.judgments import FIELDS, relevance_of
 from logeval.running.arrays import Floats
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
 PAIR = ["query_number", "item_id"]
 
 
-def training_files(asked: Export, grades: pd.DataFrame) -> tuple[dict[str, str], str]:
+def training_files(
+    asked: Export, grades: pd.DataFrame, propensities: pd.DataFrame | None, naming: Naming
+) -> tuple[dict[str, str], str]:
     """Texts by what their names end in, and a sentence about them."""
     models, fitted = asked.fitted, asked.fitted.named(asked.model)
     cells = shown_cells(models, fitted)
@@ -37,7 +42,33 @@ def training_files(asked: Export, grades: pd.DataFrame) -> tuple[dict[str, str],
         used = {"product": list(FIELDS)}.get(asked.relevance, [asked.relevance])
         own = [f"{fitted.model}.{name}" for name in used]
         return _graded(grades, features.drop(columns=own, errors="ignore"))
-    return _clicked(cells, features)
+    cells = cells[pd.MultiIndex.from_frame(cells[PAIR]).isin(features.index)]
+    if propensities is None:
+        return _clicked(cells, features)
+    weight = _weights(cells, propensities, naming.queries(fitted.queries))
+    files, words = _clicked(weighed(cells, weight), features)
+    del files[".position"]
+    lost = cells["shown"][np.isnan(weight)].sum()
+    left_out = f"; {lost:,.0f} results at positions without a propensity are left out"
+    return files, words + (left_out if lost else "")
+
+
+def _weights(cells: pd.DataFrame, propensities: pd.DataFrame, names: list[str]) -> Floats:
+    """The weight of a click in each cell, (cells,); nan where it is not known."""
+    table = propensities[propensities["previous"].isna()]
+    whose = [None if table["query"].isna().all() else names[q] for q in cells["query_number"]]
+    known = {(r.query, r.position): r.weight for r in table.itertuples()}
+    keys = zip(whose, cells["position"], strict=True)
+    return np.array([known.get(key, np.nan) for key in keys], dtype=float)
+
+
+def weighed(cells: pd.DataFrame, weight: Floats) -> pd.DataFrame:
+    """One cell per (query, item), with the SERPs in which it would be clicked if always examined.
+
+    All its positions count together, so that a click at a rarely examined one is not too many.
+    """
+    known = cells.assign(clicked=cells["clicked"] * weight)[~np.isnan(weight)]
+    return known.groupby(PAIR, as_index=False)[["shown", "clicked"]].sum().assign(position=1)
 
 
 def shown_cells(models: FittedModels, fitted: FittedModel) -> pd.DataFrame:
@@ -106,8 +137,6 @@ def _graded(grades: pd.DataFrame, features: pd.DataFrame) -> tuple[dict[str, str
 
 def _clicked(cells: pd.DataFrame, features: pd.DataFrame) -> tuple[dict[str, str], str]:
     """Two rows of each cell, those SERPs that clicked and those that did not."""
-    known = pd.MultiIndex.from_frame(cells[PAIR]).isin(features.index)
-    cells = cells[known]
     parts = [
         cells.assign(label=1, weight=cells["clicked"]),
         cells.assign(label=0, weight=cells["shown"] - cells["clicked"]),

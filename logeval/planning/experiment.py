@@ -5,24 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.models.users.mixture import Users
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
 from logeval.planning.bandit import in_its_place
-from logeval.planning.interleaving import INTERLEAVINGS, Interleaved, Interleaving
-from logeval.planning.moments import credit_moments, metric_moments
+from logeval.planning.effects import (
+    AB,
+    CREDIT,
+    Effects,
+    Pair,
+    effects_of,
+    mean_of,
+    pairs_of,
+    traffic_of,
+)
 from logeval.planning.power import Effect, power, searches_needed
-from logeval.planning.rankers import Shown, impressions, shown_by
+from logeval.planning.rankers import impressions
+from logeval.planning.rehearsal import Errors, is_chosen, rehearsed
 from logeval.running.arrays import Floats
 from logeval.running.progress import Progress
-from logeval.running.seeds import generator
 from logeval.storage.results import Stored
 from logeval.storage.tables import Manifest
 from logeval.tracks.fitted import FittedQuery, fitted_queries
@@ -31,13 +39,8 @@ if TYPE_CHECKING:
     from logeval.planning.plan import Plan
 
 RARE = 100  # SERPs of the log that showed an item, below which little is known of it
-# What is drawn of interleavings, spread over queries by their traffic: pairs of lists of rankers
-# that show many, and lists of a probabilistic interleaving. A query has some at least.
-PAIRS, LEAST_PAIRS = 8_000, 20
-DRAWN, LEAST_DRAWN = 1_000_000, 500
+NORMAL = 1.96
 POINTS = 61  # of the curve of power
-AB = "A/B test"
-CREDIT = "credit"
 
 
 @dataclass(frozen=True)
@@ -61,21 +64,13 @@ class ExperimentPlan(Stored):
         return found
 
 
-class Pair(NamedTuple):
-    """What both rankers show for a query, and what interleavings make of it."""
-
-    control: Shown
-    treatment: Shown
-    interleaved: tuple[Interleaved, ...]
-
-
 def planned(asked: Plan, manifest: Manifest) -> ExperimentPlan:
     """The plan that is asked for."""
     fitted = asked.fitted.named(asked.model)
     metric = asked.metric or fitted.of(fitted.queries[0]).rewards[0]
     models = replace(asked.fitted, fitted={fitted.model: fitted}, periods=())
     queries = fitted_queries(models, asked.positions, metric, asked.wanted)
-    pairs, left_out = _pairs(asked, queries, metric)
+    pairs, left_out = pairs_of(asked, asked.fitted, queries, metric)
     kept = [f for f, pair in zip(queries, pairs, strict=True) if pair is not None]
     there = [pair for pair in pairs if pair is not None]
     if not there:
@@ -89,160 +84,71 @@ def planned(asked: Plan, manifest: Manifest) -> ExperimentPlan:
     by_draw = []
     with Progress("plan", 1 + len(draws), "draws", asked.quiet) as progress:
         for one in (fitted, *draws):
-            by_draw.append(_effects(one, kept, there, traffic, metrics))
+            users = [one.of(Query.of(f.query)).users for f in kept]
+            by_draw.append(effects_of(users, there, traffic, metrics))
             progress.advance(1)
-    table, curve = _tables(by_draw, asked.power, asked.level)
-    values = _values(fitted, draws, kept, there, traffic, metric)
+    errors = rehearsed(asked, fitted, metrics, kept)
+    table, curve = _tables(by_draw, errors, asked.power, asked.level)
+    value = _control_value(draws or [fitted], kept, there, traffic, metric)
+    rankers = (str(asked.control), str(asked.treatment))
     facts: dict[str, Any] = {
-        "control": str(asked.control), "treatment": str(asked.treatment), "metric": metric,
+        "control": rankers[0], "treatment": rankers[1], "metric": metric,
+        "chosen": [ranker for ranker in rankers if is_chosen(ranker)],
+        "rehearsals": asked.rehearsals if errors else 0,
         "users": fitted.model, "positions": kept[0].K, "power": asked.power, "level": asked.level,
         "queries": len(kept), "draws": len(draws), "traffic": asked.traffic, **left_out,
-        "covered": _covered(asked, kept, traffic), "control_value": values[0],
+        "covered": _covered(asked, kept, traffic), "control_value": value,
         "rare": _rare(asked.fitted, kept, there, traffic),
         "faults": (fitted.report.get("checks") or {}).get("faults"),
-        "treatment_value": values[1], "log_folder": asked.fitted.manifest.get("log_folder"),
+        "treatment_value": value + float(table["effect"].iloc[0]),
+        "log_folder": asked.fitted.manifest.get("log_folder"),
     }  # fmt: skip
     found = ExperimentPlan(table, curve, facts, None, manifest)
     n = found.row(AB)["searches"]
     bandit = None
     if asked.bandit is not None and n == n:
-        control = np.array([_mean(f.model.users, p.control, metric) for f, p in
+        control = np.array([mean_of(f.model.users, p.control, metric) for f, p in
                             zip(kept, there, strict=True)])  # fmt: skip
         bandit = in_its_place(asked, models, kept, traffic, float(n), metric, control)
     return ExperimentPlan(table, curve, facts, bandit, manifest)
 
 
-def traffic_of(queries: Sequence[FittedQuery], how: str) -> Floats:
-    """The share of each query in the searches."""
-    serps = np.array([f.serps for f in queries])
-    if how == "equal" or np.isnan(serps).all():
-        return np.full(len(serps), 1.0 / len(serps))
-    serps = np.nan_to_num(serps)
-    share: Floats = serps / serps.sum()
-    return share
-
-
-def _pairs(
-    asked: Plan, queries: Sequence[FittedQuery], metric: str
-) -> tuple[list[Pair | None], dict[str, Any]]:
-    """What both rankers show; None for the queries that one of them does not have."""
-    control, treatment = (
-        shown_by(str(text), asked.fitted, queries, metric, asked.seed, asked.min_shown)
-        for text in (asked.control, asked.treatment)
-    )
-    found: list[Pair | None] = []
-    share = traffic_of(queries, asked.traffic)
-    for f, a, b, part in zip(queries, control, treatment, share, strict=True):
-        if a is None or b is None:
-            found.append(None)
-            continue
-        rngs = [generator(asked.seed, "plan", way.name, f.query) for way in INTERLEAVINGS]
-        mixed = [interleaved(way, a, b, rng, part) for way, rng in
-                 zip(INTERLEAVINGS, rngs, strict=True)]  # fmt: skip
-        found.append(Pair(a, b, tuple(mixed)))
-    missing = [pair is None for pair in found]
-    return found, {"left_out": sum(missing), "left_out_traffic": float(share[missing].sum())}
-
-
-def interleaved(
-    way: Interleaving, a: Shown, b: Shown, rng: np.random.Generator, share: float
-) -> Interleaved:
-    """The lists of an interleaving of two rankers, in rows, of a query with a share of traffic.
-
-    Of many pairs of lists there are some, at even steps through both distributions.
-    """
-    pairs = max(math.ceil(PAIRS * share), LEAST_PAIRS)
-    if len(a.p) * len(b.p) <= pairs:
-        which = [(i, j, a.p[i] * b.p[j]) for i in range(len(a.p)) for j in range(len(b.p))]
-    else:
-        steps = (np.arange(pairs) + 0.5) / pairs
-        first, second = (np.searchsorted(np.cumsum(one.p)[:-1], steps) for one in (a, b))
-        mixed = zip(first, rng.permutation(second), strict=True)
-        which = [(i, j, 1.0 / pairs) for i, j in mixed]
-    n = math.ceil(max(DRAWN * share, LEAST_DRAWN) / len(which))
-    parts = [(way.lists(a.A[i], b.A[j], rng, n), p) for i, j, p in which]
-    return Interleaved(
-        np.concatenate([one.A for one, _ in parts]),
-        np.concatenate([one.credit for one, _ in parts]),
-        np.concatenate([one.p * p for one, p in parts]),
-    )
-
-
-def _effects(
-    fitted: FittedModel,
-    queries: Sequence[FittedQuery],
-    pairs: Sequence[Pair],
-    traffic: Floats,
-    metrics: Sequence[str],
-) -> dict[tuple[str, str], Effect]:
-    """The effect of each design and metric, on the users of a model."""
-    users = [fitted.of(Query.of(f.query)).users for f in queries]
-    found = {}
-    for metric in metrics:
-        arms = [
-            np.array(
-                [_moments(u, getattr(p, arm), metric) for u, p in zip(users, pairs, strict=True)]
-            )
-            for arm in ("control", "treatment")
-        ]
-        (a1, a2), (b1, b2) = (arm.T for arm in arms)
-        found[AB, metric] = Effect.of_ab(traffic, (a1, a2), (b1, b2))
-    for i, way in enumerate(INTERLEAVINGS):
-        both = []
-        for u, pair in zip(users, pairs, strict=True):
-            A, credit, p = pair.interleaved[i]
-            first, second = credit_moments(u, A, credit)
-            both.append((p @ first, p @ second))
-        first, second = np.array(both).T
-        found[way.name, CREDIT] = Effect.of_interleaving(traffic, first, second)
-    return found
-
-
-def _moments(users: Users, shown: Shown, metric: str) -> tuple[float, float]:
-    first, second = metric_moments(users, shown.A, metric)
-    return float(shown.p @ first), float(shown.p @ second)
-
-
-def _mean(users: Users, shown: Shown, metric: str) -> float:
-    return _moments(users, shown, metric)[0]
-
-
-def _values(
-    fitted: FittedModel,
-    draws: Sequence[FittedModel],
+def _control_value(
+    users: Sequence[FittedModel],
     queries: Sequence[FittedQuery],
     pairs: Sequence[Pair],
     traffic: Floats,
     metric: str,
-) -> list[float]:
-    """What a search of either ranker earns, on average over the draws."""
-    found = []
-    for one in draws or [fitted]:
-        users = [one.of(Query.of(f.query)).users for f in queries]
-        each = [
-            [_mean(u, getattr(p, arm), metric) for u, p in zip(users, pairs, strict=True)]
-            for arm in ("control", "treatment")
+) -> float:
+    """What a search of the control ranker earns, on average over the draws."""
+    each = [
+        [
+            mean_of(one.of(Query.of(f.query)).users, pair.control, metric)
+            for f, pair in zip(queries, pairs, strict=True)
         ]
-        found.append(np.array(each) @ traffic)
-    return np.mean(found, axis=0).tolist()  # type: ignore[no-any-return]
+        for one in users
+    ]
+    return float((np.array(each) @ traffic).mean())
 
 
 def _tables(
-    by_draw: Sequence[dict[tuple[str, str], Effect]], wanted: float, level: float
+    by_draw: Sequence[Effects], errors: Errors, wanted: float, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The fitted values come first, then the draws, which count where there are some."""
     rows, curves = [], []
     every = by_draw[1:] or by_draw
     for design, metric in by_draw[0]:
-        effects = [draw[design, metric] for draw in every]
+        error = errors.get((design, metric))
+        effects = corrected([draw[design, metric] for draw in every], error)
         mean = float(np.mean([one.mean for one in effects]))
-        low, high = _interval([one.mean for one in effects])
+        low, high = interval_of(effects, None if error is None else len(error))
         n = searches_needed(effects, wanted, level)
         rows.append(
             {
                 "design": design, "metric": metric, "effect": mean, "low": low, "high": high,
                 "sd": float(np.mean([one.sd for one in effects])),
                 "searches": n if math.isfinite(n) else math.nan,
+                "flattered": math.nan if error is None else float(error.mean()),
             }
         )  # fmt: skip
         curves.append((design, metric, effects, n))
@@ -257,11 +163,24 @@ def _tables(
     return pd.DataFrame(rows), pd.DataFrame(curve)
 
 
-def _interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and 1.96 standard deviations of the draws; nan without."""
-    if len(values) < 2:
+def corrected(effects: Sequence[Effect], errors: Floats | None) -> list[Effect]:
+    """The effects of the draws without the bias of rehearsals, with the spread of their errors."""
+    if errors is None:
+        return list(effects)
+    means = np.array([one.mean for one in effects])
+    spread, own = errors.std(ddof=1) * math.sqrt(1.0 + 1.0 / len(errors)), means.std(ddof=1)
+    away = (means - means.mean()) * (spread / own if own > 0.0 else 0.0)
+    found = means.mean() - errors.mean() + away
+    return [one._replace(mean=float(mean)) for one, mean in zip(effects, found, strict=True)]
+
+
+def interval_of(effects: Sequence[Effect], rehearsals: int | None) -> tuple[float, float]:
+    """Mean and 1.96 standard deviations; Student's quantile of so many rehearsals; nan without."""
+    if len(effects) < 2:
         return math.nan, math.nan
-    mean, half = float(np.mean(values)), 1.96 * float(np.std(values, ddof=1))
+    means = [one.mean for one in effects]
+    wide = NORMAL if rehearsals is None else float(stdtrit(rehearsals - 1, 0.975))
+    mean, half = float(np.mean(means)), wide * float(np.std(means, ddof=1))
     return mean - half, mean + half
 
 

@@ -20,6 +20,8 @@ from logeval.stage import (
 if TYPE_CHECKING:
     from logeval.planning.experiment import ExperimentPlan
 
+LEAST_REHEARSALS = 3
+
 
 @stage(
     "plan",
@@ -32,7 +34,9 @@ class Plan(Stage["ExperimentPlan"]):
 
     On the users of a fitted click model, with the draws of its parameters where it has some: the
     expected difference, the searches for the wanted power, and what a bandit would cost and earn in
-    the traffic of the A/B test. A ranker is ``logged``, ``best``, ``best:MODEL``, a table of lists
+    the traffic of the A/B test. What was chosen by the clicks (best lists, policies) is flattered
+    by them: all is done again on simulated logs, whose users are known, to see by how much, and
+    that is taken off. A ranker is ``logged``, ``best``, ``best:MODEL``, a table of lists
     (as a target of ``replay estimate``), or a policy after some searches of each query,
     ``TopRank@5000``.
     """
@@ -67,6 +71,10 @@ class Plan(Stage["ExperimentPlan"]):
     draws: Annotated[
         int, Arg("Draws of the users' parameters, at most; 0: the fitted values.", least=0)
     ] = 20
+    rehearsals: Annotated[
+        int,
+        Arg("Simulated logs that say how much best lists are flattered; 0: do not ask.", least=0),
+    ] = 8
     seed: Seed = 0
     out: Annotated[Path | str | None, Arg("Folder for the tables and the figure.", "output")] = None
     quiet: Quiet = False
@@ -76,6 +84,11 @@ class Plan(Stage["ExperimentPlan"]):
         from logeval.planning.rankers import check_ranker
         from logeval.policies.registry import parse_policies
 
+        if 0 < self.rehearsals < LEAST_REHEARSALS:
+            raise LogevalError(
+                f"rehearsals={self.rehearsals} say too little; ask for at least "
+                f"{LEAST_REHEARSALS}, or for 0"
+            )
         for text in (self.control, self.treatment):
             check_ranker(str(text))
         if str(self.control) == str(self.treatment):

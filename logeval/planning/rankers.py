@@ -19,6 +19,8 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
+from logeval.clicks.models.users.chain import Chain
+from logeval.clicks.models.users.mixture import classes_of
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
@@ -70,12 +72,20 @@ def impressions(models: FittedModels, f: FittedQuery) -> Floats | None:
 
 
 def best_of_known(f: FittedQuery, shown: Floats | None, least: int, metric: str) -> Ints:
-    """The best list of the items that were shown so often, in rows; of all where these are few."""
+    """The best list of the items that were shown so often, in rows; of all where these are few.
+
+    Of users who may leave after a click, the items that earn most by themselves come first: what
+    another order would earn rests on how many go on at positions that few users of a log reach.
+    """
     keep = np.arange(f.model.L)
     if shown is not None:
         often = np.flatnonzero(shown >= least)
         keep = often if len(often) >= f.K else np.sort(np.argsort(-shown, kind="stable")[: f.K])
-    best: Ints = keep[only(f.model, keep).best_rows(f.K, metric)]
+    own = only(f.model, keep)
+    if any(isinstance(users, Chain) for users in classes_of(own.users)[1]):
+        alone = own.expected_reward(np.arange(len(keep))[:, None], metric)
+        return keep[np.argsort(-alone, kind="stable")[: f.K]]
+    best: Ints = keep[own.best_rows(f.K, metric)]
     return best
 
 

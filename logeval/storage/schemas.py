@@ -362,6 +362,8 @@ PLAN = _table("plan", """
     sd         float64   standard deviation of a search (A/B test: of both arms, so that the
                          standard error in n searches is sd / sqrt(n))
     searches   float64?  needed for the power that was asked for; null if no number is enough
+    flattered  float64?  by how much the effect came out too large in rehearsals, which is taken
+                         off already; null without
     """)  # fmt: skip
 
 POWER = _table("power", """

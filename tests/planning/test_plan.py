@@ -18,7 +18,7 @@ from benchmarks.power import rows_of
 from logeval.cli import app
 from logeval.clicks.models.classes import Classes
 from logeval.log.queries import Query
-from logeval.planning.experiment import AB, interleaved, traffic_of
+from logeval.planning.effects import AB, interleaved, traffic_of
 from logeval.planning.interleaving import INTERLEAVINGS, TeamDraft
 from logeval.planning.moments import credit_moments, metric_moments
 from logeval.planning.power import Effect, power, searches_needed

@@ -6,7 +6,8 @@ import math
 import shlex
 from typing import TYPE_CHECKING
 
-from logeval.planning.experiment import AB, RARE
+from logeval.planning.effects import AB
+from logeval.planning.experiment import RARE
 from logeval.planning.interleaving import INTERLEAVINGS
 from logeval.reports.answers.answer import Answer
 from logeval.running.words import UNITS, interval, number, rounded

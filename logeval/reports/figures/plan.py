@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from logeval.planning.experiment import AB, CREDIT
+from logeval.planning.effects import AB, CREDIT
 from logeval.reports.figures.canvas import log_scale, new_axes
 from logeval.reports.figures.style import look
 

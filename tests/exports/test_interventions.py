@@ -1,0 +1,169 @@
+"""Propensities from swaps: against known users, against the pivot by hand, and in LightGBM."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import logeval
+from logeval.cli import app
+from logeval.clicks.models.pbm import PBM
+from tests.clicks.examples import random_lists
+from tests.serps import sampled_serps, write_serps
+
+E = np.array([1.0, 0.5, 0.25, 0.12])
+Q, L, K = 6, 8, 4
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Models of PBM users, the true attractions, and the SERPs."""
+    rng, serps, truth = np.random.default_rng(5), [], {}
+    for q in range(Q):
+        model = PBM(np.arange(100 * q, 100 * q + L), K, rng.uniform(0.05, 0.6, L), E)
+        # attractive items stand on top more often, so that click-through rates mislead
+        A = np.argsort(rng.gumbel(0, 1, (900, L)) - 6 * model.w, axis=1)[:, :K]
+        serps += sampled_serps(model, A, rng, query_id=q, first=len(serps))
+        truth |= {(q, int(i)): w for i, w in zip(model.items, model.w, strict=True)}
+    log = write_serps(tmp_path_factory.mktemp("log"), serps)
+    return logeval.fit_models(log, ["pbm", "dcm"], quiet=True), truth, serps
+
+
+def ctr_of(serps):
+    """Clicks over impressions of every (query, item), in their order."""
+    rows = [(s.query_id, i, bool(c)) for s in serps for i, c in zip(s.items, s.clicks, strict=True)]
+    return pd.DataFrame(rows).groupby([0, 1])[2].mean().to_numpy()
+
+
+def by_pivot(serps):
+    """The pivot by hand: Mantel and Haenszel's ratio of every rank to the first."""
+    n, c = {}, {}
+    for serp in serps:
+        for k, item in enumerate(serp.items):
+            key = serp.query_id, item, k
+            n[key] = n.get(key, 0) + 1
+            c[key] = c.get(key, 0) + bool(serp.clicks[k])
+    found = []
+    for k in range(K):
+        upper = lower = 0.0
+        for q, item in {key[:2] for key in n}:
+            a, b = n.get((q, item, 0), 0), n.get((q, item, k), 0)
+            if a and b:
+                upper += c[q, item, k] * a / (a + b)
+                lower += c[q, item, 0] * b / (a + b)
+        found.append(upper / lower)
+    return found
+
+
+def test_the_pivot_is_that_by_hand(world):
+    models, _, serps = world
+    table = logeval.export(models, propensities="csv", propensities_from="pivot").table
+    assert np.allclose(table["examination"], by_pivot(serps))
+    one = logeval.export(models, propensities="csv", propensities_from="pivot", per_query=True)
+    mine = one.table[one.table["query"] == "3"]
+    assert np.allclose(mine["examination"], by_pivot([s for s in serps if s.query_id == 3]))
+    assert one.table["query"].nunique() == Q
+
+
+@pytest.mark.parametrize("how", ["swaps", "chain", "pivot"])
+def test_swaps_find_the_examination_beside_the_models(world, how):
+    models, _, _ = world
+    found = logeval.export(models, propensities="csv", propensities_from=how)
+    table = found.table
+    assert table["position"].tolist() == [1, 2, 3, 4]
+    assert (table["low"] <= E).all()
+    assert (table["high"] >= E).all()
+    assert (table["high"][1:] - table["low"][1:] < 0.15).all()
+    assert np.allclose(table["weight"], 1 / table["examination"])
+    of_model = logeval.export(models, propensities="csv").table["examination"]
+    assert np.allclose(table["PBM"], of_model / of_model[0])
+    names = {"swaps": "all pairs"}
+    assert f"from swaps ({names.get(how, how)})" in found.words
+
+
+def test_queries_without_swaps_are_blank_and_counted(tmp_path):
+    serps = []
+    rng = np.random.default_rng(6)
+    model = PBM(np.arange(10), K, rng.uniform(0.2, 0.6, 10), E)
+    fixed = np.repeat(np.arange(4)[None], 200, axis=0)
+    serps += sampled_serps(model, fixed, rng, query_id=0)
+    serps += sampled_serps(model, random_lists(rng, 400, 10, 4), rng, query_id=1, first=200)
+    models = logeval.fit_models(write_serps(tmp_path, serps), ["pbm"], quiet=True)
+    asked = {"propensities_from": "swaps", "per_query": True}
+    found = logeval.export(models, propensities="json", **asked)
+    fixed = found.table[found.table["query"] == "0"]["examination"]
+    assert fixed[1:].isna().all()
+    assert found.table[found.table["query"] == "1"]["examination"].notna().all()
+    assert "3 of 8 are blank" in found.words
+    read = json.loads(found.files[""])
+    assert read["IPW_lists"]["0"] == [1.0, None, None, None]
+    unknown = [row for row in read["rows"] if row["query"] == "0" and row["position"] > 1]
+    assert [row["examination"] for row in unknown] == [None] * 3
+    told = logeval.export(models, ltr="lightgbm", out=tmp_path / "t.txt", **asked).words
+    assert "600 results at positions without a propensity are left out" in told
+
+
+def test_lightgbm_learns_the_attraction_from_weighed_clicks(world, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm", reason="pip install 'logeval[export]'")
+    models, truth, serps = world
+    out = tmp_path / "train.txt"
+    logeval.export(models, ltr="lightgbm", propensities_from="swaps", out=out)
+    assert not (tmp_path / "train.txt.position").exists()  # the bias is taken out already
+    lines = out.read_text().splitlines()
+    weights = np.array((tmp_path / "train.txt.weight").read_text().split(), dtype=float)
+    label = np.array([line.split()[0] == "1" for line in lines])
+    rows = [tuple(line.split()[1:]) for line in lines]
+    assert len(set(rows)) == Q * L
+    # the weights of an item are the SERPs that showed it, and its share of them its attraction
+    cells = pd.DataFrame({"row": rows, "up": weights * label, "all": weights})
+    cells = cells.groupby("row", sort=False).sum()  # in the order of queries and items
+    assert cells["all"].sum() == pytest.approx(Q * 900 * K, rel=0.01)
+    share = (cells["up"] / cells["all"]).to_numpy()
+    w = np.array([truth[key] for key in sorted(truth)])
+    assert np.abs(share - w).mean() < 0.05
+    assert np.abs(ctr_of(serps) - w).mean() > 0.1
+    data = lightgbm.Dataset(str(out), params={"verbosity": -1, "min_data_in_leaf": 1})
+    options = {"objective": "binary", "verbosity": -1, "num_threads": 1, "min_data_in_leaf": 1}
+    booster = lightgbm.train({**options, "min_sum_hessian_in_leaf": 0.0}, data, 60)
+    assert data.get_weight() == pytest.approx(weights, rel=1e-5)
+    assert data.get_position() is None
+    x = np.array([[float(cell.split(":")[1]) for cell in row] for row in cells.index])
+    learned = booster.predict(x)
+    assert np.abs(learned - w).mean() < 0.05
+    ranked = lightgbm.train({**options, "objective": "lambdarank"}, data.construct(), 5)
+    assert ranked.num_trees() == 5  # its queries were read
+
+
+def test_what_has_no_swaps_is_refused(world, tmp_path):
+    models, _, _ = world
+    asked = {"propensities": "csv", "propensities_from": "swaps"}
+    lost = replace(models, manifest={**models.manifest, "log_folder": str(tmp_path / "gone")})
+    with pytest.raises(logeval.LogevalError, match="log=FOLDER"):
+        logeval.export(lost, **asked)
+    again = logeval.export(lost, log=models.manifest["log_folder"], **asked).table
+    pd.testing.assert_frame_equal(again, logeval.export(models, **asked).table)
+    with pytest.raises(logeval.LogevalError, match="goes with propensities"):
+        logeval.export(models, judgments="csv", propensities_from="swaps")
+    rows = ["query,item,position,impressions,clicks", "a,x,1,9,3", "a,y,2,9,2", "a,x,2,9,2"]
+    (tmp_path / "counts.csv").write_text("\n".join(rows) + "\n")
+    counts = logeval.ingest(tmp_path / "counts.csv", tmp_path / "counts", quiet=True)
+    with pytest.raises(logeval.LogevalError, match="table of counts"):
+        logeval.export(models, log=counts, **asked)
+
+
+def test_the_command_has_from(world, tmp_path):
+    models, _, _ = world
+    models.write(tmp_path / "m")
+    asked = ["export", str(tmp_path / "m"), "--propensities", "csv", "--from", "chain"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("query,position,previous,examination,low,high,weight,PBM")
+    wrong = CliRunner().invoke(
+        app, ["export", str(tmp_path / "m"), "--judgments", "csv", *asked[4:]]
+    )
+    assert "--from goes with --propensities csv" in " ".join(wrong.stderr.split())
