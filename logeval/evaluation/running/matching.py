@@ -7,12 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logeval.clicks.collection import read_models
+import numpy as np
+
+from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fitting import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import Query
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
 from logeval.tracks.fitted import (
     Fitted,
+    FittedQuery,
     by_period,
     drawn_queries,
     fitted_queries,
@@ -124,7 +128,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
     if asked.draws:
         queries = drawn_queries(queries, models, asked.draws)
     if asked.drift:
-        queries = by_period(queries, models)
+        queries = by_period(queries, models, asked.come_and_go)
     fitted = Fitted(
         queries,
         None if folder is None else str(folder),
@@ -143,7 +147,24 @@ def simulators_of(asked: Evaluate) -> Simulators:
         known = getattr(models, "fitted", {})
         said = [_constant(name, known[name].report) for name in simulated if name in known]
         remarks += [one for one in said if one]
+    if asked.come_and_go:
+        remarks.append(_coming_and_going(queries, models.periods))
     return Simulators((), fitted, (*remarks, *left_out))
+
+
+def _coming_and_going(queries: Sequence[FittedQuery], periods: Sequence[FittedModels]) -> str:
+    """What to tell the user where items come and go."""
+    absent = []
+    for f in queries:
+        of_query = [one.fitted[f.simulator] for one in periods]
+        at = of_query[0].span(of_query[0].index[Query.of(f.query)])
+        absent.append(1.0 - np.mean([one.shown[at] for one in of_query if one.shown is not None]))
+    away = np.mean(absent)
+    return (
+        f"items come and go: in a period {away:.0%} of a query's items, on average over queries, "
+        "are ones that the log did not show in it; nobody clicks them, and policies have to find "
+        "that out. Today's ranker is left out, since its lists are not known by period"
+    )
 
 
 def _constant(name: str, report: dict[str, Any]) -> str | None:
