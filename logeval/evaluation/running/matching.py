@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from logeval.clicks.collection import FittedModels, read_models
+from logeval.clicks.drift.words import changes, which
 from logeval.clicks.fitting import NO_CLICK
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
@@ -25,7 +26,7 @@ from logeval.tracks.fitted import (
     unsure_queries,
 )
 from logeval.tracks.registry import TRACKS, home_track, synthetic_problem
-from logeval.tracks.track import Problem
+from logeval.tracks.track import SYNTHETIC, Problem
 
 if TYPE_CHECKING:
     from logeval.evaluation.evaluate import Evaluate
@@ -73,6 +74,9 @@ class Simulators:
                 "checks": reports.get(name, {}).get("checks"),
                 "identified": self.fitted.unsure.get(name),
                 "draws": draws,
+                "periods": max(
+                    1 + len(f.later) for f in self.fitted.queries if f.simulator == name
+                ),
             }
             for name in names
         }
@@ -81,13 +85,38 @@ class Simulators:
         """What the user should know about the models, and about the problems that they make."""
         note = shortened(self.fitted.queries)
         of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
-        periods = max((len(getattr(p, "later", ())) + 1 for p in problems), default=1)
-        walk = (
-            f"users change: the steps walk through {periods} periods of equal length, and regret "
-            "is against the best list of each moment"
-        )
-        first = [one for one in (note, walk if periods > 1 else None) if one]
+        first = [one for one in (note, walk(problems)) if one]
         return [*first, *of_problems, *self.remarks, *unproven(problems)]
+
+
+def walk(problems: Sequence[Problem]) -> str | None:
+    """What to tell the user where the steps walk through periods."""
+    given: list[Any] = [p for p in problems if getattr(p, "later", ())]
+    if not given:
+        return None
+    periods = max(len(p.later) + 1 for p in given)
+    changing = {
+        name: [p.changes for p in given if p.simulator == name]
+        for name in dict.fromkeys(p.simulator for p in given)
+    }
+    if not any(map(any, changing.values())):
+        return (
+            f"the log shows no change of users, so that its {periods} periods have the same models "
+            "and this is what evaluate says without --drift"
+        )
+    how = (
+        f"the steps walk through {periods} periods of equal length, and regret is against the best "
+        "list of each moment"
+    )
+    if all(p.query == SYNTHETIC for p in given):
+        return f"users change: {how}"
+    counts = "; ".join(f"{name}: {sum(x)} of {len(x)} queries" for name, x in changing.items())
+    if any(p.ranker is not None for p in given):
+        how += "; today's ranker mixes the lists of the whole log in each"
+    return (
+        f"users change ({counts}): {how}. The fitted change is cautious, about half of the true "
+        "one in simulations: true users may favour policies that forget more than these do"
+    )
 
 
 def unproven(problems: Sequence[Problem]) -> list[str]:
@@ -170,12 +199,11 @@ def _coming_and_going(queries: Sequence[FittedQuery], periods: Sequence[FittedMo
 def _constant(name: str, report: dict[str, Any]) -> str | None:
     """What to tell the user where the users of the log change, and those simulated do not."""
     found = report.get("drift")
-    if not found or not (found["log_drifts"] or found["queries_drifting"]):
+    if not found or not changes(found):
         return None
     return (
         f"{name}: the users of the log change over its {len(found['periods'])} periods "
-        f"({found['queries_drifting']} of {found['queries_tested']} queries tested, "
-        f"{found['serps_drifting']:.0%} of the searches), and those simulated here do not; "
+        f"({which(found)}), and those simulated here do not; "
         "compare policies that forget with evaluate --drift before choosing one"
     )
 
