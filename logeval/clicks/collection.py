@@ -170,7 +170,7 @@ class FittedModels(Drawn):
             tables.write_parquet(self.lists.table(), folder / "lists.parquet")
         self.names.write(folder)
         if self.periods:
-            rows = [_of_period(j, models.arrow()) for j, models in enumerate(self.periods)]
+            rows = [_of_period(j, models) for j, models in enumerate(self.periods)]
             tables.write_parquet(pa.concat_tables(rows), folder / "periods.parquet")
 
     def to_json(self) -> str:
@@ -225,16 +225,42 @@ def read_models(folder: Path | str) -> FittedModels:
     periods: list[FittedModels] = []
     if by_period is not None:
         for j in range(1, 1 + pc.max(by_period["period"]).as_py()):
-            mine = by_period.filter(pc.equal(by_period["period"], j)).drop_columns(["period"])
+            mine = by_period.filter(pc.equal(by_period["period"], j))
             source = str(folder / "periods.parquet")
-            periods.append(FittedModels(fitted_of_rows(mine.cast(MODELS), queries, source)))
+            own = fitted_of_rows(mine.select(MODELS.names).cast(MODELS), queries, source)
+            periods.append(FittedModels({name: _with_shown(f, mine) for name, f in own.items()}))
     return FittedModels(fitted, manifest, lists, tuple(periods), names)
 
 
-def _of_period(j: int, rows: pa.Table) -> pa.Table:
-    """Rows of the models table, of period j."""
+def _of_period(j: int, models: FittedModels) -> pa.Table:
+    """Rows of the models table, of period j, and which items the log showed in it."""
+    rows = models.arrow()
     number = pa.repeat(pa.scalar(j + 1, pa.int32()), rows.num_rows)
-    return pa.table([number, *rows.columns], schema=PERIODS)
+    shown = np.full(rows.num_rows, None, dtype=object)
+    each = [
+        np.tile(f.shown, sum(p.kind == "item" for p in f.kind.PARAMETERS))
+        for f in models.fitted.values()
+        if f.shown is not None
+    ]
+    if each:
+        shown[pc.is_valid(rows["item_id"]).to_numpy()] = np.concatenate(each)
+    return pa.table([number, *rows.columns, pa.array(shown, pa.bool_())], schema=PERIODS)
+
+
+def _with_shown(fitted: FittedModel, rows: pa.Table) -> FittedModel:
+    """The model of a period with the items that the log showed in it, where that is known."""
+    mine = rows.filter(pc.equal(rows["model"], fitted.model))
+    keys = mine.filter(pc.is_valid(mine["shown"])).select(["query_id", "region_id", "item_id"])
+    if not keys.num_rows:
+        return fitted
+    keys = mine.filter(pc.fill_null(mine["shown"], False)).select(keys.column_names)
+    known = set(zip(*(column.to_pylist() for column in keys.columns), strict=True))
+    queries = [fitted.queries[q] for q in fitted.item_query]
+    shown = [
+        (query.query_id, query.region_id, item) in known
+        for query, item in zip(queries, fitted.item_ids.tolist(), strict=True)
+    ]
+    return replace(fitted, shown=np.array(shown, dtype=np.bool_))
 
 
 def models_of_json(text: str, source: str = "the JSON") -> FittedModels:

@@ -47,6 +47,7 @@ class FittedModel:
     identified: Floats | None = None  # (Q,) see ``support.identified``; None: it is not known
     # by field, in the shape of the estimates: whether a value rests on the prior
     prior: dict[str, Bools] = field(default_factory=dict)
+    shown: Bools | None = None  # (I,) of a period: the items that the log showed in it
 
     def __repr__(self) -> str:
         return f"FittedModel: {self.model} ({self.method}, {len(self.queries)} queries)"

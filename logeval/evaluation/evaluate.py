@@ -80,7 +80,8 @@ class Evaluate(Stage["Runs"]):
 
     With ``drift`` the simulators walk through the periods that the models were fitted by
     (``fit_models(..., periods="week")``), of equal length, and regret is against the best list of
-    each moment. So they do on a synthetic problem with ``changes``. With ``corrupt`` and ``delay``
+    each moment. So they do on a synthetic problem with ``changes``. With ``come_and_go`` nobody
+    clicks items that the log did not show in a period. With ``corrupt`` and ``delay``
     policies hear forged clicks, or late ones; regret is of what users really did.
     """
 
@@ -154,6 +155,10 @@ class Evaluate(Stage["Runs"]):
         bool,
         Arg("Walk through the periods of fit-models --periods: users that change."),
     ] = False
+    come_and_go: Annotated[
+        bool,
+        Arg("With --drift: nobody clicks items that the log did not show in a period."),
+    ] = False
     corrupt: Annotated[
         str | None,
         Arg("Forge clicks: in a share of the steps, 0.05@worst, or the first ones, 500@best."),
@@ -191,6 +196,8 @@ class Evaluate(Stage["Runs"]):
             raise LogevalError("draws are of fitted models, without features")
         if self.drift and (self.draws or self.features is not None):
             raise LogevalError("drift: is of fitted models, without draws or features")
+        if self.come_and_go and (not self.drift or self.problem is not None):
+            raise LogevalError("come_and_go: is of fitted models by period; add drift")
         if (self.models is None) == (self.problem is None):
             raise LogevalError("give either fitted models or a problem")
         if self.problem is not None:

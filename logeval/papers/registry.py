@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from logeval.errors import unknown_names
-from logeval.papers import cascading, dcm, dcm_log, gl_cdcm, modern, rank1, rank1_log
+from logeval.papers import cascading, changing, dcm, dcm_log, gl_cdcm, modern, rank1, rank1_log
 from logeval.papers.shared.experiment import Experiment
 from logeval.papers.shared.outcome import Outcome
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for paper in (cascading, dcm, dcm_log, rank1, rank1_log, gl_cdcm, modern)
+    for paper in (cascading, dcm, dcm_log, rank1, rank1_log, gl_cdcm, modern, changing)
     for experiment in paper.EXPERIMENTS
 }
 

@@ -172,9 +172,16 @@ def _exact(runs: Runs) -> list[str]:
     exact = [name for name, about in runs.simulators.items() if not about["draws"]]
     if not exact:
         return []
+    by_period = any(runs.simulators[name].get("periods", 1) > 1 for name in exact)
+    remedy = (
+        "models by period have no draws, so by how much is not known; without --drift, --draws 8 "
+        "includes what the log leaves open"
+        if by_period
+        else "--draws 8 includes what the log leaves open"
+    )
     return [
         f"The parameters of {joined(exact)} were taken as exact, which they are not: intervals are "
-        "too narrow, and regret may be too small; --draws 8 includes what the log leaves open"
+        f"too narrow, and regret may be too small; {remedy}"
     ]
 
 

@@ -105,7 +105,16 @@ MODELS = _table("models", """
     """)  # fmt: skip
 
 PERIODS = pa.schema(
-    [pa.field("period", pa.int32(), False, {"doc": "period of the log, from 1"}), *MODELS],
+    [
+        pa.field("period", pa.int32(), False, {"doc": "period of the log, from 1"}),
+        *MODELS,
+        pa.field(
+            "shown",
+            pa.bool_(),
+            True,
+            {"doc": "whether the log showed the item in the period; null without an item"},
+        ),
+    ],
     {"doc": "The rows of `models` by period of the log, beside it (`fit-models --periods`)."},
 )
 TABLES["periods"] = PERIODS

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.fitted import FittedModel
 from logeval.clicks.lists import Ranker
 from logeval.clicks.models.registry import check_reward
 from logeval.clicks.support.graph import CARRIES
@@ -75,8 +76,15 @@ def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> lis
     ]
 
 
-def by_period(fitted: Sequence[FittedQuery], models: Any) -> list[FittedQuery]:
-    """The models of the periods of the log in the place of the constant ones."""
+def by_period(
+    fitted: Sequence[FittedQuery], models: Any, come_and_go: bool = False
+) -> list[FittedQuery]:
+    """The models of the periods of the log in the place of the constant ones.
+
+    Where items ``come_and_go``, nobody clicks those that the log did not show in a period, so
+    that the best list of the moment holds the others first. Which lists today's ranker showed is
+    known of the whole log only, so that it is left out then.
+    """
     periods = getattr(models, "periods", ())
     if not periods:
         raise LogevalError(
@@ -85,10 +93,25 @@ def by_period(fitted: Sequence[FittedQuery], models: Any) -> list[FittedQuery]:
         )
 
     def of(f: FittedQuery) -> FittedQuery:
-        first, *later = (one.fitted[f.simulator].of(Query.of(f.query)) for one in periods)
-        return f._replace(model=first, later=tuple(later))
+        query, each = Query.of(f.query), [one.fitted[f.simulator] for one in periods]
+        first, *later = (_present(m, query) if come_and_go else m.of(query) for m in each)
+        ranker = None if come_and_go else f.ranker
+        return f._replace(model=first, later=tuple(later), ranker=ranker)
 
     return [of(f) for f in fitted]
+
+
+def _present(fitted: FittedModel, query: Query) -> Any:
+    """The model of a query in a period, in which items that were not shown attract nobody."""
+    if fitted.shown is None:
+        raise LogevalError(
+            "come_and_go: these models do not say which items a period showed; fit them again "
+            "with `logeval fit-models --periods`, or leave it out"
+        )
+    model: Any = fitted.of(query)
+    if not hasattr(model, "w"):
+        raise LogevalError(f"come_and_go: the items of {fitted.model} have no attraction w")
+    return replace(model, w=np.where(fitted.shown[fitted.span(fitted.index[query])], model.w, 0.0))
 
 
 def fitted_queries(

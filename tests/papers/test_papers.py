@@ -135,3 +135,22 @@ def test_gl_cdcm_figure_1_learns_from_contexts():
     for policy in policies[:2]:
         found = over(Cell(policy), Cell("dcmKL-UCB"))(outcome)
         assert found.value + 3 * found.stderr < 1.0
+
+
+def test_users_that_change_have_the_order_of_the_abstracts():
+    """Ten periods of 2,500 steps: who starts again, who forgets by the clock, who never does."""
+    policies = ("CascadeKL-UCB", "CascadeSWUCB", "GLRT-CascadeKL-UCB")
+    outcome = small("changing-far", 25_000, 4, policies=policies)
+    still, window, tested = (outcome.regret(Cell(policy)).mean() for policy in policies)
+    assert tested < 0.9 * window
+    assert tested < 0.6 * still
+    assert last_half(Cell("CascadeKL-UCB"))(outcome).value > 0.35
+
+
+def test_what_a_new_start_is_worth_is_said_in_numbers():
+    outcome = reproduce(named("changing-near"), horizon=300, runs=2, quiet=True)[0]
+    constant = outcome.regret(Cell("CascadeUCB1", part="constant-near"), 0.1).mean()
+    changing = outcome.regret(Cell("CascadeUCB1", part="changing-near")).mean() / 10
+    said = outcome.facts[-1]
+    assert f"CascadeUCB1 loses {changing:,.0f} clicks a period, and {constant:,.0f} in its" in said
+    assert "not judged" in outcome.facts[1]

@@ -21,7 +21,7 @@ from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import score_model
 from logeval.running import seeds
-from logeval.running.arrays import Floats, Ints, sum_by
+from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 RHO = (0.05, 0.3, 0.7, 0.95)  # and 1, the constant model
 NAMED = 20  # queries that a report names
@@ -72,8 +72,27 @@ def fit_by_period(
     follows = queries.drifts | (queries.enough & log.drifts[0])
     choice = np.where(follows, queries.choice, len(RHO))
     by_rho = fitted[: len(RHO)]
-    models = tuple(_chosen([each[j] for each in by_rho] + [constant], choice) for j in range(P))
+    models = tuple(
+        replace(_chosen([each[j] for each in by_rho] + [constant], choice), shown=shown)
+        for j, shown in enumerate(shown_by_period(data, constant))
+    )
     return Drift(models, queries, log, _report(constant, data, queries, log, choice))
+
+
+def shown_by_period(data: ByPeriod, model: FittedModel) -> Bools:
+    """(periods, I) whether the log showed an item of the model in a period, held out or not."""
+    pairs = zip(model.item_query.tolist(), model.item_ids.tolist(), strict=True)
+    place = {(model.queries[q], item): i for i, (q, item) in enumerate(pairs)}
+    found = np.zeros((len(data.periods), len(place)), dtype=np.bool_)
+    for part, period in (
+        (data.train, data.train_period),
+        (data.held_out, data.held_out_period),
+    ):
+        mine = zip(part.item_query.tolist(), part.item_ids.tolist(), strict=True)
+        at = np.array([place.get((part.queries[q], item), -1) for q, item in mine], np.int64)
+        rows, items = period[part.shown.pattern], at[part.shown.item]
+        found[rows[items >= 0], items[items >= 0]] = True
+    return found
 
 
 def fits_of(periods: int) -> int:

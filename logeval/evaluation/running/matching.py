@@ -7,13 +7,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logeval.clicks.collection import read_models
+import numpy as np
+
+from logeval.clicks.collection import FittedModels, read_models
+from logeval.clicks.drift.words import changes, which
 from logeval.clicks.fitting import NO_CLICK
 from logeval.clicks.models.dcm import UNSEEN
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import Query
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
 from logeval.tracks.fitted import (
     Fitted,
+    FittedQuery,
     by_period,
     drawn_queries,
     fitted_queries,
@@ -22,7 +27,7 @@ from logeval.tracks.fitted import (
     unsure_queries,
 )
 from logeval.tracks.registry import TRACKS, home_track, synthetic_problem
-from logeval.tracks.track import Problem
+from logeval.tracks.track import SYNTHETIC, Problem
 
 if TYPE_CHECKING:
     from logeval.evaluation.evaluate import Evaluate
@@ -70,6 +75,9 @@ class Simulators:
                 "checks": reports.get(name, {}).get("checks"),
                 "identified": self.fitted.unsure.get(name),
                 "draws": draws,
+                "periods": max(
+                    1 + len(f.later) for f in self.fitted.queries if f.simulator == name
+                ),
             }
             for name in names
         }
@@ -78,13 +86,38 @@ class Simulators:
         """What the user should know about the models, and about the problems that they make."""
         note = shortened(self.fitted.queries)
         of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
-        periods = max((len(getattr(p, "later", ())) + 1 for p in problems), default=1)
-        walk = (
-            f"users change: the steps walk through {periods} periods of equal length, and regret "
-            "is against the best list of each moment"
-        )
-        first = [one for one in (note, walk if periods > 1 else None) if one]
+        first = [one for one in (note, walk(problems)) if one]
         return [*first, *of_problems, *self.remarks, *unproven(problems)]
+
+
+def walk(problems: Sequence[Problem]) -> str | None:
+    """What to tell the user where the steps walk through periods."""
+    given: list[Any] = [p for p in problems if getattr(p, "later", ())]
+    if not given:
+        return None
+    periods = max(len(p.later) + 1 for p in given)
+    changing = {
+        name: [p.changes for p in given if p.simulator == name]
+        for name in dict.fromkeys(p.simulator for p in given)
+    }
+    if not any(map(any, changing.values())):
+        return (
+            f"the log shows no change of users, so that its {periods} periods have the same models "
+            "and this is what evaluate says without --drift"
+        )
+    how = (
+        f"the steps walk through {periods} periods of equal length, and regret is against the best "
+        "list of each moment"
+    )
+    if all(p.query == SYNTHETIC for p in given):
+        return f"users change: {how}"
+    counts = "; ".join(f"{name}: {sum(x)} of {len(x)} queries" for name, x in changing.items())
+    if any(p.ranker is not None for p in given):
+        how += "; today's ranker mixes the lists of the whole log in each"
+    return (
+        f"users change ({counts}): {how}. The fitted change is cautious, about half of the true "
+        "one in simulations: true users may favour policies that forget more than these do"
+    )
 
 
 def unproven(problems: Sequence[Problem]) -> list[str]:
@@ -127,7 +160,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
     if asked.draws:
         queries = drawn_queries(queries, models, asked.draws)
     if asked.drift:
-        queries = by_period(queries, models)
+        queries = by_period(queries, models, asked.come_and_go)
     fitted = Fitted(
         queries,
         None if folder is None else str(folder),
@@ -146,18 +179,34 @@ def simulators_of(asked: Evaluate) -> Simulators:
         known = getattr(models, "fitted", {})
         said = [_constant(name, known[name].report) for name in simulated if name in known]
         remarks += [one for one in said if one]
+    if asked.come_and_go:
+        remarks.append(_coming_and_going(queries, models.periods))
     return Simulators((), fitted, (*remarks, *left_out))
+
+
+def _coming_and_going(queries: Sequence[FittedQuery], periods: Sequence[FittedModels]) -> str:
+    """What to tell the user where items come and go."""
+    absent = []
+    for f in queries:
+        of_query = [one.fitted[f.simulator] for one in periods]
+        at = of_query[0].span(of_query[0].index[Query.of(f.query)])
+        absent.append(1.0 - np.mean([one.shown[at] for one in of_query if one.shown is not None]))
+    away = np.mean(absent)
+    return (
+        f"items come and go: in a period {away:.0%} of a query's items, on average over queries, "
+        "are ones that the log did not show in it; nobody clicks them, and policies have to find "
+        "that out. Today's ranker is left out, since its lists are not known by period"
+    )
 
 
 def _constant(name: str, report: dict[str, Any]) -> str | None:
     """What to tell the user where the users of the log change, and those simulated do not."""
     found = report.get("drift")
-    if not found or not (found["log_drifts"] or found["queries_drifting"]):
+    if not found or not changes(found):
         return None
     return (
         f"{name}: the users of the log change over its {len(found['periods'])} periods "
-        f"({found['queries_drifting']} of {found['queries_tested']} queries tested, "
-        f"{found['serps_drifting']:.0%} of the searches), and those simulated here do not; "
+        f"({which(found)}), and those simulated here do not; "
         "compare policies that forget with evaluate --drift before choosing one"
     )
 

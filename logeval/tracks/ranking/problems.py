@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,12 @@ class RankingProblem(Problem):
     def positions(self) -> int:
         """Number of positions."""
         return len(self.best)
+
+    @property
+    def changes(self) -> bool:
+        """Whether its users are not the same in all periods."""
+        first = replace(self, later=()).checksum()
+        return any(period.checksum() != first for period in self.later)
 
     @property
     def best_items(self) -> Ints:

@@ -1,5 +1,8 @@
 """Click models by period: what is folded, what is chosen, what is stored, what is said."""
 
+from dataclasses import replace
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -7,14 +10,16 @@ from logeval.clicks.collection import read_models
 from logeval.clicks.drift.evidence import FEWEST, evidence
 from logeval.clicks.drift.fit import RHO, exchanged, fit_by_period, fits_of
 from logeval.clicks.drift.fold import fold_by_period, periods_of
-from logeval.clicks.drift.words import in_words
+from logeval.clicks.drift.words import changes, in_words
 from logeval.clicks.fit import Fit, fit_models
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.ingest import ingest
 from logeval.log.log import load
+from logeval.reports.trust import trust
 from logeval.synthetic.generate import generate
 from logeval.synthetic.world import make_world
+from logeval.tracks.fitted import by_period, fitted_queries
 
 
 @pytest.fixture(scope="module")
@@ -130,14 +135,99 @@ def test_evaluate_walks_through_the_periods(fitted, logs):
         lists = model.best_rows(3, model.rewards[0])
         best.append(model.users.expected_reward(lists[None], model.rewards[0])[0])
     assert mine.optimal_reward.tolist() == pytest.approx(np.cumsum(10 * np.array(best)).tolist())
-    assert any("3 periods of equal length" in note for note in runs.notes)
+    (said,) = [note for note in runs.notes if "3 periods of equal length" in note]
+    model, first = fitted["changing"]["PBM"], fitted["changing"].periods[0]["PBM"]
+    moved = [
+        any(p["PBM", q].w.tolist() != first.of(q).w.tolist() for p in fitted["changing"].periods)
+        for q in model.queries
+    ]
+    assert f"users change (PBM: {sum(moved)} of 4 queries)" in said
+    assert "mixes the lists of the whole log" in said
+    assert runs.simulators["PBM"]["periods"] == 3
+    (exact,) = [line for line in trust(runs) if "taken as exact" in line]
+    assert "models by period have no draws" in exact
     constant = evaluate(folder, policies="Random", horizon=5, runs=1, quiet=True)
     assert any("compare policies that forget with evaluate --drift" in n for n in constant.notes)
 
 
+def test_which_items_a_period_showed(fitted, logs):
+    """Of every (query, item), against the SERPs of the period, held out ones among them."""
+    with load(logs / "changing").connect() as db:
+        rows = db.execute(
+            "SELECT DISTINCT (day - 1) // 9, query_id, unnest(items) FROM serps WHERE NOT test"
+        ).fetchall()
+    for periods in (fitted["changing"].periods, read_models(logs / "changing-models").periods):
+        for j, period in enumerate(periods):
+            model = period["PBM"]
+            queries = [model.queries[q].query_id for q in model.item_query]
+            found = zip(queries, model.item_ids.tolist(), strict=True)
+            expected = {(q, item) for k, q, item in rows if k == j}
+            assert model.shown.tolist() == [pair in expected for pair in found]
+            assert 0 < model.shown.sum() < len(model.shown)
+
+
+@pytest.mark.parametrize("policy", ["Oracle", "Random"])
+def test_items_come_and_go(fitted, logs, policy):
+    """The best list of each moment by brute force over the items that the period showed."""
+    query, K = fitted["changing"]["PBM"].queries[0], 2
+    runs = evaluate(
+        logs / "changing-models", policies=policy, drift=True, come_and_go=True, horizon=30, runs=1,
+        positions=K, queries=[query], checkpoints=[10, 20, 30], quiet=True,
+    )  # fmt: skip
+    best = []
+    for period in fitted["changing"].periods:
+        fit = period["PBM"]
+        model, shown = fit.of(query), fit.shown[fit.span(fit.index[query])]
+        lists = np.array(list(permutations(np.flatnonzero(shown), K)))
+        best.append(model.users.expected_reward(lists, model.rewards[0]).max())
+    rows = runs.table().sort_values("t")
+    assert rows.optimal_reward.tolist() == pytest.approx(np.cumsum(10 * np.array(best)).tolist())
+    assert (rows.regret.max() == 0.0) == (policy == "Oracle")
+    (said,) = [note for note in runs.notes if "come and go" in note]
+    flags = [p["PBM"].shown[: len(shown)] for p in fitted["changing"].periods]
+    assert f"{1 - np.mean(flags):.0%} of a query's items" in said
+
+
+def test_nobody_clicks_an_item_that_is_away(fitted, logs):
+    """What any list earns: as if its absent items had no attraction."""
+    query = fitted["changing"]["PBM"].queries[0]
+    asked = fitted_queries(fitted["changing"], 3, None, [query])
+    (mine,) = by_period(asked, fitted["changing"], come_and_go=True)
+    for model, period in zip((mine.model, *mine.later), fitted["changing"].periods, strict=True):
+        fit = period["PBM"]
+        shown, whole = fit.shown[fit.span(fit.index[query])], fit.of(query)
+        assert model.w.tolist() == np.where(shown, whole.w, 0.0).tolist()
+        assert model.e.tolist() == whole.e.tolist()
+    assert mine.ranker is None
+
+
+def test_come_and_go_needs_periods_that_know_their_items(fitted, logs):
+    with pytest.raises(LogevalError, match="add drift"):
+        evaluate(logs / "changing-models", policies="Random", come_and_go=True, horizon=5)
+    old = [
+        replace(one, fitted={"PBM": replace(one["PBM"], shown=None)})
+        for one in fitted["changing"].periods
+    ]
+    models = replace(fitted["changing"], periods=tuple(old))
+    with pytest.raises(LogevalError, match="fit them again"):
+        evaluate(models, policies="Random", drift=True, come_and_go=True, horizon=5, quiet=True)
+
+
 def test_constant_users_are_not_remarked_upon(logs, fitted):
-    runs = evaluate(logs / "constant-models", policies="Random", horizon=5, runs=1, quiet=True)
+    given = {"policies": "Random", "horizon": 5, "runs": 1, "quiet": True}
+    runs = evaluate(logs / "constant-models", **given)
     assert not any("change" in note for note in runs.notes)
+    (exact,) = [line for line in trust(runs) if "taken as exact" in line]
+    assert exact.endswith("; --draws 8 includes what the log leaves open")
+
+
+def test_without_a_change_drift_says_that_nothing_is_different(logs, fitted):
+    given = {"policies": "Random", "horizon": 50, "runs": 2, "quiet": True}
+    with_drift = evaluate(logs / "constant-models", drift=True, **given)
+    without = evaluate(logs / "constant-models", **given)
+    assert with_drift.table().regret.tolist() == pytest.approx(without.table().regret.tolist())
+    assert any("shows no change of users" in note for note in with_drift.notes)
+    assert not any("users change" in note for note in with_drift.notes)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +323,14 @@ def test_words():
               "log_drifts": False, "serps_drifting": 0.0}  # fmt: skip
     assert "no change of users is visible" in in_words("DCM", report)
     changing = in_words("DCM", report | {"queries_drifting": 7, "serps_drifting": 0.6})
-    assert "7 of 20 queries" in changing
+    assert "users change over the 2 periods: 7 of 20 queries tested, with 60%" in changing
+    few = report | {"queries_drifting": 2, "serps_drifting": 0.1}  # of 20, by chance in one of 4
+    assert "no more than chance" in in_words("DCM", few)
+    assert "Use the constant model" in in_words("DCM", few)
+    assert not changes(few)
+    assert changes(few | {"queries_drifting": 4})  # by chance in one of 60
+    whole = in_words("DCM", report | {"log_drifts": True})
+    assert "all queries together show it, none of the 20 tested by itself" in whole
     assert "evaluate --drift" in changing
     assert "longer periods" in in_words("DCM", report | {"queries_tested": 0})
 
