@@ -169,3 +169,18 @@ def test_a_first_look_that_is_free_is_said_beside_the_break_even():
     paid = {"dcmKL-UCB(init=rounds)": BASE, "B": TABLE["B"]}
     assert said not in verdict(runs_with(0.5, {"DCM": FINE}, tables={"DCM": paid})).answer
     assert said not in verdict(runs_with(0.5, {"DCM": FINE})).answer
+
+
+def test_a_break_even_on_draws_is_said_to_come_too_early():
+    late = {"ranker": 0.85, "checks": {"DCM": FINE}, "shape": EARLY}
+    said = "Expect that later: where the users were known, it came 14 to 42% too early. At the end"
+    assert said in verdict(runs_with(**late)).answer
+    assert "Expect" not in verdict(runs_with(**late, draws=0)).answer
+    assert "Expect" not in verdict(runs_with(0.5, {"DCM": FINE})).answer  # ahead at once
+    assert "Expect" not in verdict(runs_with(0.97, {"DCM": FINE})).answer  # never
+    many = dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), WRONG)
+    assert verdict(runs_with(0.85, many, shape=EARLY)).answer.endswith("14 to 42% too early.")
+
+
+def test_trust_is_part_of_the_verdict():
+    assert any("were taken as exact" in t for t in verdict(runs_with(0.5, {"DCM": FINE}, 0)).trust)
