@@ -10,14 +10,14 @@ import numpy as np
 
 from logeval.evaluation.results import Runs
 from logeval.reports.against import UNCHECKED, Favourite, Rows, believed
-from logeval.reports.trust import faults
+from logeval.reports.trust import doubts, faults
 from logeval.running.words import joined, searches
 
 PLAN = "logeval plan says how many searches a test takes."
 NAMED = 4  # simulators; of more their number is said
 
 
-def decision(runs: Runs, best: Favourite, doubts: list[str]) -> str:
+def decision(runs: Runs, best: Favourite) -> str:
     """A sentence; nothing where today's ranker is not known."""
     policy, rows = best
     if not rows:
@@ -49,8 +49,7 @@ def decision(runs: Runs, best: Favourite, doubts: list[str]) -> str:
             f"{runs.horizon:,} searches of a query it has not earned back what learning cost on "
             f"{names_of(unpaid)}; a longer --horizon shows whether it does."
         )
-    names = {panel.simulator for panel in rows}
-    if not [doubt for doubt in doubts if doubt not in runs.simulators or doubt in names]:
+    if not doubts(runs, {panel.simulator for panel in rows}):
         return f"Test {policy} in traffic: it ends ahead of today's ranker on {where}. {PLAN}"
     return (
         f"A small test in traffic at most: {policy} ends ahead of today's ranker on {where}, but "
@@ -63,7 +62,8 @@ def _why_not(runs: Runs, rows: Rows) -> str:
     found = [faults(runs.simulators.get(panel.simulator, UNCHECKED)) for panel in rows]
     if any(found):
         return "users there do not click quite like yours"
-    return "nobody has checked them" if None in found else "they rest on too little to be sure"
+    them, rest = ("it", "it rests") if len(rows) == 1 else ("them", "they rest")
+    return f"nobody has checked {them}" if None in found else f"{rest} on too little to be sure"
 
 
 def names_of(rows: Rows) -> str:

@@ -75,15 +75,28 @@ def test_the_simulators_that_no_check_faults_decide():
     ("checks", "options", "why"),
     [
         ({"DCM": WRONG, "PBM": WRONG}, {}, "users there do not click quite like yours"),
-        ({"DCM": None}, {}, "nobody has checked them"),
-        ({"DCM": FINE}, {"draws": 0}, "they rest on too little to be sure"),
-        ({"DCM": FINE}, {"serps": 200}, "they rest on too little to be sure"),
+        ({"DCM": None}, {}, "nobody has checked it"),
+        ({"DCM": FINE}, {"draws": 0}, "it rests on too little to be sure"),
+        ({"DCM": FINE}, {"serps": 200}, "it rests on too little to be sure"),
     ],
 )
 def test_where_there_are_doubts_the_test_is_small(checks, options, why):
     found = decided(0.5, checks, **options)
     assert found.startswith("A small test in traffic at most: A ends ahead of today's ranker on ")
     assert found.endswith(f", but {why}. {PLAN}")
+
+
+def test_the_doubts_about_a_faulted_simulator_are_not_those_about_another():
+    """The PBM, which is faulted, rests on the prior; the DCM does not."""
+    known = {
+        name: {"checks": checks, "draws": 8, "identified": {"not_carried": lost, "queries": 12}}
+        for name, checks, lost in (("DCM", FINE, []), ("PBM", WRONG, ["1@0"]))
+    }
+    frames = [rows(TABLE, simulator=name, shape=LINE) for name in known]
+    facts = [problem(f"{q}@0", n, ranker=0.5, serps=1000) for n in known for q in range(12)]
+    found = verdict(runs_of(*frames, problems=facts, simulators=known))
+    assert found.decision.startswith("Test A in traffic: it ends ahead of today's ranker on DCM.")
+    assert not found.sound
 
 
 def test_simulators_that_contradict_each_other_are_no_decision():
