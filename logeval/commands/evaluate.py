@@ -201,7 +201,7 @@ class SummaryTable(NamedTuple):
     alone: bool  # whether the first that competes is told apart from all others
 
 
-COLUMNS = ["policy", "regret", "to the best", "p", "of the best"]
+COLUMNS = ["policy", "regret", "to the best", "p", "of best"]
 
 
 def summary_tables(runs: Runs) -> list[SummaryTable]:

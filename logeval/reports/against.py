@@ -105,9 +105,11 @@ def _rather_later(runs: Runs, rows: Rows) -> list[str]:
 
 def _again(before: str, text: str) -> str:
     """A clause without the words that the one before it has just said."""
-    for said in (PASSES, f"{AHEAD} "):
-        if before.startswith(said) and text.startswith(said):
-            return text.removeprefix(said).replace(OF_A_QUERY, "", 1)
+    said, on, rest = text.partition(" on ")
+    if on and before.startswith(f"{said}{on}"):
+        return f"on {rest}"
+    if before.startswith(PASSES) and text.startswith(PASSES):
+        return text.removeprefix(PASSES).replace(OF_A_QUERY, "", 1)
     return text
 
 

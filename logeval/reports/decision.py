@@ -24,8 +24,8 @@ def decision(runs: Runs, best: Favourite) -> str:
         return ""
     if policy is None:
         return "Do not decide yet: which policy is best depends on the simulator."
-    rows = believed(runs, rows) or rows
-    where = names_of(rows)
+    every, rows = len(rows), believed(runs, rows) or rows
+    where = f"{names_of(rows)}{', which no check faults' if len(rows) < every else ''}"
     if any(row.ahead_low != row.ahead_low for row in rows.values()):
         return (
             f"Do not decide yet: whether {policy} beats today's ranker cannot be tested; run more "
@@ -40,7 +40,7 @@ def decision(runs: Runs, best: Favourite) -> str:
     if unsure:
         return (
             f"Do not decide yet: {policy} does not end clearly ahead of today's ranker on "
-            f"{names_of(unsure)}."
+            f"{names_of(unsure)}; a longer --horizon, or more queries, may show it."
         )
     unpaid = {panel: row for panel, row in rows.items() if np.isinf(row.break_even)}
     if unpaid:
