@@ -42,8 +42,9 @@ def demo_figures(demo: Path) -> None:
     for name in DEMO:
         shutil.copyfile(demo / "report" / "figures" / f"{name}.svg", IMAGES / f"demo-{name}.svg")
     (folder,) = (demo / "runs").iterdir()
-    first, *_, last = verdict(logeval.load(folder)).answer.split(". ")
-    answer = f"{first}. [...] {last}"
+    found = verdict(logeval.load(folder))
+    *_, last = found.answer.split(". ")
+    answer = f"{found.decision} [...] {last}"
     readme = ROOT / "README.md"
     text = RESULT.sub(lambda m: m[1] + f"> {answer}" + m[2], readme.read_text(encoding="utf-8"))
     readme.write_text(text, encoding="utf-8")

@@ -300,7 +300,7 @@ def test_python_takes_names_numbers_and_ids_as_they_are(folder, tmp_path):
     assert [str(q) for q in fitted.queries] == ["2"]
     assert "DCTR (counting, 1 queries)" in repr(fitted)
     assert "result pages" in repr(logeval.load(folder / "log"))
-    assert repr(runs).startswith("Runs: 2 policies, 3 queries, 2 runs of 20 steps on DCTR, PBM")
+    assert repr(runs).startswith("Runs: 2 policies, 3 queries, 2 runs of 20 searches on DCTR, PBM")
     for thing in (models, runs, logeval.load(folder / "log")):
         assert "<table" in thing._repr_html_()
     page = runs.only(["Random"]).report(tmp_path / "report", quiet=True)

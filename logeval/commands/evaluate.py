@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Folder = Annotated[Path, typer.Argument(help="Folder that evaluate wrote.")]
 Figure = Annotated[Path, typer.Option(help="Figure to write: .pdf, .png or .svg.")]
-LogX = Annotated[bool, typer.Option("--log-x", help="Logarithmic steps.")]
+LogX = Annotated[bool, typer.Option("--log-x", help="Logarithmic searches.")]
 Style = Annotated[str, typer.Option(help="Look of the figure: paper or slides.")]
 
 
@@ -208,7 +208,7 @@ class SummaryTable(NamedTuple):
     alone: bool  # whether the first that competes is told apart from all others
 
 
-COLUMNS = ["policy", "regret", "to the best", "p", "optimum"]
+COLUMNS = ["policy", "regret", "to the best", "p", "of best"]
 
 
 def summary_tables(runs: Runs) -> list[SummaryTable]:
@@ -219,7 +219,7 @@ def summary_tables(runs: Runs) -> list[SummaryTable]:
     found = []
     for panel in runs.panels():
         part = of_panel(summary, panel)
-        title = f"{runs.title(panel)}, regret after {runs.horizon:,} steps [95% intervals]"
+        title = f"{runs.title(panel)}, regret after {runs.horizon:,} searches [95% intervals]"
         rows = [
             (
                 row["policy"],

@@ -137,7 +137,7 @@ def compare(
         )
         for _, row in table.iterrows()
     ]
-    title = f"Regret after {table['t'].iloc[0]:,} steps: {runs} (first), {others} (second)"
+    title = f"Regret after {table['t'].iloc[0]:,} searches: {runs} (first), {others} (second)"
     if as_latex:  # the smaller regret is bold where the two are told apart
         apart = ((table["low"] > 0) | (table["high"] < 0)).tolist()
         smaller = (2 + (table["second"] < table["first"])).tolist()

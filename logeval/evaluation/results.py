@@ -371,7 +371,8 @@ class Runs(Drawn):
         numbers = [len(set(table[column])) for column in ("policy", "query", "run")]
         return (
             f"Runs: {numbers[0]} policies, {numbers[1]} queries, {numbers[2]} runs of "
-            f"{self.horizon:,} steps on {simulators}" + (f" ({self.folder})" if self.folder else "")
+            f"{self.horizon:,} searches on {simulators}"
+            + (f" ({self.folder})" if self.folder else "")
         )
 
     def _repr_html_(self) -> str:

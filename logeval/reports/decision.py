@@ -10,22 +10,22 @@ import numpy as np
 
 from logeval.evaluation.results import Runs
 from logeval.reports.against import UNCHECKED, Favourite, Rows, believed
-from logeval.reports.trust import faults
+from logeval.reports.trust import doubts, faults
 from logeval.running.words import joined, searches
 
 PLAN = "logeval plan says how many searches a test takes."
 NAMED = 4  # simulators; of more their number is said
 
 
-def decision(runs: Runs, best: Favourite, doubts: list[str]) -> str:
+def decision(runs: Runs, best: Favourite) -> str:
     """A sentence; nothing where today's ranker is not known."""
     policy, rows = best
     if not rows:
         return ""
     if policy is None:
         return "Do not decide yet: which policy is best depends on the simulator."
-    rows = believed(runs, rows) or rows
-    where = names_of(rows)
+    every, rows = len(rows), believed(runs, rows) or rows
+    where = f"{names_of(rows)}{', which no check faults' if len(rows) < every else ''}"
     if any(row.ahead_low != row.ahead_low for row in rows.values()):
         return (
             f"Do not decide yet: whether {policy} beats today's ranker cannot be tested; run more "
@@ -40,7 +40,7 @@ def decision(runs: Runs, best: Favourite, doubts: list[str]) -> str:
     if unsure:
         return (
             f"Do not decide yet: {policy} does not end clearly ahead of today's ranker on "
-            f"{names_of(unsure)}."
+            f"{names_of(unsure)}; a longer --horizon, or more queries, may show it."
         )
     unpaid = {panel: row for panel, row in rows.items() if np.isinf(row.break_even)}
     if unpaid:
@@ -49,8 +49,7 @@ def decision(runs: Runs, best: Favourite, doubts: list[str]) -> str:
             f"{runs.horizon:,} searches of a query it has not earned back what learning cost on "
             f"{names_of(unpaid)}; a longer --horizon shows whether it does."
         )
-    names = {panel.simulator for panel in rows}
-    if not [doubt for doubt in doubts if doubt not in runs.simulators or doubt in names]:
+    if not doubts(runs, {panel.simulator for panel in rows}):
         return f"Test {policy} in traffic: it ends ahead of today's ranker on {where}. {PLAN}"
     return (
         f"A small test in traffic at most: {policy} ends ahead of today's ranker on {where}, but "
@@ -63,7 +62,8 @@ def _why_not(runs: Runs, rows: Rows) -> str:
     found = [faults(runs.simulators.get(panel.simulator, UNCHECKED)) for panel in rows]
     if any(found):
         return "users there do not click quite like yours"
-    return "nobody has checked them" if None in found else "they rest on too little to be sure"
+    them, rest = ("it", "it rests") if len(rows) == 1 else ("them", "they rest")
+    return f"nobody has checked {them}" if None in found else f"{rest} on too little to be sure"
 
 
 def names_of(rows: Rows) -> str:

@@ -162,14 +162,14 @@ def _across_tracks(runs: Runs) -> list[str]:
         text = "; ".join(_points(row) for row in chosen)
         found.append(
             f"On {simulator}, lists and single pairs compare by what they show at the most "
-            f"examined position: there {best.policy} lost least, {best.regret:.1%} of the "
-            f"optimum; {text}."
+            f"examined position: there {best.policy} lost least, {best.regret:.1%} of what the "
+            f"best pair would have brought; {text}."
         )
     return found
 
 
 def _points(row: Any) -> str:
-    text = f"{row.worse} lost {100 * row.difference:.1f} points more"
+    text = f"{row.worse} lost {100 * row.difference:.1f} percentage points more"
     if row.p == row.p:
         text += f" ({100 * row.low:.1f} to {min(100 * row.high, 100):.1f}, {p_value(row.p)})"
     return text

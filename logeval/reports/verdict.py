@@ -74,13 +74,13 @@ def verdict(runs: Runs) -> Verdict:
             limits=limits_of(runs),
             sound=False,
         )
-    doubtful, best = doubts(runs), favourite(runs, parts)
+    best = favourite(runs, parts)
     answer = " ".join(headline(runs, parts))
     return Verdict(
         answer,
         trust(runs),
         [*limits_of(runs), *traffic(runs, best)],
         details(runs, parts),
-        not doubtful,
-        decision(runs, best, doubtful),
+        not doubts(runs),
+        decision(runs, best),
     )

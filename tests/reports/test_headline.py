@@ -200,10 +200,16 @@ def test_a_policy_that_pays_in_the_end():
 def test_simulators_have_a_clause_each_or_are_counted():
     found = against(0.5, DCM=CLEAR, PBM=CLEAR)
     assert "A is ahead of today's ranker from the first search on DCM and on PBM." in (found)
+    never = against(0.97, DCM=CLEAR, PBM=CLEAR)
+    assert re.search(
+        r"A does not pass today's ranker within 100 searches of a query on DCM \([^()]*\) and on "
+        r"PBM \([^()]*\)\.", never
+    )  # fmt: skip
     many = against(0.5, **dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), CLEAR))
     assert "A passes today's ranker on 4 of 4 simulators, from the first search." in many
     late = {"ranker": 0.85, "shape": (0.05, 0.9, 1.0)}
-    found = against(**late, DCM=CLEAR, PBM=CLEAR)
+    less = {"A": [0.8 * x for x in BASE], "B": shifted(5.0)}
+    found = against(**late, DCM=CLEAR, PBM=less)
     assert re.search(
         r"A passes today's ranker after \d+ searches of a query on DCM \([^()]*\) and after \d+ "
         r"on PBM \([^()]*\)\.", found

@@ -236,7 +236,8 @@ def test_lists_and_pairs_are_compared_at_the_best_position():
     head, _, tail = found.rpartition(" (")
     assert head == (
         "On PBM, lists and single pairs compare by what they show at the most examined position: "
-        "there A lost least, 10.0% of the optimum; Rank1ElimKL lost 60.0 points more"
+        "there A lost least, 10.0% of what the best pair would have brought; Rank1ElimKL lost "
+        "60.0 percentage points more"
     )
     low, _, rest = tail.partition(" to ")
     high, _, p = rest.partition(", ")
@@ -251,25 +252,27 @@ def test_no_share_of_an_optimum_is_more_than_all_of_it():
 
 def test_a_pair_that_was_run_once_is_not_tested():
     found = top_pairs({"A": [10.0]}, {"Rank1ElimKL": [70.0]})[-1]
-    assert found.endswith("there A lost least, 10.0% of the optimum; Rank1ElimKL lost 60.0 points "
-                          "more.")  # fmt: skip
+    assert found.endswith(
+        "there A lost least, 10.0% of what the best pair would have brought; Rank1ElimKL lost 60.0 "
+        "percentage points more."
+    )
 
 
 def test_of_the_other_track_the_mission_is_named_or_else_the_next():
     pairs = {"UCB1Elim": shifted(30.0), "Other": shifted(40.0), "Rank1ElimKL": shifted(60.0)}
     found = top_pairs({"A": BASE, "dcmKL-UCB": shifted(9.0)}, pairs)[-1]
-    assert "Rank1ElimKL lost 60.0 points more" in found
+    assert "Rank1ElimKL lost 60.0 percentage points more" in found
     assert not any(name in found for name in ("UCB1Elim", "Other", "dcmKL-UCB"))
     del pairs["Rank1ElimKL"]
     found = top_pairs({"A": BASE, "dcmKL-UCB": shifted(9.0)}, pairs)[-1]
-    assert "UCB1Elim lost 30.0 points more" in found
+    assert "UCB1Elim lost 30.0 percentage points more" in found
     assert "Other" not in found
 
 
 def test_a_variant_of_the_mission_is_named_and_the_oracle_is_no_rival():
     pairs = {"UCB1Elim": shifted(30.0), "Rank1ElimKL(horizon=9)": shifted(60.0)}
     found = top_pairs({"A": BASE}, pairs)[-1]
-    assert "; Rank1ElimKL(horizon=9) lost 60.0 points more" in found
+    assert "; Rank1ElimKL(horizon=9) lost 60.0 percentage points more" in found
     assert "UCB1Elim" not in found
     oracle = top_pairs({"A": BASE, "B": shifted(9.0)}, {"Oracle": [0.0] * 12})
     assert not any("most examined position" in text for text in oracle)

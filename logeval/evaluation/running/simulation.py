@@ -50,7 +50,7 @@ def simulate(asked: Evaluate) -> Runs:
         run_unit,
         workers=asked.workers,
         scheduler=asked.scheduler,
-        unit="steps",
+        unit="searches",
         quiet=asked.quiet,
     )
     known, about = plan.problem_table(), simulators.known(asked.draws)

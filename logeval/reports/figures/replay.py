@@ -92,7 +92,7 @@ def plot_replays(found: PolicyReplay, ax: Axes | None = None) -> Axes:
         ax.plot(t, mean, label=name, **style)
         ax.fill_between(t, mean - half, mean + half, alpha=0.2, color=style["color"], linewidth=0)
     log_scale(ax.xaxis)
-    ax.set(xlabel="accepted SERPs t", ylabel="clicks per step so far")
+    ax.set(xlabel="accepted SERPs t", ylabel="clicks per search so far")
     ax.legend(frameon=False, fontsize="small")
     return ax
 

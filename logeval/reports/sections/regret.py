@@ -75,7 +75,7 @@ def final_tables(page: Page, content: Content) -> None:
         page.text(
             f"After {runs.horizon:,} searches of a query: regret with its 95% interval, paired "
             "difference to the best policy with interval and p that hold for all pairs together, "
-            "and the share of the optimal reward that was earned."
+            "and what was earned as a share of what the best list would have."
         )
         panels = by_trust(runs)
         many = first(len(panels))
@@ -149,7 +149,7 @@ def _seven(part: pd.DataFrame) -> dict[str, list[tuple[str, Any]]]:
         ],
         "its 95% interval": _intervals(part["difference_low"], part["difference_high"]),
         "p": _ps(part["p"]),
-        "of the optimum": [(f"{v:.1%}", v) for v in part["share_of_optimum"]],
+        "of the best list": [(f"{v:.1%}", v) for v in part["share_of_optimum"]],
     }
 
 

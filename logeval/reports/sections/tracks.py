@@ -31,9 +31,10 @@ def across_tracks(page: Page, content: Content) -> None:
             page.figure(
                 f"relative-{k + 1}{suffix}",
                 plot_relative(runs, simulator).figure,
-                f"Regret on {simulator} as a share of the optimal reward, so that lists and single "
-                "pairs compare. The label says what is counted: the list, the pair at its most "
-                "examined position (top pair), or the pair of the rank-1 track.",
+                f"Regret on {simulator} as a share of what the best list or pair would have "
+                "earned, so that lists and single pairs compare. The label says what is "
+                "counted: the list, the pair at its most examined position (top pair), or the pair "
+                "of the rank-1 track.",
             )
         if several:
             page.table(
