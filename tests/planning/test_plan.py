@@ -36,7 +36,7 @@ def models(tmp_path_factory):
 
 
 def plan(models, **asked):
-    return logeval.plan(models, quiet=True, **{"bandit": None, **asked})
+    return logeval.plan(models, quiet=True, **{"bandit": None, "rehearsals": 0, **asked})
 
 
 def random_users(name, seed=1):
@@ -126,7 +126,7 @@ def test_rankers_are_what_they_are_called(models, tmp_path):
     for f, one, two, three in zip(queries, logged, best, others, strict=True):
         assert one.p.sum() == pytest.approx(1.0)
         assert np.array_equal(one.A, f.ranker.A)
-        assert two.A.tolist() == [f.model.best_rows(f.K, "clicks").tolist()]
+        assert two.A.tolist() == [np.argsort(-f.model.w)[: f.K].tolist()]
         wanted = models["PBM", f.query].best_list(f.K, "clicks")
         assert f.model.items[three.A[0]].tolist() == wanted.tolist()
     rows = [(f.query, k + 1, item) for f in queries[:2] for k, item in enumerate(range(103, 107))]
@@ -146,7 +146,7 @@ def test_rankers_are_what_they_are_called(models, tmp_path):
 
 
 def test_best_lists_are_of_items_that_were_shown_often(models):
-    queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
+    queries = fitted_queries(models_of(models, "UBM"), None, "clicks", None)
     for f in queries:
         shown = impressions(models, f)
         log = logeval.load(models.manifest["log_folder"])
@@ -174,7 +174,7 @@ def test_an_effect_is_what_the_models_say_by_hand(models):
     dcm = models["DCM"]
     queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
     wanted = np.mean([
-        f.model.best(f.K, "clicks").value
+        f.model.expected_reward(np.argsort(-f.model.w)[None, : f.K], "clicks")[0]
         - f.ranker.p @ f.model.expected_reward(f.ranker.A, "clicks")
         for f in queries
     ])  # fmt: skip
@@ -196,7 +196,7 @@ def test_draws_give_the_interval_of_the_effect(models):
     for draw in range(1, dcm.n_draws + 1):
         own = [dcm.drawn(draw).of(Query.of(f.query)) for f in queries]
         each = [
-            model.expected_reward(f.model.best_rows(f.K, "clicks")[None], "clicks")[0]
+            model.expected_reward(np.argsort(-f.model.w)[None, : f.K], "clicks")[0]
             - f.ranker.p @ model.expected_reward(f.ranker.A, "clicks")
             for f, model in zip(queries, own, strict=True)
         ]
@@ -247,7 +247,7 @@ def test_the_words(models):
     assert any("is in favour of logged" in line for line in told.limits)
     assert not any("is in favour" in line for line in found.verdict().limits)
     assert any("is chosen by the clicks" in line for line in found.verdict().limits)
-    plain = replace(found, facts={**found.facts, "treatment": "lists.csv"})
+    plain = replace(found, facts={**found.facts, "chosen": []})
     assert not any("is chosen by the clicks" in line for line in plain.verdict().limits)
 
 
@@ -259,11 +259,14 @@ def test_the_command_keeps_its_plan_and_draws_it(models, tmp_path):
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    text = run("-q", "--out", tmp_path / "p", "--metric", "clicks")
+    text = run("-q", "--out", tmp_path / "p", "--metric", "clicks", "--rehearsals", 3)
     assert "team-draft" in text
     assert (tmp_path / "p" / "power.png").read_bytes().startswith(b"\x89PNG")
-    assert run("-q", "--out", tmp_path / "p", "--metric", "clicks") == text  # read again
-    found = json.loads(run("-q", "--metric", "clicks", "--bandit", "none", "--json"))
+    again = ("-q", "--out", tmp_path / "p", "--metric", "clicks", "--rehearsals", 3)
+    assert run(*again) == text  # read again
+    assert "in 3 rehearsals on simulated logs the plan said" in " ".join(text.split())
+    asked = ("--metric", "clicks", "--bandit", "none", "--rehearsals", 0, "--json")
+    found = json.loads(run("-q", *asked))
     assert found["bandit"] is None
     assert {"design", "searches", "effect"} <= set(found["rows"][0])
     assert len(found["curve"]) > 100
@@ -280,6 +283,7 @@ def test_the_command_keeps_its_plan_and_draws_it(models, tmp_path):
         ({"metric": "revenue"}, "unknown metric"),
         ({"model": "pbm", "metric": "satisfaction"}, "satisfaction"),
         ({"bandit": "Nobody"}, "unknown policy"),
+        ({"rehearsals": 2}, "ask for at least 3, or for 0"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(models, asked, said):
