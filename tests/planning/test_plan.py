@@ -165,6 +165,26 @@ def test_best_lists_are_of_items_that_were_shown_often(models):
         assert set(few) == set(np.argsort(-shown, kind="stable")[: f.K])
 
 
+def test_a_plan_keeps_to_what_was_shown_often_and_says_what_was_not(models):
+    queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
+    shown = [impressions(models, f) for f in queries]
+    least = int(max(np.sort(n)[-5] for n in shown))  # five items at most
+    wanted = [best_of_known(f, n, least, "clicks") for f, n in zip(queries, shown, strict=True)]
+    found = plan(models, metric="clicks", draws=0, traffic="equal", min_shown=least)
+    gains = [
+        f.model.expected_reward(best[None], "clicks")[0]
+        - f.ranker.p @ f.model.expected_reward(f.ranker.A, "clicks")
+        for f, best in zip(queries, wanted, strict=True)
+    ]
+    assert found.row(AB)["effect"] == pytest.approx(np.mean(gains))
+    every = plan(models, metric="clicks", draws=0, traffic="equal", min_shown=0)
+    assert every.row(AB)["effect"] > found.row(AB)["effect"]
+    back = plan(models, control="best", treatment="logged", draws=0, traffic="equal", min_shown=0)
+    rare = [f.ranker.p @ (n[f.ranker.A] < 100).mean(axis=1)
+            for f, n in zip(queries, shown, strict=True)]  # fmt: skip
+    assert back.facts["rare"] == pytest.approx(np.mean(rare))
+
+
 def models_of(models, name):
     return replace(models, fitted={name: models.fitted[name]})
 
@@ -235,7 +255,12 @@ def test_the_words(models):
     assert f"an A/B test takes {ab['searches']:,.0f} searches" in text
     assert f"team-draft interleaving {draft['searches']:,.0f}" in text
     assert re.search(r"would have [0-9.]+ clicks per search more \([0-9]+%\) with best than", text)
-    assert "80% power" in text
+    assert "with 80% power" in text
+    assert "With each searched as often as in the log, of these 3 queries an A/B test" in text
+    times = ab["searches"] / draft["searches"]
+    assert f"interleave by team draft ({times:.1f} times fewer searches)" in text
+    even = replace(found, facts={**found.facts, "traffic": "equal"}).verdict().answer
+    assert "With each searched equally often, of" in even
     back = plan(models, model="pbm", metric="clicks", control="best", treatment="logged")
     assert "fewer" in back.verdict().answer
     unsure = replace(found, table=found.table.assign(low=-1.0, high=1.0))
@@ -245,6 +270,8 @@ def test_the_words(models):
     wrong = found.table.assign(effect=np.where(found.table["design"] == AB, 0.1, -0.1))
     told = replace(found, table=wrong).verdict()
     assert any("is in favour of logged" in line for line in told.limits)
+    assert told.next[0] == "run the A/B test: interleaving is no shortcut"
+    assert not any("interleav" in line for line in unsure.verdict().next)
     assert not any("is in favour" in line for line in found.verdict().limits)
     assert any("is chosen by the clicks" in line for line in found.verdict().limits)
     plain = replace(found, facts={**found.facts, "chosen": []})

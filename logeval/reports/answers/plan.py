@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from logeval.planning.effects import AB
 from logeval.planning.experiment import RARE
-from logeval.planning.interleaving import INTERLEAVINGS
+from logeval.planning.interleaving import INTERLEAVINGS, TeamDraft
 from logeval.reports.answers.answer import Answer
 from logeval.running.words import UNITS, interval, joined, number, rounded
 
@@ -64,9 +64,13 @@ def _searches(found: ExperimentPlan) -> str:
         n = found.row(design)["searches"]
         times[design] = "no number of" if n != n else f"{n:,.0f}"
     ab, *others = times.items()
+    often = "as often as in the log" if facts["traffic"] == "logged" else "equally often"
+    these = "this query" if facts["queries"] == 1 else f"these {facts['queries']:,} queries"
+    spread = "Of" if facts["queries"] == 1 else f"With each searched {often}, of"
     return (
-        f"To find the difference with {facts['power']:.0%} power an {ab[0]} takes {ab[1]} searches"
+        f"{spread} {these} an {ab[0]} takes {ab[1]} searches"
         + "".join(f", {name} {n}" for name, n in others)
+        + f", to find the difference with {facts['power']:.0%} power"
     )
 
 
@@ -75,8 +79,8 @@ def _rehearsals(found: ExperimentPlan) -> list[str]:
     facts, ab = found.facts, found.row(AB)
     if not facts["rehearsals"]:
         return []
-    off = ab["flattered"]
-    changed = f"{'more' if off >= 0 else 'less'} by {number(abs(off))}; that is corrected"
+    off, unit = ab["flattered"], UNITS[facts["metric"]]
+    changed = f"{number(abs(off))} {unit} too {'many' if off >= 0 else 'few'}; that is corrected"
     return [
         f"{joined(facts['chosen'])} is chosen by the clicks that it is judged by: in "
         f"{facts['rehearsals']} rehearsals on simulated logs the plan said {changed}, and the "
@@ -157,13 +161,32 @@ def _limits(found: ExperimentPlan) -> list[str]:
 
 
 def _next(found: ExperimentPlan) -> list[str]:
-    facts = found.facts
+    facts, told = found.facts, _which(found)
     folder = facts.get("log_folder")
     if folder and str(facts["treatment"]).startswith("best"):
         model = facts["treatment"].partition(":")[2] or facts["users"].partition("(")[0]
         target = f"best:{model.lower()}"
-        return [
+        told.append(
             "ask the log itself, without simulated users: logeval replay estimate "
             f"{shlex.quote(str(folder))} --target {target} --positions {min(facts['positions'], 3)}"
-        ]
-    return []
+        )
+    return told
+
+
+def _which(found: ExperimentPlan) -> list[str]:
+    """Which test to run."""
+    ab, draft = found.row(AB), found.row(TeamDraft.name)
+    if not ab["low"] * ab["high"] > 0:  # nor without draws
+        return []
+    if draft["effect"] * ab["effect"] < 0 or not draft["searches"] < ab["searches"]:
+        return (
+            []
+            if ab["searches"] != ab["searches"]
+            else ["run the A/B test: interleaving is no shortcut"]
+        )
+    times = ab["searches"] / draft["searches"] if ab["searches"] == ab["searches"] else math.nan
+    fewer = "" if times != times else f" ({times:.1f} times fewer searches)"
+    return [
+        f"to learn which ranker is better, interleave by team draft{fewer}; to measure by how "
+        "much, run the A/B test"
+    ]
