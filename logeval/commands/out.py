@@ -25,7 +25,7 @@ def show_export(found: Exported, asked: Export) -> None:
     else:
         for more in found.files:
             print(f"{asked.out}{more}")
-    print(wrapped(found.words), file=sys.stderr)
+    print(wrapped(in_options(found.words, Export)), file=sys.stderr)
 
 
 @command(Plan, figures=["power.png"])

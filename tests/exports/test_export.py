@@ -69,6 +69,15 @@ def test_uncertain_items_are_withheld_marked_or_kept_and_counted(models):
     assert f"{n:,} of {of:,} items ({n / of:.0%})" in ways["withhold"].words
 
 
+def test_where_everything_is_withheld_the_remedy_is_said(models):
+    cuts = np.linspace(0.001, 0.999, 500).tolist()  # every interval spans some
+    found = exported(models, judgments="qrels", thresholds=cuts)
+    assert found.files[""] == ""
+    assert found.words.endswith("(100%) have a 95% interval that spans grades and are withheld; "
+                                "keep them with uncertain=mark")  # fmt: skip
+    assert json.loads(exported(models, judgments="json", thresholds=cuts).files[""])["name"]
+
+
 def test_quantiles_make_grades_of_equal_size(models):
     found = exported(models, judgments="csv", quantiles=3, uncertain="keep").table
     sizes = found["grade"].value_counts()

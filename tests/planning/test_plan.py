@@ -266,7 +266,9 @@ def test_the_words(models):
     unsure = replace(found, table=found.table.assign(low=-1.0, high=1.0))
     assert unsure.verdict().answer.startswith("The log does not say whether best has more clicks")
     never = replace(found, table=found.table.assign(searches=math.nan))
-    assert "takes no number of searches" in never.verdict().answer
+    assert "takes no number of searches, team-draft interleaving none," in never.verdict().answer
+    same = replace(found, table=found.table.assign(effect=0.0)).verdict().answer
+    assert same.startswith("Users like PBM's have as many clicks with best as with logged")
     wrong = found.table.assign(effect=np.where(found.table["design"] == AB, 0.1, -0.1))
     told = replace(found, table=wrong).verdict()
     assert any("is in favour of logged" in line for line in told.limits)

@@ -46,7 +46,14 @@ def test_simulated_clicks_are_those_of_the_users_on_the_lists_of_the_log(models)
         assert {tuple(row) for row in shown.tolist()} == {tuple(row) for row in theirs.tolist()}
 
 
-def test_an_error_is_the_plan_of_a_simulated_log_less_the_truth(models):
+def test_an_error_is_the_plan_of_a_simulated_log_less_the_truth(models, monkeypatch):
+    seen = []
+
+    def watched(users, *more):
+        seen.append(users.estimates["w"].value)
+        return simulated(users, *more)
+
+    monkeypatch.setattr("logeval.planning.rehearsal.simulated", watched)
     asked = Plan(models, metric="clicks", rehearsals=3, quiet=True)
     dcm = models["DCM"]
     kept = fitted_queries(models, None, "clicks", None)
@@ -54,6 +61,7 @@ def test_an_error_is_the_plan_of_a_simulated_log_less_the_truth(models):
     assert set(errors) == {(AB, "clicks"), ("team-draft interleaving", "credit"),
                            ("probabilistic interleaving", "credit")}  # fmt: skip
     assert len(errors[AB, "clicks"]) == 3
+    assert np.array_equal(seen, dcm.estimates["w"].draws[:3])  # users of three draws
     # the first of them by hand
     users = dcm.drawn(1)
     data = simulated(users, models.lists, generator(0, "plan", "rehearsal", 0))

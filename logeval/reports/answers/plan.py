@@ -31,7 +31,9 @@ def verdict(found: ExperimentPlan) -> Answer:
     a, b = facts["control_value"], facts["treatment_value"]
     known = ab["low"] != ab["low"] or ab["low"] * ab["high"] > 0
     more = "more" if ab["effect"] >= 0 else "fewer"
-    if known:
+    if ab["effect"] == 0.0:
+        first = f"Users like {facts['users']}'s have as many {unit} with {other} as with {one}"
+    elif known:
         size = f" ({abs(ab['effect']) / a:.0%})" if a > 0 else ""
         first = (
             f"Users like {facts['users']}'s would have {number(abs(ab['effect']))} {unit} per "
@@ -62,7 +64,8 @@ def _searches(found: ExperimentPlan) -> str:
     facts, times = found.facts, {}
     for design in (AB, *(way.name for way in INTERLEAVINGS)):
         n = found.row(design)["searches"]
-        times[design] = "no number of" if n != n else f"{n:,.0f}"
+        none = "no number of" if design == AB else "none"
+        times[design] = none if n != n else f"{n:,.0f}"
     ab, *others = times.items()
     often = "as often as in the log" if facts["traffic"] == "logged" else "equally often"
     these = "this query" if facts["queries"] == 1 else f"these {facts['queries']:,} queries"
