@@ -24,6 +24,8 @@ import logeval
 from logeval.clicks.collection import FittedModels
 from logeval.planning.effects import AB
 from logeval.planning.interleaving import INTERLEAVINGS
+from logeval.planning.rankers import best_of_known
+from logeval.tracks.fitted import fitted_queries
 
 Z = 1.959963984540054
 K = 5
@@ -46,7 +48,9 @@ def lists_of(models: FittedModels) -> tuple[list, list, list]:
     """The click model of each query, its production list and its best list, in rows."""
     fitted = next(iter(models.fitted.values()))
     users = [fitted.of(query, K=K) for query in fitted.queries]
-    return users, [np.arange(K) for _ in users], [u.best_rows(K, "clicks") for u in users]
+    queries = fitted_queries(models, K, "clicks", None)
+    best = [best_of_known(f, None, 0, "clicks") for f in queries]
+    return users, [np.arange(K) for _ in users], best
 
 
 def control_table(models: FittedModels, path: Path) -> Path:

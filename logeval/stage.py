@@ -85,6 +85,7 @@ class Arg:
 # arguments that several stages have
 LogFolder = Annotated[Union["Log", Path, str], Arg("Folder of an ingested log.", "input")]
 ModelsFolder = Annotated[Union["FittedModels", Path, str], Arg("Folder of fitted models.", "input")]
+OutFolder = Annotated[Path | str | None, Arg("Folder for tables and figures.", "output")]
 Seed = Annotated[int, Arg("Root of all random numbers.")]
 Quiet = Annotated[bool, Arg("No progress.", "running", "--quiet/-q")]
 Overwrite = Annotated[bool, Arg("Replace what is there.", "running", "--overwrite")]
@@ -180,6 +181,13 @@ class Stage(Generic[R]):
             self._set("models", read_models(self.models))
         models: FittedModels = self.models
         return models
+
+    def models_input(self) -> list[Manifest]:
+        """The models as an input, as far as they have a manifest."""
+        from logeval.storage.manifests import identity_of
+
+        made = self.fitted.manifest
+        return [{"models": identity_of(made)}] if "files" in made else []
 
     @property
     def names(self) -> "Names":

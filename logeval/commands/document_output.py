@@ -33,6 +33,10 @@ logeval score models log --known-queries
 logeval evaluate models --policy dcmKL-UCB --policy RankedExp3 --horizon 500 --runs 3 --out runs/a
 logeval evaluate models --policy dcmKL-UCB --policy UCB1 --horizon 500 --runs 3 --out runs/b
 logeval compare runs/a runs/b
+logeval export models --propensities csv --model pbm
+logeval export models --propensities csv --model pbm --from swaps
+logeval export models --judgments qrels --quantiles 2 --out dcm.qrels
+logeval plan models --metric clicks --positions 5 --bandit none
 logeval reproduce list
 logeval reproduce dcm-3b --horizon 300 --runs 3
 """

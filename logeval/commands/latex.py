@@ -9,15 +9,18 @@ from logeval.running.words import cell
 
 SPECIAL = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "<": "$<$", ">": "$>$", "\n": " ",
+    "±": r"$\pm$", "<": "$<$", ">": "$>$", "\n": " ", "−": "$-$", "∞": r"$\infty$",
     **{one: f"\\{one}" for one in "&%$#_{}"},
 }  # fmt: skip
-NUMBER = re.compile(r"[-+−<]?\s*[0-9]|$")
+NUMBER = re.compile(r"[-+−<]?\s*([0-9]|inf\b|∞)|$")
+SIGN = re.compile(r"(?<![\w.)-])-(?=[0-9.]|inf\b)")
 
 
 def escaped(text: str) -> str:
-    """Text as LaTeX prints it."""
-    return "".join(SPECIAL.get(one, one) for one in text)
+    """Text as LaTeX prints it: minus signs, no hyphens, and no start that a row's end would eat."""
+    text = re.sub(r"\binf\b", "∞", SIGN.sub("−", text))
+    start = "{}" if text[:1] in ("[", "*") else ""
+    return start + "".join(SPECIAL.get(one, one) for one in text)
 
 
 def latex_table(

@@ -25,7 +25,7 @@ def show_export(found: Exported, asked: Export) -> None:
     else:
         for more in found.files:
             print(f"{asked.out}{more}")
-    print(wrapped(found.words), file=sys.stderr)
+    print(wrapped(in_options(found.words, Export)), file=sys.stderr)
 
 
 @command(Plan, figures=["power.png"])
@@ -34,7 +34,7 @@ def show_plan(found: ExperimentPlan, asked: Plan, *, as_json: Json = False) -> N
     more = {"verdict": found.verdict().text(), "facts": found.facts, "bandit": found.bandit}
     curve = found.curve.to_dict(orient="records")
     if not print_for_programs(found.table, as_json, False, **more, curve=curve):
-        shown = found.table.drop(columns=["low", "high"])
+        shown = found.table.drop(columns=["low", "high", "flattered"])
         shown.insert(3, "95% interval", _intervals(found.table))
         print_frame("What a test looks for in one search, and searches that it needs", shown, 2)
         print(in_options(found.verdict().text(), Plan))

@@ -67,10 +67,10 @@ def withheld_words(every: pd.DataFrame, uncertain: str) -> str:
     left = out_of - n if uncertain == "withhold" else out_of
     if every["low"].isna().all():
         return f"{left:,} judgments without intervals (the models have none): all kept"
-    share = n / max(out_of, 1)
+    share, hint = n / max(out_of, 1), "" if left else "; keep them with uncertain=mark"
     return (
         f"{left:,} judgments of {every['query_number'].nunique():,} queries; {n:,} of "
-        f"{out_of:,} items ({share:.0%}) have a 95% interval that spans grades and are {done}"
+        f"{out_of:,} items ({share:.0%}) have a 95% interval that spans grades and are {done}{hint}"
     )
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from logeval.planning.plan import Plan
 
 RARE = 100  # SERPs of the log that showed an item, below which little is known of it
+EFFORT = 0.1  # of what is drawn of interleavings, where draws of the users differ by far more
 NORMAL = 1.96
 POINTS = 61  # of the curve of power
 
@@ -70,7 +71,9 @@ def planned(asked: Plan, manifest: Manifest) -> ExperimentPlan:
     metric = asked.metric or fitted.of(fitted.queries[0]).rewards[0]
     models = replace(asked.fitted, fitted={fitted.model: fitted}, periods=())
     queries = fitted_queries(models, asked.positions, metric, asked.wanted)
-    pairs, left_out = pairs_of(asked, asked.fitted, queries, metric)
+    draws = fitted.some_draws(asked.draws) if asked.draws and fitted.n_draws else []
+    effort = EFFORT if draws else 1.0
+    pairs, left_out = pairs_of(asked, asked.fitted, queries, metric, effort)
     kept = [f for f, pair in zip(queries, pairs, strict=True) if pair is not None]
     there = [pair for pair in pairs if pair is not None]
     if not there:
@@ -79,7 +82,6 @@ def planned(asked: Plan, manifest: Manifest) -> ExperimentPlan:
             "or lower positions"
         )
     traffic = traffic_of(kept, asked.traffic)
-    draws = fitted.some_draws(asked.draws) if asked.draws and fitted.n_draws else []
     metrics = [metric, *(name for name in kept[0].model.rewards if name != metric)]
     by_draw = []
     with Progress("plan", 1 + len(draws), "draws", asked.quiet) as progress:

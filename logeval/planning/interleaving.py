@@ -8,6 +8,8 @@ Probabilistic interleaving: Hofmann, Whiteson, de Rijke, A probabilistic method 
 preferences from clicks (CIKM 2011). At each position a coin chooses the ranker, and the item is
 drawn from its softmax over ranks, P(item) ~ 1 / rank^3. Whose item it was is averaged out: a click
 counts for each ranker by the probability that the item came from it.
+
+The credit of a search is the difference of its clicks; both papers keep only its sign.
 """
 
 from __future__ import annotations

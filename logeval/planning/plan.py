@@ -9,6 +9,7 @@ from logeval.stage import (
     Arg,
     Manifest,
     ModelsFolder,
+    OutFolder,
     Queries,
     Quiet,
     Seed,
@@ -76,7 +77,7 @@ class Plan(Stage["ExperimentPlan"]):
         Arg("Simulated logs that say how much best lists are flattered; 0: do not ask.", least=0),
     ] = 8
     seed: Seed = 0
-    out: Annotated[Path | str | None, Arg("Folder for the tables and the figure.", "output")] = None
+    out: OutFolder = None
     quiet: Quiet = False
 
     def check(self) -> None:
@@ -100,10 +101,9 @@ class Plan(Stage["ExperimentPlan"]):
 
     def inputs(self) -> list[Manifest]:
         """The models, and rankers that are files."""
-        from logeval.storage.tables import checksum, identity_of
+        from logeval.storage.tables import checksum
 
-        made = self.fitted.manifest
-        found = [{"models": identity_of(made)}] if "files" in made else []
+        found = self.models_input()
         for text in (str(self.control), str(self.treatment)):
             if Path(text).is_file():
                 found.append({text: checksum(Path(text))})

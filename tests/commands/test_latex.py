@@ -51,6 +51,17 @@ def test_the_best_is_bold_only_where_it_is_told_apart_from_all_others(tmp_path):
     assert "textbf" not in summary_latex(alone)  # better than nobody
 
 
+def test_names_signs_and_infinite_intervals_are_as_latex_wants_them():
+    assert escaped("a&b%c_d#e{f}$") == r"a\&b\%c\_d\#e\{f\}\$"
+    assert escaped("~^\\") == r"\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    assert escaped("-0.5 [-1.2, 3]") == "$-$0.5 [$-$1.2, 3]"
+    assert escaped("dcmKL-UCB 2019-01-02") == "dcmKL-UCB 2019-01-02"
+    assert escaped("inf information") == r"$\infty$ information"
+    assert escaped("[x]") == "{}[x]"  # after a row's end LaTeX would take it for a length
+    text = latex_table("t", ["a", "n"], [["x", float("inf")], ["y", -1.5]])
+    assert "{lr}" in text
+
+
 def test_the_commands_print_latex(tmp_path):
     def run(*arguments):
         done = CliRunner().invoke(app, [str(a) for a in arguments])

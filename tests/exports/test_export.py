@@ -69,6 +69,15 @@ def test_uncertain_items_are_withheld_marked_or_kept_and_counted(models):
     assert f"{n:,} of {of:,} items ({n / of:.0%})" in ways["withhold"].words
 
 
+def test_where_everything_is_withheld_the_remedy_is_said(models):
+    cuts = np.linspace(0.001, 0.999, 500).tolist()  # every interval spans some
+    found = exported(models, judgments="qrels", thresholds=cuts)
+    assert found.files[""] == ""
+    assert found.words.endswith("(100%) have a 95% interval that spans grades and are withheld; "
+                                "keep them with uncertain=mark")  # fmt: skip
+    assert json.loads(exported(models, judgments="json", thresholds=cuts).files[""])["name"]
+
+
 def test_quantiles_make_grades_of_equal_size(models):
     found = exported(models, judgments="csv", quantiles=3, uncertain="keep").table
     sizes = found["grade"].value_counts()
@@ -254,12 +263,12 @@ def test_lightgbm_learns_a_ranker_from_the_files_and_their_positions(tmp_path):
 
 def test_models_without_draws_are_exported_without_intervals():
     rows = [{"model": "PBM", "query_id": 1, "parameter": "attraction", "item_id": i, "value": v}
-            for i, v in ((7, 0.5), (8, 0.05))]  # fmt: skip
+            for i, v in ((7, 0.5), (8, 0.05), (9, 0.3))]  # fmt: skip
     rows += [{"model": "PBM", "query_id": 1, "parameter": "examination", "position": k, "value": v}
              for k, v in ((1, 1.0), (2, 0.5))]  # fmt: skip
     models = models_of_json(json.dumps({"rows": rows}))
     found = exported(models, judgments="qrels")
-    assert found.files[""] == "1 0 7 2\n1 0 8 0\n"
+    assert found.files[""] == "1 0 7 2\n1 0 8 0\n1 0 9 2\n"  # 0.3 reaches 0.3
     assert "without intervals" in found.words
     assert exported(models, propensities="csv").table["weight"].tolist() == [1.0, 2.0]
 

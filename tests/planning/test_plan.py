@@ -36,7 +36,7 @@ def models(tmp_path_factory):
 
 
 def plan(models, **asked):
-    return logeval.plan(models, quiet=True, **{"bandit": None, **asked})
+    return logeval.plan(models, quiet=True, **{"bandit": None, "rehearsals": 0, **asked})
 
 
 def random_users(name, seed=1):
@@ -126,7 +126,7 @@ def test_rankers_are_what_they_are_called(models, tmp_path):
     for f, one, two, three in zip(queries, logged, best, others, strict=True):
         assert one.p.sum() == pytest.approx(1.0)
         assert np.array_equal(one.A, f.ranker.A)
-        assert two.A.tolist() == [f.model.best_rows(f.K, "clicks").tolist()]
+        assert two.A.tolist() == [np.argsort(-f.model.w)[: f.K].tolist()]
         wanted = models["PBM", f.query].best_list(f.K, "clicks")
         assert f.model.items[three.A[0]].tolist() == wanted.tolist()
     rows = [(f.query, k + 1, item) for f in queries[:2] for k, item in enumerate(range(103, 107))]
@@ -146,7 +146,7 @@ def test_rankers_are_what_they_are_called(models, tmp_path):
 
 
 def test_best_lists_are_of_items_that_were_shown_often(models):
-    queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
+    queries = fitted_queries(models_of(models, "UBM"), None, "clicks", None)
     for f in queries:
         shown = impressions(models, f)
         log = logeval.load(models.manifest["log_folder"])
@@ -165,6 +165,26 @@ def test_best_lists_are_of_items_that_were_shown_often(models):
         assert set(few) == set(np.argsort(-shown, kind="stable")[: f.K])
 
 
+def test_a_plan_keeps_to_what_was_shown_often_and_says_what_was_not(models):
+    queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
+    shown = [impressions(models, f) for f in queries]
+    least = int(max(np.sort(n)[-5] for n in shown))  # five items at most
+    wanted = [best_of_known(f, n, least, "clicks") for f, n in zip(queries, shown, strict=True)]
+    found = plan(models, metric="clicks", draws=0, traffic="equal", min_shown=least)
+    gains = [
+        f.model.expected_reward(best[None], "clicks")[0]
+        - f.ranker.p @ f.model.expected_reward(f.ranker.A, "clicks")
+        for f, best in zip(queries, wanted, strict=True)
+    ]
+    assert found.row(AB)["effect"] == pytest.approx(np.mean(gains))
+    every = plan(models, metric="clicks", draws=0, traffic="equal", min_shown=0)
+    assert every.row(AB)["effect"] > found.row(AB)["effect"]
+    back = plan(models, control="best", treatment="logged", draws=0, traffic="equal", min_shown=0)
+    rare = [f.ranker.p @ (n[f.ranker.A] < 100).mean(axis=1)
+            for f, n in zip(queries, shown, strict=True)]  # fmt: skip
+    assert back.facts["rare"] == pytest.approx(np.mean(rare))
+
+
 def models_of(models, name):
     return replace(models, fitted={name: models.fitted[name]})
 
@@ -174,7 +194,7 @@ def test_an_effect_is_what_the_models_say_by_hand(models):
     dcm = models["DCM"]
     queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
     wanted = np.mean([
-        f.model.best(f.K, "clicks").value
+        f.model.expected_reward(np.argsort(-f.model.w)[None, : f.K], "clicks")[0]
         - f.ranker.p @ f.model.expected_reward(f.ranker.A, "clicks")
         for f in queries
     ])  # fmt: skip
@@ -196,7 +216,7 @@ def test_draws_give_the_interval_of_the_effect(models):
     for draw in range(1, dcm.n_draws + 1):
         own = [dcm.drawn(draw).of(Query.of(f.query)) for f in queries]
         each = [
-            model.expected_reward(f.model.best_rows(f.K, "clicks")[None], "clicks")[0]
+            model.expected_reward(np.argsort(-f.model.w)[None, : f.K], "clicks")[0]
             - f.ranker.p @ model.expected_reward(f.ranker.A, "clicks")
             for f, model in zip(queries, own, strict=True)
         ]
@@ -235,19 +255,28 @@ def test_the_words(models):
     assert f"an A/B test takes {ab['searches']:,.0f} searches" in text
     assert f"team-draft interleaving {draft['searches']:,.0f}" in text
     assert re.search(r"would have [0-9.]+ clicks per search more \([0-9]+%\) with best than", text)
-    assert "80% power" in text
+    assert "with 80% power" in text
+    assert "With each searched as often as in the log, of these 3 queries an A/B test" in text
+    times = ab["searches"] / draft["searches"]
+    assert f"interleave by team draft ({times:.1f} times fewer searches)" in text
+    even = replace(found, facts={**found.facts, "traffic": "equal"}).verdict().answer
+    assert "With each searched equally often, of" in even
     back = plan(models, model="pbm", metric="clicks", control="best", treatment="logged")
     assert "fewer" in back.verdict().answer
     unsure = replace(found, table=found.table.assign(low=-1.0, high=1.0))
     assert unsure.verdict().answer.startswith("The log does not say whether best has more clicks")
     never = replace(found, table=found.table.assign(searches=math.nan))
-    assert "takes no number of searches" in never.verdict().answer
+    assert "takes no number of searches, team-draft interleaving none," in never.verdict().answer
+    same = replace(found, table=found.table.assign(effect=0.0)).verdict().answer
+    assert same.startswith("Users like PBM's have as many clicks with best as with logged")
     wrong = found.table.assign(effect=np.where(found.table["design"] == AB, 0.1, -0.1))
     told = replace(found, table=wrong).verdict()
     assert any("is in favour of logged" in line for line in told.limits)
+    assert told.next[0] == "run the A/B test: interleaving is no shortcut"
+    assert not any("interleav" in line for line in unsure.verdict().next)
     assert not any("is in favour" in line for line in found.verdict().limits)
     assert any("is chosen by the clicks" in line for line in found.verdict().limits)
-    plain = replace(found, facts={**found.facts, "treatment": "lists.csv"})
+    plain = replace(found, facts={**found.facts, "chosen": []})
     assert not any("is chosen by the clicks" in line for line in plain.verdict().limits)
 
 
@@ -259,11 +288,14 @@ def test_the_command_keeps_its_plan_and_draws_it(models, tmp_path):
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    text = run("-q", "--out", tmp_path / "p", "--metric", "clicks")
+    text = run("-q", "--out", tmp_path / "p", "--metric", "clicks", "--rehearsals", 3)
     assert "team-draft" in text
     assert (tmp_path / "p" / "power.png").read_bytes().startswith(b"\x89PNG")
-    assert run("-q", "--out", tmp_path / "p", "--metric", "clicks") == text  # read again
-    found = json.loads(run("-q", "--metric", "clicks", "--bandit", "none", "--json"))
+    again = ("-q", "--out", tmp_path / "p", "--metric", "clicks", "--rehearsals", 3)
+    assert run(*again) == text  # read again
+    assert "in 3 rehearsals on simulated logs the plan said" in " ".join(text.split())
+    asked = ("--metric", "clicks", "--bandit", "none", "--rehearsals", 0, "--json")
+    found = json.loads(run("-q", *asked))
     assert found["bandit"] is None
     assert {"design", "searches", "effect"} <= set(found["rows"][0])
     assert len(found["curve"]) > 100
@@ -280,6 +312,7 @@ def test_the_command_keeps_its_plan_and_draws_it(models, tmp_path):
         ({"metric": "revenue"}, "unknown metric"),
         ({"model": "pbm", "metric": "satisfaction"}, "satisfaction"),
         ({"bandit": "Nobody"}, "unknown policy"),
+        ({"rehearsals": 2}, "ask for at least 3, or for 0"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(models, asked, said):

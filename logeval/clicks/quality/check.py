@@ -9,6 +9,7 @@ from logeval.stage import (
     LogFolder,
     Manifest,
     ModelsFolder,
+    OutFolder,
     Quiet,
     Seed,
     Stage,
@@ -60,7 +61,7 @@ class CheckModels(Stage["Checks"]):
         Union["FittedModels", Path, str, None],
         Arg("True models of a generated log (LOG.truth), to compare with.", "input"),
     ] = None
-    out: Annotated[Path | str | None, Arg("Folder for the tables.", "output")] = None
+    out: OutFolder = None
     seed: Seed = 0
     quiet: Quiet = False
 

@@ -13,6 +13,7 @@ from logeval.stage import (
     LogFolder,
     Manifest,
     ModelsFolder,
+    OutFolder,
     Quiet,
     Seed,
     Stage,
@@ -63,7 +64,7 @@ class CompareModels(Fitting["Comparison"]):
         int, Arg("As of fit_models.", least=0, most=MOST_DRAWS, on_command_line=False)
     ] = DRAWS
     qrels: Qrels = None
-    out: Annotated[Path | str | None, Arg("Folder for the table and the figure.", "output")] = None
+    out: OutFolder = None
     quiet: Quiet = False
 
     def check(self) -> None:
@@ -116,7 +117,7 @@ class ScoreModels(Stage["Comparison"]):
     _: KW_ONLY
     known_queries: Annotated[bool, Arg("Leave out queries the models were not fitted to.")] = False
     qrels: Qrels = None
-    out: Annotated[Path | str | None, Arg("Folder for the table.", "output")] = None
+    out: OutFolder = None
     seed: Seed = 0
 
     def check(self) -> None:
@@ -125,11 +126,7 @@ class ScoreModels(Stage["Comparison"]):
 
     def inputs(self) -> list[Manifest]:
         """The models, as far as they have a manifest, and the log."""
-        from logeval.storage.manifests import identity_of
-
-        made = self.fitted.manifest
-        models = [{"models": identity_of(made)}] if "files" in made else []
-        return [*models, {"log": self.opened.identity}, *qrels_input(self.qrels)]
+        return [*self.models_input(), {"log": self.opened.identity}, *qrels_input(self.qrels)]
 
     def make(self, manifest: Manifest) -> "Comparison":
         """The score of each model."""

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from logeval.planning.effects import AB
 from logeval.planning.experiment import RARE
-from logeval.planning.interleaving import INTERLEAVINGS
+from logeval.planning.interleaving import INTERLEAVINGS, TeamDraft
 from logeval.reports.answers.answer import Answer
-from logeval.running.words import UNITS, interval, number, rounded
+from logeval.running.words import UNITS, interval, joined, number, rounded
 
 if TYPE_CHECKING:
     from logeval.planning.experiment import ExperimentPlan
 
 CHOSEN = (
-    "a best list is chosen by the clicks that it is judged by: in simulations its gain came out "
-    "1.1 to 1.6 times too large in clicks, and 5 times in a DCM's satisfaction (docs/export.md): "
-    "plan for more searches"
+    "{} is chosen by the clicks that it is judged by, and comes out too good: plan for more "
+    "searches; rehearsals=8 would say by how much"
 )
 FEW = 100  # searches of a test, below which the normal distribution is a rough guess
 DISAGREE = "{} is in favour of {}: clicks within one list are not what {} counts"
@@ -32,7 +31,9 @@ def verdict(found: ExperimentPlan) -> Answer:
     a, b = facts["control_value"], facts["treatment_value"]
     known = ab["low"] != ab["low"] or ab["low"] * ab["high"] > 0
     more = "more" if ab["effect"] >= 0 else "fewer"
-    if known:
+    if ab["effect"] == 0.0:
+        first = f"Users like {facts['users']}'s have as many {unit} with {other} as with {one}"
+    elif known:
         size = f" ({abs(ab['effect']) / a:.0%})" if a > 0 else ""
         first = (
             f"Users like {facts['users']}'s would have {number(abs(ab['effect']))} {unit} per "
@@ -47,7 +48,11 @@ def verdict(found: ExperimentPlan) -> Answer:
         first += f", {interval(ab['low'], ab['high'])} more by what the log leaves open"
     return Answer(
         f"{first}. {_searches(found)}.",
-        because=[f"{one} has {number(a)} {unit} per search, {other} {number(b)}", *_bandit(found)],
+        because=[
+            f"{one} has {number(a)} {unit} per search, {other} {number(b)}",
+            *_rehearsals(found),
+            *_bandit(found),
+        ],
         others=_metrics(found),
         limits=_limits(found),
         next=_next(found),
@@ -59,12 +64,31 @@ def _searches(found: ExperimentPlan) -> str:
     facts, times = found.facts, {}
     for design in (AB, *(way.name for way in INTERLEAVINGS)):
         n = found.row(design)["searches"]
-        times[design] = "no number of" if n != n else f"{n:,.0f}"
+        none = "no number of" if design == AB else "none"
+        times[design] = none if n != n else f"{n:,.0f}"
     ab, *others = times.items()
+    often = "as often as in the log" if facts["traffic"] == "logged" else "equally often"
+    these = "this query" if facts["queries"] == 1 else f"these {facts['queries']:,} queries"
+    spread = "Of" if facts["queries"] == 1 else f"With each searched {often}, of"
     return (
-        f"To find the difference with {facts['power']:.0%} power an {ab[0]} takes {ab[1]} searches"
+        f"{spread} {these} an {ab[0]} takes {ab[1]} searches"
         + "".join(f", {name} {n}" for name, n in others)
+        + f", to find the difference with {facts['power']:.0%} power"
     )
+
+
+def _rehearsals(found: ExperimentPlan) -> list[str]:
+    """What was taken off."""
+    facts, ab = found.facts, found.row(AB)
+    if not facts["rehearsals"]:
+        return []
+    off, unit = ab["flattered"], UNITS[facts["metric"]]
+    changed = f"{number(abs(off))} {unit} too {'many' if off >= 0 else 'few'}; that is corrected"
+    return [
+        f"{joined(facts['chosen'])} is chosen by the clicks that it is judged by: in "
+        f"{facts['rehearsals']} rehearsals on simulated logs the plan said {changed}, and the "
+        "interval is that of their errors"
+    ]
 
 
 def _bandit(found: ExperimentPlan) -> list[str]:
@@ -108,8 +132,8 @@ def _limits(found: ExperimentPlan) -> list[str]:
         if row["effect"] * ab["effect"] < 0:
             winner = facts["treatment"] if row["effect"] > 0 else facts["control"]
             said.append(DISAGREE.format(way.name, winner, UNITS[facts["metric"]]))
-    if any(str(facts[name]).startswith("best") for name in ("control", "treatment")):
-        said.append(CHOSEN)
+    if facts["chosen"] and facts["draws"] and not facts["rehearsals"]:
+        said.append(CHOSEN.format(joined(facts["chosen"])))
     if facts.get("rare") and facts["rare"] >= 0.05:
         said.append(
             f"{facts['rare']:.0%} of the results of {facts['treatment']} were shown in fewer than "
@@ -140,13 +164,32 @@ def _limits(found: ExperimentPlan) -> list[str]:
 
 
 def _next(found: ExperimentPlan) -> list[str]:
-    facts = found.facts
+    facts, told = found.facts, _which(found)
     folder = facts.get("log_folder")
     if folder and str(facts["treatment"]).startswith("best"):
         model = facts["treatment"].partition(":")[2] or facts["users"].partition("(")[0]
         target = f"best:{model.lower()}"
-        return [
+        told.append(
             "ask the log itself, without simulated users: logeval replay estimate "
             f"{shlex.quote(str(folder))} --target {target} --positions {min(facts['positions'], 3)}"
-        ]
-    return []
+        )
+    return told
+
+
+def _which(found: ExperimentPlan) -> list[str]:
+    """Which test to run."""
+    ab, draft = found.row(AB), found.row(TeamDraft.name)
+    if not ab["low"] * ab["high"] > 0:  # nor without draws
+        return []
+    if draft["effect"] * ab["effect"] < 0 or not draft["searches"] < ab["searches"]:
+        return (
+            []
+            if ab["searches"] != ab["searches"]
+            else ["run the A/B test: interleaving is no shortcut"]
+        )
+    times = ab["searches"] / draft["searches"] if ab["searches"] == ab["searches"] else math.nan
+    fewer = "" if times != times else f" ({times:.1f} times fewer searches)"
+    return [
+        f"to learn which ranker is better, interleave by team draft{fewer}; to measure by how "
+        "much, run the A/B test"
+    ]
