@@ -327,12 +327,12 @@ def _of_text(record: type[Stage[Any]] | None, name: str, text: str) -> Any:
 
     The commas of RankedExp3(gamma=0.05,collision=random) are not between two policies.
     """
+    parts = [part.strip() for part in re.findall(r"(?:[^,(]|\([^)]*\)?)+", text)]
     for argument, hint, arg in [] if record is None else arguments_of(record):
         if argument == name and fits([""], hint) and not Path(text).exists():
-            parts = re.findall(r"(?:[^,(]|\([^)]*\)?)+", text)
-            return [part.strip() for part in parts] if len(parts) > 1 else text
+            return parts if len(parts) > 1 else text
         if argument == name and arg.parse is not None:
-            return arg.parse(text)
+            return arg.parse(parts if fits({"": ""}, hint) else text)
     return text
 
 

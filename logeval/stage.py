@@ -75,7 +75,7 @@ class Arg:
     least: float | None = None
     most: float | None = None
     among: Callable[[], Iterable[str]] | None = None  # the names it may have
-    parse: Callable[[str], Any] | None = None  # of text, on the command line
+    parse: Callable[[Any], Any] | None = None  # of text, or of several, on the command line
     complete: Callable[[str], list[str]] | None = None  # for the shell
     in_recipe: bool | None = None  # None: settings are, the rest is not
     needed: bool = False  # on the command line, though not in Python
@@ -134,7 +134,7 @@ class Stage(Generic[R]):
 
     @classmethod
     def of(cls, *given: Any, **named: Any) -> Self:
-        """The record of what users give; names that it does not have are options of models."""
+        """The record of what users give; names of options (``option_names``) go there."""
         every = dataclasses.fields(cls)  # type: ignore[arg-type]
         known = [f.name for f in every]
         first = [f.name for f in every if not f.kw_only]
@@ -146,14 +146,21 @@ class Stage(Generic[R]):
         if twice := [name for name in first[: len(given)] if name in named]:
             raise LogevalError(f"{twice[0]} is given twice")
         own = {name: named.pop(name) for name in list(named) if name not in known}
-        if own and "options" not in known:
-            raise unknown_names(f"argument of {cls.NAME}", own, known)
         if own:
-            named["options"] = {**(named.get("options") or {}), **own}
+            options = cls.option_names()
+            if unknown := [name for name in own if name not in options]:
+                raise unknown_names(f"argument of {cls.NAME}", unknown, [*known, *options])
+            texts = {name: str(value) for name, value in own.items()}
+            named["options"] = {**(named.get("options") or {}), **texts}
         needed = [f.name for f in every if _has_no_default(f)]
         if missing := [name for name in needed[len(given) :] if name not in named]:
             raise LogevalError(f"{missing[0]} is missing")
         return cls(*given, **named)
+
+    @classmethod
+    def option_names(cls) -> list[str]:
+        """What else may be given by name, and goes into ``options``."""
+        return []
 
     def _set(self, name: str, value: Any) -> None:
         """Put a checked value in the place of a given one."""

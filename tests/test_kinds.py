@@ -142,7 +142,10 @@ def test_arguments_that_a_function_does_not_take_are_said(folder):
         (lambda: logeval.fit_models("a"), "models is missing"),
         (lambda: logeval.generate("a", "b"), "generate: takes out without"),
         (lambda: logeval.fit_models(folder / "log", "dctr", out=""), "out is empty; name a file"),
-        (lambda: logeval.fit_models(folder / "log", "dcm", colour="red"), "unknown option: 'col"),
+        (
+            lambda: logeval.fit_models(folder / "log", "dcm", colour="red", smothing=3),
+            "unknown argument of fit-models: 'colour'.*'smothing' .did you mean smoothing",
+        ),
     ):
         with pytest.raises(LogevalError, match=message):
             call()

@@ -117,8 +117,10 @@ def test_every_argument_of_a_stage_says_what_it_is(name):
 def test_options_of_models_may_be_given_as_arguments():
     asked = Fit.of("log", "dcm", last_termination="raw")
     assert asked.options == {"last_termination": "raw"}
-    with pytest.raises(LogevalError, match="unknown option"):
+    with pytest.raises(LogevalError, match=r"unknown argument.*did you mean last_termination"):
         logeval.fit_models("log", "dcm", last_terminatoin="raw")
+    with pytest.raises(LogevalError, match="unknown last termination: '3'"):
+        logeval.fit_models("log", "dcm", last_termination=3)
 
 
 def test_the_records_are_read_without_anything_heavy():

@@ -174,9 +174,11 @@ class FittedModels(Drawn):
             tables.write_parquet(pa.concat_tables(rows), folder / "periods.parquet")
 
     def to_json(self) -> str:
-        """The rows of both tables as JSON; nulls are left out."""
+        """The rows of both tables as JSON, nulls left out, and the names of their ids."""
         found = {"table": "models", "rows": self.arrow(), "queries": self.query_table()}
-        return json.dumps({k: v if isinstance(v, str) else _pylist(v) for k, v in found.items()})
+        plain = {k: v if isinstance(v, str) else _pylist(v) for k, v in found.items()}
+        names = self.names.kept()
+        return json.dumps(plain | ({"names": names} if names else {}))
 
 
 def opened_models(models: FittedModels | Path | str) -> FittedModels:
@@ -268,13 +270,15 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
 
     Needed in each row: model, parameter, value, and of query_id, region_id, item_id, position
     and previous those that apply. Method and scope default to ``truth`` and ``per-query``. Without
-    ``queries``, a query has the items and positions that its rows speak of.
+    ``queries``, a query has the items and positions that its rows speak of. ``names`` are those of
+    ids: {"query": {"0": "running shoes"}}.
     """
     try:
         given = json.loads(text)
         given = given if isinstance(given, dict) else {"rows": given}
         rows = [{"method": "truth", "scope": "per-query", **row} for row in given["rows"]]
         listed = list(given["queries"]) if "queries" in given else None
+        names = Names.of(given)
         unknown = {key for row in rows for key in row} - set(MODELS.names)
         unknown |= {key for row in listed or [] for key in row} - set(QUERIES.names)
         table = _table(rows, MODELS)
@@ -293,7 +297,7 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
             f"{source}: unknown columns {printable(sorted(unknown))}; there are "
             f"{', '.join(MODELS.names)}; of queries, {', '.join(QUERIES.names)}"
         )
-    found = FittedModels(fitted_of_rows(table, queries, source))
+    found = FittedModels(fitted_of_rows(table, queries, source), names=names)
     made_from = {"json": hashlib.sha256(text.encode()).hexdigest()}
     return replace(found, manifest=_manifest_of(found, [made_from]))
 

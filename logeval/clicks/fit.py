@@ -109,6 +109,13 @@ class Fitting(Stage[R]):
     ] = field(default_factory=dict)
     seed: Seed = 0
 
+    @classmethod
+    def option_names(cls) -> list[str]:
+        """The options of all models."""
+        from logeval.clicks.models.registry import option_names
+
+        return option_names()
+
     def check(self) -> None:
         """Names of models, methods and options, and what goes together."""
         from logeval.clicks.estimation.priors import check

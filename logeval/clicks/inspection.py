@@ -16,7 +16,7 @@ from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.users.optimum import Optimum
 from logeval.log.log import Log, load
-from logeval.log.names import Names, shortened
+from logeval.log.names import Names, apart, shortened
 from logeval.log.queries import GivenQuery, Query
 from logeval.storage import tables
 
@@ -43,8 +43,11 @@ class Inspection:
         if "item" not in self.names.kinds:
             return self
 
+        short = apart(self.names.names_of("item", self.items["item"]), width)
+
         def names(ids: list[int]) -> list[str]:
-            return [shortened(n, width) for n in self.names.names_of("item", ids)]
+            whole = self.names.names_of("item", ids)
+            return [short.get(name) or shortened(name, width) for name in whole]
 
         lists = self.lists.assign(list=self.lists["list"].map(names))
         items = self.names.shown(self.items, width)

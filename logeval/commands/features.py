@@ -17,7 +17,7 @@ def show(found: Features, asked: MakeFeatures) -> None:
     """How many items and users, and how much of the clicks."""
     matrix = found.manifest["matrix"]
     rows: list[tuple[str, object]] = [
-        ("queries", ", ".join(found.queries)),
+        ("queries", ", ".join(asked.names.titles(found.queries).values())),
         ("items", found.items.num_rows),
         ("  never clicked: their vector is 0", found.manifest["never_clicked"]),
         ("users", found.users.num_rows),

@@ -146,7 +146,7 @@ def chosen_queries(log: Log, top: int, queries: list[str] | None) -> list[str]:
         ).fetchall()
     names = {str(Query(q, r)) for q, r in known}
     if missing := [q for q in queries if q not in names]:
-        raise LogevalError(f"{log.path}: there are no SERPs of query {missing[0]}")
+        raise LogevalError(f"{log.path}: there are no SERPs of query {log.names.query(missing[0])}")
     return list(queries)
 
 

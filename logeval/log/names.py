@@ -59,6 +59,26 @@ def shortened(name: str, width: int | None = WIDTH) -> str:
     return name[:front] + DOTS + name[len(name) - (width - 1 - front) :]
 
 
+def apart(names: Iterable[str], width: int | None = WIDTH) -> dict[str, str]:
+    """Names, each shortened, but no two to the same: these lose what they begin with in common.
+
+    >>> list(apart(["https://a.b/red/shoe?r=123", "https://a.b/blue/shoe?r=123"], 16).values())
+    ['…red/shoe?r=123', '…blue/shoe?r=123']
+    """
+    cut = {name: shortened(name, width) for name in names}
+    groups: dict[str, list[str]] = {}
+    for name, short in cut.items():
+        groups.setdefault(short, []).append(name)
+    for alike in groups.values():
+        if len(alike) > 1:
+            low, high = min(alike), max(alike)
+            first = next(n for n in range(len(high)) if not low.startswith(high[: n + 1]))
+            own = {name: shortened(DOTS + name[first:], width) for name in alike}
+            many = Counter(own.values())
+            cut |= {name: own[name] if many[own[name]] == 1 else name for name in alike}
+    return cut
+
+
 @dataclass(frozen=True)
 class Names:
     """Names in a folder, or those that are held; ``Log.names`` are those of a log.
@@ -202,12 +222,14 @@ class Names:
         found = frame.copy()
         if "query" in frame and {"query", "region"} & set(self.kinds):
             there = frame["query"].dropna().unique()
-            names = {q: shortened(self.query(str(q)), width) for q in there}
+            whole = {q: self.query(str(q)) for q in there}
+            short = apart(whole.values(), width)
+            names = {q: short[name] for q, name in whole.items()}
             found["query"] = frame["query"].map(names).where(frame["query"].notna(), None)
         if "item" in frame and "item" in self.kinds:
-            found["item"] = [
-                shortened(name, width) for name in self.names_of("item", frame["item"])
-            ]
+            items = self.names_of("item", frame["item"])
+            short = apart(items, width)
+            found["item"] = [short[name] for name in items]
         return found
 
     # -- kept beside what is made of the log --------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 
 from logeval.clicks.collection import FittedModels
 from logeval.evaluation.evaluate import evaluate
+from logeval.log.queries import Query
 from logeval.running.arrays import Floats
 from logeval.tracks.fitted import FittedQuery
 
@@ -43,7 +44,7 @@ def in_its_place(
         checkpoints=np.unique(at).tolist(),
         runs=RUNS,
         positions=queries[0].K,
-        queries=[f.query for f in queries],
+        queries=[Query.of(f.query) for f in queries],  # by their ids, not names
         reward=metric,
         seed=asked.seed,
         quiet=asked.quiet,

@@ -70,7 +70,7 @@ def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossChec
     chosen = [Query.parse(q) for q in covered]
     whole = read_logged(log, queries=chosen)
     streams = {s.query: s.item_ids for s in streams_of(cut(whole, positions).patterns, asked.items)}
-    score = compare_models(log, CANDIDATES, queries=[str(q) for q in chosen], seed=seed, quiet=True)
+    score = compare_models(log, CANDIDATES, queries=chosen, seed=seed, quiet=True)
     best = str(score.overall().index[0]).lower()
     rows: list[dict[str, Any]] = []
     names = list(dict.fromkeys(rows_of["policy"]))

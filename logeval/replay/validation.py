@@ -82,7 +82,7 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     if max(positions) > whole.patterns.K:
         raise LogevalError(
             f"positions={max(positions)}: the lists of the log have at most {whole.patterns.K} "
-            "items"
+            f"items; ask for positions=1..{whole.patterns.K}"
         )
     errors = [Errors(chosen, asked.weights, K, len(numbers), whole.patterns.Q) for K in positions]
     with Progress("validate", len(numbers) * len(positions), "estimates", asked.quiet) as progress:

@@ -152,8 +152,9 @@ def fitted_queries(
     check_reward({name: model.rewards for name, _, model in given}, reward)
     for name, query, model in given:
         if not 1 <= K <= model.K:
+            title = models.names.query(query) if isinstance(models, FittedModels) else query
             raise LogevalError(
-                f"positions={K}: the {name} of query {query} has {model.K}; ask for at most "
+                f"positions={K}: the {name} of query {title} has {model.K}; ask for at most "
                 f"{min(model.K for _, _, model in given)}"
             )
     if not isinstance(models, FittedModels):

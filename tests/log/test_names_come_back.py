@@ -1,18 +1,26 @@
 """From a log of texts to the report: whoever reads finds names, tables keep ids."""
 
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import logeval
 from logeval.cli import app
-from logeval.clicks.collection import read_models
+from logeval.clicks.collection import models_of_json, read_models
+from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.estimation.statistics.fold import fold
+from logeval.clicks.quality.checks.against_log import against_log
+from logeval.clicks.quality.checks.sample import Sample
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.log.names import Names
+from logeval.log.names import Names, apart
+from logeval.planning.bandit import in_its_place
 from logeval.replay.estimates import Estimates
+from logeval.tracks.fitted import fitted_queries
 from tests.log import written
 
 PAGES = written.pages(400)
@@ -140,3 +148,49 @@ def test_a_name_may_hold_what_a_region_is_told_by():
     assert names.meant(1) == (1, None)
     with pytest.raises(LogevalError, match="no query '1'"):
         names.meant("1")
+
+
+def test_what_programs_read_has_names_too(made):
+    folder, log, models, _ = made
+    every = {page["query"] for page in PAGES}
+
+    def asked(*words):
+        found = CliRunner().invoke(app, [*map(str, words), "--json"])
+        assert found.exit_code == 0, found.output
+        return json.loads(found.stdout)
+
+    described = asked("describe", folder / "log")
+    assert {row["query"] for row in described["support"]["queries"]} == every
+    checked = asked("check-models", folder / "models", folder / "log", "--no-ranker-change", "-q")
+    assert {row["query"] for row in checked["checks"]} <= {QUERY, None}
+    named = Sample(patterns_of(fold(log)), names=log.names)
+    overall, _ = against_log(models.fitted["DCM"], named, 80, 0)
+    items = {each for each in overall.deviations.parts.label if each.startswith("item ")}
+    assert items
+    assert items <= {f"item {item}" for item in ITEMS}
+    one = SimpleNamespace(bandit="Random", seed=0, quiet=True)
+    planned = in_its_place(
+        one, models, fitted_queries(models, 2), np.ones(1), 20, "clicks", np.zeros(1)
+    )
+    assert planned["searches"] == 20
+    with pytest.raises(LogevalError, match=f"positions=9: the DCM of query {QUERY} has"):
+        logeval.evaluate(models, policies=["Random"], positions=9, quiet=True)
+
+
+def test_models_keep_their_names_as_json(made, tmp_path):
+    _, _, models, _ = made
+    again = models_of_json(models.to_json())
+    again.write(tmp_path / "models")
+    for one in (again, read_models(tmp_path / "models")):
+        assert one["DCM", QUERY].items.tolist() == models["DCM", QUERY].items.tolist()
+        assert one.names.kept() == models.names.kept()
+
+
+def test_names_that_are_shortened_stay_apart():
+    names = [f"https://shop.example/{i}/{'x' * 40}" for i in "ab"] + ["y" * 60]
+    assert list(apart(names, 20).values()) == [
+        "…a/xxxxxxx…xxxxxxxxx", "…b/xxxxxxx…xxxxxxxxx", "yyyyyyyyyy…yyyyyyyyy"
+    ]  # fmt: skip
+    middle = ["c" * 30 + i + "c" * 30 for i in "12"] + ["c" * 30]
+    assert len(set(apart(middle, 10).values())) == 3
+    assert apart(names, None) == dict(zip(names, names, strict=True))

@@ -113,4 +113,7 @@ def fit_of_log(models: FittedModels, log: Log) -> Fit | None:
     inputs = [{"log": log.identity}]
     if models.manifest.get("stage") != Fit.NAME or models.manifest.get("inputs") != inputs:
         return None
-    return Fit(log, **models.manifest["arguments"])
+    arguments = dict(models.manifest["arguments"])
+    if arguments.get("queries") is not None:  # by their ids, not names
+        arguments["queries"] = [Query.of(query) for query in arguments["queries"]]
+    return Fit(log, **arguments)
