@@ -34,6 +34,7 @@ def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedMode
         settings.get("scope", scope),
         check(settings.get("smoothing", "empirical-bayes")),
         classes=number_of(settings.get("classes", 1)),
+        intervals=False,  # which replay has from resampled logs
     )
     return fit_one(name, data, options)
 
