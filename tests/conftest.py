@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent.parent / ".numba_cache"))
@@ -12,3 +13,16 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Files whose few tests take long: with --no-loadscope-reorder they start early, so that no worker
+# ends long after the others.
+SLOW = {
+    "test_docs.py", "test_notebooks.py", "test_plan.py", "test_fuzz_tables.py", "test_results.py",
+    "test_compile.py", "test_cluster.py", "test_choosing.py", "test_kills.py", "test_signals.py",
+}  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Files with many tests, or slow ones, first."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: -tests[item.path] - 100 * (item.path.name in SLOW))
