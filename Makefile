@@ -1,4 +1,4 @@
-# `make demo` and `make test` need only Python 3.11 to 3.13 and make; everything else goes into .venv.
+# `make demo` and `make test` need only Python 3.11 to 3.14 and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV ?= .venv
 OLDEST ?= .venv-oldest
