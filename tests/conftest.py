@@ -7,6 +7,8 @@ from pathlib import Path
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent.parent / ".numba_cache"))
 os.environ.setdefault("MPLBACKEND", "Agg")
+# every worker of pytest has a core: more threads of a library only wait for each other, busily
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Started with nohup, or in the background of a script, signals are ignored and would stay so in the
 # commands that tests stop.
