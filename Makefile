@@ -1,4 +1,4 @@
-# `make demo` and `make test` need only Python 3.11 to 3.13 and make; everything else goes into .venv.
+# `make demo` and `make test` need only Python 3.11 to 3.14 and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV ?= .venv
 OLDEST ?= .venv-oldest
@@ -38,10 +38,11 @@ $(VENV)/.user: pyproject.toml
 	@touch $@
 
 # and what one needs to work on it
-$(VENV)/.installed: $(VENV)/.user
-	@echo "Adding what the tests need (once; a minute, with uv seconds)"
+$(VENV)/.installed: pyproject.toml
+	@echo "Setting up $(VENV) for tests (once; a minute, with uv seconds)"
+	@test -x $(BIN)/python || $(MAKE_VENV) $(VENV)
 	$(INSTALL) -e '.[dev]'
-	@touch $@
+	@touch $(VENV)/.user $@
 
 demo: $(VENV)/.user
 	$(BIN)/logeval demo
@@ -55,7 +56,7 @@ test: setup
 	$(MAKE) -j2 check pytest
 
 pytest: setup
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # Old releases warn about new versions of what they need themselves: warnings are no errors here.
 test-oldest:

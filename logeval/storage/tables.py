@@ -208,6 +208,8 @@ def output_folder(out: Path) -> Path:
     files.check_name(out)
     try:
         out = out.resolve(strict=False)
+        if out.is_symlink():  # a resolved one is not, but Python 3.13 says nothing of a loop
+            raise OSError("a link that leads to itself")
         if out.exists() and not out.is_dir():
             raise LogevalError(f"{out}: is a file; name a folder for the output")
     except (OSError, RuntimeError) as error:  # a link that leads to itself

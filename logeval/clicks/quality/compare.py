@@ -91,7 +91,7 @@ class CompareModels(Fitting["Comparison"]):
         scores, judged = {}, {}
         with Progress("fit", len(self.models), "models", self.quiet) as progress:
             for name in self.models:
-                fitted = self.fit(name, data)
+                fitted = self.fit(name, data, intervals=False)
                 scores[name] = score_model(fitted, held_out)
                 if self.qrels is not None:
                     judged[name] = order_scores(fitted, self.qrels, Naming(self.opened.names))
