@@ -94,7 +94,8 @@ def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
     The queries are taken as given, as in ``replay_estimate``; what varies is the n runs of each,
     with variance s^2. Shuffles of one log share its SERPs: if each passes the share f of them,
     two are correlated by at most f. With a correlation of f their own variance is 1 - f of that
-    between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)).
+    between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)). In the order of days
+    all pass the same SERPs: their mean is taken to vary as one run does (``between_logs``).
     """
     at = rows[(rows["t"] == t) & rows["clicks"].notna()]
     if at.empty:
@@ -107,6 +108,9 @@ def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
     n = x.size()
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = x.var(ddof=1) * (1.0 / n + f / (1.0 - f))
+    if "between_logs" in at:
+        known = at["between_logs"].groupby(at["query"]).mean() ** 2
+        variance = known.where(known.notna(), variance)
     variance = variance.where(np.isfinite(variance))  # one run, or all of the log passed: unknown
     error = np.sqrt(variance.sum(skipna=False)) / len(n)
     return float(x.mean().mean()), float(error * stdtrit((n - 1).sum(), 0.975))
@@ -148,6 +152,7 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
             lists |= final
             if in_time:
                 other, _ = replayed(spec, shuffled, asked.shuffles, marks, asked.seed)
+                frame["between_logs"] = between_logs(frame, other)
                 beside.append(in_both_orders(spec.name, frame, other))
             progress.advance(1)
     import pandas as pd
@@ -161,6 +166,22 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
     return found
 
 
+def between_logs(in_time: pd.DataFrame, shuffled: pd.DataFrame) -> pd.Series:
+    """Of each row: how clicks per step of one run vary from log to log (standard deviation).
+
+    Runs in the order of days cannot say it, for they share their SERPs. Shuffled ones share f of
+    them, and their own variance is 1 - f of it. Where these cannot say it either it is infinite.
+    """
+    keys = ["query", "t"]
+    there = shuffled[shuffled["clicks"].notna()]
+    shared = there["passed"] / there["serps"] * there["t"] / there["steps"]
+    groups = there.assign(x=there["clicks"] / there["t"], f=shared).groupby(keys)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (groups["x"].var(ddof=1) / (1.0 - groups["f"].mean())) ** 0.5
+    of_row = found.reindex(in_time.set_index(keys).index).fillna(np.inf)
+    return of_row.set_axis(in_time.index)
+
+
 def in_both_orders(name: str, in_time: pd.DataFrame, shuffled: pd.DataFrame) -> str:
     """What a policy earned by the days of the log, and with all days shuffled."""
     first, other = (rows["clicks"].notna().groupby(rows["t"]).all() for rows in (in_time, shuffled))
@@ -168,12 +189,18 @@ def in_both_orders(name: str, in_time: pd.DataFrame, shuffled: pd.DataFrame) -> 
     if not both:
         return f"{name}: too few searches were accepted to compare days in order with shuffled ones"
     t = max(both)
-    (ordered, _), (mixed, half) = (curve(rows, t) for rows in (in_time, shuffled))
+    ordered, mixed = (_with_interval(*curve(rows, t)) for rows in (in_time, shuffled))
     return (
-        f"{name}: in the order of the log's days {ordered:.3f} clicks per step in {t:,} steps, "
-        f"with all days shuffled {mixed:.3f} (95% interval {mixed - half:.3f} to "
-        f"{mixed + half:.3f})"
+        f"{name}: in the order of the log's days {ordered} clicks per step in {t:,} steps, with "
+        f"all days shuffled {mixed}"
     )
+
+
+def _with_interval(value: float, half: float) -> str:
+    """A mean in words; of one run, and of runs that all pass the whole log, it has no interval."""
+    if half != half:
+        return f"{value:.3f} (no interval)"
+    return f"{value:.3f} (95% interval {max(value - half, 0.0):.3f} to {value + half:.3f})"
 
 
 def _has_init(spec: PolicySpec) -> bool:
@@ -213,6 +240,7 @@ def replayed(
         "passed": np.repeat(environment.clock, n),
         "serps": np.repeat([streams[q].serps for q, _ in replicas], n),
         "exhausted": np.repeat(~environment.alive, n),
+        "between_logs": np.nan,
     }
     lists = {
         (spec.name, streams[q].query, run): streams[q].item_ids[environment.last[r]]

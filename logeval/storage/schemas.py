@@ -347,6 +347,8 @@ REPLAYS = _table("replays", """
     passed     int64     SERPs that the run went through
     serps      int64     SERPs of the query
     exhausted  bool      the run ended since no SERP showed the wanted list
+    between_logs float64? in the order of days: standard deviation of clicks / t of one run from
+                         log to log, as shuffled runs have it; infinite where they cannot say it
     """)  # fmt: skip
 
 CROSS_CHECK = _table("cross_check", """

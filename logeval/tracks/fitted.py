@@ -50,6 +50,7 @@ class Fitted:
     same_log: bool = False  # whether features may share sessions with the models
     # by simulator: queries that its clicks cannot carry, and how many it has
     unsure: dict[str, dict[str, Any]] = field(default_factory=dict)
+    come_and_go: bool = False  # whether items that a period did not show are away in it
 
 
 def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:

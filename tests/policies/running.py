@@ -6,6 +6,7 @@ from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import upper
 from logeval.policies.shared.memory import allocate, plain, view_of
+from logeval.policies.shared.replica import Replica
 from logeval.running import seeds
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
@@ -25,6 +26,13 @@ def make(name, environment, horizon, **options):
     spec = parse_policies([name])[0]
     setting = setting_of(environment, horizon).tell(spec.cls, spec.name)
     return spec.cls(setting, **spec.parameters, **options)
+
+
+def reference_of(name, environment, horizon):
+    """The paper's pseudocode of a policy, for the first replica."""
+    given = make(name, environment, horizon).given
+    cls = parse_policies([name])[0].cls
+    return cls.REFERENCE(Replica(setting_of(environment, horizon), 0, given))
 
 
 def lists_of(name, problems, replicas, horizon, **options):

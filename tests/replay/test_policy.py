@@ -13,7 +13,7 @@ from logeval.log.queries import Query
 from logeval.replay.agreement import CrossCheck
 from logeval.replay.logged import read_logged
 from logeval.replay.policy import replay_policy
-from logeval.replay.replays import curve
+from logeval.replay.replays import between_logs, curve, in_both_orders
 from logeval.replay.stream import ReplayEnvironment, streams_of
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of
@@ -230,10 +230,31 @@ def test_days_in_order_and_the_searches_of_a_day_shuffled():
     assert queues[0].pattern.tolist() != queues[1].pattern.tolist()
 
 
+def test_in_the_order_of_days_the_interval_is_that_of_one_run():
+    """All runs pass the same SERPs: what differs from log to log comes from shuffled runs."""
+    frame = {"query": "1", "run": range(20), "t": 10, "steps": 10, "serps": 100, "passed": 20}
+    in_time = pd.DataFrame({**frame, "clicks": 5.0 + np.arange(20) / 100})
+    shuffled = pd.DataFrame({**frame, "clicks": np.arange(20.0)})
+    x = np.arange(20) / 10
+    known = in_time.assign(between_logs=between_logs(in_time, shuffled))
+    expected = x.std(ddof=1) / np.sqrt(1 - 0.2)  # a fifth of the log is shared
+    assert curve(known, 10)[1] == pytest.approx(stdtrit(19, 0.975) * expected)
+    exhausted = shuffled.assign(clicks=np.nan)
+    unknown = in_time.assign(between_logs=between_logs(in_time, exhausted))
+    assert np.isnan(curve(unknown, 10)[1])
+    assert "(no interval)" in in_both_orders("P", unknown, shuffled)
+    low, high = (5.095 / 10 + sign * stdtrit(19, 0.975) * expected for sign in (-1, 1))
+    assert f"(95% interval {max(low, 0):.3f} to {high:.3f}) clicks per step" in in_both_orders(
+        "P", known, shuffled
+    )
+
+
 def test_order_of_time_beside_shuffled(generated, log):
     asked = {"positions": 1, "items": 3, "top_queries": 2, "shuffles": 3, "quiet": True}
     found = replay_policy(generated[0], "Random", order="time", **asked)
     assert any("in the order of the log's days" in note for note in found.notes)
+    assert found.table["between_logs"].notna().all()
+    assert replay_policy(generated[0], "Random", **asked).table["between_logs"].isna().all()
     assert any("all days shuffled" in note for note in found.notes)
     assert not any("days" in n for n in replay_policy(generated[0], "Random", **asked).notes)
     with pytest.raises(LogevalError, match="order=shuffled"):

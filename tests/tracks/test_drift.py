@@ -1,5 +1,8 @@
 """Users that change: periods of equal length, and regret against the best list of each moment."""
 
+from dataclasses import replace
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -17,9 +20,10 @@ from logeval.tracks.registry import synthetic_problem
 CHANGING = "B_LB(L=6,K=2,p=0.5,gap=0.4,gamma=0.5,changes=2)"
 
 
-def measured(policy, horizon, name=CHANGING):
+def measured(policy, horizon, problem=CHANGING):
     """All lists shown, as items, and the totals of two runs."""
-    users = RankingEnvironment([synthetic_problem(name)], [(0, 0), (0, 1)], seed=3)
+    problem = synthetic_problem(problem) if isinstance(problem, str) else problem
+    users = RankingEnvironment([problem], [(0, 0), (0, 1)], seed=3)
     users.until(horizon)
     spec, shown = parse_policies([policy])[0], []
     generators = [seeds.generator(1, "test", r) for r in users.rows]
@@ -52,6 +56,27 @@ def test_regret_is_that_against_the_best_list_of_the_moment():
     assert columns["optimal_reward"][:, -1] == pytest.approx(
         (columns["regret"] + columns["reward"])[:, -1]
     )
+
+
+@pytest.mark.parametrize("policy", ["Random", "Oracle"])
+def test_regret_where_the_best_lists_are_worth_more_or_less(policy):
+    """By brute force: all lists of each period, whose best ones earn 0.65, 0.92 and 0.19."""
+    first, *later = (
+        synthetic_problem(f"CM(w={w},K=2)") for w in ("0.5/0.3/0.1", "0.1/0.2/0.9", "0.1/0.1/0.1")
+    )
+    problem = replace(first, later=tuple(later))
+    _, shown, columns = measured(policy, 30, problem)
+    lists, best, regret = np.array(list(permutations(range(3), 2))), 0.0, np.zeros(2)
+    for t in range(1, 31):
+        period = problem.periods[(t - 1) // 10]
+        most = period.users.expected_reward(lists, "satisfaction").max()
+        best += most
+        regret += most - period.users.expected_reward(shown[t - 1], "satisfaction")
+        assert columns["optimal_reward"][:, t - 1] == pytest.approx(best)
+        assert columns["regret"][:, t - 1] == pytest.approx(regret)
+    assert (regret.max() == pytest.approx(0.0)) == (policy == "Oracle")
+    assert problem.changes
+    assert not replace(first, later=(first, first)).changes
 
 
 def test_the_oracle_changes_with_the_users():

@@ -86,11 +86,11 @@ class Simulators:
         """What the user should know about the models, and about the problems that they make."""
         note = shortened(self.fitted.queries)
         of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
-        first = [one for one in (note, walk(problems)) if one]
+        first = [one for one in (note, walk(problems, self.fitted.come_and_go)) if one]
         return [*first, *of_problems, *self.remarks, *unproven(problems)]
 
 
-def walk(problems: Sequence[Problem]) -> str | None:
+def walk(problems: Sequence[Problem], come_and_go: bool = False) -> str | None:
     """What to tell the user where the steps walk through periods."""
     given: list[Any] = [p for p in problems if getattr(p, "later", ())]
     if not given:
@@ -111,6 +111,8 @@ def walk(problems: Sequence[Problem]) -> str | None:
     )
     if all(p.query == SYNTHETIC for p in given):
         return f"users change: {how}"
+    if come_and_go:
+        return how
     counts = "; ".join(f"{name}: {sum(x)} of {len(x)} queries" for name, x in changing.items())
     if any(p.ranker is not None for p in given):
         how += "; today's ranker mixes the lists of the whole log in each"
@@ -170,6 +172,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
         asked.block,
         asked.same_log,
         unsure_queries(queries, models),
+        asked.come_and_go,
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
@@ -194,8 +197,9 @@ def _coming_and_going(queries: Sequence[FittedQuery], periods: Sequence[FittedMo
     away = np.mean(absent)
     return (
         f"items come and go: in a period {away:.0%} of a query's items, on average over queries, "
-        "are ones that the log did not show in it; nobody clicks them, and policies have to find "
-        "that out. Today's ranker is left out, since its lists are not known by period"
+        "are ones that the log did not show in it (rarely shown ones by chance: fewer in longer "
+        "periods); nobody clicks them, and policies have to find that out. Today's ranker is left "
+        "out, since its lists are not known by period"
     )
 
 

@@ -183,6 +183,8 @@ def test_items_come_and_go(fitted, logs, policy):
     rows = runs.table().sort_values("t")
     assert rows.optimal_reward.tolist() == pytest.approx(np.cumsum(10 * np.array(best)).tolist())
     assert (rows.regret.max() == 0.0) == (policy == "Oracle")
+    assert not any("users change" in note for note in runs.notes)  # items do, whoever else does
+    assert any("walk through 3 periods" in note for note in runs.notes)
     (said,) = [note for note in runs.notes if "come and go" in note]
     flags = [p["PBM"].shown[: len(shown)] for p in fitted["changing"].periods]
     assert f"{1 - np.mean(flags):.0%} of a query's items" in said

@@ -1,12 +1,14 @@
 """What is remembered, by hand; and what that is worth when users change."""
 
+import math
+
 import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
 from logeval.policies.shared.steps import discount_of, steps_in_memory, window_of
 from logeval.tracks.ranking.problems import b_lb
-from tests.policies.running import make, steps, users_of
+from tests.policies.running import make, reference_of, steps, users_of
 
 
 def test_a_window_forgets_what_is_older():
@@ -33,6 +35,26 @@ def test_a_discount_weighs_a_step_by_its_age():
         examined = A[0, :1] if clicks[0, 0] else A[0]
         T *= 0.7
         T[examined] += 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [
+        ("CascadeSWUCB(tau=4,eps=0.5)", lambda m: 0.5 * math.log(m)),
+        ("CascadeDUCB(gamma=0.5,eps=0.5)", lambda m: 4.0 * 0.5 * math.log(m)),  # twice the radius
+        ("SW-dcmKL-UCB(tau=4)", lambda m: math.log(m) + 3.0 * math.log(math.log(m))),
+    ],
+)
+def test_bounds_by_hand(name, budget):
+    """At step 7 four steps are in the window, and 1 + 1/2 + ... of six are weighed."""
+    users = users_of(b_lb(5, 2, 0.6, 0.3))
+    m = 2.0 - 0.5**5 if "gamma" in name else 4.0
+    assert make(name, users, 50).now(7)[2] == pytest.approx(max(budget(m), 0.0))
+    if name.startswith("Cascade"):
+        p, T = np.array([0.3]), np.array([20.0])
+        assert reference_of(name, users, 50).bound(m, p, T) == pytest.approx(
+            0.3 + math.sqrt(budget(m) / 20.0)
+        )
 
 
 def test_steps_remembered():

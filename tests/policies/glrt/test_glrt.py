@@ -1,12 +1,15 @@
 """The test for a change: corners of the walk are enough, and it says so when users change."""
 
+import math
+
 import numpy as np
 import pytest
 
 from logeval.policies.glrt import hull, paper
 from logeval.policies.shared.paper_bounds import kl
+from logeval.policies.shared.steps import error_of, exploration_of
 from logeval.tracks.ranking.problems import b_lb
-from tests.policies.running import make, one_replica, steps, users_of
+from tests.policies.running import make, one_replica, reference_of, steps, users_of
 
 
 def largest_ratio(X):
@@ -37,6 +40,37 @@ def test_the_largest_ratio_is_at_a_corner_of_the_walk(seed):
     assert walks.n.tolist() == [0, 400]
 
 
+def test_the_threshold_by_hand():
+    """Ten misses, then m hits: the best split is there, and has 10 ln(n / 10) + m ln(n / m)."""
+    for m in range(1, 11):
+        n, X = 10 + m, [0] * 10 + [1] * m
+        ratio = 10 * math.log(n / 10) + m * math.log(n / m)
+        delta = 3.0 * n**1.5 / math.exp(ratio)  # log(3 n^1.5 / delta) is the ratio
+        walks = one_replica(hull.Walks(), 1)
+        for click in X:
+            hull.add(0, click, walks)
+        for factor, rings in ((1.001, True), (0.999, False)):
+            assert paper.changed(X, factor * delta) == rings
+            assert hull.changed(0, factor * delta, walks) == rings
+
+
+def test_a_new_start_forgets_all_items_and_the_clock():
+    given = "GLRT-CascadeUCB(p=0,delta=0.9)", users_of(b_lb(4, 2, 0.6, 0.5)), 300
+    policy, reference = make(*given), reference_of(*given)
+    for t in range(1, 201):  # all is clicked at first, and later nothing is
+        A = policy.recommend(t)
+        clicks = np.array([[int(t < 100), 0]], dtype=np.int8)
+        reference.update(t, A[0], clicks[0])
+        policy.update(t, A, clicks)
+        if policy.memory.start[0, 0] == t:
+            break
+    assert 100 <= t < 200
+    assert not policy.memory.walks.n.any()
+    assert not policy.memory.walks.size.any()
+    assert reference.tau == t
+    assert reference.X == [[]] * 4
+
+
 def test_few_corners_are_kept_of_a_long_walk():
     generator = np.random.default_rng(3)
     walks = one_replica(hull.Walks(), 1)
@@ -64,3 +98,10 @@ def test_rounds_show_every_item_first():
     policy = make("GLRT-CascadeUCB(p=0.5)", users, 100)
     first = [A[0, 0] for _, A, _ in steps(policy, users, 100)]
     assert first[:6] == first[12:18] == list(range(6))
+
+
+def test_defaults_by_hand():
+    assert exploration_of(None, 10, 10_000) == 1_041  # 10 / (sqrt(10 ln 10,000 / 10,000) / 10)
+    assert exploration_of(0.5, 10, 10_000) == 20
+    assert exploration_of(0.0, 10, 10_000) == 0
+    assert error_of(None, 10_000) == 1e-4
