@@ -84,11 +84,9 @@ class CheckModels(Stage["Checks"]):
             check_belongs(true, self.opened, "the truth" if true is self.truth else str(self.truth))
             beside = against_truth(fitted, true)
         table = None
-        notes: list[str] = []
         if self.randomised:
-            fitted, table, notes = fitted_to_ranked(fitted, self.opened)
+            fitted, table = fitted_to_ranked(fitted, self.opened)
         sample = held_out_sample(fitted, self.opened, self.serps, self.seed)
-        sample.notes.extend(notes)
         checks = check_patterns(
             fitted.fitted.values(), sample, self.simulations, self.seed, self.quiet
         )
