@@ -1,7 +1,8 @@
 """Whether intervals of attraction are wide where the clicks do not decide it, and hold there.
 
-The queries of ``benchmarks/identifiability.py``, 24 of each kind with 2,000 SERPs; items shown 100
-times or more, inside and outside of the largest part of their query, by scope of the fit.
+The queries of ``benchmarks/identifiability.py``, 10 of each kind with 2,000 SERPs, and 10 that show
+one list always; items shown 100 times or more, inside and outside of the largest part of their
+query, by scope of the fit.
 
     python benchmarks/run.py identified_intervals
 """
@@ -20,9 +21,9 @@ from logeval.clicks.models.pbm import PBM
 from logeval.clicks.support.identified import identified
 
 
-def rows(seed: int = 9, queries: int = 24) -> Iterator[dict[str, Any]]:
+def rows(seed: int = 9, queries: int = 10) -> Iterator[dict[str, Any]]:
     """A row per kind of queries, scope and side."""
-    for number, kind in enumerate(KINDS):
+    for number, kind in enumerate((*KINDS, "one list")):
         data, w = world(kind, queries, 2_000, np.random.default_rng([seed, number]))
         found = identified(PBM, data, "per-query")
         assert found is not None
