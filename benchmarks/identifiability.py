@@ -45,7 +45,9 @@ KINDS = ("connected", "weakly connected", "disconnected")
 
 
 def lists(kind: str, q: int, L: int, n: int, rng: np.random.Generator) -> np.ndarray:
-    """n lists of K of L items, (n, K)."""
+    """n lists of K of L items, (n, K); of "one list" all are the same."""
+    if kind == "one list":
+        return np.tile(np.arange(K), (n, 1))
     if kind == "connected":
         score = -1.5 * np.log1p(np.arange(L))
         return np.argsort(-(score + rng.gumbel(size=(n, L))), axis=1)[:, :K]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from logeval.clicks.quality.check import check_models as check_models
     from logeval.clicks.quality.compare import compare_models as compare_models
     from logeval.clicks.quality.compare import score as score
+    from logeval.clicks.support.support import support as support
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
@@ -69,6 +70,7 @@ _HOME = {
     "replay_validate": "logeval.replay.validate",
     "report": "logeval.reports.report",
     "score": "logeval.clicks.quality.compare",
+    "support": "logeval.clicks.support.support",
 }
 __all__ = ["__version__", *_HOME]
 

@@ -14,6 +14,7 @@ from logeval.clicks.fitted import FittedClasses, FittedModel, averaged
 from logeval.clicks.models.registry import kind_of
 from logeval.clicks.support.identified import Identified, identified
 from logeval.clicks.support.resting import resting
+from logeval.clicks.support.selection import expected_empty
 from logeval.clicks.support.words import record
 from logeval.running.arrays import Bools
 
@@ -135,6 +136,11 @@ def _notes(data: FoldedClicks, keep: Bools) -> list[str]:
     notes = []
     if not data.item_clicks.any():
         notes.append(f"{NO_CLICK}: all that is fitted is the prior")
+    if expected_empty(data) is not None:
+        notes.append(
+            "every SERP has a click, so these are the parameters of searches with a click, not of "
+            "all; `logeval describe` says what can be relied on"
+        )
     left = np.bincount(data.item_query[keep], minlength=data.Q)
     if without := [q for q, n in zip(data.queries, left, strict=True) if not n]:
         names = ", ".join(map(str, without[:5]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition
@@ -42,6 +43,8 @@ def left_out(
 ) -> list[str]:
     """A sentence for each target that has queries without lists, or that the log does not have."""
     known, notes = logged.patterns.queries, []
+    if (selected := selected_by_clicks(asked.opened)) is not None:
+        notes.append(selected)
     everything = asked.wanted is None and asked.top_queries is None
     for source, target in zip(sources, targets, strict=True):
         n, K = int((target.mass().sum(axis=1) > 0).sum()), target.K

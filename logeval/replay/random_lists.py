@@ -89,12 +89,21 @@ def _judged(found: list[Estimate], parts: list[Patterns], queries: Any, K: int) 
     place = {query: q for q, query in enumerate(queries)}
     shape = (len(found), len(queries))
     truth, error = np.full(shape, np.nan), np.full(shape, np.nan)
-    for r, part in enumerate(parts):
-        mean, variance = mean_clicks(part.query, part.clicks[:, :K].sum(axis=1), part.count, part.Q)
-        often = sum_by(part.query, part.count, part.Q) >= RARE
-        for q in np.flatnonzero(often):
-            if (there := place.get(part.queries[q])) is not None:
-                truth[r, there], error[r, there] = mean[q], np.sqrt(variance[q])
+    Q = parts[0].Q
+    clicks = [part.clicks[:, :K].sum(axis=1) for part in parts]
+    size = np.stack([sum_by(part.query, part.count, Q) for part in parts])
+    found_mean = np.stack(
+        [mean_clicks(p.query, c, p.count, Q)[0] for p, c in zip(parts, clicks, strict=True)]
+    )
+    # of one SERP: the same for all rankers of a query, for each has few
+    spread = sum(
+        sum_by(p.query, p.count * (c - found_mean[r, p.query]) ** 2, Q)
+        for r, (p, c) in enumerate(zip(parts, clicks, strict=True))
+    ) / np.maximum(size.sum(axis=0) - (size > 0).sum(axis=0), 1.0)
+    for r, q in zip(*np.nonzero(size >= RARE), strict=True):
+        if (there := place.get(parts[r].queries[q])) is not None:
+            truth[r, there] = found_mean[r, q]
+            error[r, there] = np.sqrt(spread[q] / size[r, q])
     value = np.stack([each.value[:, 1:] for each in found], axis=1)
     half = np.stack([each.half_widths()[0][:, 1:] for each in found], axis=1)
     return Judged(truth, error, value, half)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from logeval.clicks.quality.randomised import how_to_say
+from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators.estimator import Estimator
@@ -97,6 +98,8 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
                 progress.advance(1)
     table = pd.DataFrame([row for of_K in errors for row in of_K.rows(asked.seed)])
     manifest["log_folder"] = str(log.path)
+    if (selected := selected_by_clicks(log)) is not None:
+        manifest["selected"] = selected
     random = None
     if asked.randomised:
         own = whole.patterns.take(whole.part >= 0)

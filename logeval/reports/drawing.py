@@ -43,6 +43,7 @@ METHODS = {
         "report": "report:report_of",
         "verdict": "verdict:verdict",
     },
+    "Support": {"verdict": "answers.support:verdict"},
     "Validation": {
         "plot": "figures.replay:plot_validation",
         "verdict": "answers.validation:verdict",

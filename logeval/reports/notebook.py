@@ -65,6 +65,7 @@ FRAMES: dict[str, tuple[str, Callable[[Any], pd.DataFrame]]] = {
     "Estimates": ("Clicks per SERP, over all queries that are covered", _estimates),
     "ExperimentPlan": ("Searches that each test needs", lambda found: found.table),
     "PolicyReplay": ("Clicks per accepted SERP", lambda found: found.summary()),
+    "Support": ("What the clicks can decide", lambda found: found.table),
     "Validation": (
         "Error of the predicted clicks per SERP",
         lambda found: found.table[found.table["clip"].isna()],

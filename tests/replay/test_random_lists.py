@@ -6,7 +6,10 @@ import pytest
 from logeval import generate, ingest, replay_validate
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.errors import LogevalError
-from logeval.replay.random_lists import RANKERS, Judged, rankers, scores
+from logeval.replay import random_lists
+from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.logged import read_logged
+from logeval.replay.random_lists import RANKERS, Judged, against_random, rankers, scores
 from logeval.replay.validation import Validation
 from tests.clicks.examples import table_of
 
@@ -25,13 +28,13 @@ def test_rankers_are_cut_by_the_rank_that_the_first_item_has_in_ranked_lists():
 def test_scores_by_hand():
     truth = np.array([[1.0, 2.0], [0.5, 2.0], [np.nan, 1.0]])
     error = np.full((3, 2), 0.1)
-    value = np.array([[[1.3, 2.0], [0.5, 2.4], [1.0, 2.2]]])
+    value = np.array([[[1.3, 2.15], [0.5, 2.4], [1.0, 2.2]]])
     half = np.array([[[0.1, 0.1], [0.1, np.nan], [0.1, 0.1]]])
     (row,) = scores(Judged(truth, error, value, half), ["X"], 3)
-    # widths are hypot(0.1, 0.196) = 0.22; judged: 1.3 - 1.0, 2.0 - 2.0, 0.5 - 0.5 and 2.2 - 1.0
+    # widths are hypot(0.1, 0.196) = 0.22; judged: 1.3 - 1.0, 2.15 - 2.0, 0.5 - 0.5 and 2.2 - 1.0
     assert row == {"estimator": "X", "positions": 3, "lists": 4, "within": 0.5, "pairs": 3,
                    "order": pytest.approx(2 / 3)}  # fmt: skip
-    # pairs told apart: 1.0 and 0.5 (right); 2.0 and 1.0, twice: 2.0 against 2.2 is wrong
+    # pairs told apart: 1.0 and 0.5 (right); 2.0 and 1.0, twice: 2.15 against 2.2 is wrong
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,23 @@ def test_validation_scores_intervals_and_order_on_random_lists(log, tmp_path):
     assert "RCTR's 95% intervals hold in" in text
     assert "too few: its assumptions fail on this log" in text
     assert replay_validate(log, estimators=["Item"], **asked).randomised is None
+
+
+def test_estimators_see_the_ranked_lists_alone(log, monkeypatch):
+    seen = []
+
+    def spied(*args, **asked):
+        seen.append(read_logged(*args, **asked))
+        return seen[-1]
+
+    monkeypatch.setattr(random_lists, "read_logged", spied)
+    whole = read_logged(log, part="CASE WHEN random THEN 0 ELSE -1 END")
+    random = whole.patterns.take(whole.part >= 0)
+    list(against_random(log, random, 2, parse_estimators(["RCTR"]), "per-query", 0.0, 0, True))
+    (ranked,) = seen
+    flags = log.serps("random")["random"].to_pandas()
+    assert ranked.patterns.count.sum() == (~flags).sum()
+    assert random.count.sum() == flags.sum()
 
 
 def test_propensities_in_place_of_a_mark_are_refused_with_the_reason(tmp_path):

@@ -90,11 +90,9 @@ class CheckModels(Stage["Checks"]):
             found = counted_checks(fitted, self.opened)
             return replace(found, truth=beside, manifest=manifest)
         table = None
-        notes: list[str] = []
         if self.randomised:
-            fitted, table, notes = fitted_to_ranked(fitted, self.opened)
+            fitted, table = fitted_to_ranked(fitted, self.opened)
         sample = held_out_sample(fitted, self.opened, self.serps, self.seed)
-        sample.notes.extend(notes)
         checks = check_patterns(
             fitted.fitted.values(), sample, self.simulations, self.seed, self.quiet
         )

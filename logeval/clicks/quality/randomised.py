@@ -23,22 +23,11 @@ from logeval.running.arrays import Bools, Floats, Ints, sum_by
 RARE = 30  # SERPs, or impressions, with fewer of which there is no interval
 PAIRS = 300  # patterns of a query whose order is looked at
 NORMAL = 1.959964
-SELECTED = 100  # SERPs; if so many all have a click, the log was selected by clicks
 
 
 def against_randomised(models: Mapping[str, FittedModel], test: Patterns) -> pd.DataFrame:
     """A row per model."""
     return pd.DataFrame([{"model": name, **_row(one, test)} for name, one in models.items()])
-
-
-def selected_by_clicks(test: Patterns) -> str | None:
-    """What to say of a log that has no SERP without a click; None for others."""
-    if test.count.sum() < SELECTED or (~test.clicks.any(axis=1)).any():
-        return None
-    return (
-        "every SERP in random order has a click: the log was selected by clicks, which the models "
-        "do not know of, so clicks per search cannot be compared; compare only how models rank"
-    )
 
 
 def how_to_say(log: Log) -> str:

@@ -11,6 +11,7 @@ list that was shown most. The rest is about how sure a log of this size is (``si
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,22 +25,24 @@ from logeval.clicks.support.counted import counted_table, counted_words
 from logeval.clicks.support.graph import CARRIES
 from logeval.clicks.support.harvesting import METHODS, harvest
 from logeval.clicks.support.identified import MIXED, identified
+from logeval.clicks.support.selection import selected_by_clicks
 from logeval.clicks.support.size import expected_widths, size_words
 from logeval.clicks.support.words import few
 from logeval.errors import LogevalError
-from logeval.log.log import Log
+from logeval.log.log import Log, load
 from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, sum_by
 from logeval.running.words import joined
+from logeval.storage.results import Drawn
 
 NEEDY = ("PBM", "UBM", "DBN", "DCM")  # the models that need most come first
 ONE_LIST = 0.95  # of the SERPs of a query
 
 
 @dataclass(frozen=True)
-class Support:
-    """What a log supports: a row per query, and sentences."""
+class Support(Drawn):
+    """What a log supports: a row per query, and sentences; ``verdict()`` is them as an answer."""
 
     table: pd.DataFrame
     examination: pd.DataFrame  # from swaps (``harvesting``)
@@ -56,8 +59,9 @@ class Support:
         return {**rows, "words": self.sentences}
 
 
-def support(log: Log, top: int = 20) -> Support:
-    """What the clicks on the most frequent queries of a log can decide."""
+def support(log: Log | Path | str, top: int = 20) -> Support:
+    """What the clicks on the ``top`` most frequent queries of a log, or its folder, can decide."""
+    log = load(log)
     queries = [Query.of(name) for name in log.top_queries(top)["query"]]
     if log.holds == "counts":
         data: Patterns | None = counted_patterns(log, queries)
@@ -73,14 +77,16 @@ def support(log: Log, top: int = 20) -> Support:
 def support_of(data: Patterns, names: Names | None = None) -> Support:
     """The same of clicks that are folded already, in the ``names`` of the queries."""
     names = names or Names()
-    table, say = (
-        (counted_table(data), counted_words) if isinstance(data, Counted) else (_table(data), words)
-    )
+    if isinstance(data, Counted):
+        table, say, selected = counted_table(data), counted_words, None
+    else:
+        table, say, selected = _table(data), words, selected_by_clicks(data)
     swaps = harvest(data)
     swaps = swaps[swaps["method"] == METHODS[0]].reset_index(drop=True)
     table = table.join(expected_widths(data, swaps["examination"].to_numpy()))
     shown = names.shown(table)
-    return Support(table, swaps, say(shown) + size_words(shown), names)
+    first = [] if selected is None else [selected]
+    return Support(table, swaps, first + say(shown) + size_words(shown), names)
 
 
 def _table(data: Patterns) -> pd.DataFrame:

@@ -81,7 +81,9 @@ def _random_line(row: dict[str, Any]) -> str:
 
 
 def _limits(found: Validation) -> list[str]:
-    rows, lines = found.table[found.table["clip"].isna()], []
+    rows, lines = found.table[found.table["clip"].isna()], list[str]()
+    if "selected" in found.manifest:
+        lines.append(found.manifest["selected"])
     n = int(rows["parts"].iloc[0])
     if n < FEW_PARTS:
         lines.append(f"{n} parts are few: little can be told apart with them")

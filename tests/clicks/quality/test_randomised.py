@@ -5,7 +5,7 @@ import pytest
 
 from logeval import check_models, fit_models, generate, ingest, replay_validate
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.quality.randomised import _concordance, _within, selected_by_clicks
+from logeval.clicks.quality.randomised import _concordance, _within
 from logeval.errors import LogevalError
 from logeval.log.log import load
 from tests.clicks.examples import table_of
@@ -92,10 +92,3 @@ def test_intervals_and_order_by_hand():
     # pairs with unlike clicks: 3 x 1, 3 x 2 and 1 x 2; all lists that start with 2 are equal
     score = np.where(test.item_ids[test.items[:, 0]] == 2, 1.0, 0.0)
     assert _concordance(score, clicks, test) == pytest.approx((3 + 6 + 0.5 * 2) / 11)
-
-
-def test_a_log_of_clicked_searches_only_is_said():
-    some = patterns_of(table_of([(0, [1, 2], 1, 150)]))
-    more = patterns_of(table_of([(0, [1, 2], 1, 150), (0, [1, 2], 0, 1)]))
-    assert "selected by clicks" in selected_by_clicks(some)
-    assert selected_by_clicks(more) is None

@@ -9,7 +9,7 @@ from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models.registry import MODELS
 from logeval.clicks.support.graph import CARRIES, FIRM, _join, expected_clicks, parts_of
 from logeval.clicks.support.identified import _cells, identified
-from tests.clicks.examples import all_patterns, random_model, statistics_from
+from tests.clicks.examples import all_patterns, random_model, statistics_from, table_of
 
 K, L = 4, 5
 ONE_LIST = np.arange(4)[None]
@@ -225,3 +225,23 @@ def test_expected_clicks_add_up_and_are_what_an_item_has_elsewhere():
     assert m == pytest.approx(truth, rel=0.12)
     never = cells._replace(clicks=np.zeros(len(cells.item)))
     assert not expected_clicks(never).any()
+
+
+def test_lists_that_hardly_mix_are_not_apart_where_there_are_enough_of_them():
+    rare = np.concatenate([np.tile(BLOCKS, (12, 1)), [[2, 3, 0, 1]]])
+    found = identified(MODELS["PBM"], clicked(rare, 9_800, 0.5), "per-query")
+    assert found.mix[0] < 0.1
+    assert found.carried[0]
+    assert not found.apart[0]
+
+
+def test_what_a_click_says_was_read_differs_by_model():
+    """Clicked at ranks 1 and 3 of 4: the CM is sure of the first, the DCM of three, DCTR of all."""
+    data = patterns_of(table_of([(0, [1, 2, 3, 4], 0b101, 50)]))
+    known = {"CM": [1], "DCM": [1, 2, 3], "DCTR": [1, 2, 3, 4]}
+    for name, items in known.items():
+        found = identified(MODELS[name], data, "per-query")
+        assert sorted(data.item_ids[found.items]) == items, name
+        assert found.share[0] == pytest.approx(len(items) / 4)
+        assert not found.apart[0]
+        assert np.isnan(found.times_needed[0])

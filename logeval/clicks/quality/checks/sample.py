@@ -12,7 +12,8 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fit import Fit
-from logeval.clicks.quality.randomised import against_randomised, how_to_say, selected_by_clicks
+from logeval.clicks.quality.randomised import against_randomised, how_to_say
+from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.names import Names
@@ -81,12 +82,12 @@ def sample_of(
         kept = np.bincount(chosen, minlength=len(known.count)).astype(np.float64)
         known = replace(known, count=kept).take(kept > 0)
         notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked")
+    if (selected := selected_by_clicks(known)) is not None:
+        notes.append(selected)
     return Sample(known, fitted_to, notes, names or Names())
 
 
-def fitted_to_ranked(
-    models: FittedModels, log: Log
-) -> tuple[FittedModels, pd.DataFrame, list[str]]:
+def fitted_to_ranked(models: FittedModels, log: Log) -> tuple[FittedModels, pd.DataFrame]:
     """The models fitted again to the ranked lists, and how they predict those in random order."""
     plan = fit_of_log(models, log)
     if plan is None:
@@ -104,8 +105,7 @@ def fitted_to_ranked(
     fitted = {name: plan.fit(name, data) for name in models.fitted}
     found = against_randomised(fitted, test)
     again = FittedModels(fitted, {**models.manifest, "arguments": plan.arguments()})
-    note = selected_by_clicks(test)
-    return again, found, [] if note is None else [note]
+    return again, found
 
 
 def fit_of_log(models: FittedModels, log: Log) -> Fit | None:
