@@ -165,7 +165,7 @@ def test_best_lists_are_of_items_that_were_shown_often(models):
         assert set(few) == set(np.argsort(-shown, kind="stable")[: f.K])
 
 
-def test_a_plan_keeps_to_what_was_shown_often_and_says_what_was_not(models):
+def test_a_plan_keeps_to_what_was_shown_often_and_says_what_was_not(models, monkeypatch):
     queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
     shown = [impressions(models, f) for f in queries]
     least = int(max(np.sort(n)[-5] for n in shown))  # five items at most
@@ -179,10 +179,12 @@ def test_a_plan_keeps_to_what_was_shown_often_and_says_what_was_not(models):
     assert found.row(AB)["effect"] == pytest.approx(np.mean(gains))
     every = plan(models, metric="clicks", draws=0, traffic="equal", min_shown=0)
     assert every.row(AB)["effect"] > found.row(AB)["effect"]
+    monkeypatch.setattr("logeval.planning.experiment.RARE", least)
     back = plan(models, control="best", treatment="logged", draws=0, traffic="equal", min_shown=0)
-    rare = [f.ranker.p @ (n[f.ranker.A] < 100).mean(axis=1)
+    rare = [f.ranker.p @ (n[f.ranker.A] < least).mean(axis=1)
             for f, n in zip(queries, shown, strict=True)]  # fmt: skip
     assert back.facts["rare"] == pytest.approx(np.mean(rare))
+    assert 0 < back.facts["rare"] < 1
 
 
 def models_of(models, name):
