@@ -122,7 +122,8 @@ def bind(source: TargetSource, logged: Logged, K: int, scope: str, seed: int) ->
 
 def _of_table(name: str, table: pd.DataFrame, patterns: Patterns, K: int) -> Target:
     numbers = numbered_queries(table["query"], patterns.queries)
-    attrs, table = table.attrs, table[table["rank"] <= K].assign(q=table["query"].map(numbers))
+    mine = table["query"].map(numbers.get)  # pandas 2 takes a dict of tuples for levels of an index
+    attrs, table = table.attrs, table[table["rank"] <= K].assign(q=mine)
     table = table.explode("q").dropna(subset="q")  # a list of a query stands for all its regions
     if table.empty:
         raise LogevalError(f"{name}: none of its queries is in the log; `describe` lists those")
