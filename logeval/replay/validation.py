@@ -53,9 +53,9 @@ class Validation(Stored):
 
     table: pd.DataFrame
     choices: list[dict[str, Any]]
+    manifest: tables.Manifest = field(default_factory=dict)
     # of lists in random order: see ``random_lists``
     randomised: list[dict[str, Any]] | None = None
-    manifest: tables.Manifest = field(default_factory=dict)
 
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
@@ -115,7 +115,7 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
                 asked.quiet,
             )
         )
-    return Validation(table, [of_K.choice(table) for of_K in errors], random, manifest)
+    return Validation(table, [of_K.choice(table) for of_K in errors], manifest, random)
 
 
 class Errors:
