@@ -75,7 +75,9 @@ class Tally:
         before = self.counts[self.unit]
         self.counts.update(counts)
         for reject in islice(rejects, EXAMPLES - len(self._examples)):
-            self._examples.append(f"{self.unit[:-1]} {before + reject.line + 1}: {reject.reason}")
+            place = f"{self.unit[:-1]} {before + reject.line + 1}: {reject.reason}"
+            value = f", {reject.text!r}" if self.unit == "rows" and reject.text else ""
+            self._examples.append(place + value)
         if self.counts[self.unit] > CHECK_BAD_AFTER:
             self.check()
             if self.counts["rejected"] == self.counts[self.unit]:
@@ -89,9 +91,11 @@ class Tally:
         """The counts; raises if too many lines are not records."""
         bad, lines = self.counts["rejected"], self.counts[self.unit]
         if bad > self.max_bad * lines:
+            foreign = any("not UTF-8" in example for example in self._examples)
+            remedy = "convert it, as with iconv -f latin1 -t utf-8" if foreign else "check it"
             raise LogevalError(
                 f"{self.name}: {bad:,} of {lines:,} {self.unit} ({bad / lines:.1%}) are not "
-                f"records, over max_bad = {self.max_bad:g} ({'; '.join(self._examples)}); check "
-                "the format, or allow more with max_bad; no table was written"
+                f"records, over max_bad = {self.max_bad:g} ({'; '.join(self._examples)}); "
+                f"{remedy}, or allow more with max_bad; no table was written"
             )
         return self.counts

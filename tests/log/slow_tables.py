@@ -9,6 +9,8 @@ from collections import Counter
 
 LIMIT = 50
 
+NO_NUMBER = ("nan", "null", "none", "na", "n/a", "\\n")
+
 
 def records_of(text, delimiter=","):
     """The records of a CSV as lists of bytes; None if a quote is never closed."""
@@ -79,6 +81,8 @@ def rows_of_json(text):
 def number(value):
     """A whole number from 0 on; None for a missing one, False for what is none."""
     if value is None or value == "":
+        return None
+    if isinstance(value, str) and value.strip().lower() in NO_NUMBER:
         return None
     if isinstance(value, bool):
         return int(value)

@@ -120,7 +120,7 @@ def _without_marked(table: pa.Table, wanted: Sequence[str], rejects: list[Reject
     for name in wanted:
         bad = pc.match_substring(one_array(table[name]), MARK).to_numpy(False)
         for place in np.flatnonzero(bad & good):
-            text = visible(table[name][place].as_py()[:EXCERPT])
+            text = visible(table[name][place].as_py()[:EXCERPT].replace(MARK, "\ufffd"))
             rejects.append(Reject(int(numbers[place]), "not UTF-8", text))
         good &= ~bad
     kept = table.filter(pa.array(good))

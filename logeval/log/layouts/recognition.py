@@ -181,9 +181,10 @@ def check_complete(table: TableFile, layout: Layout | None) -> Layout:
             ", or several that are one search together, as "
             f"columns={{'search': 'session{AND}query'}}; user, time and query together will do"
         )
+    doubts = "".join(f"; {visible(name)}: {why}" for name, why in layout.doubts.items())
     raise LogevalError(
         f"{table.name}: there is no column for {role} ({ROLES[role].says}) in its "
-        f"{SAID[layout.kind]}; it has {there}; {remedy}"
+        f"{SAID[layout.kind]}; it has {there}{doubts}; {remedy}"
     )
 
 

@@ -70,7 +70,7 @@ def convert_counts(batch: Batch, file: int, layout: Layout, text: frozenset[str]
     for role in ("position", "impressions", "clicks"):
         values = as_numbers(columns[role])
         bad = (values.states != GOOD) | (values.values > MOST)
-        rejects.add(bad, f"{role}: no whole number", columns[role])
+        rejects.add(bad, f"{role}: no whole number from 0 on", columns[role])
         found[role] = values.values
     more = found["clicks"] > found["impressions"]
     clicks = np.minimum(found["clicks"], found["impressions"])

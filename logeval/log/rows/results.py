@@ -89,10 +89,12 @@ def results_of(
     rejects.add(ids["item"].missing, "item is empty")
     clicks = as_numbers(columns["clicks"])
     bad = (clicks.states == BAD) | (clicks.values > MOST_CLICKS)
-    rejects.add(bad, "clicks are no number", columns["clicks"])
+    rejects.add(bad, "clicks are no whole number from 0 on", columns["clicks"])
     clicked = clicks.filled(0)
     position = as_numbers(columns["position"])
-    rejects.add(position.states == BAD, "position is no whole number", columns["position"])
+    rejects.add(
+        position.states == BAD, "position is no whole number from 0 on", columns["position"]
+    )
     apart = (position.states == MISSING) & (clicked > 0) & alone
     rejects.add((position.states == MISSING) & ~apart, "no position")
     more: dict[str, Ints | Floats] = {}

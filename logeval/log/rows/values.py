@@ -1,7 +1,7 @@
 """A column as it is stored -> numbers, texts, times, and which of its values are none.
 
 Numbers may come as text, booleans or floats (1.0), times as text (ISO 8601), timestamps or numbers.
-Empty text and null are missing.
+Empty text and null are missing; of numbers so are nan, null, none and na, as programs write them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from logeval.log.rows.texts import BAD, GOOD, MISSING, numbers_of
 from logeval.running.arrays import Floats, Ints
 
 WORDS = {"true": 1, "false": 0, "yes": 1, "no": 0, "t": 1, "f": 0, "y": 1, "n": 0}
+NO_NUMBER = pa.array(["nan", "null", "none", "na", "n/a", "\\n"])
 PER_SECOND = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
 DAY = 86_400  # seconds
 # numbers from here on are seconds, milliseconds, ... since 1970; smaller ones are taken as they are
@@ -87,6 +88,9 @@ def as_numbers(array: pa.Array, exact: bool = False) -> Values:
     values, states = numbers_of(texts)
     if not exact and (states == BAD).any():
         _by_value(texts, values, states, _number)
+        if (bad := np.flatnonzero(states == BAD)).size:
+            left = pc.utf8_lower(pc.utf8_trim_whitespace(texts.take(pa.array(bad))))
+            states[bad[pc.is_in(left, NO_NUMBER).to_numpy(zero_copy_only=False)]] = MISSING
     return Values(values, states)
 
 

@@ -147,7 +147,7 @@ def test_the_unit_of_times_is_said():
         ([HEADER + ROW * 5 + "query,items,clicks\n7,a b,0 1\n"],
          r"2 of 7 rows .*row 6: 3 fields, not 5"),
         ([HEADER + ROW * 3 + HEADER],
-         "row 4: clicks are no number"),
+         "row 4: clicks are no whole number from 0 on"),
         (['[{"search_id": 1}]'], "write one object per line"),
         (["a\0b,c\n1,2\n"], "not recognised"),
     ],

@@ -146,7 +146,7 @@ def test_every_rule_by_hand():
     }  # fmt: skip
     rejected = (log.path / "rejects.tsv").read_text().splitlines()[1:]
     assert [line.split("\t")[1:] for line in rejected] == [
-        ["10", "position is no whole number", "one"],
+        ["10", "position is no whole number from 0 on", "one"],
         ["11", "query is empty", ""],
         ["12", "search is empty", ""],
     ]
