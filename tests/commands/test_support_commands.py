@@ -29,12 +29,12 @@ def test_describe_ends_with_what_the_log_supports(folder):
     text = " ".join(run("describe", folder / "log").split())
     assert "queries can carry a PBM," in text
     assert "Examination relative to the first rank, from swaps" in text
-    assert text.endswith("would halve them.")
+    assert text.endswith("would halve the first.")
     found = json.loads(run("describe", folder / "log", "--json"))["support"]
     assert [row["query"] for row in found["queries"]] == ["1", "2", "3"]
     assert {"share_pbm", "cut_serps", "serps_to_halve"} <= set(found["queries"][0])
     assert found["examination"][0]["examination"] == 1.0
-    assert found["words"][0].endswith("examination cannot be told apart")
+    assert found["words"][0].endswith("examination cannot be separated")
 
 
 def test_a_log_without_clicks_has_no_support_and_no_error(tmp_path):

@@ -39,7 +39,7 @@ def counted_words(table: pd.DataFrame) -> list[str]:
     Q, carried = len(table), int((table["share_pbm"] >= CARRIES).sum())
     found = [
         f"{carried:,} of {Q:,} queries can carry a PBM, which needs items that were clicked at "
-        "several ranks, or attraction and examination cannot be told apart",
+        "several ranks, or attraction and examination cannot be separated",
         f"{joined(others)} can be fitted to all of them. Cascades and the UBM cannot: counts do "
         "not say what else was clicked on a page",
     ]

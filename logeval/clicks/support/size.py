@@ -21,7 +21,7 @@ NORMAL = 1.959964
 
 
 def expected_widths(data: Patterns, examination: Floats) -> pd.DataFrame:
-    """Per query: value of the best list, widths of 95% intervals, SERPs that would halve them.
+    """Per query: value of the best list, widths of 95% intervals, SERPs that would halve the first.
 
     ``width_value`` is of that value in clicks per search, ``width_items`` the median of the
     attraction of its items; ``serps_to_halve`` is the number of SERPs in all, with which the first
@@ -78,8 +78,9 @@ def size_words(table: pd.DataFrame) -> list[str]:
     middle = sure.iloc[(sure["width_value"] / sure["value"]).argsort().iloc[len(sure) // 2]]
     return [
         f"Expect a 95% interval about {number(middle['width_value'])} wide for the best list's "
-        f"{number(middle['value'])} clicks per search (query {middle['query']}, the median one), "
+        f"{number(middle['value'])} clicks per search (query {middle['query']}, in relative width "
+        "the median), "
         f"and {number(middle['width_items'])} wide for the attraction of its items; "
         f"{middle['serps_to_halve']:,.0f} SERPs of it, in place of {middle['serps']:,}, would "
-        "halve them"
+        "halve the first"
     ]

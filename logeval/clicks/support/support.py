@@ -172,5 +172,5 @@ def why_not(lost: pd.DataFrame) -> list[str]:
 
 HOW = (
     "the models named first need items that were clicked at several ranks, or attraction and "
-    "examination cannot be told apart"
+    "examination cannot be separated"
 )

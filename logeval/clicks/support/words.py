@@ -67,7 +67,7 @@ def _why(known: dict[str, Any]) -> str:
     few = f", {lost - apart:,} have too few SERPs" if lost > apart else ""
     return (
         f"of the others {apart:,} show lists that hardly mix, so what attracts and what is "
-        f"examined cannot be told apart{few}"
+        f"examined cannot be separated{few}"
     )
 
 

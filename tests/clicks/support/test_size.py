@@ -49,6 +49,6 @@ def test_words_say_what_would_halve_them():
     table = support_of(data).table
     (text,) = size_words(table)
     assert "wide for the best list's" in text
-    assert "would halve them" in text
+    assert "would halve the first" in text
     middle = table.iloc[(table["width_value"] / table["value"]).argsort().iloc[len(table) // 2]]
     assert f"{middle['serps_to_halve']:,.0f} SERPs of it, in place of {middle['serps']:,}" in text
