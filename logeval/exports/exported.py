@@ -13,7 +13,6 @@ from logeval.exports import forms
 from logeval.exports.interventions import METHODS, propensities_from, without_value
 from logeval.exports.judgments import graded, withheld_words
 from logeval.exports.ltr import training_files
-from logeval.storage.spreadsheets import csv_of
 
 if TYPE_CHECKING:
     from logeval.exports.export import Export
@@ -36,7 +35,7 @@ def exported(asked: Export) -> Exported:
     fitted, naming = asked.fitted.named(asked.model), naming_of(asked.fitted)
     if asked.propensities is not None:
         table = propensities_from(asked, fitted, naming)
-        form = csv_of if asked.propensities == "csv" else forms.propensities_json
+        form = forms.PROPENSITIES[asked.propensities]
         whose = f"{table['query'].nunique()} queries" if asked.per_query else "all queries"
         words = f"examination of {table['position'].max()} positions, {whose}, {_by(asked, fitted)}"
         return Exported(table, {"": form(table)}, words + without_value(table))

@@ -66,6 +66,11 @@ JUDGMENTS: dict[str, Callable[[pd.DataFrame], str]] = {
 }
 
 
+def propensities_csv(table: pd.DataFrame) -> str:
+    """A row per position, in six digits."""
+    return csv_of(table, "%.6g")
+
+
 def propensities_json(table: pd.DataFrame) -> str:
     """``IPW_list`` (by position, 1 at the first), by query where asked for, and the rows."""
     found: dict[str, object] = {}
@@ -82,3 +87,9 @@ def propensities_json(table: pd.DataFrame) -> str:
 def _numbers(values: pd.Series) -> list[float | None]:
     """JSON has no nan."""
     return [None if value != value else value for value in values.tolist()]
+
+
+PROPENSITIES: dict[str, Callable[[pd.DataFrame], str]] = {
+    "csv": propensities_csv,
+    "json": propensities_json,
+}

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 FORMULA = re.compile(r"[=+@\t\r]|-(?![0-9.]+(@[0-9]+)?$)")  # but -5 and -5@0 are queries
 
 
-def csv_of(frame: pd.DataFrame) -> str:
-    """The table as CSV."""
+def csv_of(frame: pd.DataFrame, float_format: str | None = None) -> str:
+    """The table as CSV; numbers in all their digits unless told otherwise."""
     frame = frame.rename(columns=_plain)
     texts = frame.select_dtypes(exclude="number").columns  # numbers may change when mapped
     frame[texts] = frame[texts].map(_plain)
-    return frame.to_csv(index=False, lineterminator="\n")
+    return frame.to_csv(index=False, lineterminator="\n", float_format=float_format)
 
 
 def _plain(value: Any) -> Any:
