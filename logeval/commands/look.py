@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from logeval.clicks.fit import model_names
+from logeval.clicks.settings import model_names
 from logeval.commands.app import app, models_app
 from logeval.commands.command import Csv, Json, Latex
 from logeval.commands.latex import latex_table

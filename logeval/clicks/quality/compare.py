@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.clicks.estimation.defaults import DRAWS
-from logeval.clicks.fit import MOST_DRAWS, Fitting
-from logeval.clicks.fit import Holdout as HoldoutArg
+from logeval.clicks.settings import MOST_DRAWS, Fitting
+from logeval.clicks.settings import Holdout as HoldoutArg
 from logeval.errors import LogevalError
 from logeval.stage import (
     Arg,
