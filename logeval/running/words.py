@@ -117,7 +117,7 @@ def out_of(shares: Sequence[float]) -> str:
     ('50 of 1,000', '29 to 141 of 1,000', '40 of 1,000,000', '0 of 1,000')
     """
     low, high = min(shares), max(shares)
-    base = 1000 if high >= 0.0095 or high < 5e-7 else 10_000 if high >= 0.0005 else 1_000_000
+    base = 1000 if high >= 0.0005 or high < 5e-7 else 1_000_000
     ends = [f"{round(share * base):,}" for share in (low, high)]
     return f"{' to '.join(dict.fromkeys(ends))} of {base:,}"
 

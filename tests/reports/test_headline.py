@@ -277,7 +277,7 @@ def test_break_even_in_words(row, text):
 def test_shares_as_people_count():
     assert out_of([0.0694]) == "69 of 1,000"
     assert out_of([0.3, 0.1, 0.2]) == "100 to 300 of 1,000"
-    assert out_of([0.0011]) == "11 of 10,000"
+    assert out_of([0.0011]) == "1 of 1,000"  # as the losses beside it
     assert out_of([0.00002]) == "20 of 1,000,000"
     assert out_of([0.0]) == "0 of 1,000"
     assert (searches(0.2), searches(1234.5), searches(np.inf, "never")) == ("1", "1,235", "never")

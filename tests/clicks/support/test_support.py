@@ -133,9 +133,9 @@ def test_lists_that_are_apart_and_too_few_serps_have_different_words(tmp_path):
     [
         (0, "the others have too few SERPs to tell"),
         (3, "of the others 3 show lists that hardly mix, so what attracts and what is examined "
-            "cannot be told apart."),
+            "cannot be separated."),
         (2, "of the others 2 show lists that hardly mix, so what attracts and what is examined "
-            "cannot be told apart, 1 have too few SERPs."),
+            "cannot be separated, 1 have too few SERPs."),
     ],
 )  # fmt: skip
 def test_the_sentence_of_a_fit_says_why(apart, said):
