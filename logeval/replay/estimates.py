@@ -11,7 +11,7 @@ from logeval.log.log import Log
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.fitting import fit_models
 from logeval.replay.left_out import known_queries, left_out, size_of
-from logeval.replay.logged import Logged, cut, parts_sql, read_logged
+from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
 from logeval.replay.targets.read import TargetSource, bind, is_learned, read_source
 from logeval.replay.targets.target import Target
 from logeval.replay.values.estimate import Estimate, add_intervals
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from logeval.replay.estimate import ReplayEstimate
-
-MAX_POSITIONS = 10  # unless more are asked for
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from logeval.replay.targets.target import prefix_numbers
 from logeval.running.arrays import Floats, Ints
 
 FOLD_MEMORY = "350MB"  # of DuckDB; it goes to disk beyond
+MAX_POSITIONS = 10  # of a list, unless more are asked for
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,10 @@ class ReplayValidate(Replaying["Validation"]):
     """
 
     _: KW_ONLY
-    positions: Annotated[str | Sequence[int], Arg("As 1..10, or 1,3,5.")] = "1..10"
+    positions: Annotated[
+        str | Sequence[int] | None,
+        Arg("As 1..10, or 1,3,5; default: all that the lists have, up to 10."),
+    ] = None
     clips: Annotated[str | Sequence[float], Arg("Clips to try, as 1,10,100.", option="--clip")] = (
         "1,10,100,1000"
     )
@@ -54,7 +57,7 @@ class ReplayValidate(Replaying["Validation"]):
             self._set("positions", _positions(self.positions))
         if isinstance(self.clips, str):
             self._set("clips", _clips(self.clips))
-        if not self.positions or min(self.numbers) < 1:
+        if self.positions is not None and (not self.positions or min(self.numbers) < 1):
             raise LogevalError("positions must be one or more numbers from 1 on, as 1,3,5 or 1..10")
         if not self.clips:
             raise LogevalError("there is no clip; name one, as 10, or inf for none")
@@ -64,8 +67,8 @@ class ReplayValidate(Replaying["Validation"]):
 
     @property
     def numbers(self) -> list[int]:
-        """The positions K."""
-        return [int(k) for k in self.positions]
+        """The positions K that are asked for; none: those of the log."""
+        return [int(k) for k in self.positions or ()]
 
     @property
     def weights(self) -> list[float]:

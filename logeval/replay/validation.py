@@ -20,7 +20,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.fitting import fit_models
-from logeval.replay.logged import Logged, cut, parts_sql, read_logged
+from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
 from logeval.replay.random_lists import against_random
 from logeval.replay.targets.read import mean_clicks
 from logeval.replay.targets.target import ListTarget
@@ -62,7 +62,7 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     """Every part as the target of the others, at every K and clip."""
     import pandas as pd
 
-    log, chosen, positions = asked.opened, asked.chosen, asked.numbers
+    log, chosen = asked.opened, asked.chosen
     part = parts_sql(asked.parts, asked.seed)
     if asked.randomised:
         part = f"CASE WHEN random THEN {parts_sql(asked.parts or PARTS, asked.seed)} ELSE -1 END"
@@ -80,6 +80,7 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
             f"{log.path}: the log has one day only, or does not say the days; leave out parts of "
             "its sessions instead, with parts=10"
         )
+    positions = asked.numbers or list(range(1, min(whole.patterns.K, MAX_POSITIONS) + 1))
     if max(positions) > whole.patterns.K:
         raise LogevalError(
             f"positions={max(positions)}: the lists of the log have at most {whole.patterns.K} "

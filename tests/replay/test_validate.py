@@ -133,6 +133,11 @@ def test_the_command(log, tmp_path):
         assert (tmp_path / "out" / name).exists()
 
 
+def test_by_default_all_positions_of_the_lists_are_validated(log):
+    found = replay_validate(log, clips=[10.0], estimators=["IP"], parts=3, quiet=True)
+    assert sorted(set(found.table["positions"])) == [1, 2]
+
+
 def test_bad_arguments(log, tmp_path):
     for changes, message in (
         ({"positions": [3]}, "at most 2"),
