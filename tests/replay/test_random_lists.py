@@ -61,6 +61,20 @@ def test_validation_scores_intervals_and_order_on_random_lists(log, tmp_path):
     assert replay_validate(log, estimators=["Item"], **asked).randomised is None
 
 
+def test_words_say_what_stands_in_for_lists_that_were_not_shown(log):
+    asked = {"parts": 4, "positions": [3], "clips": [10.0], "quiet": True}
+    found = replay_validate(log, randomised=True, estimators=["List", "DR(dcm)"], **asked)
+    found.table.loc[found.table["estimator"] != "RCTR", "support"] = 0.3
+    for row in found.randomised:
+        row["lists"] = 0 if row["estimator"] == "List" else 20
+        row["within"] = 0.95
+    text = " ".join(found.verdict().text().split())
+    shown = "at K = 3 the rest of the log has shown 30% of a part (at the smallest), and "
+    assert f"List: {shown}what it has not shown counts as no clicks" in text
+    assert f"DR(dcm): {shown}for what it has not shown its DCM answers" in text
+    assert "- List: intervals and the order of rankers were not judged" in text
+
+
 def test_estimators_see_the_ranked_lists_alone(log, monkeypatch):
     seen = []
 

@@ -19,6 +19,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.users.mixture import Mixture
 from logeval.clicks.models.users.mixture_optimum import best_of_classes
 from logeval.clicks.models.users.optimum import Optimum
+from logeval.errors import LogevalError
 from logeval.running.arrays import Floats
 
 FEWEST = 1e-9  # a share below this is none
@@ -65,7 +66,7 @@ class Classes(ClickModel):
     @classmethod
     def fit(cls, data: Any, options: Any) -> Any:
         """Classes are fitted around a kind of click model (``estimation.classes``)."""
-        raise NotImplementedError
+        raise LogevalError("classes are fitted around a click model, as DCM(classes=3)")
 
     def best(self, K: int, reward: str) -> Optimum:
         """A list of K rows: proven best, or with how far it may be from the best."""

@@ -106,8 +106,8 @@ def walk(problems: Sequence[Problem], come_and_go: bool = False) -> str | None:
             "and this is what evaluate says without --drift"
         )
     how = (
-        f"the steps walk through {periods} periods of equal length, and regret is against the best "
-        "list of each moment"
+        f"the searches walk through {periods} periods of equal length, and regret is against the "
+        "best list of each moment"
     )
     if all(p.query == SYNTHETIC for p in given):
         return f"users change: {how}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.validation import Validation
 from logeval.reports.answers.answer import Answer
 from logeval.running.words import joined, number
@@ -90,9 +91,18 @@ def _limits(found: Validation) -> list[str]:
     low = rows[rows["support"] < ENOUGH]
     for name, mine in low.groupby("estimator", sort=False):
         at = joined([str(k) for k in mine["positions"]])
+        rest = "what it has not shown counts as no clicks"
+        if (model := parse_estimators([str(name)])[0].model) is not None:
+            rest = f"for what it has not shown its {model.upper()} answers"
         lines.append(
             f"{name}: at K = {at} the rest of the log has shown {mine['support'].min():.0%} of a "
-            "part (at the smallest), and what it has not shown counts as no clicks"
+            f"part (at the smallest), and {rest}"
+        )
+    unjudged = [row["estimator"] for row in found.randomised or [] if row["lists"] < JUDGED]
+    if unjudged:
+        lines.append(
+            f"{joined(unjudged)}: intervals and the order of rankers were not judged, as the "
+            "ranked lists have shown too little of those in random order; take fewer positions"
         )
     return lines
 
