@@ -67,11 +67,11 @@ def _checks(runs: Runs) -> list[str]:
         ]
         right = [_fits_of(*each) for each in by_model(set(known) - set(wrong)).items()]
         fine = f", and {joined(right)} by none" if right else ""
-        trusted = (
-            f"and go by {joined(right)}"
-            if right
-            else "and trust what holds on all simulators more than what holds on one"
-        )
+        trusted = "and trust what holds on all simulators more than what holds on one"
+        if right:
+            trusted = f"and go by {joined(right)}"
+        elif not any("classes=" in name for name in known):
+            trusted += "; users who differ (fit-models --classes auto) may click more like them"
         found.append(
             f"{'Not all' if right else 'No'}: the checks against the log fault {'; '.join(texts)}"
             f"{fine}. Such users are not yours: expect other numbers in traffic, {trusted}"

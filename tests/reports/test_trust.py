@@ -52,6 +52,17 @@ def test_what_is_faulted_comes_first_with_the_clearest_fault():
     assert not verdict(runs).sound
 
 
+@pytest.mark.parametrize(
+    ("simulators", "advised"),
+    [(["DCM", "PBM"], True), (["DCM", "DCM(classes=3)"], False)],
+)
+def test_where_all_are_faulted_users_who_differ_are_the_next_step(simulators, advised):
+    (first, *_) = trust(runs_with({name: faulted("distance") for name in simulators}))
+    assert first.startswith("No: the checks against the log fault ")
+    assert "trust what holds on all simulators more than what holds on one" in first
+    assert ("; users who differ (fit-models --classes auto)" in first) == advised
+
+
 def test_fits_of_one_model_are_said_together():
     two = {"DCM": faulted("distance"), "DCM(scope=pooled)": faulted("distance", "last-click")}
     (first,) = sentences(two, "the checks against the log")
