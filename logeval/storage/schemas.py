@@ -213,9 +213,13 @@ RUNS = _table("runs", """
     t                    int64     number of steps so far
     regret               float64   cumulative expected regret
     reward               float64   cumulative expected reward of what was shown
-    optimal_reward       float64   cumulative expected reward of the best list or pair
+    optimal_reward       float64   cumulative expected reward of the best list or pair; where it is
+                                   not proven to be best, of best_known
     clicks               int64     number of clicks
     optimal_steps        int64     number of steps without regret (below 1e-9)
+    best_known           float64?  most expected reward of a search that is known: of the best list
+                                   found, or of one that any policy of this table showed; null where
+                                   the best list is proven, or changes
     expected_clicks      float64?  cumulative expected clicks on what was shown; null in the
                                    contextual track
     pair_regret          float64?  cumulative expected regret of one pair: in the rank1 track regret
@@ -240,6 +244,8 @@ PROBLEMS = _table("problems", """
     serps             int64?    SERPs that the simulator was fitted to; null where it was not fitted
                                 to a log
     proven            bool      whether the best list is proven to be best
+    gap               float64?  how much more per search another list may earn than the best one
+                                found; null where that is not known
     best              float64?  expected reward per search of the best list or pair; null where it
                                 changes
     ranker            float64?  expected reward per search of today's ranker; null where its lists

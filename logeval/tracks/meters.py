@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Columns = dict[str, Floats | Ints]
 TOLERANCE = 1e-9  # rewards closer than this are equal
-REGRET, REWARD, OPTIMAL_STEPS, LOWEST, CLICKS, EXPECTED = range(6)  # totals of ``Regret``
+REGRET, REWARD, OPTIMAL_STEPS, LIFT, CLICKS, EXPECTED = range(6)  # totals of ``Regret``
 
 
 class Meter(ABC):
@@ -74,13 +74,18 @@ class Meters:
 
 @njit_views
 def add_step(best, reward, expected, clicks, totals):
-    """Add a step to the totals of each replica."""
+    """Add a step to the totals of each replica.
+
+    LIFT is by how much a list was better than the best one; steps before it were not optimal.
+    """
     for r in range(best.shape[0]):
         regret = best[r] - reward[r]
+        if -regret > totals[r, LIFT] + TOLERANCE:
+            totals[r, LIFT] = -regret
+            totals[r, OPTIMAL_STEPS] = 0.0
         totals[r, REGRET] += max(regret, 0.0)
         totals[r, REWARD] += reward[r]
-        totals[r, OPTIMAL_STEPS] += regret <= TOLERANCE
-        totals[r, LOWEST] = min(totals[r, LOWEST], regret)
+        totals[r, OPTIMAL_STEPS] += regret + totals[r, LIFT] <= TOLERANCE
         totals[r, EXPECTED] += expected[r]
         for k in range(clicks.shape[1]):
             totals[r, CLICKS] += clicks[r, k]
@@ -89,13 +94,16 @@ def add_step(best, reward, expected, clicks, totals):
 class Regret(Meter):
     """Expected regret, the reward of the best action minus that of the one shown; and clicks.
 
-    One meter, because a call of a kernel costs as much as what it counts.
+    One meter, because a call of a kernel costs as much as what it counts. A list that is better
+    than the best one is an error where that is proven to be best; elsewhere ``against_best_known``
+    counts regret from it, or, where users change, it has none.
     """
 
     def __init__(self, environment: Simulation, policy: Policy) -> None:
         super().__init__(environment, policy)
         self._best = environment.best_reward
         self._totals = np.zeros((len(self._best), 6))
+        self._proven = np.array([p.proven for p in environment.mine])
 
     def add(self, t: int, A: Ints, clicks: Ints) -> None:
         """Step t."""
@@ -104,20 +112,26 @@ class Regret(Meter):
 
     def columns(self, t: int) -> Columns:
         """Regret, reward, the optimal reward, the steps without regret, clicks, expected ones."""
-        regret, reward, optimal_steps, lowest, clicks, expected = self._totals.T
-        if lowest.min() < -TOLERANCE:
-            query = self.environment.mine[lowest.argmin()].key.drawn_query
+        regret, reward, optimal_steps, lift, clicks, expected = self._totals.T
+        optimal, proven = self.environment.optimal_reward(t), self._proven
+        if (wrong := lift * proven).any():
+            query = self.environment.mine[wrong.argmax()].key.drawn_query
             raise LogevalError(
                 f"query {query}: a policy showed a list with more expected reward than the model's "
                 "best_list; the optimum of this click model is wrong"
             )
+        changes = bool(self.environment.change_points)
+        if changes:
+            optimal = np.where(proven, optimal, reward + regret)
+        best_known = np.where(proven | changes, np.nan, self._best + lift)
         return {
             "regret": regret,
             "reward": reward,
-            "optimal_reward": self.environment.optimal_reward(t),
+            "optimal_reward": optimal,
             "optimal_steps": optimal_steps.astype(np.int64),
             "clicks": clicks.astype(np.int64),
             "expected_clicks": expected,
+            "best_known": best_known,
         }
 
 

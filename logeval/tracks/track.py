@@ -36,13 +36,18 @@ class Problem(ABC):
     query: str  # query and region, "9982@0"
     draw: int = field(default=0, kw_only=True)  # of the parameters; 0: the fitted values
     reward: str = field(default="satisfaction", kw_only=True)  # what is counted
-    proven: bool = field(default=True, kw_only=True)  # that no action is better than the best one
+    gap: float = field(default=0.0, kw_only=True)  # to a bound on any action; nan: not known
     remarks: tuple[str, ...] = field(default=(), kw_only=True, repr=False)  # for the user
 
     @property
     def key(self) -> ProblemKey:
         """What the problem is called."""
         return ProblemKey(self.simulator, self.track, self.query, self.draw)
+
+    @property
+    def proven(self) -> bool:
+        """Whether no action is better than the best one."""
+        return self.gap == 0.0
 
     @property
     @abstractmethod
@@ -70,6 +75,7 @@ class Problem(ABC):
             "positions": self.positions,
             "items": self.size,
             "proven": self.proven,
+            "gap": self.gap,
             "n": n,
         }
 

@@ -70,7 +70,7 @@ class Classes(ClickModel):
 
     def best(self, K: int, reward: str) -> Optimum:
         """A list of K rows: proven best, or with how far it may be from the best."""
-        own = [one.optimum(K, reward).A for one in self.classes]
+        own = [one.optimum(K, reward) for one in self.classes]
         found = best_of_classes(self.users, K, reward, own)
         value = float(self.users.expected_reward(found.A[None], reward)[0])
         return Optimum(found.A, value, found.gap == 0.0, found.gap)

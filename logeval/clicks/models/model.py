@@ -190,7 +190,8 @@ class ClickModel(ABC):
         assert not isinstance(users, Mixture)  # ``Classes`` knows these
         find = best_chain if isinstance(users, Chain) else best_browsing
         A, proven = find(users, K, reward)  # type: ignore[arg-type]
-        return Optimum(A, float(users.expected_reward(A[None], reward)[0]), proven)
+        value = float(users.expected_reward(A[None], reward)[0])
+        return Optimum(A, value, proven, 0.0 if proven else np.nan)
 
     @checked
     def best_list(self, K: int | None = None, reward: str | None = None) -> Ints:

@@ -127,12 +127,14 @@ def unproven(problems: Sequence[Problem]) -> list[str]:
     found = []
     for simulator in dict.fromkeys(problem.simulator for problem in problems):
         mine = [p for p in problems if p.simulator == simulator]
-        proven = [p.proven for p in mine]
-        if not all(proven):
+        gaps = [p.gap for p in mine if not p.proven]
+        if gaps:
             of = "queries" if len({p.query for p in mine}) == len(mine) else "draws of all queries"
+            by = "" if np.isnan(gaps).any() else f" by at most {np.mean(gaps):.2g} per search"
             found.append(
                 f"{simulator}: the best list was searched for and is not proven to be best for "
-                f"{proven.count(False)} of {len(proven)} {of}; regret there may be too small"
+                f"{len(gaps)} of {len(mine)} {of}; regret is against the best one that is known, "
+                f"and may be too small{by}"
             )
     return found
 

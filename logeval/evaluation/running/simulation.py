@@ -18,7 +18,7 @@ from logeval.evaluation.running.feedback import Feedback, check_late, notes_of
 from logeval.evaluation.running.matching import Simulators, in_tracks, simulators_of
 from logeval.evaluation.running.plan import Plan, check_runs, checkpoints_of, run_unit
 from logeval.evaluation.running.position_order import order_notes
-from logeval.evaluation.running.store import Store, edited, keys_of
+from logeval.evaluation.running.store import Store, against_best_known, edited, keys_of
 from logeval.evaluation.statistics.pilot import pilot_runs
 from logeval.policies.registry import PolicySpec, own_sources
 from logeval.policies.setting import Setting
@@ -57,7 +57,7 @@ def simulate(asked: Evaluate) -> Runs:
     names = asked.names.of_queries(fitted.query for fitted in simulators.fitted.queries)
     if asked.out is None:
         units = plan.units(workers=asked.workers)
-        rows = pa.concat_tables([RUNS.empty_table(), *run_all(units)])
+        rows = against_best_known(pa.concat_tables([RUNS.empty_table(), *run_all(units)]))
         return Runs(rows, asked.seed, None, known, notes, about, names)
     store = Store(asked.out)
     with store.held():

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -33,6 +34,7 @@ from logeval.storage import files, locks, manifests, tables
 from logeval.storage.schemas import PROBLEMS, RUNS
 from logeval.tracks.fitted import Fitted
 from logeval.tracks.keys import Panel, ProblemKey, ReplicaKey
+from logeval.tracks.meters import TOLERANCE
 
 # what a run that was killed at its very start leaves behind
 OURS = ("units", manifests.MARKER, locks.LOCK)
@@ -296,7 +298,7 @@ def _united(parts: Sequence[pa.Table]) -> pa.Table:
         # a unit that was merged before may have been left behind by a crash
         kept.append((part if not keys & seen else select(part, list(keys - seen))).cast(RUNS))
         seen |= keys
-    return sorted_rows(pa.concat_tables(kept))
+    return against_best_known(sorted_rows(pa.concat_tables(kept)))
 
 
 def agree(have: Any, want: Any) -> bool:
@@ -304,6 +306,33 @@ def agree(have: Any, want: Any) -> bool:
     if isinstance(have, dict) and isinstance(want, dict):
         return all(have[key] == want[key] for key in have.keys() & want.keys())
     return bool(have == want)
+
+
+def against_best_known(rows: pa.Table) -> pa.Table:
+    """Regret against the best list known of each problem whose best list is not proven.
+
+    That is the best of the list found and of all that a policy of the table showed, so the result
+    depends on which rows there are, and not on how they were made or merged before.
+    """
+    if rows["best_known"].null_count == len(rows):
+        return rows
+    of = list(ProblemKey._fields)
+    names = ["t", "regret", "reward", "optimal_reward", "optimal_steps", "best_known"]
+    table = rows.select([*of, *names]).to_pandas()
+    best = table.groupby(of)["best_known"].transform("max")
+    optimal = best * table["t"]
+    raised = best.notna() & (optimal != table["optimal_reward"])
+    regret = np.maximum(optimal - table["reward"], 0.0)
+    found = {
+        "regret": table["regret"].mask(raised, regret),
+        "optimal_reward": table["optimal_reward"].mask(raised, optimal),
+        "optimal_steps": table["optimal_steps"].mask(table["best_known"] < best - TOLERANCE, 0),
+        "best_known": best,
+    }
+    for name, values in found.items():
+        i, column = rows.schema.get_field_index(name), RUNS.field(name)
+        rows = rows.set_column(i, column, pa.array(values, column.type, from_pandas=True))
+    return rows
 
 
 def sorted_rows(rows: pa.Table) -> pa.Table:

@@ -202,20 +202,20 @@ def _problem(
 ) -> RankingProblem:
     """The problem of a fitted model."""
     chosen = reward or f.model.rewards[0]
-    best, proven = _best(f.model, f.K, chosen)
+    best, gap = _best(f.model, f.K, chosen)
     users: Users = f.model.users
     base = None if f.base is None else f.base[: f.K]
     most = best if chosen == "clicks" else _best(f.model, f.K, "clicks")[0]
     return RankingProblem(
         f.simulator, f.query, users, best, base, draw=f.draw, reward=chosen,
-        proven=proven and all(p.proven for p in later), ranker=f.ranker, serps=f.serps,
+        gap=float(np.mean([gap, *(p.gap for p in later)])), ranker=f.ranker, serps=f.serps,
         most_clicks=float(users.expected_reward(most[None], "clicks")[0]), later=later,
     )  # fmt: skip
 
 
-def _best(model: Any, K: int, reward: str) -> tuple[Ints, bool]:
-    """The best list, and whether that is proven; a user's own model is taken at its word."""
+def _best(model: Any, K: int, reward: str) -> tuple[Ints, float]:
+    """The best list, and its gap to a bound; a user's own model is taken at its word."""
     if not hasattr(model, "optimum"):
-        return np.asarray(model.best_rows(K, reward), dtype=np.int64), True
+        return np.asarray(model.best_rows(K, reward), dtype=np.int64), 0.0
     optimum = model.optimum(K, reward)
-    return np.asarray(optimum.A, dtype=np.int64), bool(optimum.proven)
+    return np.asarray(optimum.A, dtype=np.int64), float(optimum.gap)

@@ -115,6 +115,26 @@ def test_a_proven_list_is_best_and_a_gap_holds(kind, seed):
             assert found.value == pytest.approx(best)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_search_finds_the_best_list_where_classes_want_different_ones(kind):
+    """All lists of 4 of 7 items, of classes that differ as much as they can."""
+    lists, items = np.array(list(itertools.permutations(range(7), 4))), np.arange(7)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        of = {
+            DCM: lambda w: DCM(items, 4, w, rng.beta(0.3, 0.3, 4)),
+            DBN: lambda w: DBN(items, 4, w, rng.beta(0.3, 0.3, 7), 0.9),
+            CCM: lambda w: CCM(items, 4, w, *rng.beta(0.5, 0.5, 3)),
+            PBM: lambda w: PBM(items, 4, w, rng.beta(0.3, 0.3, 4)),
+            UBM: lambda w: UBM(items, 4, w, rng.beta(0.3, 0.3, (4, 5))),
+        }[kind]
+        each = tuple(of(rng.beta(0.3, 0.3, 7)) for _ in range(2 + seed % 2))
+        model = Classes(items, 4, np.full(len(each), 1 / len(each)), each)
+        for reward in model.rewards:
+            best = model.expected_reward(lists, reward).max()
+            assert model.optimum(4, reward).value == pytest.approx(best, abs=1e-9)
+
+
 @pytest.mark.parametrize("kind", [DCM, PBM])
 def test_what_can_be_proven_is(kind):
     reward = {DCM: "satisfaction", PBM: "clicks"}[kind]

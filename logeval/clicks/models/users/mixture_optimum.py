@@ -7,52 +7,54 @@ assignment of items to positions, which is solved exactly.
 
 Where every class earns 1 - prod_k (1 - v_c(k) w_c(a_k)) (satisfaction of a DCM or CM, any click of
 a PBM), f grows with every w_c: an item that at least K others beat in every class is out. A list
-from greedy choice and exchanges is then proven best, or not, by branch and bound: with S_c the
+from a search is then proven best, or not, by branch and bound: with S_c the
 product over the positions filled so far, no list that begins so is worth more than
 
     sum_c share(c) (1 - S_c prod (1 - v w)),  the best items left for class c at its best positions.
 
-Elsewhere the list from exchanges stands, and sum_c share(c) max f_c, which no list can exceed, says
-how far it may be from the best: the ``gap``.
+Elsewhere the list from the search stands (climbing by exchanges from many lists), and
+sum_c share(c) max f_c, which no list can exceed, says how far it may be from the best: the ``gap``.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.clicks.models.users.mixture import Mixture
+from logeval.clicks.models.users.optimum import Optimum
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import njit
 
 MAX_NODES = 30_000  # of branch and bound: a tenth of a second; ten times as many prove little more
+KICKS = 30  # of the search, in turn without success
 SLACK = 1e-12  # differences below this are rounding
 
 
 class Bounded(NamedTuple):
-    """A list, and by how much at most another one is better; 0: it is proven best."""
+    """A list, and by how much at most another is better; 0: proven best, nan: not known."""
 
     A: Ints
     gap: float
 
 
-def best_of_classes(users: Mixture, K: int, reward: str, own_best: list[Ints]) -> Bounded:
-    """The best list found; ``own_best`` are the best lists of each class by itself."""
+def best_of_classes(users: Mixture, K: int, reward: str, own: list[Optimum]) -> Bounded:
+    """The best list found; ``own`` are the best lists of each class by itself."""
     if reward == "clicks" and _position_based(users, K):
         return Bounded(_assignment(users, K), 0.0)
+    starts = [one.A for one in own]
     positions = _product_form(users, K, reward)
     if positions is None:
-        A, value = _exchanged(users, K, reward, own_best, np.arange(len(users.w)))
-        own = [
-            u.expected_reward(a[None], reward)[0]
-            for u, a in zip(users.classes, own_best, strict=True)
-        ]
-        return Bounded(A, max(float(users.share @ np.array(own)) - value, 0.0))
+        A, value = _searched(users, K, reward, starts, np.arange(len(users.w)))
+        if not all(one.proven for one in own):
+            return Bounded(A, np.nan)
+        return Bounded(A, max(float(users.share @ [one.value for one in own]) - value, 0.0))
     w = np.stack([u.w for u in users.classes]).astype(float)
     left = _undominated(w[users.share > 0.0], K)
-    A, value = _exchanged(users, K, reward, own_best, left)
+    A, value = _searched(users, K, reward, starts, left, kicks=0)
     order = np.argsort(
         -(users.share @ positions), kind="stable"
     )  # positions that matter most first
@@ -66,7 +68,10 @@ def best_of_classes(users: Mixture, K: int, reward: str, own_best: list[Ints]) -
         A = np.empty(K, dtype=np.int64)
         A[order] = by_worth[found]
         value = float(users.expected_reward(A[None], reward)[0])
-    return Bounded(A, max(upper - value, 0.0) if upper > value + SLACK else 0.0)
+    if upper <= value + SLACK:
+        return Bounded(A, 0.0)
+    A, value = _searched(users, K, reward, [A], left)
+    return Bounded(A, max(upper - value, 0.0))
 
 
 def _position_based(users: Mixture, K: int) -> bool:
@@ -120,39 +125,59 @@ def _undominated(w: Floats, K: int) -> Ints:
     return np.flatnonzero(beaten < K)
 
 
-def _exchanged(
-    users: Mixture, K: int, reward: str, starts: list[Ints], items: Ints
+def _searched(
+    users: Mixture, K: int, reward: str, starts: list[Ints], items: Ints, kicks: int = KICKS
 ) -> tuple[Ints, float]:
-    """The best list that exchanging one item, or two positions, leads to from some lists."""
-    by_mean = items[np.argsort(-users.w[items], kind="stable")][:K]
-    best, best_value = by_mean, -1.0
-    for start in [by_mean, *starts]:
-        A, value = start.copy(), float(users.expected_reward(start[None], reward)[0])
-        while True:
-            others = _neighbours(A, items)
+    """The best list that climbing leads to: from some lists, then from changes to the best one.
+
+    Every other change is a list at random. It ends when so many ``kicks`` in turn do not help.
+    """
+    rng, orders = np.random.default_rng(0), _orders(K)
+    waiting = [*starts, items[np.argsort(-users.w[items], kind="stable")][:K]]
+    best, best_value, vain = waiting[-1], -1.0, 0
+    while waiting or vain < kicks:
+        if waiting:
+            A = waiting.pop()
+        elif vain % 2:
+            A = rng.permutation(items)[:K]
+        else:
+            A = best.copy()
+            some = rng.choice(K, min(K, 3), replace=False)
+            A[some] = np.roll(A[some], 1)
+            if len(rest := np.setdiff1d(items, A)):
+                A[some[0]] = rng.choice(rest)
+        value, vain = -1.0, vain + 1
+        while True:  # to the best neighbour, as long as one is better
+            others = _neighbours(A, items, orders)
             values = users.expected_reward(others, reward)
             i = int(values.argmax())
             if values[i] <= value + SLACK:
                 break
             A, value = others[i], float(values[i])
-        if value > best_value:
-            best, best_value = A, value
+        if value > best_value + SLACK:
+            best, best_value, vain = A, value, 0
     return best, best_value
 
 
-def _neighbours(A: Ints, items: Ints) -> Ints:
-    """All lists with one item replaced by one that is not shown, or two exchanged."""
-    K = len(A)
-    new = np.setdiff1d(items, A)
+def _orders(K: int) -> Ints:
+    """The order itself, and all with two positions exchanged, or one moved elsewhere, (n, K)."""
+    found = {tuple(range(K))}
+    for i, j in itertools.permutations(range(K), 2):
+        order = list(range(K))
+        order[i], order[j] = j, i
+        found.add(tuple(order))
+        order = list(range(K))
+        order.insert(j, order.pop(i))
+        found.add(tuple(order))
+    return np.array(sorted(found))
+
+
+def _neighbours(A: Ints, items: Ints, orders: Ints) -> Ints:
+    """All lists with these orders, or with one item replaced by another."""
+    K, new = len(A), np.setdiff1d(items, A)
     replaced = np.repeat(A[None], K * len(new), axis=0)
-    k = np.repeat(np.arange(K), len(new))
-    replaced[np.arange(len(k)), k] = np.tile(new, K)
-    i, j = np.triu_indices(K, 1)
-    swapped = np.repeat(A[None], len(i), axis=0)
-    rows = np.arange(len(i))
-    swapped[rows, i], swapped[rows, j] = A[j], A[i]
-    found: Ints = np.concatenate([replaced, swapped])
-    return found if len(found) else A[None]
+    replaced[np.arange(K * len(new)), np.repeat(np.arange(K), len(new))] = np.tile(new, K)
+    return np.concatenate([A[orders], replaced])
 
 
 @njit(cache=True, nogil=True)

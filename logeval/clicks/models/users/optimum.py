@@ -42,7 +42,7 @@ class Optimum(NamedTuple):
     A: Ints
     value: float
     proven: bool
-    gap: float = 0.0  # by how much another list may be better, where that is known
+    gap: float  # by how much another list may be better at most; nan: that is not known
 
 
 def best_chain(users: Chain, K: int, reward: str) -> tuple[Ints, bool]:
