@@ -1,3 +1,4 @@
+import itertools
 import os
 import signal
 import sys
@@ -7,6 +8,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from logeval.clicks.models.classes import Classes
+from logeval.clicks.models.ubm import UBM
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
@@ -194,6 +197,59 @@ def test_a_wrong_optimum_is_noticed():
 
     with pytest.raises(LogevalError, match="more expected reward than"):
         evaluate([("CM", "1", Wrong())], policies=["dcmKL-UCB"], horizon=50, runs=1, quiet=True)
+
+
+@pytest.fixture
+def poorly_searched(monkeypatch):
+    """Users in classes, whose best list is one that nearly any policy beats."""
+    from logeval.clicks.models.users import mixture_optimum
+
+    def worst(users, K, reward, starts, items, kicks=0):
+        A = np.argsort(users.w, kind="stable")[:K]
+        return A, float(users.expected_reward(A[None], reward)[0])
+
+    monkeypatch.setattr(mixture_optimum, "_searched", worst)
+    rng, items = np.random.default_rng(0), np.arange(8)
+    classes = tuple(
+        UBM(items, 3, rng.uniform(0.1, 0.9, 8), rng.uniform(0.2, 1.0, (3, 4))) for _ in range(3)
+    )
+    return [("UBM", str(q), Classes(items, 3, np.roll([0.5, 0.3, 0.2], q), classes)) for q in (0, 1)]
+
+
+UNPROVEN = {"horizon": 400, "runs": 3, "reward": "clicks", "checkpoints": 8, "quiet": True}
+
+
+def test_where_the_best_list_is_not_proven_regret_is_against_the_best_one_known(poorly_searched):
+    runs = evaluate(poorly_searched, policies=["dcmKL-UCB", "Random"], **UNPROVEN)
+    for query, rows in runs.table().groupby("query"):
+        model = poorly_searched[int(query)][2]
+        lists = np.array(list(itertools.permutations(range(8), 3)))
+        every = model.expected_reward(lists, "clicks")
+        known = runs.problems().set_index("query").loc[query]
+        best = rows["best_known"].unique()
+        assert len(best) == 1
+        assert known["best"] + 0.1 < best[0] <= every.max() + 1e-12
+        assert not known["proven"]
+        assert known["best"] + known["gap"] >= every.max() - 1e-12
+        assert rows["optimal_reward"].to_numpy() == pytest.approx(best[0] * rows["t"].to_numpy())
+        assert rows["regret"].to_numpy() == pytest.approx(
+            (rows["optimal_reward"] - rows["reward"]).to_numpy(), abs=1e-9
+        )
+        steps = rows.sort_values("t").groupby(["policy", "run"])["regret"]
+        assert (steps.diff().fillna(0.0) >= -1e-9).all()
+        assert (rows["regret"] >= 0).all()
+        last = rows[rows["t"] == 400].set_index(["policy", "run"])["optimal_steps"]
+        assert last["dcmKL-UCB"].max() > last["Random"].max()
+        assert last.max() < 400
+
+
+def test_the_best_list_known_does_not_depend_on_the_order_of_work(poorly_searched, tmp_path):
+    both = ["dcmKL-UCB", "Random"]
+    evaluate(poorly_searched, policies=both, out=tmp_path / "once", **UNPROVEN)
+    for policies, runs in ((both[1:], 1), (both[:1], 2), (both[1:], 3), (both, 3)):
+        parts = {**UNPROVEN, "runs": runs}
+        evaluate(poorly_searched, policies=policies, out=tmp_path / "parts", **parts)
+    assert bytes_of(tmp_path / "parts") == bytes_of(tmp_path / "once")
 
 
 def test_checkpoints():

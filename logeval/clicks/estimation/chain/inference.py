@@ -71,6 +71,8 @@ def tally_rows(
         if not active[g]:
             continue
         n, last, m = length[p], -1, count[p]
+        if m == 0.0:
+            continue
         for k in range(n):
             if clicks[p, k]:
                 last = k

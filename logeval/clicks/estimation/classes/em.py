@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.classes.beside import Beside
@@ -84,8 +83,10 @@ class ClassesEM:
     def responsibilities(self, users: Users) -> tuple[Floats, Floats]:
         """P(class | clicks) of each pattern, (P, C), and ln P(clicks), (P,)."""
         joint = self.log_likelihoods(users)
-        total = logsumexp(joint, axis=1)
-        return np.exp(joint - total[:, None]), total
+        most = np.maximum.reduce(list(joint.T))  # of few columns by column, not row by row
+        r = np.exp(joint - most[:, None])
+        total = r @ np.ones(users.C)
+        return r / total[:, None], most + np.log(total)
 
     def of_class(self, weight: Floats) -> Patterns:
         """The patterns as seen by users of one class."""
