@@ -213,7 +213,9 @@ def poorly_searched(monkeypatch):
     classes = tuple(
         UBM(items, 3, rng.uniform(0.1, 0.9, 8), rng.uniform(0.2, 1.0, (3, 4))) for _ in range(3)
     )
-    return [("UBM", str(q), Classes(items, 3, np.roll([0.5, 0.3, 0.2], q), classes)) for q in (0, 1)]
+    return [
+        ("UBM", str(q), Classes(items, 3, np.roll([0.5, 0.3, 0.2], q), classes)) for q in (0, 1)
+    ]
 
 
 UNPROVEN = {"horizon": 400, "runs": 3, "reward": "clicks", "checkpoints": 8, "quiet": True}

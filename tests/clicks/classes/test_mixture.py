@@ -115,20 +115,23 @@ def test_a_proven_list_is_best_and_a_gap_holds(kind, seed):
             assert found.value == pytest.approx(best)
 
 
+def rival(kind, items, rng):
+    """Users of a class who want few of the items, and look at few of 4 positions."""
+    w = rng.beta(0.3, 0.3, len(items))
+    if kind is DBN:
+        return DBN(items, 4, w, rng.beta(0.3, 0.3, len(items)), 0.9)
+    if kind is CCM:
+        return CCM(items, 4, w, *rng.beta(0.5, 0.5, 3))
+    return kind(items, 4, w, rng.beta(0.3, 0.3, (4, 5) if kind is UBM else 4))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_finds_the_best_list_where_classes_want_different_ones(kind):
     """All lists of 4 of 7 items, of classes that differ as much as they can."""
     lists, items = np.array(list(itertools.permutations(range(7), 4))), np.arange(7)
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        of = {
-            DCM: lambda w: DCM(items, 4, w, rng.beta(0.3, 0.3, 4)),
-            DBN: lambda w: DBN(items, 4, w, rng.beta(0.3, 0.3, 7), 0.9),
-            CCM: lambda w: CCM(items, 4, w, *rng.beta(0.5, 0.5, 3)),
-            PBM: lambda w: PBM(items, 4, w, rng.beta(0.3, 0.3, 4)),
-            UBM: lambda w: UBM(items, 4, w, rng.beta(0.3, 0.3, (4, 5))),
-        }[kind]
-        each = tuple(of(rng.beta(0.3, 0.3, 7)) for _ in range(2 + seed % 2))
+        each = tuple(rival(kind, items, rng) for _ in range(2 + seed % 2))
         model = Classes(items, 4, np.full(len(each), 1 / len(each)), each)
         for reward in model.rewards:
             best = model.expected_reward(lists, reward).max()
