@@ -70,7 +70,7 @@ def _checks(runs: Runs) -> list[str]:
         trusted = "and trust what holds on all simulators more than what holds on one"
         if right:
             trusted = f"and go by {joined(right)}"
-        elif not any("classes=" in name for name in known):
+        elif not any("classes=" in name or "drift" in wrong[name]["faulted"] for name in known):
             trusted += "; users who differ (fit-models --classes auto) may click more like them"
         found.append(
             f"{'Not all' if right else 'No'}: the checks against the log fault {'; '.join(texts)}"
