@@ -37,7 +37,7 @@ def fit_one(
         fitted = _fitted_classes(name, data, options, keep, found)
         fitted.report["notes"] += about
     if found is not None:
-        pages, other = not isinstance(data, Counted), OTHERS.get(kind.examined_by)
+        pages, other = not isinstance(data, Counted), OTHERS.get(kind.examined_by or "")
         less = identified(kind_of(other), data, options.scope) if pages and other else None
         fitted.report["identified"] = record(data.queries, found, fitted, less, pages)
     fitted.report["seconds"] = round(time.perf_counter() - start, 3)
