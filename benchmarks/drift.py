@@ -3,6 +3,7 @@
 ``price`` and ``winners``: regret of policies on users who do not change, and who change more and
 more often. ``speed``: kernels against their references. ``alarms``: how often fits by period say
 that the users of a query change, on generated logs in which they do, more or less, or not.
+``lists``: the same where lists recur, and where they do not.
 ``truth``: the change that was estimated against the true one. ``forged``: regret where clicks are
 forged or late. ``days``: intervals of ``replay policy --order time``. Each at most 3 CPU minutes.
 """
@@ -17,14 +18,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logeval import evaluate, generate, ingest
+from logeval.clicks.drift.change import changes_of
 from logeval.clicks.drift.fit import Drift, fit_by_period
-from logeval.clicks.drift.fold import fold_by_period
+from logeval.clicks.drift.fold import Strata, fold_by_period
 from logeval.clicks.fit import Fit
 from logeval.log.log import load
+from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
 from logeval.replay.replays import between_logs, curve, replayed
 from logeval.replay.stream import QueryStream
@@ -103,7 +107,7 @@ def drifts(folder: Path, drift: float, seed: int, periods: str = "week") -> Drif
     ingest(f"{log}.tsv", out=log, quiet=True)
     data = fold_by_period(load(log), periods, None, None, 0.2, seed)
     asked = Fit(log, ["dcm"], method="mle")
-    return fit_by_period(lambda p: asked.fit("DCM", p, intervals=False), data, lambda n: None, seed)
+    return fit_by_period(lambda p: asked.fit("DCM", p, intervals=False), data, lambda n: None)
 
 
 def alarms() -> None:
@@ -113,9 +117,9 @@ def alarms() -> None:
             logs = LOGS if drift else CONSTANT_LOGS
             found = [drifts(Path(folder), drift, 5000 + seed) for seed in range(logs)]
             serps = np.concatenate([f.models[0].serps for f in found])
-            said = np.concatenate([f.queries.drifts for f in found])
-            tested = np.concatenate([f.queries.enough for f in found])
-            of_logs = np.mean([f.log.drifts[0] for f in found])
+            said = np.concatenate([f.queries.found for f in found])
+            tested = np.concatenate([f.queries.tested for f in found])
+            of_logs = np.mean([f.log.found[0] for f in found])
             line = [f"drift {drift:3}: {of_logs:.1%} of {logs} logs"]
             for low, high in ((0, np.inf), (0, 1000), (1000, 3000), (3000, np.inf)):
                 mine = said[tested & (serps >= low) & (serps < high)]
@@ -124,6 +128,59 @@ def alarms() -> None:
                     f"SERPs {low}-{high}: {mine.mean():5.1%} of {len(mine)} (se {error:.1%})"
                 )
             print("; ".join(line))
+
+
+def searches(
+    users: str,
+    lists: str,
+    move: float,
+    seed: int,
+    Q: int = 6,
+    n: int = 1500,
+    L: int = 15,
+    K: int = 5,
+) -> Strata:
+    """Four weeks in which every attraction moves by ``move``, up or down, on the logit scale.
+
+    Users are those of a PBM or DCM, or ``classes``: a third clicks more, a third less. Lists are
+    ordered by quality and noise: each by itself (``new``), or drawn from eight (``recurring``),
+    or from one or four of each week (``1 a week``, ``4 a week``).
+    """
+    rng, rows, e = np.random.default_rng(seed), [], np.array([1.0, 0.8, 0.6, 0.45, 0.35])
+    week = np.arange(n) * 4 // n
+    for q in range(Q):
+        start, slope = rng.normal(-1.0, 1.0, L), move * rng.choice([-1.0, 1.0], L)
+        noisy = start + rng.normal(0, 1, L) + rng.gumbel(size=(n, L))
+        drawn = np.argsort(-noisy, axis=1)[:, :K]
+        size = {"new": n, "recurring": 8, "1 a week": 1, "4 a week": 4}[lists]
+        A = drawn[rng.integers(size, size=n) + size * week * ("week" in lists) if size < n
+                  else np.arange(n)]  # fmt: skip
+        class_ = 1.5 * (rng.integers(3, size=(n, 1)) - 1) * (users == "classes")
+        when = (np.arange(n) / n - 0.5)[:, None]
+        w = expit((start + slope * when)[np.arange(n)[:, None], A] + class_)
+        clicks = rng.random((n, K)) < w * (1.0 if users == "dcm" else e)
+        leaves = (rng.random((n, K)) < 0.5) & clicks & (users == "dcm")
+        clicks &= np.cumsum(leaves, axis=1) - leaves == 0
+        for t in range(n):  # up to the first click
+            read = int(np.argmax(clicks[t])) + 1 if clicks[t].any() else K
+            rows += [(q, A[t, k], k, week[t], clicks[t, k]) for k in range(read)]
+    query, item, position, period, click = np.array(rows).T
+    ones, queries = np.ones(len(rows)), [Query(q) for q in range(Q)]
+    return Strata(4, queries, query, item, position, period, ones, click.astype(float))
+
+
+def lists() -> None:
+    """Logs of 6 queries, each with 1,500 searches in 4 weeks, in which users are said to change."""
+    for users in ("pbm", "dcm", "classes"):
+        for kind in ("recurring", "new", "4 a week", "1 a week"):
+            line = [f"{users:8} {kind:10}"]
+            for move in (0.0, 0.5, 2.0):
+                pairs = [changes_of(searches(users, kind, move, 100 + i)) for i in range(LOGS)]
+                logs = np.mean([log.found[0] for _, log in pairs])
+                found = np.concatenate([q.found[q.tested] for q, _ in pairs])
+                power = np.mean([log.power[0] for _, log in pairs])
+                line.append(f"moves by {move}: {logs:.0%} of logs, {found.mean():.0%} of queries")
+            print("; ".join(line), f"; power {power:.0%}")
 
 
 def truth() -> None:
@@ -197,7 +254,7 @@ def days() -> None:
                   f"{there.sum()} logs")  # fmt: skip
 
 
-PARTS = {f.__name__: f for f in (price, winners, speed, alarms, truth, forged, days)}
+PARTS = {f.__name__: f for f in (price, winners, speed, alarms, lists, truth, forged, days)}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

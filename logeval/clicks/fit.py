@@ -97,6 +97,7 @@ class Fit(Fitting["FittedModels"]):
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
+        from logeval.clicks.drift.change import of_log
         from logeval.clicks.estimation.patterns import Counted
         from logeval.clicks.lists import Lists
         from logeval.clicks.models.registry import AUTO, own_models, without_method
@@ -143,7 +144,10 @@ class Fit(Fitting["FittedModels"]):
         manifest["chosen"] = why
         pages = not isinstance(data, Counted)  # else there is nothing to compare lists with
         if self.verdict and pages:
-            records = quick_records(fitted, data, held_out, self.names, self.seed, self.quiet)
+            change = of_log(self.opened, self.wanted, self.top_queries)
+            records = quick_records(
+                fitted, data, held_out, self.names, self.seed, self.quiet, change
+            )
             for name, record in records.items():
                 fitted[name].report["checks"] = record
         manifest["models"] = {name: f.report for name, f in fitted.items()}
@@ -171,7 +175,6 @@ class Fit(Fitting["FittedModels"]):
                     lambda patterns, name=name: self.fit(name, patterns, intervals=False),  # type: ignore[misc]
                     data,
                     progress.advance,
-                    self.seed,
                 )
                 fitted[name].report["drift"] = found[name].report
                 fitted[name].report["changes"] = in_words(name, found[name].report)

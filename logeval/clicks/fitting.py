@@ -15,7 +15,7 @@ from logeval.clicks.models.registry import kind_of
 from logeval.clicks.support.identified import Identified, identified
 from logeval.clicks.support.resting import resting
 from logeval.clicks.support.selection import expected_empty
-from logeval.clicks.support.words import record
+from logeval.clicks.support.words import OTHERS, record
 from logeval.running.arrays import Bools
 
 NO_CLICK = "there is no click in these SERPs"
@@ -37,9 +37,9 @@ def fit_one(
         fitted = _fitted_classes(name, data, options, keep, found)
         fitted.report["notes"] += about
     if found is not None:
-        fitted.report["identified"] = record(
-            data.queries, found, fitted, not isinstance(data, Counted)
-        )
+        pages, other = not isinstance(data, Counted), OTHERS.get(kind.examined_by or "")
+        less = identified(kind_of(other), data, options.scope) if pages and other else None
+        fitted.report["identified"] = record(data.queries, found, fitted, less, pages)
     fitted.report["seconds"] = round(time.perf_counter() - start, 3)
     fitted.report["cpu_seconds"] = round(time.process_time() - cpu, 3)
     return fitted

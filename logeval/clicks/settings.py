@@ -167,6 +167,14 @@ class Fitting(Stage[R]):
 
     def patterns(self, scheduler: str | None = None) -> tuple["FoldedClicks", "Patterns | None"]:
         """Training and held-out patterns of the log, folded on a Dask cluster if one is named."""
+        from logeval.clicks.support.selection import CLICKS_ALONE, clicks_alone
+
+        found = self._patterns(scheduler)
+        if clicks_alone(found[0]):
+            raise LogevalError(f"{self.opened.title}: {CLICKS_ALONE}")
+        return found
+
+    def _patterns(self, scheduler: str | None) -> tuple["FoldedClicks", "Patterns | None"]:
         from logeval.clicks.estimation.statistics.fold import fold_patterns
 
         if self.opened.holds == "counts":

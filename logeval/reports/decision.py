@@ -10,7 +10,7 @@ import numpy as np
 
 from logeval.evaluation.results import Runs
 from logeval.reports.against import UNCHECKED, Favourite, Rows, believed
-from logeval.reports.trust import doubts, faults
+from logeval.reports.trust import doubts, faults, longer_log
 from logeval.running.words import joined, searches
 
 PLAN = "logeval plan says how many searches a test takes."
@@ -40,14 +40,14 @@ def decision(runs: Runs, best: Favourite) -> str:
     if unsure:
         return (
             f"Do not decide yet: {policy} does not end clearly ahead of today's ranker on "
-            f"{names_of(unsure)}; a longer --horizon, or more queries, may show it."
+            f"{names_of(unsure)}; {_what_may_show(runs)}, or more queries, may show it."
         )
     unpaid = {panel: row for panel, row in rows.items() if np.isinf(row.break_even)}
     if unpaid:
         return (
             f"Do not decide yet: {policy} ends ahead of today's ranker on {where}, but within "
             f"{runs.horizon:,} searches of a query it has not earned back what learning cost on "
-            f"{names_of(unpaid)}; a longer --horizon shows whether it does."
+            f"{names_of(unpaid)}; {_what_may_show(runs)} shows whether it does."
         )
     if not doubts(runs, {panel.simulator for panel in rows}):
         return f"Test {policy} in traffic: it ends ahead of today's ranker on {where}. {PLAN}"
@@ -55,6 +55,10 @@ def decision(runs: Runs, best: Favourite) -> str:
         f"A small test in traffic at most: {policy} ends ahead of today's ranker on {where}, but "
         f"{_why_not(runs, rows)}. {PLAN}"
     )
+
+
+def _what_may_show(runs: Runs) -> str:
+    return "a longer log" if longer_log(runs) else "a longer --horizon"
 
 
 def _why_not(runs: Runs, rows: Rows) -> str:

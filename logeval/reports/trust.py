@@ -49,14 +49,15 @@ def doubts(runs: Runs, among: Collection[str] | None = None) -> list[str]:
 
 
 def faults(about: dict[str, Any]) -> int | None:
-    """How many checks fault a simulator; None if nobody checked it."""
+    """How many checks fault a simulator; None if nobody checked it, or nothing could be judged."""
     checks = about.get("checks")
-    return None if checks is None else len(checks["faulted"])
+    return len(checks["faulted"]) if checks and checks["judged"] else None
 
 
 def _checks(runs: Runs) -> list[str]:
-    known = {name: about["checks"] for name, about in runs.simulators.items() if about["checks"]}
-    unknown = [name for name in runs.simulators if name not in known]
+    asked = {name: about["checks"] for name, about in runs.simulators.items() if about["checks"]}
+    known = {name: checks for name, checks in asked.items() if checks["judged"]}
+    unknown = [name for name in runs.simulators if name not in asked]
     wrong = {name: checks for name, checks in known.items() if checks["faulted"]}
     found = []
     if wrong:
@@ -70,7 +71,7 @@ def _checks(runs: Runs) -> list[str]:
         trusted = "and trust what holds on all simulators more than what holds on one"
         if right:
             trusted = f"and go by {joined(right)}"
-        elif not any("classes=" in name for name in known):
+        elif not any("classes=" in name or "drift" in wrong[name]["faulted"] for name in known):
             trusted += "; users who differ (fit-models --classes auto) may click more like them"
         found.append(
             f"{'Not all' if right else 'No'}: the checks against the log fault {'; '.join(texts)}"
@@ -87,6 +88,8 @@ def _checks(runs: Runs) -> list[str]:
             "The checks used SERPs that the models were fitted to, which is lenient; fit with "
             "--holdout 0.1"
         )
+    if none := [name for name in asked if name not in known]:
+        found.append(f"{joined(none)}: too few clicks to check anything")
     if unknown:
         found.append(f"{joined(unknown)}: not checked against a log; logeval check-models does it")
     return found
@@ -187,6 +190,12 @@ def _exact(simulators: Mapping[str, Any]) -> list[str]:
         "too narrow (those of a query's break-even held in 34 to 46% of cases, not in 95%), and "
         f"regret may be too small; {remedy}"
     ]
+
+
+def longer_log(runs: Runs) -> bool:
+    """Whether most queries rest on too few SERPs: then a longer log is what could say more."""
+    table = runs.problems().dropna(subset=["serps"]).drop_duplicates("query")
+    return bool((table["serps"] < THIN).mean() > 0.5)
 
 
 def _thin(runs: Runs) -> list[str]:

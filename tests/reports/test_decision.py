@@ -53,6 +53,19 @@ def test_ahead_of_one_and_behind_another_is_no_decision():
     )
 
 
+def test_a_short_log_needs_no_longer_horizon():
+    for ranker, more in ((0.9, {}), (0.95, {"shape": EARLY})):
+        assert "longer --horizon" in decided(ranker, {"DCM": FINE}, **more)
+        found = decided(ranker, {"DCM": FINE}, serps=13, **more)
+        assert "--horizon" not in found
+        assert "a longer log" in found
+
+
+def test_checks_that_judged_nothing_have_checked_nothing():
+    found = decided(0.5, {"DCM": FINE | {"judged": 0}})
+    assert "nobody has checked it" in found
+
+
 def test_an_interval_that_contains_the_ranker_is_no_decision():
     found = decided(0.9, {"DCM": FINE})  # what A earns
     assert found.startswith("Do not decide yet: A does not end clearly ahead of today's ranker on ")

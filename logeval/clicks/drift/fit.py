@@ -2,8 +2,8 @@
 
 The model of period j is fitted to all SERPs, those of a period i with the weight rho^|i - j|: with
 rho = 1 it is the constant model, with a small rho each period speaks for itself. Each query has the
-rho that predicts its held-out SERPs best, and rho = 1 unless these show that its users change, or
-those of the log as a whole (``drift.evidence``).
+rho that predicts its held-out SERPs best, and rho = 1 unless its users change, or those of the log
+as a whole (``drift.change``).
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.drift.evidence import Evidence, evidence
+from logeval.clicks.drift.change import Change, changes_of
 from logeval.clicks.drift.fold import ByPeriod
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import score_model
-from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 RHO = (0.05, 0.3, 0.7, 0.95)  # and 1, the constant model
@@ -32,16 +31,13 @@ class Drift:
     """The models of the periods, and what is known of the change."""
 
     models: tuple[FittedModel, ...]
-    queries: Evidence  # of each query
-    log: Evidence  # of all SERPs together
+    queries: Change  # of each query
+    log: Change  # of all SERPs together
     report: dict[str, Any]
 
 
 def fit_by_period(
-    fit: Callable[[Patterns], FittedModel],
-    data: ByPeriod,
-    tick: Callable[[int], None],
-    seed: int = 0,
+    fit: Callable[[Patterns], FittedModel], data: ByPeriod, tick: Callable[[int], None]
 ) -> Drift:
     """``fit`` fits a model to patterns; ``tick`` hears of every fit."""
     constant = fit(data.train)
@@ -49,34 +45,35 @@ def fit_by_period(
     P, held_out, count = len(data.periods), data.held_out, data.held_out.count
     serp = np.repeat(np.arange(data.train.P), data.train.count.astype(np.int64))
     period = data.train_period[serp]
-    fitted: list[list[FittedModel]] = []
-    scores = np.empty((2, len(RHO) + 1, held_out.P))  # as they are, and with exchanged periods
-    scores[:, -1] = log_likelihood(constant, held_out)
-    for way, of_serp in enumerate((period, exchanged(data.train, serp, period, seed))):
-        for c, rho in enumerate(RHO):
-            each = []
-            for j in range(P):
-                weight = sum_by(serp, rho ** np.abs(of_serp - j), data.train.P)
-                each.append(fit(data.train.weighted(weight)))
-                mine = np.flatnonzero(data.held_out_period == j)
-                scores[way, c, mine] = log_likelihood(each[-1], held_out.take(mine))
-                tick(1)
-            fitted.append(each)
+    by_rho: list[list[FittedModel]] = []
+    scores = np.empty((len(RHO) + 1, held_out.P))
+    scores[-1] = log_likelihood(constant, held_out)
+    for c, rho in enumerate(RHO):
+        each = []
+        for j in range(P):
+            weight = sum_by(serp, rho ** np.abs(period - j), data.train.P)
+            each.append(fit(data.train.weighted(weight)))
+            mine = np.flatnonzero(data.held_out_period == j)
+            scores[c, mine] = log_likelihood(each[-1], held_out.take(mine))
+            tick(1)
+        by_rho.append(each)
     place = np.array([constant.index.get(q, -1) for q in held_out.queries], dtype=np.int64)
     group = place[held_out.query]
     seen = group >= 0  # whatever was never fitted says nothing
     Q = len(constant.queries)
-    own, other = scores
-    queries = evidence(own[:, seen], other[:, seen], count[seen], group[seen], data.half[seen], Q)
-    log = evidence(own, other, count, np.zeros(held_out.P, np.int64), data.half, 1)
-    follows = queries.drifts | (queries.enough & log.drifts[0])
-    choice = np.where(follows, queries.choice, len(RHO))
-    by_rho = fitted[: len(RHO)]
+    sums = np.stack([sum_by(group[seen], (x * count)[seen], Q) for x in scores])
+    every, log = changes_of(data.strata)
+    at = {query: i for i, query in enumerate(data.strata.queries)}
+    rows = [at[query] for query in constant.queries]
+    queries = replace(every, p=every.p[rows], power=every.power[rows])
+    choice = np.where(queries.found | log.found[0], sums.argmax(axis=0), len(RHO))
     models = tuple(
         replace(_chosen([each[j] for each in by_rho] + [constant], choice), shown=shown)
         for j, shown in enumerate(shown_by_period(data, constant))
     )
-    return Drift(models, queries, log, _report(constant, data, queries, log, choice))
+    serps = sum_by(group[seen], count[seen], Q)
+    gain = (sums[choice, np.arange(Q)] - sums[-1]) / np.maximum(serps, 1.0)
+    return Drift(models, queries, log, _report(constant, data, queries, log, choice, gain))
 
 
 def shown_by_period(data: ByPeriod, model: FittedModel) -> Bools:
@@ -97,16 +94,7 @@ def shown_by_period(data: ByPeriod, model: FittedModel) -> Bools:
 
 def fits_of(periods: int) -> int:
     """How many fits that takes."""
-    return 1 + 2 * len(RHO) * periods
-
-
-def exchanged(data: Patterns, serp: Ints, period: Ints, seed: int) -> Ints:
-    """The periods of SERPs (of pattern ``serp``), exchanged among those that show the same list."""
-    lists = np.unique(data.items, axis=0, return_inverse=True)[1].ravel()[serp]
-    rng = seeds.generator(seed, "exchanged periods")
-    found = np.empty_like(period)
-    found[np.argsort(lists, kind="stable")] = period[np.lexsort((rng.random(len(serp)), lists))]
-    return found
+    return 1 + len(RHO) * periods
 
 
 def log_likelihood(fitted: FittedModel, data: Patterns) -> Floats:
@@ -137,21 +125,21 @@ def _chosen(candidates: Sequence[FittedModel], choice: Ints) -> FittedModel:
 
 
 def _report(
-    model: FittedModel, data: ByPeriod, queries: Evidence, log: Evidence, choice: Ints
+    model: FittedModel, data: ByPeriod, queries: Change, log: Change, choice: Ints, gain: Floats
 ) -> dict[str, Any]:
     """What the manifest says."""
-    drifting = np.flatnonzero(queries.drifts)
-    by_gain = drifting[np.argsort(-queries.gain[drifting], kind="stable")]
+    drifting = np.flatnonzero(queries.found)
+    by_gain = drifting[np.argsort(-gain[drifting], kind="stable")]
     rho = (*RHO, 1.0)
     return {
         "periods": [str(period) for period in data.periods],
-        "log_drifts": bool(log.drifts[0]),
-        "log_gain": float(log.gain[0]),
-        "queries_tested": int(queries.enough.sum()),
+        "log_drifts": bool(log.found[0]),
+        "log": log.record(),
+        "queries_tested": int(queries.tested.sum()),
         "queries_drifting": len(drifting),
         "serps_drifting": float(model.serps[drifting].sum() / max(model.serps.sum(), 1.0)),
         "queries": [
-            {"query": str(model.queries[q]), "rho": rho[choice[q]], "gain": float(queries.gain[q])}
+            {"query": str(model.queries[q]), "rho": rho[choice[q]], "gain": float(gain[q])}
             for q in by_gain[:NAMED]
         ],
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy.special import bdtrc
 
-LEVEL = 0.05  # of the test of a query; so many of those tested may be chance
+from logeval.clicks.drift.change import LEVEL, MOVE
 
 
 def changes(report: dict[str, Any]) -> bool:
@@ -29,24 +29,20 @@ def which(report: dict[str, Any]) -> str:
 
 def in_words(name: str, report: dict[str, Any]) -> str:
     """Whether users change, how many queries that is about, and what to do."""
-    periods, tested = len(report["periods"]), report["queries_tested"]
-    if not tested:
-        return (
-            f"{name}: no query has enough held-out searches to say whether users change over the "
-            f"{periods} periods; take longer periods, or a larger holdout."
-        )
+    periods, log = len(report["periods"]), report["log"]
     if changes(report):
         return (
             f"{name}: users change over the {periods} periods: {which(report)} (chance alone: at "
             f"most {LEVEL:.0%} of the queries). Compare policies with evaluate --drift, which "
             "walks through the periods."
         )
-    if not report["queries_drifting"]:
+    sure = f"by {MOVE:g} on the logit scale would be found in {log['power']:.0%} of such logs"
+    if not log["tested"]:
         return (
-            f"{name}: no change of users is visible over the {periods} periods ({tested} queries "
-            "tested; of rarely asked ones a change is easily missed). Use the constant model."
+            f"{name}: whether users change over the {periods} periods cannot be tested: too few "
+            f"items were shown at one rank in several of them (a change {sure})."
         )
     return (
-        f"{name}: users may change over the {periods} periods: {which(report)}, no more than "
-        "chance alone brings. Use the constant model, and look again with more searches."
+        f"{name}: no change of users is visible over the {periods} periods; one {sure}. Use the "
+        "constant model."
     )

@@ -68,6 +68,7 @@ class CheckModels(Stage["Checks"]):
     def make(self, manifest: Manifest) -> "Checks":
         """The checks, with a change of ranker and beside the truth where there is one."""
         from logeval.clicks.collection import opened_models
+        from logeval.clicks.drift.change import of_log
         from logeval.clicks.quality.checks.counted import counted_checks
         from logeval.clicks.quality.checks.predictive import check_patterns
         from logeval.clicks.quality.checks.sample import (
@@ -96,6 +97,8 @@ class CheckModels(Stage["Checks"]):
         checks = check_patterns(
             fitted.fitted.values(), sample, self.simulations, self.seed, self.quiet
         )
+        days = of_log(self.opened, sample.test.queries, None)
+        verdicts = {name: one.with_change(days) for name, one in checks.verdicts.items()}
         change = None
         fit = fit_of_log(fitted, self.opened)
         if self.ranker_change and fit is not None:
@@ -107,8 +110,8 @@ class CheckModels(Stage["Checks"]):
         manifest["names"] = self.opened.names.of_queries(queries).kept()
         swaps = harvested_beside(fitted.fitted.values(), sample.test)
         return replace(
-            checks, truth=beside, change=change, examination=swaps, randomised=table,
-            manifest=manifest,
+            checks, verdicts=verdicts, truth=beside, change=change, examination=swaps,
+            randomised=table, manifest=manifest,
         )  # fmt: skip
 
 

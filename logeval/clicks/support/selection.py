@@ -17,6 +17,15 @@ from logeval.log.log import Log
 from logeval.running.arrays import Floats, sum_by
 
 EXPECTED = 10.0  # empty SERPs: there are none by chance in one log of 20,000
+CLICKS_ALONE = (
+    "every result was clicked: these are clicks alone, and nothing can be learned without the "
+    "results that were shown and not clicked; get these, too"
+)
+
+
+def clicks_alone(data: FoldedClicks) -> bool:
+    """Whether there is no result that was shown and not clicked."""
+    return bool((data.item_clicks >= data.impressions).all())
 
 
 def expected_empty(data: FoldedClicks | Log) -> float | None:

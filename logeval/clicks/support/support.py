@@ -25,7 +25,7 @@ from logeval.clicks.support.counted import counted_table, counted_words
 from logeval.clicks.support.graph import CARRIES
 from logeval.clicks.support.harvesting import METHODS, harvest
 from logeval.clicks.support.identified import MIXED, identified
-from logeval.clicks.support.selection import selected_by_clicks
+from logeval.clicks.support.selection import CLICKS_ALONE, clicks_alone, selected_by_clicks
 from logeval.clicks.support.size import expected_widths, size_words
 from logeval.clicks.support.words import few
 from logeval.errors import LogevalError
@@ -77,6 +77,8 @@ def support(log: Log | Path | str, top: int = 20) -> Support:
 def support_of(data: Patterns, names: Names | None = None) -> Support:
     """The same of clicks that are folded already, in the ``names`` of the queries."""
     names = names or Names()
+    if clicks_alone(data):
+        return Support(pd.DataFrame(), pd.DataFrame(), [CLICKS_ALONE])
     if isinstance(data, Counted):
         table, say, selected = counted_table(data), counted_words, None
     else:
@@ -132,15 +134,16 @@ def words(table: pd.DataFrame) -> list[str]:
         found.append(f"{fixed:,} of them {show} in at least {ONE_LIST:.0%} of the SERPs")
     good = table["query"][carried["PBM"]].tolist()
     found += why_not(table[~carried["PBM"]])
+    others = table["query"][carried["DCM"] & ~carried["PBM"]].tolist()
+    use = "use a DCM, which one list is enough for"
     if 0 < len(good) < Q:
-        found.append(
-            "For a PBM leave the others out, or use a DCM, which one list is enough for: "
-            f"--queries {few(good)}"
-        )
+        instead = f", or {use}" if others else ""
+        found.append(f"For a PBM leave the others out{instead}: --queries {few(good)}")
+    elif others:
+        which = "" if len(others) == Q else f": --queries {few(others)}"
+        found.append(f"A PBM or UBM would rest on its prior; {use}{which}")
     elif not good:
-        found.append(
-            "A PBM or UBM would rest on its prior; use a DCM, which one list is enough for"
-        )
+        found.append("Each of these models would rest on its prior")
     weak = table[carried["PBM"]].nsmallest(1, "cut_clicks")
     for _, row in weak.iterrows():
         found.append(
@@ -161,11 +164,9 @@ def why_not(lost: pd.DataFrame) -> list[str]:
             "not help; some lists in another order will"
         )
     if n := int((~apart).sum()):
-        needed = lost["serps_pbm"][~apart].median()
-        more = "" if np.isnan(needed) else f"; about {needed:,.0f} of each would do"
         found.append(
             f"For a PBM {few(lost['query'][~apart].tolist())} ({n:,}) have lists that mix, but too "
-            f"few SERPs{more}"
+            "few SERPs: the column serps_pbm says how many each needs"
         )
     return found
 

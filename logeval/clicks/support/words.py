@@ -17,12 +17,18 @@ OTHERS = {"position": "DCM", "transition": "DCM", "decay": "SDBN"}  # which need
 
 
 def record(
-    queries: Sequence[Query], found: Identified, fitted: FittedModel, pages: bool = True
+    queries: Sequence[Query],
+    found: Identified,
+    fitted: FittedModel,
+    needs_less: Identified | None = None,
+    pages: bool = True,
 ) -> dict[str, Any]:
     """What the report of a fit keeps: how many queries it carries, which not, and what rests.
 
-    Without ``pages`` it was fitted to counts.
+    ``needs_less`` is what the clicks decide about the model that needs less (``OTHERS``). Without
+    ``pages`` it was fitted to counts.
     """
+    other = 0 if needs_less is None else int((needs_less.carried & ~found.carried).sum())
     marks = [m for part in fitted.classes for m in part.prior.values()]
     lost = [str(q) for q, ok in zip(queries, found.carried, strict=True) if not ok]
     return {
@@ -30,6 +36,7 @@ def record(
         "queries": len(queries),
         "not_carried": lost[:1000],
         "apart": int(found.apart.sum()),
+        "other": other,
         "prior_parameters": int(sum(m.sum() for m in marks)),
         "parameters": int(sum(m.size for m in marks)),
         "examined_by": fitted.kind.examined_by,
@@ -49,7 +56,8 @@ def sentence(model: str, known: dict[str, Any], names: Names | None = None) -> s
         every = "the query" if Q == 1 else f"all {Q:,} queries"
         return f"{model}: {every} can carry it; {resting}"
     why = _why(known)
-    other = OTHERS.get(known["examined_by"]) if known.get("pages", True) else "DCTR"
+    other = OTHERS.get(known["examined_by"]) if known.get("other") else None
+    other = other if known.get("pages", True) else "DCTR"
     use = f"use the {other}, which needs less, or " if other else ""
     titles = {} if names is None else names.titles(lost)
     lost = [titles.get(query, query) for query in lost]

@@ -69,17 +69,18 @@ class Simulators:
     def known(self, draws: int) -> dict[str, Any]:
         """What is known of the simulators that were fitted to a log: their checks, and draws."""
         reports = self.fitted.manifest.get("models", {})
-        names = dict.fromkeys(f.simulator for f in self.fitted.queries if f.serps == f.serps)
+        names: dict[str, int] = {}
+        for f in self.fitted.queries:
+            if f.serps == f.serps:
+                names[f.simulator] = max(names.get(f.simulator, 1), 1 + len(f.later))
         return {
             name: {
-                "checks": reports.get(name, {}).get("checks"),
+                "checks": _checks(reports.get(name, {}), periods > 1),
                 "identified": self.fitted.unsure.get(name),
                 "draws": draws,
-                "periods": max(
-                    1 + len(f.later) for f in self.fitted.queries if f.simulator == name
-                ),
+                "periods": periods,
             }
-            for name in names
+            for name, periods in names.items()
         }
 
     def notes(self, problems: Sequence[Problem]) -> list[str]:
@@ -88,6 +89,14 @@ class Simulators:
         of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
         first = [one for one in (note, walk(problems, self.fitted.come_and_go)) if one]
         return [*first, *of_problems, *self.remarks, *unproven(problems)]
+
+
+def _checks(report: dict[str, Any], changing: bool) -> dict[str, Any] | None:
+    """What the checks say; that users change is no fault of those who do."""
+    found: dict[str, Any] | None = report.get("checks")
+    if found is None or not changing or "drift" not in found["faulted"]:
+        return found
+    return found | {"faulted": found["faulted"][:-1], "faults": found["faults"][:-1]}
 
 
 def walk(problems: Sequence[Problem], come_and_go: bool = False) -> str | None:

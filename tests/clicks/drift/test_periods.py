@@ -1,25 +1,29 @@
 """Click models by period: what is folded, what is chosen, what is stored, what is said."""
 
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 from logeval.clicks.collection import read_models
-from logeval.clicks.drift.evidence import FEWEST, evidence
-from logeval.clicks.drift.fit import RHO, exchanged, fit_by_period, fits_of
-from logeval.clicks.drift.fold import fold_by_period, periods_of
+from logeval.clicks.drift.change import changes_of, deviations, of_log
+from logeval.clicks.drift.fit import RHO, fit_by_period, fits_of
+from logeval.clicks.drift.fold import Strata, fold_by_period, periods_of
 from logeval.clicks.drift.words import changes, in_words
 from logeval.clicks.fit import Fit, fit_models
+from logeval.clicks.quality.check import check_models
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.ingest import ingest
 from logeval.log.log import load
+from logeval.log.queries import Query
 from logeval.reports.trust import trust
 from logeval.synthetic.generate import generate
 from logeval.synthetic.world import make_world
 from logeval.tracks.fitted import by_period, fitted_queries
+from tests.serps import Serp, write_serps
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +74,6 @@ def test_every_serp_is_in_its_period_once(logs):
     held_out = data.held_out.count
     share = held_out.sum() / (held_out.sum() + data.train.count.sum())
     assert share == pytest.approx(0.2, abs=0.02)
-    assert held_out[data.half == 1].sum() == pytest.approx(held_out[data.half == 2].sum(), rel=0.1)
 
 
 def test_weights_fall_with_the_distance_of_periods(logs):
@@ -83,13 +86,13 @@ def test_weights_fall_with_the_distance_of_periods(logs):
 
     found = fit_by_period(fit, data, lambda n: None)
     whole = np.array(seen[0])
-    assert len(seen) == fits_of(3) == 1 + 2 * 3 * len(RHO)
+    assert len(seen) == fits_of(3) == 1 + 3 * len(RHO)
     for i, rho in enumerate(RHO):
         for j in range(3):
             expected = whole * rho ** np.abs(np.arange(3) - j)
             assert seen[1 + 3 * i + j] == pytest.approx(expected)
     # users who do not change have the constant model in every period
-    assert not found.queries.drifts.any()
+    assert not found.queries.found.any()
     constant = fit(data.train)
     for model in found.models:
         for name, x in constant.estimates.items():
@@ -266,78 +269,106 @@ def test_drift_needs_periods(logs, fitted):
         evaluate(problem=["B_LB(L=5,K=2,p=0.5,gap=0.2)"], policies="Random", drift=True, horizon=5)
 
 
-def say(score, *more):
-    """The evidence where exchanged periods predict as the constant model does."""
-    return evidence(score, np.tile(score[-1], (len(score), 1)), *more)
-
-
-def scores_of(gain, n=400, seed=0):
-    """One candidate that is better than the constant model by ``gain`` per SERP."""
+def strata_of(n, p, seed, slope=0.0, items=8, at=None):
+    """``n`` searches of an item at a position in each of 4 periods, clicked with p, moving."""
     rng = np.random.default_rng(seed)
-    constant = -rng.exponential(size=n)
-    return np.stack([constant + gain + rng.normal(0, 0.2, n), constant])
+    item, period = (x.ravel() for x in np.meshgrid(np.arange(items), np.arange(4), indexing="ij"))
+    moves = slope * rng.choice([-1.0, 1.0], items)[item] * np.linspace(-0.5, 0.5, 4)[period]
+    clicked = rng.binomial(n, expit(logit(p) + moves)).astype(float)
+    position = np.zeros_like(item) if at is None else at[period]
+    query = np.zeros_like(item)
+    return Strata(4, [Query(1)], query, item, position, period, np.full(len(item), n), clicked)
 
 
-@pytest.mark.parametrize(("gain", "drifts"), [(0.1, True), (0.0, False), (-0.1, False)])
-def test_say(gain, drifts):
-    half = np.arange(400) % 2 + 1
-    found = say(scores_of(gain), np.ones(400), np.zeros(400, np.int64), half, 1)
-    assert found.drifts.tolist() == [drifts]
-    assert found.enough.all()
+def test_deviations_are_those_of_the_hypergeometric_distribution():
+    """Mean and covariance by brute force: every way in which 3 of 7 searches can be clicked."""
+    n = np.array([2.0, 4.0, 1.0])
+    of_search = np.repeat(np.arange(3), n.astype(int))
+    each = [np.bincount(of_search[list(some)], minlength=3) for some in combinations(range(7), 3)]
+    zero = np.zeros(3, np.int64)
+    data = Strata(3, [Query(1)], zero, zero, zero, np.arange(3), n, each[5].astype(float))
+    U, V = deviations(data, slice(0, 3))
+    assert U[0] == pytest.approx(each[5] - np.mean(each, axis=0))
+    assert V[0] == pytest.approx(np.cov(np.array(each).T, bias=True))
 
 
-def test_what_exchanged_periods_predict_as_well_is_no_evidence():
-    half, score = np.arange(400) % 2 + 1, scores_of(0.3)
-    noise = np.random.default_rng(5).normal(0, 0.2, score.shape)
-    given = np.ones(400), np.zeros(400, np.int64), half, 1
-    assert say(score, *given).drifts.all()
-    assert not evidence(score, score + noise, *given).drifts.any()
+def test_false_alarms_and_power_are_those_promised():
+    p = np.array([changes_of(strata_of(60, 0.1, seed))[0].p[0] for seed in range(600)])
+    for level in (0.01, 0.05, 0.5):
+        assert (p < level).mean() == pytest.approx(
+            level, abs=3 * np.sqrt(level * (1 - level) / 600)
+        )
+    found = [changes_of(strata_of(60, 0.1, seed, slope=1.0))[0] for seed in range(300)]
+    assert np.mean([x.found[0] for x in found]) == pytest.approx(found[0].power[0], abs=0.1)
 
 
-def test_periods_are_exchanged_among_the_same_lists(logs):
-    train = fold_by_period(load(logs / "changing"), "3", None, None, 0.2, 0)
-    data, old = train.train, train.train_period
-    serp = np.repeat(np.arange(data.P), data.count.astype(int))
-    new = exchanged(data, serp, old[serp], seed=1)
-    lists = np.unique(data.items, axis=0, return_inverse=True)[1].ravel()[serp]
-    before, after = (np.sort(lists * 3 + x) for x in (old[serp], new))
-    assert before.tolist() == after.tolist()
-    assert (old[serp] != new).mean() > 0.2
+def test_items_that_never_recur_at_a_position_cannot_be_tested():
+    by_query, log = changes_of(strata_of(500, 0.3, 1, slope=4.0, at=np.arange(4)))
+    for change in (by_query, log):
+        assert change.power[0] == 0.0
+        assert change.p[0] == 1.0
+        assert not change.found[0]
+        assert not change.tested[0]
 
 
-def test_nothing_is_said_of_few_serps():
-    n = 2 * FEWEST - 1
-    found = say(scores_of(1.0, n), np.ones(n), np.zeros(n, np.int64), np.arange(n) % 2 + 1, 1)
-    assert not found.enough.any()
-    assert not found.drifts.any()
+def write_log(folder, users, lists, move, seed):
+    """2 queries x 1,500 searches in 28 days, of which no list, or every one, recurs in a week."""
+    rng, serps, L, size = np.random.default_rng(seed), [], 15, 5
+    for query in (1, 2):
+        w = expit(rng.normal(-1, 1, L))
+        slope, e = move * rng.choice([-1, 1], L), np.array([1, 0.8, 0.6, 0.45, 0.35])
+        pool = [[rng.permutation(L)[:size] for _ in range(4)] for _ in range(4)]
+        for n in range(1500):
+            week, now = 4 * n // 1500, expit(logit(w) + slope * (n / 1500 - 0.5))
+            A = pool[week if lists == "weekly" else 0][n % 4]
+            clicks = rng.random(size) < now[A] * (e if users == "pbm" else 1.0)
+            if users == "dcm" and clicks.any():
+                clicks[int(np.argmax(clicks)) + 1 :] &= rng.random() < 0.5
+            items = (100 * query + A).tolist()
+            serps.append(Serp(query, items, clicks.astype(int).tolist(), n, day=1 + 28 * n // 1500))
+    return load(write_serps(folder, serps))
 
 
-def test_a_group_is_judged_by_its_own_serps():
-    score = np.concatenate([scores_of(0.3), scores_of(-0.3, seed=1)], axis=1)
-    group, half = np.repeat([0, 1], 400), np.tile(np.arange(400) % 2 + 1, 2)
-    found = say(score, np.ones(800), group, half, 2)
-    assert found.drifts.tolist() == [True, False]
-    assert found.choice.tolist() == [0, 1]
+@pytest.mark.parametrize("users", ["pbm", "dcm"])
+@pytest.mark.parametrize("lists", ["weekly", "always"])
+def test_a_change_is_found_whether_lists_recur_or_not(users, lists, tmp_path):
+    for move in (0.0, 2.0):
+        found = of_log(write_log(tmp_path / str(move), users, lists, move, seed=5), None, None)
+        assert found.tested[0]
+        assert found.found[0] == (move > 0)
 
 
-def test_counts_are_serps():
-    score, half = scores_of(0.1, 200), np.arange(200) % 2 + 1
-    once = say(
-        np.repeat(score, 3, axis=1), np.ones(600), np.zeros(600, np.int64), np.repeat(half, 3), 1
-    )
-    thrice = say(score, np.full(200, 3.0), np.zeros(200, np.int64), half, 1)
-    assert thrice.z == pytest.approx(once.z)
-    assert thrice.gain == pytest.approx(once.gain)
+def test_users_who_change_are_a_fault_of_every_model(logs):
+    for name in ("changing", "constant"):
+        folder = logs / f"{name}-checked"
+        fitted = fit_models(logs / name, ["pbm"], draws=8, periods="3", out=folder, quiet=True)
+        checks = fitted["PBM"].report["checks"]
+        assert ("drift" in checks["faulted"]) == (name == "changing")
+        assert len(checks["faults"]) == len(checks["faulted"])
+        found = check_models(folder, logs / name, ranker_change=False, simulations=80, quiet=True)
+        assert ("drift" in found.verdicts["PBM"].faulted) == (name == "changing")
+        for drift in (False, True):  # those who change as the log's do are not at fault
+            runs = evaluate(folder, policies="Random", horizon=5, runs=1, drift=drift, quiet=True)
+            known = runs.simulators["PBM"]["checks"]["faulted"]
+            assert ("drift" in known) == (name == "changing" and not drift)
+
+
+def test_a_log_of_one_day_has_no_check_of_days(tmp_path):
+    assert of_log(load(write_serps(tmp_path / "one", [Serp(1, [1, 2], [1, 0], 1, day=3)])), None,
+                  None) is None  # fmt: skip
+    assert of_log(load(write_serps(tmp_path / "no", [Serp(1, [1, 2], [1, 0], 1)])), None,
+                  None) is None  # fmt: skip
 
 
 def test_words():
     report = {"periods": ["1-7", "8-14"], "queries_tested": 20, "queries_drifting": 0,
-              "log_drifts": False, "serps_drifting": 0.0}  # fmt: skip
+              "log_drifts": False, "serps_drifting": 0.0,
+              "log": {"tested": True, "power": 0.9}}  # fmt: skip
     assert "no change of users is visible" in in_words("DCM", report)
+    assert "90% of such logs" in in_words("DCM", report)
     changing = in_words("DCM", report | {"queries_drifting": 7, "serps_drifting": 0.6})
     assert "users change over the 2 periods: 7 of 20 queries tested, with 60%" in changing
     few = report | {"queries_drifting": 2, "serps_drifting": 0.1}  # of 20, by chance in one of 4
-    assert "no more than chance" in in_words("DCM", few)
     assert "Use the constant model" in in_words("DCM", few)
     assert not changes(few)
     assert not changes(few | {"queries_drifting": 3})  # by chance in one of 13
@@ -345,12 +376,6 @@ def test_words():
     whole = in_words("DCM", report | {"log_drifts": True})
     assert "all queries together show it, none of the 20 tested by itself" in whole
     assert "evaluate --drift" in changing
-    assert "longer periods" in in_words("DCM", report | {"queries_tested": 0})
-
-
-def test_choosing_among_many_candidates_raises_no_false_alarms():
-    rng, G, n = np.random.default_rng(2), 400, 120
-    score = np.concatenate([rng.normal(0, 1, (20, G * n)), np.zeros((1, G * n))])  # no better
-    group, half = np.repeat(np.arange(G), n), np.tile(np.arange(n) % 2 + 1, G)
-    found = say(score, np.ones(G * n), group, half, G)
-    assert found.drifts.mean() < 0.05 + 3 * np.sqrt(0.05 * 0.95 / G)
+    untested = in_words("DCM", report | {"log": {"tested": False, "power": 0.02}})
+    assert "cannot be tested" in untested
+    assert "no change" not in untested

@@ -10,7 +10,7 @@ from logeval.clicks.support.support import support
 from logeval.clicks.support.words import sentence
 from logeval.errors import LogevalError
 from logeval.log.log import load
-from logeval.reports.trust import trust
+from logeval.reports.trust import faults, trust
 from logeval.storage import tables
 from tests.serps import Serp, write_serps
 
@@ -124,8 +124,64 @@ def test_lists_that_are_apart_and_too_few_serps_have_different_words(tmp_path):
     assert rows.loc["1", "mix"] > 0.5
     assert rows.loc["1", "serps_pbm"] > 60
     assert "For a PBM the lists of 2 (1) hardly mix" in text
-    assert "For a PBM 1 (1) have lists that mix, but too few SERPs; about " in text
-    assert f"about {rows.loc['1', 'serps_pbm']:,.0f} of each would do" in text
+    assert "For a PBM 1 (1) have lists that mix, but too few SERPs" in text
+    assert "serps_pbm" in text
+
+
+def test_what_is_needed_is_said_of_each_query(tmp_path):
+    """Two queries that need more, one ten times as much: no number for both."""
+    rng = np.random.default_rng(6)
+    serps = [
+        Serp(
+            query, rng.permutation(6)[:K].tolist(), (rng.random(K) < p * E).astype(int).tolist(), n
+        )
+        for query, p in ((1, 0.2), (2, 0.02))
+        for n in range(60 if query == 1 else 240)
+    ]
+    found = support(load(write_serps(tmp_path, serps)))
+    rows, text = found.table.set_index("query"), " | ".join(found.sentences)
+    assert (rows["share_pbm"] < CARRIES).all()
+    assert (rows["serps_pbm"] > rows["serps"]).all()
+    assert rows["serps_pbm"].max() > 1.5 * rows["serps_pbm"].min()
+    (said,) = [line for line in found.sentences if "too few SERPs" in line]
+    assert not any(f"{n:,.0f}" in said for n in (*rows["serps_pbm"], rows["serps_pbm"].median()))
+    assert "serps_pbm" in text
+
+
+def test_a_dcm_is_recommended_only_to_queries_that_can_carry_it(tmp_path):
+    serps = [Serp(1, [1, 2, 3, 4], [1, 0, 0, 0], n) for n in range(3)]
+    found = support(load(write_serps(tmp_path / "few", serps)))
+    assert (found.table["share_dcm"] < CARRIES).all()
+    assert not [line for line in found.sentences if "use a DCM" in line]
+    models = fit_models(tmp_path / "few", ["pbm"], draws=0, verdict=False, quiet=True)
+    assert "use the DCM" not in sentence("PBM", models["PBM"].report["identified"])
+    one_list = [Serp(2, [1, 2, 3, 4], [n % 2, 0, 0, n % 3 // 2], 9 + n) for n in range(200)]
+    found = support(load(write_serps(tmp_path / "both", serps + one_list)))
+    assert any("use a DCM, which one list is enough for: --queries 2" in x for x in found.sentences)
+
+
+@pytest.mark.parametrize("positions", [1, 3])
+def test_clicks_alone_are_refused(positions, tmp_path):
+    """The rows of a log that were clicked, without those that were not."""
+    items = list(range(positions))
+    log = load(write_serps(tmp_path, [Serp(1, items, [1] * positions, n) for n in range(100)]))
+    found = support(log)
+    assert len(found.sentences) == 1
+    assert "every result was clicked" in found.sentences[0]
+    with pytest.raises(LogevalError, match="every result was clicked"):
+        fit_models(log, ["dcm"], quiet=True)
+
+
+def test_checks_that_judge_nothing_are_no_checks(tmp_path):
+    rng = np.random.default_rng(3)
+    serps = [Serp(1, rng.permutation(4).tolist(), [1, 0, 0, 0], n) for n in range(4)]
+    models = fit_models(load(write_serps(tmp_path, serps)), ["dcm"], draws=4, quiet=True)
+    assert models["DCM"].report["checks"]["judged"] == 0
+    runs = evaluate(models, policies=["Random"], horizon=10, runs=1, quiet=True)
+    said = trust(runs)
+    assert not [line for line in said if "fault none" in line]
+    assert [line for line in said if "too few clicks to check anything" in line]
+    assert faults(runs.simulators["DCM"]) is None
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from logeval.clicks.drift.change import Change
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.checks.against_log import Checked, against_log
@@ -86,6 +87,7 @@ def quick_records(
     names: Names,
     seed: int = 0,
     quiet: bool = False,
+    change: Change | None = None,
 ) -> dict[str, dict[str, Any]]:
     """The quick verdict on each model while it is fitted; nothing for data that stay on disk."""
     test = data if held_out is None else held_out
@@ -93,7 +95,8 @@ def quick_records(
         return {}
     sample = sample_of(data.queries, test, QUICK_SERPS, seed, held_out is None, names=names)
     checks = check_patterns(models.values(), sample, QUICK_SIMULATIONS, seed, quiet)
-    return {name: v.record(held_out is not None) for name, v in checks.verdicts.items()}
+    verdicts = {name: v.with_change(change) for name, v in checks.verdicts.items()}
+    return {name: v.record(held_out is not None) for name, v in verdicts.items()}
 
 
 def check_patterns(

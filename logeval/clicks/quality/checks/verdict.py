@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from logeval.clicks.drift.change import Change
 from logeval.clicks.quality.checks.deviations import Deviations
 from logeval.clicks.quality.checks.features import CHECKS, MOST_CLICKS
 from logeval.log.names import shortened
@@ -24,6 +25,7 @@ RIGHT = {
     "top-items": "CTR of the items shown most",
     "swaps": "examination by swaps",
     "calibration": "calibration",
+    "drift": "CTR of items by day",
 }
 WRONG = {
     "clicks-per-serp": "too {few} SERPs with {span} ({numbers})",
@@ -36,6 +38,8 @@ WRONG = {
     "swaps": "too {few} clicks at the upper of {span}, on items seen at both ({numbers})",
     "calibration": "click probabilities of {span} too {low} ({numbers})",
 }
+
+USERS_CHANGE = "users of the log change from day to day, and those of the model do not"
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,16 @@ class ModelVerdict:
     faulted_queries: int
     serps: int
     errors: dict[str, float] = field(default_factory=dict)  # by check that was judged
+
+    def with_change(self, change: Change | None) -> ModelVerdict:
+        """The same of users who may change, where the log knows of several days."""
+        if change is None:
+            return self
+        if not change.tested[0]:
+            return replace(self, unjudged=[*self.unjudged, "drift"])
+        if not change.found[0]:
+            return replace(self, right=[*self.right, "drift"])
+        return replace(self, faulted=[*self.faulted, "drift"], faults=[*self.faults, USERS_CHANGE])
 
     @property
     def cleared(self) -> bool:
