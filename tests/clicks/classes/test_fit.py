@@ -157,8 +157,7 @@ def test_the_start_deals_serps_by_their_clicks(data):
 
 def test_held_out_serps_choose_two_classes_where_there_are_two():
     five = clicks_of(TRUTH, SHARE, n=2000, Q=5)
-    for scope in ("partial", "per-query", "pooled"):
-        assert chosen_number(DCM, five, Options("em", scope)) == 2
+    assert chosen_number(DCM, five, Options("em", "per-query")) == 2
 
 
 def test_held_out_serps_choose_one_class_where_users_do_not_differ():

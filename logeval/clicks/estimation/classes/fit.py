@@ -3,8 +3,8 @@
 ``auto`` chooses one number for all queries, so that all are fitted together and share what they
 have in common: a fifth of the SERPs is held out, classes from 1 to ``MOST`` are fitted to the rest,
 and the smallest number is taken whose log-likelihood on all that was held out is within one
-standard error of the best. A class of a query that is not identified (hardly any users, or a copy
-of another) is taken out, and the query has one fewer.
+standard error (or ``EVIDENCE``) of the best. A class of a query that is not identified (hardly any
+users, or a copy of another) is taken out, and the query has one fewer.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ AUTO = "auto"
 MOST = 6  # classes that ``auto`` tries
 LARGEST = 20  # classes that can be asked for
 HELD_OUT = 0.2
+EVIDENCE = 2.0  # ln-likelihood of all that is held out; less says nothing, however sure
 FEWEST_USERS = 3.0  # of a class; with fewer there is none
 ALIKE = 0.02  # mean |ln P_a - ln P_b| of a SERP, below which two classes are one
 
@@ -92,7 +93,7 @@ def chosen_number(kind: Any, data: Patterns, options: Options) -> int:
     lost = scores[int(np.argmax(totals))] - np.stack(scores)  # (MOST, P)
     mean = lost @ held / n
     error = np.sqrt((lost - mean[:, None]) ** 2 @ held) / n
-    return int(np.argmax(mean <= error)) + 1
+    return int(np.argmax(mean <= np.maximum(error, EVIDENCE / n))) + 1
 
 
 def _every(data: Patterns, C: int) -> Bools:
