@@ -23,12 +23,13 @@ from logeval.clicks.lists import Lists
 from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
-from logeval.clicks.models.registry import model_names
+from logeval.clicks.models.registry import model_names, model_of
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
 from logeval.log.names import Names
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
+from logeval.running.words import joined
 from logeval.storage import files, tables
 from logeval.storage.results import Drawn
 from logeval.storage.schemas import MODELS, PERIODS, QUERIES
@@ -89,11 +90,16 @@ class FittedModels(Drawn):
         return ", ".join(map(self.names.query, queries[:5])) + more
 
     def named(self, name: str | None = None) -> FittedModel:
-        """The fitted model of that name; without one, the first."""
+        """The fitted model of that name, or the only one of that kind; without one, the first."""
         name = model_names([name])[0] if name else next(iter(self.fitted))
-        if name not in self.fitted:
+        if name in self.fitted:
+            return self.fitted[name]
+        kind = [other for other in self.fitted if model_of(other)[0] == name]
+        if len(kind) > 1:
+            raise LogevalError(f"there are several {name} here: {joined(kind)}; name one")
+        if not kind:
             raise LogevalError(f"there is no {name} here; there are {', '.join(self.fitted)}")
-        return self.fitted[name]
+        return self.fitted[kind[0]]
 
     def base_order(self, name: str, query: Query) -> Ints | None:
         """The items (L,) in the order of the list shown most often; None where it is unknown.

@@ -17,6 +17,7 @@ import numpy as np
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.model import ClickModel, Parameter
+from logeval.clicks.models.own import checked_model
 from logeval.clicks.models.registry import kind_of
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints
@@ -139,7 +140,7 @@ class FittedModel:
                 values[p.field] = _sized(p, value[g], fitted, K or own)
         stand_in = np.full(int(unseen), UNSEEN, dtype=np.int64)  # a plain [] would be of floats
         items = np.concatenate([self.item_ids[span], stand_in])
-        return self.kind(items=items, K=K or own, **values)
+        return checked_model(self.kind(items=items, K=K or own, **values))
 
     def _unseen_query(self, K: int | None) -> ClickModel:
         own = int(self.positions.max(initial=1))
@@ -149,7 +150,7 @@ class FittedModel:
             else _sized(p, self.unseen_query[p.field], own, K or own)
             for p in self.kind.PARAMETERS
         }
-        return self.kind(items=np.array([UNSEEN]), K=K or own, **values)
+        return checked_model(self.kind(items=np.array([UNSEEN]), K=K or own, **values))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.estimation.classes.fit import fit_classes, in_words
+from logeval.clicks.estimation.classes.fit import AUTO, fit_classes, in_words
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import Counted, FoldedClicks
 from logeval.clicks.fitted import FittedClasses, FittedModel, averaged
+from logeval.clicks.models.own import checked_fit
 from logeval.clicks.models.registry import kind_of
 from logeval.clicks.support.identified import Identified, identified
 from logeval.clicks.support.resting import resting
@@ -30,12 +31,13 @@ def fit_one(
     found = identified(kind, data, options.scope)
     about = [f"{name}: {note}" for note in _notes(data, keep)]
     if options.classes == 1:
-        fit = kind.fit(data, options)
+        fit = checked_fit(kind, kind.fit(data, options), data, options.groups(data)[0])
         fitted = _fitted(name, fit, data, options, keep, found)
         fitted.report["notes"] = [*fit.notes, *about]
     else:
         fitted = _fitted_classes(name, data, options, keep, found)
         fitted.report["notes"] += about
+    fitted.of(data.queries[0])  # a model of the user's own is checked
     if found is not None:
         pages, other = not isinstance(data, Counted), OTHERS.get(kind.examined_by or "")
         less = identified(kind_of(other), data, options.scope) if pages and other else None
@@ -55,7 +57,15 @@ def _fitted_classes(
     count = {str(c): int((numbers == c).sum()) for c in np.unique(numbers).tolist()}
     first = parts[0]
     report = {key: value for key, value in first.report.items() if key != "priors"}
-    report |= {"classes": count, "behaviour": found.behaviour, "who": in_words(found.behaviour)}
+    who = in_words(found.behaviour)
+    if options.classes == AUTO:
+        who = f"{found.number} {'class' if found.number == 1 else 'classes'} chosen: {who}"
+    report |= {
+        "classes": count,
+        "number_of_classes": found.number,
+        "behaviour": found.behaviour,
+        "who": who,
+    }
     report["priors"] = {str(c + 1): part.report["priors"] for c, part in enumerate(parts)}
     report["notes"] = list(found.notes)
     return FittedClasses(

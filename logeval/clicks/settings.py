@@ -78,7 +78,7 @@ class Fitting(Stage[R]):
         "empirical-bayes"
     )
     classes: Annotated[
-        str | int, Arg("Classes of users: a number, or auto (of each query, by held-out SERPs).")
+        str | int, Arg("Classes of users: a number, or auto (chosen by held-out SERPs).")
     ] = 1
     top_queries: TopQueries = None
     queries: Queries = None

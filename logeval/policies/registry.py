@@ -171,13 +171,13 @@ def parse_policies(
         )
     registered = {cls: name for name, cls in POLICIES.items()}
     policies = [registered.get(p, p) if isinstance(p, type) else p for p in policies]
-    parsed = [(p, *parse_call(p)) if isinstance(p, str) else (p, "", {}) for p in policies]
+    called = [(p, *parse_call(p)) if isinstance(p, str) else (p, "", {}) for p in policies]
     by_lower = {name.lower(): name for name in POLICIES}
-    unknown = [n for p, n, _ in parsed if n and ":" not in n and n.lower() not in by_lower]
+    unknown = [n for p, n, _ in called if n and ":" not in n and n.lower() not in by_lower]
     if unknown:
         raise unknown_names("policy", unknown, POLICIES)
     specs = []
-    for policy, name, given in parsed:
+    for policy, name, given in called:
         if reference and (not name or ":" in name):
             raise LogevalError(f"policy {policy}: only a built-in policy has a reference")
         if isinstance(policy, type):
@@ -187,8 +187,12 @@ def parse_policies(
                 raise LogevalError(f"{name} is a built-in policy; give your class another name")
             specs.append(PolicySpec(name, policy, {}, False, track_of(policy)))
         elif ":" in name:
-            values = {key: _literal(value) for key, value in given.items()}
             cls = _imported(name) if load else NotLoaded
+            known = getattr(cls, "PARAMETERS", {})
+            values = {
+                key: parsed(name, key, value, known[key]) if key in known else _literal(value)
+                for key, value in given.items()
+            }
             specs.append(PolicySpec(format_call(name, values), cls, values, False, track_of(cls)))
         else:
             asked = {"reference": "yes"} if reference else {}

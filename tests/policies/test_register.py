@@ -1,7 +1,8 @@
 """Policies and click models of the user's own, registered."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 import logeval
@@ -55,6 +56,87 @@ def test_a_registered_click_model_is_known_by_its_name():
 
     assert model_names(["patient"]) == ["Patient"]
     assert MODELS["Patient"] is Patient
+
+
+def test_a_class_that_is_imported_takes_only_values_of_its_parameters():
+    name = f"{Mine.__module__}:Mine"
+    assert parse_policies([f"{name}(epsilon=1)"])[0].parameters == {"epsilon": 1.0}
+    with pytest.raises(logeval.LogevalError, match="epsilon=abc is not a float"):
+        parse_policies([f"{name}(epsilon=abc)"])
+
+
+class Sound(CM):
+    """A click model of the user's own, which is right."""
+
+    name = "Sound"
+
+
+def nothing(*_):
+    return None
+
+
+def long(self, A, *_):
+    return np.zeros((len(A), A.shape[1] + 1))
+
+
+def unknown(self, A, *_):
+    return np.full(np.shape(A), np.nan)
+
+
+WRONG = [
+    {method: wrong}
+    for method in ("click_probs_of_rows", "conditional_click_probs", "sample")
+    for wrong in (nothing, long, unknown)
+]
+WRONG += [
+    {method: wrong}
+    for method in ("expected_reward", "log_likelihood", "best")
+    for wrong in (nothing, unknown)
+]
+WRONG += [
+    {"users": property(give)}
+    for give in (
+        nothing,
+        lambda self: logeval.Browsing(self.w[:-1], np.ones((self.K, self.K + 1))),
+        lambda self: logeval.Browsing(self.w, np.full((self.K, self.K + 1), np.nan)),
+    )
+]
+
+
+def refitted(change):
+    def fit(cls, data, options):
+        found = CM.fit(data, options)
+        w = change(found.estimates["w"].value)
+        return replace(found, estimates={"w": replace(found.estimates["w"], value=w)})
+
+    return classmethod(fit)
+
+
+WRONG += [{"fit": classmethod(nothing)}, {"fit": classmethod(lambda *_: "fitted")}]
+WRONG += [{"fit": refitted(change)} for change in (lambda w: w[1:], lambda w: w * np.nan)]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    logeval.generate(folder / "log.tsv", sessions=300, queries=2, seed=1, quiet=True)
+    return logeval.ingest(folder / "log.tsv", folder / "log", quiet=True)
+
+
+@pytest.mark.parametrize("wrong", [{}, *WRONG])
+def test_what_a_click_model_of_the_users_returns_is_checked(wrong, log):
+    model = logeval.register(dataclass(frozen=True)(type("Sound", (Sound,), wrong)))
+    method = "".join(wrong)
+
+    def best():
+        models = logeval.fit_models(log, model.name, draws=0, quiet=True)
+        return models["sound", models.queries[0]].best_list()
+
+    if not wrong:
+        assert len(best()) == 10
+        return
+    with pytest.raises(logeval.LogevalError, match=rf"click model Sound: {method} must give"):
+        best()
 
 
 @pytest.mark.parametrize("name", ["Random", "dcmkl-ucb"])

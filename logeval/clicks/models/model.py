@@ -182,7 +182,18 @@ class ClickModel(ABC):
                 f"{self.name}: a list of {K} is asked for; the model has {self.K} positions "
                 f"and {self.L} items"
             )
-        return self.best(K, self._reward(reward))
+        found = self.best(K, self._reward(reward))
+        rows = np.ravel(found.A) if isinstance(found, Optimum) else np.zeros(0)
+        if (
+            len(rows) != K
+            or np.isin(np.arange(self.L), rows).sum() != K
+            or found.value != found.value
+        ):
+            raise LogevalError(
+                f"click model {type(self).__name__}: best must give an Optimum with {K} different "
+                f"rows, and a value; it gave {found!r:.100}"
+            )
+        return found
 
     def best(self, K: int, reward: str) -> Optimum:
         """``optimum``, of checked arguments."""

@@ -8,7 +8,7 @@ import pytest
 from logeval.clicks.collection import models_of_json, read_models
 from logeval.clicks.estimation.classes.em import ClassesEM, by_clicks, maximised
 from logeval.clicks.estimation.classes.fit import (
-    chosen_numbers,
+    chosen_number,
     fit_classes,
     in_words,
     number_of,
@@ -21,6 +21,7 @@ from logeval.clicks.inspection import inspect
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError
+from logeval.exports.export import export
 from logeval.log.ingest import ingest
 from logeval.log.queries import Query
 from logeval.reports.figures.models import plot_parameters
@@ -155,11 +156,8 @@ def test_the_start_deals_serps_by_their_clicks(data):
 
 
 def test_held_out_serps_choose_two_classes_where_there_are_two():
-    """Within one standard error of the best: now and then one more, never one fewer."""
     five = clicks_of(TRUTH, SHARE, n=2000, Q=5)
-    number = chosen_numbers(DCM, five, Options("em", "per-query"))
-    assert min(number) == 2
-    assert np.median(number) == 2
+    assert chosen_number(DCM, five, Options("em", "per-query")) == 2
 
 
 def test_held_out_serps_choose_one_class_where_users_do_not_differ():
@@ -176,16 +174,15 @@ def test_classes_that_are_not_there_are_taken_out_and_said():
     assert any("fewer than 4 classes" in note for note in found.notes)
 
 
-def test_queries_may_have_different_numbers():
-    two = clicks_of(TRUTH, SHARE, n=3000, Q=2)
-    keep = np.ones(two.P, dtype=bool)
-    keep[(two.query == 1) & (two.clicks.sum(axis=1) > 1)] = False  # those of one never click twice
-    found = fit_classes(DCM, two.take(keep), Options("em", "per-query", draws=2), "auto")
-    numbers = (found.share.value > 0).sum(axis=1)
-    assert numbers[0] >= 2
-    assert found.share.value.sum(axis=1) == pytest.approx([1.0, 1.0])
-    assert found.share.draws.sum(axis=2) == pytest.approx(1.0)
-    assert all(np.isfinite(part.estimates["w"].value).all() for part in found.parts)
+def test_many_small_queries_are_fitted_together_in_the_classes_that_they_share():
+    """None of them tells by its own SERPs that there are two; all of them do, and share priors."""
+    many = clicks_of(TRUTH, SHARE, n=100, Q=20)
+    options = Options("em", "partial", draws=0)
+    found, fixed = (fit_classes(DCM, many, options, classes) for classes in ("auto", 2))
+    assert (found.number, found.share.value.shape) == (2, (20, 2))
+    assert (found.share.value > 0).all(axis=1).mean() > 0.8
+    for one, other in zip(found.parts, fixed.parts, strict=True):
+        assert (one.estimates["w"].value == other.estimates["w"].value).all()
 
 
 def test_who_the_classes_are_in_words():
@@ -240,6 +237,26 @@ def test_a_fit_is_the_same_read_from_its_folder(log, tmp_path):
     rows = made.table()
     assert set(rows["class"].dropna()) == {1, 2}
     assert set(rows.loc[rows["parameter"] == "share", "class"]) == {1, 2}
+
+
+def test_what_was_chosen_is_said_and_recorded_also_without_draws(log, tmp_path):
+    made = fit_models(log, "dcm", classes="auto", draws=0, out=tmp_path / "m", quiet=True)
+    for models in (made, read_models(tmp_path / "m")):
+        report = models.manifest["models"]["DCM(classes=auto)"]
+        number = report["number_of_classes"]
+        assert 1 <= max(map(int, report["classes"])) <= number <= 6
+        assert report["who"].startswith(f"{number} class")
+        assert models["dcm"].model == "DCM(classes=auto)"
+    judged = export(tmp_path / "m", judgments="csv", model="dcm")
+    assert len(judged.table) == len(made["dcm"].item_ids)
+
+
+def test_a_name_that_several_models_have_is_refused(log):
+    made = fit_models(log, ["dcm(classes=2)", "dcm(scope=pooled)"], draws=0, quiet=True)
+    with pytest.raises(LogevalError, match=r"DCM\(classes=2\) and DCM\(scope=pooled\)"):
+        made["dcm"]
+    with pytest.raises(LogevalError, match=r"no DCM\(classes=3\) here"):
+        made["dcm(classes=3)"]
 
 
 def test_a_query_is_looked_at_class_by_class(log):

@@ -1,16 +1,16 @@
-"""Classes of users fitted to the clicks of many queries, and how many of them each query has.
+"""Classes of users fitted to the clicks of many queries, and how many of them there are.
 
-``auto`` chooses the number query by query: a fifth of its SERPs is held out, classes from 1 to
-``MOST`` are fitted to the rest, and the smallest number is taken whose log-likelihood on what was
-held out is within one standard error of the best. Queries with as many classes are then fitted
-together, to all SERPs. A class that is not identified (hardly any users, or a copy of another) is
-taken out, and the query has one fewer.
+``auto`` chooses one number for all queries, so that all are fitted together and share what they
+have in common: a fifth of the SERPs is held out, classes from 1 to ``MOST`` are fitted to the rest,
+and the smallest number is taken whose log-likelihood on all that was held out is within one
+standard error (or ``EVIDENCE``) of the best. A class of a query that is not identified (hardly any
+users, or a copy of another) is taken out, and the query has one fewer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,13 @@ from logeval.clicks.estimation.estimates import ModelEstimate, Options, Paramete
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.errors import LogevalError
 from logeval.running import seeds
-from logeval.running.arrays import Bools, Floats, Ints, sum_by
+from logeval.running.arrays import Bools, Floats, sum_by
 
 AUTO = "auto"
 MOST = 6  # classes that ``auto`` tries
 LARGEST = 20  # classes that can be asked for
 HELD_OUT = 0.2
+EVIDENCE = 2.0  # ln-likelihood of all that is held out; less says nothing, however sure
 FEWEST_USERS = 3.0  # of a class; with fewer there is none
 ALIKE = 0.02  # mean |ln P_a - ln P_b| of a SERP, below which two classes are one
 
@@ -36,6 +37,7 @@ ALIKE = 0.02  # mean |ln P_a - ln P_b| of a SERP, below which two classes are on
 class ClassesEstimate:
     """Shares of the classes (Q, C), with 0 where a query has fewer, and the fit of each class."""
 
+    number: int  # of classes that were asked for, or chosen
     share: ParameterEstimate
     parts: list[ModelEstimate]
     behaviour: list[dict[str, float]]  # of each class: its users, and how they click
@@ -57,31 +59,28 @@ def number_of(text: str | int) -> int | str:
 
 def fit_classes(kind: Any, data: Patterns, options: Options, classes: int | str) -> ClassesEstimate:
     """Users of a click model in so many classes, or as many as held-out SERPs ask for."""
-    number = (
-        np.full(data.Q, classes)
-        if isinstance(classes, int)
-        else chosen_numbers(kind, data, options)
-    )
-    fitted = [
-        _fit_queries(kind, data, options, int(C), number == C) for C in np.unique(number).tolist()
-    ]
-    most = max(users.C for _, users, _ in fitted)
-    merged = _merged(kind, data, options, fitted, most)
-    given = np.array([int((row > 0).sum()) for row in merged.share.value])
-    fewer = int((given < number).sum()) if isinstance(classes, int) else 0
-    if fewer:
-        merged.notes.append(
-            f"{kind.name}: {fewer} of {data.Q} queries have fewer than {classes} classes: others "
-            "would be empty, or alike"
+    C = classes if isinstance(classes, int) else chosen_number(kind, data, options)
+    problem, users, result = _identified_users(kind, data, options, C)
+    share, values = with_uncertainty(kind.name, problem, users)
+    r, _ = problem.responsibilities(users)
+    parts = []
+    for c in range(users.C):
+        estimate = ModelEstimate(
+            values[c], users.items[c], {f: a + b for f, (a, b) in users.shared[c].items()},
+            result.iterations, int(result.converged.sum()), len(result.converged), result.trace,
+        )  # fmt: skip
+        parts.append(problem.base.finished(problem.of_class(r[:, c]), estimate))
+    notes = list(dict.fromkeys(note for part in parts for note in part.notes))
+    if fewer := int(((share.value > 0).sum(axis=1) < C).sum()):
+        notes.append(
+            f"{kind.name}: {fewer} of {data.Q} queries have fewer than {C} classes: others would "
+            "be empty, or alike"
         )
-    return merged
+    return ClassesEstimate(C, share, parts, [_named(row) for row in _behaviour(data, r)], notes)
 
 
-# -- how many ----------------------------------------------------------------------------------
-
-
-def chosen_numbers(kind: Any, data: Patterns, options: Options) -> Ints:
-    """The number of classes of each query; of all queries alike if they are pooled, (Q,)."""
+def chosen_number(kind: Any, data: Patterns, options: Options) -> int:
+    """The number of classes of all queries."""
     rng = seeds.generator(options.seed, "classes", "held out")
     held = rng.binomial(data.count.astype(np.int64), HELD_OUT).astype(float)
     train = data.weighted(data.count - held)
@@ -90,35 +89,24 @@ def chosen_numbers(kind: Any, data: Patterns, options: Options) -> Ints:
         problem = ClassesEM(kind.beside(train, options), train, options, _every(data, C))
         users, _ = maximised(problem, C)
         scores.append(problem.responsibilities(users)[1])
-    unit = np.zeros(data.Q, dtype=np.int64) if options.scope == "pooled" else np.arange(data.Q)
-    of = unit[data.query]
-    G = int(unit.max()) + 1
-    n = np.maximum(sum_by(of, held, G), 1e-9)
-    means = np.stack([sum_by(of, held * score, G) / n for score in scores])
-    best = means.argmax(axis=0)
-    number = best + 1
-    at_best = np.stack(scores)[best[of], np.arange(data.P)]
-    for C in range(MOST - 1, 0, -1):
-        lost = at_best - scores[C - 1]
-        mean = sum_by(of, held * lost, G) / n
-        error = np.sqrt(sum_by(of, held * (lost - mean[of]) ** 2, G) / n / n)
-        number = np.where((C <= best) & (mean <= error), C, number)
-    return number[unit]
+    n, totals = max(float(held.sum()), 1.0), [float(held @ score) for score in scores]
+    lost = scores[int(np.argmax(totals))] - np.stack(scores)  # (MOST, P)
+    mean = lost @ held / n
+    error = np.sqrt((lost - mean[:, None]) ** 2 @ held) / n
+    return int(np.argmax(mean <= np.maximum(error, EVIDENCE / n))) + 1
 
 
 def _every(data: Patterns, C: int) -> Bools:
     return np.ones((data.Q, C), dtype=np.bool_)
 
 
-# -- fitting queries with as many classes ------------------------------------------------------
-
-Fit = tuple[ClassesEM, Users, EMResult]
+# -- which of them are there -------------------------------------------------------------------
 
 
-def _fit_queries(kind: Any, data: Patterns, options: Options, C: int, mine: Bools) -> Fit:
-    """Some queries, with C classes; those that are not identified are taken out."""
-    if not mine.all():
-        data = data.take(mine[data.query])
+def _identified_users(
+    kind: Any, data: Patterns, options: Options, C: int
+) -> tuple[ClassesEM, Users, EMResult]:
+    """Users in C classes; those of a query that are not identified are taken out."""
     problem = ClassesEM(kind.beside(data, options), data, options, _every(data, C))
     users, result = maximised(problem, C)
     while (there := _identified(problem, users)).sum() < problem.allowed.sum():
@@ -153,86 +141,6 @@ def _identified(problem: ClassesEM, users: Users) -> Bools:
     seen = data.serps > 0
     allowed[~seen] = np.arange(users.C) == 0
     return allowed
-
-
-# -- together ------------------------------------------------------------------------------------
-
-
-def _merged(
-    kind: Any, data: Patterns, options: Options, fitted: Sequence[Fit], most: int
-) -> ClassesEstimate:
-    """All queries in one, with their uncertainty."""
-    share: ParameterEstimate | None = None
-    parts: list[ModelEstimate] = []
-    clicks = np.zeros((most, 4))  # users, without a click, with one, clicks
-    for problem, users, result in fitted:
-        shares, values = with_uncertainty(kind.name, problem, users)
-        r, _ = problem.responsibilities(users)
-        clicks[: users.C] += _behaviour(problem.data, r)
-        own = []
-        for c in range(most):
-            here = min(c, users.C - 1)
-            strength = {f: a + b for f, (a, b) in users.shared[here].items()}
-            estimate = ModelEstimate(
-                values[here], users.items[here], strength, result.iterations,
-                int(result.converged.sum()), len(result.converged), result.trace,
-            )  # fmt: skip
-            mine = problem.of_class(r[:, here])
-            own.append(problem.base.finished(mine, estimate))
-        wide = shares.map(lambda x: np.pad(x, ((0, 0), (0, most - x.shape[1]))))
-        if share is None:
-            share, parts = wide, own
-            continue
-        on = problem.data.serps > 0
-        share = _joined(share, wide, on)
-        parts = [_joined_fit(a, b, on, data) for a, b in zip(parts, own, strict=True)]
-    assert share is not None
-    notes = list(dict.fromkeys(note for part in parts for note in part.notes))
-    return ClassesEstimate(share, parts, [_named(row) for row in clicks], notes)
-
-
-def _joined(old: ParameterEstimate, new: ParameterEstimate, on: Bools) -> ParameterEstimate:
-    """The new numbers where ``on``, which is along the first axis."""
-
-    def pick(a: Floats | None, b: Floats | None) -> Floats | None:
-        if a is None or b is None:
-            return a
-        return np.where(on.reshape(-1, *[1] * (a.ndim - 1)), b, a)
-
-    draws = old.draws
-    if draws is not None and new.draws is not None:
-        draws = np.where(on.reshape(1, -1, *[1] * (draws.ndim - 2)), new.draws, draws)
-    names = ("value", "low", "high", "observations")
-    numbers: dict[str, Any] = {n: pick(getattr(old, n), getattr(new, n)) for n in names}
-    return replace(old, **numbers, raw=pick(old.raw, new.raw), draws=draws)
-
-
-def _joined_fit(old: ModelEstimate, new: ModelEstimate, on: Bools, data: Patterns) -> ModelEstimate:
-    """Two fits of a class, to different queries."""
-    estimates = {}
-    for f, x in old.estimates.items():
-        at = on[data.item_query] if f in old.priors else on
-        estimates[f] = _joined(x, new.estimates[f], at)
-    priors = {}
-    for f, prior in old.priors.items():
-        other = new.priors[f]
-        priors[f] = replace(
-            prior,
-            a=np.where(on[data.item_query], other.a, prior.a),
-            b=np.where(on[data.item_query], other.b, prior.b),
-            mean=np.where(on, other.mean, prior.mean),
-            strength=np.where(on, other.strength, prior.strength),
-        )
-    notes = [*old.notes, *new.notes]
-    return replace(
-        old,
-        estimates=estimates,
-        priors=priors,
-        iterations=max(old.iterations, new.iterations),
-        converged=old.converged + new.converged,
-        groups=old.groups + new.groups,
-        notes=notes,
-    )
 
 
 # -- who the classes are ------------------------------------------------------------------------
