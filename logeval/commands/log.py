@@ -30,6 +30,7 @@ ALSO = {  # what else was counted, told if there is any
     "test_queries": "test SERPs among the queries",
     "pages_with_gaps": "pages with positions left out, closed up",
     "pages_with_item_twice": "pages that show an item twice",
+    "pages_random_unclear": "pages in random order by some of their rows only, taken as not",
     "rows_cut": "results beyond the last position, cut",
     "clicks_dropped": "clicks on rows that were dropped",
     "clicks_empty": "results without a word of clicks, taken as not clicked",

@@ -22,7 +22,7 @@ import pyarrow.csv as pacsv
 from logeval.errors import LogevalError, visible
 from logeval.log.columns.blocks import end_of_records, record_blocks
 from logeval.log.columns.table_file import SAMPLE, Batch, TableFile, one_array
-from logeval.log.reading.source import Source
+from logeval.log.reading.source import BYTE_ORDER_MARK, Source
 from logeval.log.rejects import EXCERPT, Reject
 
 ESCAPED = re.compile("[\udc80-\udcff]")  # what is left of a byte that is not UTF-8
@@ -48,14 +48,14 @@ class CsvTable(TableFile):
 
     def _sample(self) -> pa.Table:
         head = self._source.head
-        end = end_of_records(head, len(head), self.delimiter) or len(head)
+        end = end_of_records(head, len(head), self.delimiter)[0] or len(head)
         batch = self._parse(memoryview(head)[:end], self.names, True)
         return pa.table(dict(batch.columns)).slice(0, SAMPLE)
 
     def _batches(self, wanted: Sequence[str]) -> Iterator[Callable[[], Batch]]:
         there = [name for name in self.names if name in wanted]
         first = True
-        for block in record_blocks(self._source, self.delimiter):
+        for block in record_blocks(self._source, self.delimiter, fields=len(self.names)):
             yield partial(self._parse, block, there, first)
             first = False
 
@@ -85,7 +85,7 @@ class CsvTable(TableFile):
 
         read = pacsv.ReadOptions(
             use_threads=False,
-            block_size=len(block) + 1,
+            block_size=len(block) + 2,
             column_names=[] if with_names else self.names,
         )
         parse = pacsv.ParseOptions(
@@ -98,7 +98,9 @@ class CsvTable(TableFile):
             strings_can_be_null=False,
             null_values=[],
         )
-        return pacsv.read_csv(pa.BufferReader(block), read, parse, convert)
+        # Arrow drops a mark at the start, which may be of a value; it passes over empty lines
+        text = b"\n" + bytes(block) if block[:3] == BYTE_ORDER_MARK else block
+        return pacsv.read_csv(pa.BufferReader(text), read, parse, convert)
 
 
 def _is_utf8(block: memoryview) -> bool:

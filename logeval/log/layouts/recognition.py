@@ -22,7 +22,15 @@ from logeval.log.layouts.roles import ROLES, plain, role_named
 from logeval.log.reading.source import Source
 from logeval.log.rows.lists import as_lists
 from logeval.log.rows.texts import BAD, GOOD, MISSING
-from logeval.log.rows.values import DAY, Values, as_floats, as_numbers, as_times, time_unit
+from logeval.log.rows.values import (
+    DAY,
+    Values,
+    as_floats,
+    as_numbers,
+    as_times,
+    check_exact,
+    time_unit,
+)
 
 Kind = Literal["results", "pages", "counts"]
 SAID = {"results": "rows per result", "pages": "rows per page", "counts": "counted results"}
@@ -36,6 +44,7 @@ USED: dict[Kind, tuple[str, ...]] = {
     "pages": tuple(name for name in ROLES if name not in ("search", "impressions")),
     "counts": ("query", "region", "item", "position", "impressions", "clicks"),
 }
+IDS = ("search", "session", "serp", "query", "user", "region", "item", "domain")
 AND = "+"  # between the columns that are a search together
 CLOSE = 0.8  # of difflib: names that may be a slip of the pen
 NAME_THEM = (
@@ -65,6 +74,9 @@ class Layout:
 
     def of(self, batch: Batch) -> dict[str, pa.Array]:
         """The columns of a batch by their roles; a search may have several, and is left out."""
+        for role, names in self.columns.items():
+            for name in names if role in IDS else ():
+                check_exact(name, batch.columns[name])
         return {
             role: batch.columns[names[0]]
             for role, names in self.columns.items()

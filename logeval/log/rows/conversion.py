@@ -22,6 +22,7 @@ NONE = -1  # where there is no such number
 APART, SEEN = -1, -2  # the position of a click, or of a view, that does not say where
 OF_SEARCH = ("query", "user", "region")  # the same in all rows of a search
 OF_RESULT = ("item", "domain")
+MOST_CLICKS = np.iinfo(np.int32).max  # on a result
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Rows:
     position: Ints
     clicks: Ints
     of_search: dict[str, Ints] = field(default_factory=dict)  # session, serp, time, day, ...
-    of_result: dict[str, Ints | Floats] = field(default_factory=dict)  # propensity, click_time
+    of_result: dict[str, Ints | Floats] = field(default_factory=dict)  # propensity, random, ...
     first: Ints | None = None  # rows of search s: first[s] to first[s + 1]
     dates: bool = False  # whether days are counted from 1970
     clock: bool = False  # whether times are
@@ -135,5 +136,5 @@ def of_search(columns: dict[str, pa.Array], layout: Layout, rejects: Rejects) ->
             flags = as_numbers(columns[role])
             bad = (flags.states == BAD) | (flags.values > 1)
             rejects.add(bad, f"{role} is neither true nor false", columns[role])
-            found[role] = flags.filled(0)
+            found[role] = flags.filled(NONE)
     return found

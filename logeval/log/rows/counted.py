@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from logeval.errors import LogevalError
 from logeval.log.columns.table_file import Batch, TableFile
 from logeval.log.formats.format import Job, Read, Reading
 from logeval.log.layouts.recognition import Layout
@@ -34,7 +35,7 @@ ACCOUNTS = {
     "rejected": "rejected (rejects.tsv)",
 }
 ROWS = 1 << 20  # of a part
-MOST = 1 << 62  # impressions
+MOST = 1 << 62  # impressions of all rows
 
 
 def read_counts(reading: Reading, tables: list[TableFile]) -> Iterator[Job | Read]:
@@ -115,7 +116,11 @@ def _added_up(reading: Reading, file: object) -> Iterator[Job | Read]:
     }
     with database.connect(settings) as db:
         db.execute(f"CREATE VIEW rows AS FROM read_parquet(['{path}'])")
-        ((every, first),) = db.execute("SELECT count(*), min(position) FROM rows").fetchall()
+        ((every, first, shown),) = db.execute(
+            "SELECT count(*), min(position), sum(impressions) FROM rows"
+        ).fetchall()
+        if shown is not None and shown > MOST:
+            raise LogevalError(f"over {MOST:,} impressions in all; is their column the right one?")
         shift = 1 if first == 0 else 0  # some count positions from 0
         kept = f"position + {shift} <= {reading.positions}"
         ((rows,),) = db.execute(f"SELECT count(*) FROM rows WHERE {kept}").fetchall()

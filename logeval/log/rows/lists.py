@@ -1,7 +1,7 @@
 """A column with a list per row: Arrow's lists, or text.
 
-As text a list is written with blanks between its values, or in brackets, as JSON and Python write
-it; ``-`` stands for a value that is missing.
+As text a list is written with blanks between its values (in UBI commas, too), or in brackets, as
+JSON and Python write it; ``-`` stands for a value that is missing.
 """
 
 from __future__ import annotations
@@ -21,21 +21,24 @@ VALUE = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,]+)""")
 MISSING = ("-", "null", "None", "nan", "NaN")
 
 
-def as_lists(array: pa.Array) -> pa.ListArray:
-    """The lists of a column; those of text hold text. A cell that is empty is null."""
+def as_lists(array: pa.Array, between: str = r"\s+") -> pa.ListArray:
+    """The lists of a column; those of text hold text, with a pattern ``between`` values.
+
+    A cell that is empty is null.
+    """
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if is_list(array.type):
         return _whole(plain(array))
     texts = pc.utf8_trim_whitespace(as_texts(array))
     if not pc.any(pc.starts_with(texts, "[")).as_py():
-        lists = pc.split_pattern_regex(texts, r"\s+")
+        lists = pc.split_pattern_regex(texts, between)
         values = lists.flatten()
         values = pc.if_else(pc.equal(values, "-"), None, values)
         empty = pc.equal(texts, "")
         mask = empty if pc.any(empty).as_py() else None
         return pa.ListArray.from_arrays(lists.offsets, values, mask=mask)
-    cells = [_cell(text) for text in texts.to_pylist()]
+    cells = [_cell(text, between) for text in texts.to_pylist()]
     return pa.array(cells, pa.list_(pa.string()))
 
 
@@ -46,9 +49,9 @@ def _whole(array: pa.ListArray) -> pa.ListArray:
     return array
 
 
-def _cell(text: str) -> list[str | None] | None:
+def _cell(text: str, between: str) -> list[str | None] | None:
     if not text.startswith("["):
-        return [None if value == "-" else value for value in text.split()] or None
+        return [None if v == "-" else v for v in re.split(between, text)] if text else None
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -5,6 +5,7 @@
 - Of two items at one position the first counts.
 - What stands beyond the last position that is kept is cut.
 - A click that does not say where goes to the highest place that shows its item, else nowhere.
+- A list that was in random order by some of its rows, and by others not, was not.
 - With views, what is below the lowest result that was seen or clicked was not shown.
 """
 
@@ -16,11 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from logeval.errors import LogevalError
 from logeval.log.formats.format import Read
-from logeval.log.rows.conversion import APART, NONE, SEEN
+from logeval.log.rows.conversion import APART, MOST_CLICKS, NONE, SEEN
 from logeval.log.rows.grouping import Chunk
 from logeval.log.rows.ids import IS_TEXT
-from logeval.running.arrays import Floats, Ints
+from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import njit_views
 from logeval.storage.schemas import SERPS
 
@@ -79,7 +81,7 @@ def serps_of(chunk: Chunk, facts: Facts) -> tuple[pa.Table, Read]:
     lengths = np.zeros(len(chunk.first) - 1, np.int64)
     source, clicks, first_click = (
         np.empty(n, np.int64),
-        np.empty(n, np.int32),
+        np.empty(n, np.int64),
         np.empty(n, np.int64),
     )
     counts = np.zeros(len(COUNTS), np.int64)
@@ -89,8 +91,17 @@ def serps_of(chunk: Chunk, facts: Facts) -> tuple[pa.Table, Read]:
         counts,
     )  # fmt: skip
     source, clicks, first_click = source[:size], clicks[:size], first_click[:size]
-    table = _table(chunk, facts, rows, lengths, source, clicks, first_click)
+    if clicks.max(initial=0) > MOST_CLICKS:
+        raise LogevalError(
+            f"over {MOST_CLICKS:,} clicks are on one result of a search; is their column the right "
+            "one?"
+        )
     counted = Counter(dict(zip(COUNTS, counts.tolist(), strict=True)))
+    if "random" in rows:
+        yes, no = _random(rows["random"], fate, chunk.first)
+        chunk.pages["random"] = yes & ~no
+        counted["pages_random_unclear"] = int((yes & no)[lengths > 0].sum())
+    table = _table(chunk, facts, rows, lengths, source, clicks, first_click)
     lost = rows["position"][: chunk.first[0]]
     counted["clicks_orphan"] += int((lost == APART).sum())
     counted["views_orphan"] += int((lost == SEEN).sum())
@@ -102,6 +113,15 @@ def serps_of(chunk: Chunk, facts: Facts) -> tuple[pa.Table, Read]:
         clicks_repeat=int(clicks.sum()) - clicked,
     )
     return table, Read(counted)
+
+
+def _random(flags: Ints | Floats, fate: Ints | Floats, first: Ints) -> tuple[Bools, Bools]:
+    """Of which pages some rows say that they were in random order, and of which that not."""
+    if len(first) == 1:
+        return np.empty(0, np.bool_), np.empty(0, np.bool_)
+    inside, starts = slice(first[0], first[-1]), first[:-1] - first[0]
+    flags = np.where(fate[inside] == 0, flags[inside], NONE)
+    return np.logical_or.reduceat(flags == 1, starts), np.logical_or.reduceat(flags == 0, starts)
 
 
 def _by_position(chunk: Chunk) -> dict[str, Ints | Floats]:
@@ -162,7 +182,7 @@ def _table(
         "domains": if_all("domain", rows["domain"] < 0)
         if "domain" in rows
         else pa.nulls(n, pa.list_(pa.int64())),
-        "clicks": lists(pa.array(clicks)),
+        "clicks": lists(pa.array(clicks, pa.int32())),
         "click_times": lists(pa.array(click_times, mask=(clicks == 0) | (first_click < 0))),
         "propensities": if_all("propensity", np.isnan(rows["propensity"]))
         if "propensity" in rows

@@ -12,6 +12,7 @@ from logeval.log.columns.table_file import Batch
 from logeval.log.layouts.recognition import Layout
 from logeval.log.rows.conversion import (
     APART,
+    MOST_CLICKS,
     NONE,
     OF_RESULT,
     OF_SEARCH,
@@ -25,8 +26,6 @@ from logeval.log.rows.texts import BAD, GOOD, MISSING, Sums, sums_of_numbers, to
 from logeval.log.rows.values import as_floats, as_numbers, as_times
 from logeval.running.arrays import Bools, Floats, Ints
 
-MOST_CLICKS = np.iinfo(np.int32).max
-
 
 def convert_results(batch: Batch, file: int, layout: Layout, text: frozenset[str]) -> Converted:
     """The rows of a batch; raises NotNumbers for an id that should be a number."""
@@ -39,13 +38,16 @@ def convert_results(batch: Batch, file: int, layout: Layout, text: frozenset[str
     ids = {kind: rejects.ids(kind, columns[kind], text) for kind in OF_SEARCH if kind in columns}
     rejects.add(ids["query"].missing, "query is empty")
     results = results_of(columns, layout, text, rejects, alone=True)
+    search = of_search(columns, layout, rejects)
+    # rows of a search may contradict each other
+    more = results.more | {"random": search.pop("random")} if "random" in search else results.more
     rows = Rows(
         key,
         ids | results.ids,
         results.position,
         results.clicks,
-        of_search(columns, layout, rejects),
-        results.more,
+        search,
+        more,
         dates=layout.has_dates,
         clock=layout.has_clock,
     )

@@ -19,7 +19,7 @@ from logeval.log.rows.conversion import APART, NONE, SEEN, Converted, Rejects, R
 from logeval.log.rows.ids import given_ids, sums_of
 from logeval.log.rows.lists import as_lists
 from logeval.log.rows.texts import BAD, GOOD
-from logeval.log.rows.values import DAY, as_texts, as_times
+from logeval.log.rows.values import DAY, as_texts, as_times, check_exact
 from logeval.running.arrays import Bools
 
 SEARCH, QUERY, USER, HITS = "query_id", "user_query", "client_id", "query_response_hit_ids"
@@ -34,9 +34,11 @@ def convert_records(
     rejects = Rejects(batch)
     n = len(rejects.good)
     columns = {name: batch.columns.get(name, pa.nulls(n, pa.string())) for name in COLUMNS}
+    for name in (SEARCH, QUERY, USER, OBJECT, HITS):
+        check_exact(name, columns[name])
     texts = {name: as_texts(columns[name]) for name in (SEARCH, QUERY, USER, ACTION, OBJECT)}
     there = {name: _there(array) for name, array in texts.items()}
-    hits = as_lists(columns[HITS])
+    hits = as_lists(columns[HITS], between=r"\s*,\s*|\s+")
     lengths = hits.value_lengths().fill_null(0).to_numpy()
     event = there[ACTION]
     query = ~event & (there[QUERY] | hits.is_valid().to_numpy(False))

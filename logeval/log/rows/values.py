@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.log.columns.table_file import DAMAGED
+from logeval.errors import LogevalError, visible
+from logeval.log.columns.table_file import DAMAGED, is_list
 from logeval.log.rows.texts import BAD, GOOD, MISSING, numbers_of
 from logeval.running.arrays import Floats, Ints
 
@@ -23,8 +24,10 @@ WORDS = {"true": 1, "false": 0, "yes": 1, "no": 0, "t": 1, "f": 0, "y": 1, "n": 
 NO_NUMBER = pa.array(["nan", "null", "none", "na", "n/a", "\\n"])
 PER_SECOND = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
 DAY = 86_400  # seconds
-# numbers from here on are seconds, milliseconds, ... since 1970; smaller ones are taken as they are
+# typical numbers from here on are times since 1970; smaller ones are taken as they are
 EPOCH = 10**9
+# from here on a number is milliseconds, microseconds, nanoseconds: in seconds it is the year 2286
+FINER = 10 ** np.array([10, 13, 16])
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,24 @@ def _whole(array: pa.Array) -> pa.Array | None:
         return array.cast(pa.int64())
     except DAMAGED:
         return None
+
+
+def check_exact(name: str, array: pa.Array) -> None:
+    """Raise if ids are floats so large that two of them may be one."""
+    if is_list(array.type):
+        array = array.flatten()
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary
+    if not pa.types.is_floating(array.type):
+        return
+    bits = {16: 11, 32: 24, 64: 53}[array.type.bit_width]
+    most = pc.max(pc.abs(array.cast(pa.float64()))).as_py()
+    if most is not None and 2**bits <= most < math.inf:
+        raise LogevalError(
+            f"column {visible(name)} has ids as floats, as {most:.0f}; from 2^{bits} on two ids "
+            "may be the same float: make the column text or whole numbers where the log is "
+            "written, as pandas.read_csv(..., dtype={...: 'Int64'}) or 'string' does"
+        )
 
 
 def as_numbers(array: pa.Array, exact: bool = False) -> Values:
@@ -114,13 +135,15 @@ def as_floats(array: pa.Array) -> Values:
 
 
 def as_times(array: pa.Array, unit: str | None) -> Values:
-    """A column as seconds since 1970; as numbers of a ``unit`` of its own, if it has one.
+    """A column as seconds since 1970; as they are, if the ``unit`` is plain.
 
-    The unit ``plain`` stands for numbers that are no such time.
+    A unit says that they are numbers. Each may have another one: files do, before and after a
+    change of what writes them.
     """
     if unit is not None:
         found = as_numbers(array)
-        return Values(found.values // PER_SECOND.get(unit, 1), found.states)
+        per = np.array(list(PER_SECOND.values()))[_unit_of(found.values)]
+        return Values(found.values // (1 if unit == "plain" else per), found.states)
     if pa.types.is_date(array.type):
         array = array.cast(pa.timestamp("s"))
     if pa.types.is_timestamp(array.type):
@@ -152,8 +175,12 @@ def time_unit(array: pa.Array) -> str | None:
     if len(numbers) < (found.states == BAD).sum() or not len(numbers):
         return None
     typical = int(np.median(numbers))
-    units = [unit for unit, per in PER_SECOND.items() if typical >= EPOCH * per]
-    return units[-1] if units else "plain"
+    return list(PER_SECOND)[int(_unit_of(typical))] if typical >= EPOCH else "plain"
+
+
+def _unit_of(numbers: Ints | int) -> Ints:
+    """Which of the units numbers have by their size."""
+    return np.searchsorted(FINER, numbers, side="right")
 
 
 def _by_value(
