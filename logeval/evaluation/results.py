@@ -386,6 +386,6 @@ def _of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:
     x = by_step(rows, "regret")
-    low, high = intervals.interval(x)
+    low, high = intervals.interval(x, most=intervals.mean(by_step(rows, "optimal_reward")))
     steps = np.unique(rows["t"])
     return pd.DataFrame({"t": steps, "regret": intervals.mean(x), "low": low, "high": high})
