@@ -11,7 +11,7 @@ import pandas as pd
 from logeval.evaluation.results import Runs
 from logeval.reports.details import of_panel
 from logeval.reports.limits import begin_free
-from logeval.reports.trust import faults
+from logeval.reports.trust import unfaulted
 from logeval.running.words import UNITS, joined, number, searches
 from logeval.tracks.keys import Panel
 
@@ -63,9 +63,9 @@ def rows_of(runs: Runs, policies: Mapping[Panel, str]) -> Rows:
 
 
 def believed(runs: Runs, rows: Rows) -> Rows:
-    """Those of simulators that were checked, and that no check faults."""
-    known = runs.simulators
-    return {p: row for p, row in rows.items() if faults(known.get(p.simulator, UNCHECKED)) == 0}
+    """Those of simulators that no check faults."""
+    sound = unfaulted(runs)
+    return {p: row for p, row in rows.items() if p.simulator in sound}
 
 
 def _who(rows: Rows) -> str:
