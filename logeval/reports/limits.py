@@ -60,11 +60,7 @@ def free_samples(runs: Runs) -> list[str]:
 
 def begin_free(policies: Iterable[str]) -> list[str]:
     """Those of the policies that do."""
-    return [
-        policy
-        for policy in policies
-        if parse_call(policy)[1].get("init") == "sample"
-    ]
+    return [policy for policy in policies if parse_call(policy)[1].get("init") == "sample"]
 
 
 def late_slope(curve: pd.DataFrame) -> float:

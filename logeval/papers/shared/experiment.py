@@ -66,7 +66,9 @@ class Part:
     def names(self) -> dict[str, str]:
         """The policies, and each as it is run: told to begin as those of the papers."""
         users = self.users
-        features = users.features if isinstance(users, OnLog) else users[0].startswith("contextual(")
+        features = (
+            users.features if isinstance(users, OnLog) else users[0].startswith("contextual(")
+        )
         specs = parse_policies(self.policies, track="contextual" if features else None)
         return dict(zip(self.policies, map(as_published, specs), strict=True))
 
