@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from logeval.evaluation.results import Runs
-from logeval.reports.against import UNCHECKED, Favourite, Rows, believed
+from logeval.reports.against import UNCHECKED, Favourite, Rows, believed, ends_of
 from logeval.reports.trust import doubts
 from logeval.running.words import joined, searches
 
@@ -89,7 +89,7 @@ def traffic(runs: Runs, best: Favourite) -> list[str]:
     """The queries that were searched less often, in the log, than it takes to break even."""
     policy, rows = best
     known = runs.problems().dropna(subset=["serps"]).drop_duplicates("query")
-    finite = [row.break_even for row in rows.values() if np.isfinite(row.break_even)]
+    finite = [low for low, _ in map(ends_of, rows.values()) if np.isfinite(low)]
     if policy is None or known.empty or not finite:
         return []
     few = int((known["serps"] < max(finite)).sum())
@@ -97,6 +97,6 @@ def traffic(runs: Runs, best: Favourite) -> list[str]:
         return []
     return [
         f"{few} of {len(known)} queries were searched less often in the log than it takes "
-        f"{policy} to break even (up to {searches(max(finite))} searches, by simulator): with as "
-        "much traffic again it would not pay there"
+        f"{policy} to break even at the earliest ({searches(max(finite))} searches): with as much "
+        "traffic again it would not pay there"
     ]

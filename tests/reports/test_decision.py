@@ -1,5 +1,7 @@
 """What the verdict says to do, on tables where that is evident, and what makes it say so."""
 
+import math
+
 import pytest
 
 from logeval.reports.verdict import verdict
@@ -156,11 +158,11 @@ def test_baselines_are_nobody_to_decide_about():
 
 def test_queries_with_less_traffic_than_the_break_even_are_counted():
     runs = runs_with(0.85, {"DCM": FINE}, shape=EARLY, serps=20)
-    at = runs.against_ranker().set_index("policy").loc["A", "break_even"]
+    at = runs.against_ranker().set_index("policy").loc["A", "break_even_low"]
     assert 20 < at < 100
     (text,) = [text for text in verdict(runs).limits if "searched less often" in text]
     assert text.startswith(
-        "12 of 12 queries were searched less often in the log than it takes A to break even (up "
+        "12 of 12 queries were searched less often in the log than it takes A to break even at "
     )
     enough = runs_with(0.85, {"DCM": FINE}, shape=EARLY, serps=100)
     assert not [text for text in verdict(enough).limits if "searched less often" in text]
@@ -204,15 +206,14 @@ def test_a_first_look_that_is_free_is_said_beside_the_break_even():
     assert said not in verdict(runs_with(0.5, {"DCM": FINE})).answer
 
 
-def test_a_break_even_on_draws_is_said_to_come_too_early():
-    late = {"ranker": 0.85, "checks": {"DCM": FINE}, "shape": EARLY}
-    said = "Expect that later: where the users were known, it came 14 to 42% too early. At the end"
-    assert said in verdict(runs_with(**late)).answer
-    assert "Expect" not in verdict(runs_with(**late, draws=0)).answer
-    assert "Expect" not in verdict(runs_with(0.5, {"DCM": FINE})).answer  # ahead at once
-    assert "Expect" not in verdict(runs_with(0.97, {"DCM": FINE})).answer  # never
-    many = dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), WRONG)
-    assert verdict(runs_with(0.85, many, shape=EARLY)).answer.endswith("14 to 42% too early.")
+def test_a_break_even_is_an_interval():
+    runs = runs_with(0.85, {"DCM": FINE}, shape=EARLY)
+    row = runs.against_ranker().set_index("policy").loc["A"]
+    low, at, high = row[["break_even_low", "break_even", "break_even_high"]]
+    assert low < at < high < 100
+    text = verdict(runs).answer
+    assert f"after {math.ceil(low)} to {math.ceil(high)} searches of a query (95% interval" in text
+    assert f"after {math.ceil(at)} " not in text
 
 
 def test_trust_is_part_of_the_verdict():
