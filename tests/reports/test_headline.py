@@ -211,8 +211,8 @@ def test_simulators_have_a_clause_each_or_are_counted():
     less = {"A": [0.8 * x for x in BASE], "B": shifted(5.0)}
     found = against(**late, DCM=CLEAR, PBM=less)
     assert re.search(
-        r"A passes today's ranker after \d+ to \d+ searches of a query on DCM \([^()]*\) and after \d+ "
-        r"to \d+ on PBM \([^()]*\)\.", found
+        r"A passes today's ranker after \d+ to \d+ searches of a query on DCM \([^()]*\) and after "
+        r"\d+ to \d+ on PBM \([^()]*\)\.", found
     )  # fmt: skip
     many = against(**late, **dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), CLEAR))
     assert re.search(r"on 4 of 4 simulators, after \d+ to \d+ searches of a query[.;]", many)
@@ -246,8 +246,8 @@ class Row:
         ),
         (
             Row(421.3, 117.0, 2412.2, 3.2),
-            "passes today's ranker after 117 to 2,413 searches of a query (95% interval; up to 3.20 "
-            "clicks behind before)",
+            "passes today's ranker after 117 to 2,413 searches of a query (95% interval; up to "
+            "3.20 clicks behind before)",
         ),
         (
             Row(421.3, 117.0, np.inf, 3.2),
