@@ -61,7 +61,8 @@ class Earned(NamedTuple):
     def _of(self, queries: Any) -> Earned:
         names = [self.queries[i] for i in queries]
         share = None if self.share is None else self.share[queries] / self.share[queries].sum()
-        return Earned(names, self.t, *(x[queries] for x in (self.x, self.ranker, self.best)), share)
+        levels = self.ranker[queries], self.best[queries]
+        return Earned(names, self.t, self.x[queries], *levels, share)
 
     def weighted(self, x: Floats) -> Floats:
         """Values (Q, ..., T) whose mean over queries is that of the traffic.
