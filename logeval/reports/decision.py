@@ -78,6 +78,8 @@ def _nothing_to_go_by(runs: Runs, rows: Rows) -> str:
     unchecked = [name for name in names if known[name] is None]
     if unchecked:
         return f"nobody has checked {joined(unchecked)}; logeval check-models does it"
+    if empty := [name for name in names if not known[name]["judged"]]:
+        return f"the log has too few clicks to check {joined(empty)}"
     if not all(one["held_out"] for one in known.values()):
         return "the checks used SERPs that the models were fitted to; fit with --holdout 0.1"
     return f"users of {joined(names)} do not click quite like yours"
