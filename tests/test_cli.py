@@ -191,6 +191,20 @@ def test_paths_that_cannot_be_written_are_named_in_one_line(folder):
         assert end.is_clear()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["export", "--help"], ["describe", "log"]])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments, folder):
+    """However short it is: what stands in a buffer to the end would be lost without a word."""
+    for command in (LOGEVAL, [sys.executable, "-c", CONSOLE]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [*command, *arguments], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "No space left on device" in done.stderr
+
+
 def test_output_cut_short_by_the_reader_is_no_error(folder):
     command = f"{sys.executable} -m logeval.cli describe {folder / 'log'} --json | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
