@@ -6,6 +6,7 @@ beside what the model says of it. A position that swaps do not tie to the first 
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,7 +62,7 @@ def _examined_by_position(asked: Export, how: str | None) -> FittedModel | None:
         return found
     if how == "model":
         name = (found or models.named()).model
-        remedy = f"model={pbm[0].model}" if pbm else "fit pbm to the log"
+        remedy = f"model={quote(pbm[0].model)}" if pbm else "fit pbm to the log"
         raise LogevalError(
             f"{name}: whether its users examine a position depends on what is above it, not on the "
             f"position; take propensities_from=swaps, or {remedy}"
