@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
@@ -215,7 +216,13 @@ def in_options(text: str, record: type[Stage[Any]] | None, **more: str) -> str:
     name with an underscore ``--name``.
     What stands in brackets is the parameter of a policy or an estimator, and stays.
     """
-    options = _options_of_all | ({} if record is None else _option_names(record)) | more
+    return as_typed(
+        text, _options_of_all | ({} if record is None else _option_names(record)) | more
+    )
+
+
+def as_typed(text: str, options: Mapping[str, str]) -> str:
+    """A text with these options in place of the arguments that it names."""
     names = "|".join(sorted(options, key=len, reverse=True))
 
     def option(found: re.Match[str]) -> str:
@@ -223,7 +230,7 @@ def in_options(text: str, record: type[Stage[Any]] | None, **more: str) -> str:
         if value is None:
             return options[name] if "_" in name else found[0]
         if pairs := re.findall("'([^']*)': '([^']*)'", value):
-            return " ".join(f"{options[name]} {ours}={yours}" for ours, yours in pairs)
+            return " ".join(f"{options[name]} {quote(f'{ours}={yours}')}" for ours, yours in pairs)
         return options[name] if value == "True" else f"{options[name]} {value}"
 
     value = r"\{[^}]*\}|'[^']*'|[^\s;:,()'\"]*[^\s;:,()'\".]"

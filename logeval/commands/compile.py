@@ -75,7 +75,7 @@ def _run(words: list[str]) -> None:
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            app(words, prog_name="logeval", standalone_mode=False)
+            app(words, prog_name="logeval")
     except SystemExit as end:
         if end.code:
             last = said.getvalue().strip().rpartition("\n")[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -107,7 +108,7 @@ def show(
     if tracks:
         figure = figure_beside(figure_of(runs, "relative"), out, "relative.pdf")
         print(f"figure across tracks {figure}")
-    print(f"more: logeval report {out} --out report", file=sys.stderr)
+    print(f"more: logeval report {shlex.quote(str(out))} --out report", file=sys.stderr)
 
 
 def show_pilot(runs: Runs, as_json: bool) -> None:

@@ -64,8 +64,8 @@ def show_fit(
     own = "".join(
         f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
     )
-    first = shlex.quote(models.names.query(models.queries[0]))
-    print(f"more: logeval{own} inspect {asked.out} --query {first}", file=sys.stderr)
+    words = [str(asked.out), "--query", models.names.query(models.queries[0])]
+    print(f"more: logeval{own} inspect {shlex.join(words)}", file=sys.stderr)
 
 
 def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:

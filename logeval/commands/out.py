@@ -9,6 +9,7 @@ from logeval.commands.command import Json, command, in_options
 from logeval.commands.show import print_for_programs, print_frame, wrapped
 from logeval.exports.export import Export
 from logeval.planning.plan import Plan
+from logeval.running.terminal import unguarded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def show_export(found: Exported, asked: Export) -> None:
     """The text itself, or where it is; what was withheld."""
     if asked.out is None:
-        print(found.files[""], end="")
+        print(found.files[""], end="", file=unguarded(sys.stdout))
     else:
         for more in found.files:
             print(f"{asked.out}{more}")

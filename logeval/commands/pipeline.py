@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.commands.app import app
-from logeval.commands.command import Quiet, command
+from logeval.commands.command import Quiet, as_typed, command
 from logeval.commands.show import print_table, wrapped
+from logeval.errors import LogevalError
+from logeval.log.ingest import pairs_of
 from logeval.reports.report import Report
 from logeval.running import terminal
 from logeval.stage import Stage
@@ -58,6 +60,10 @@ def demo(
         list[Path] | None,
         typer.Option("--log", help="Your log in place of a synthetic one; repeatable."),
     ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--map", help="What a column of your log is: ours=yours; repeatable."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the output; without, demo or demo-LOG.")
     ] = None,
@@ -82,8 +88,11 @@ def demo(
     from logeval.pipeline import demo_recipe
     from logeval.pipeline import run as run_recipe
 
-    found = demo_recipe(log or [], out, set or [])
-    steps = run_recipe(found, quiet=quiet)
+    try:
+        found = demo_recipe(log or [], out, set or [], pairs_of(columns or []))
+        steps = run_recipe(found, quiet=quiet)
+    except LogevalError as error:
+        raise LogevalError(as_typed(str(error), {"columns": "--map"})) from error
     page = _print_answer(found, steps)
     if terminal.has_display() if open is None else open:
         import webbrowser

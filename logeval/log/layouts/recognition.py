@@ -96,6 +96,11 @@ class Layout:
         )
 
     @property
+    def missing(self) -> list[str]:
+        """The roles that no column has, of those that it takes."""
+        return [role for role in NEEDED[self.kind] if role not in self.columns]
+
+    @property
     def wanted(self) -> list[str]:
         """All columns that are read."""
         return list(dict.fromkeys(name for names in self.columns.values() for name in names))
@@ -183,21 +188,31 @@ def check_complete(table: TableFile, layout: Layout | None) -> Layout:
         raise LogevalError(
             f"{table.name}: no result and its clicks are among its columns ({there}); {NAME_THEM}"
         )
-    missing = [role for role in NEEDED[layout.kind] if role not in layout.columns]
+    missing = layout.missing
     if not missing:
         return layout
-    role = missing[0]
-    remedy = f"name it: columns={{{role!r}: 'COLUMN'}}"
-    if role == "search":
+    says = " and ".join(f"{role} ({ROLES[role].says})" for role in missing)
+    yours = layout.unused[0] if len(missing) == len(layout.unused) == 1 else "COLUMN"
+    remedy = f"name it: columns={dict.fromkeys(missing, yours)}"
+    if "search" in missing:
         remedy += (
             ", or several that are one search together, as "
             f"columns={{'search': 'session{AND}query'}}; user, time and query together will do"
         )
     doubts = "".join(f"; {visible(name)}: {why}" for name, why in layout.doubts.items())
     raise LogevalError(
-        f"{table.name}: there is no column for {role} ({ROLES[role].says}) in its "
+        f"{table.name}: there is no column for {says} in its "
         f"{SAID[layout.kind]}; it has {there}{doubts}; {remedy}"
     )
+
+
+def check_almost(table: TableFile, given: Map) -> None:
+    """Raise for what is missing if most columns are there of a kind of rows."""
+    found = [recognise(table, given, kind=kind) for kind in NEEDED]
+    layouts = [layout for layout in found if layout is not None]
+    nearest = min(layouts, key=lambda layout: len(layout.missing))
+    if 2 * len(nearest.missing) < len(NEEDED[nearest.kind]):
+        check_complete(table, nearest)
 
 
 def _mapped(table: TableFile, given: Map) -> dict[str, tuple[str, ...]]:
