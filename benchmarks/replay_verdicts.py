@@ -93,8 +93,9 @@ def five(kind: str, repetition: int) -> tuple[Any, list[Any], list[float]]:
             wanted[t, q] = items[order[:5]]
             worth[t, q] = users.click_probs(wanted[t, q][None]).sum()
     logged, one = logged_of(lists, clicks, query=query), np.ones(5)
+    place = np.argsort([known.query_id for known in logged.patterns.queries])  # by frequency there
     targets = [
-        target_of(logged, A, one, query=np.arange(5), name=name)
+        target_of(logged, A, one, query=place, name=name)
         for name, A in zip(("best", "far", "near"), wanted, strict=True)
     ]
     return logged, targets, (worth @ np.bincount(query, minlength=5) / n).tolist()
