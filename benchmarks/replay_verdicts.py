@@ -73,7 +73,7 @@ def wide(kind: str, repetition: int) -> tuple[Any, Any, float]:
 
 def five(kind: str, repetition: int) -> tuple[Any, list[Any], list[float]]:
     """A log of five queries; the best ranking, a far and a near one, and their true values."""
-    rng = seeds.generator(14, "five", kind, repetition)
+    rng = seeds.generator(15, "five", kind, repetition)
     n = (3000, 7000, 15_000)[repetition % 3]
     query = rng.integers(5, size=n)
     lists, clicks = np.empty((n, 5), dtype=int), np.empty((n, 5), dtype=int)
