@@ -33,8 +33,9 @@ class ReplayEstimate(Replaying["Estimates"]):
     shown less than ``min_support`` of what a target shows are left out, and counted. Several
     targets are estimated in the same resampled logs, so differences between their values are
     paired. ``DR(auto)`` is DR with the click model that predicts held-out sessions best, of PBM,
-    DCM, UBM and DBN; where it is among the estimators the answer is its. Intervals come from ``rounds`` bootstrap rounds over sessions; estimators with a click
-    model fit it again in ``refits``.
+    DCM, UBM and DBN; where it is among the estimators the answer is its. Intervals come from
+    ``rounds`` bootstrap rounds over sessions; estimators with a click model fit it again in
+    ``refits``.
     """
 
     target: Annotated[

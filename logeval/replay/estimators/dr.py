@@ -19,6 +19,7 @@ from logeval.replay.estimators.dm import DM
 from logeval.replay.estimators.estimator import OF_CELLS, View, items_shown
 from logeval.running.arrays import Bools
 
+
 @dataclass(frozen=True)
 class DR(DM):
     """Residuals with the weights of IP.

@@ -15,7 +15,6 @@ import numpy as np
 
 from logeval.running.arrays import Bools, Floats
 
-
 OF_CELLS = ("GCTR", "RCTR", "DCTR", "PBM")  # click models of item and position alone
 
 

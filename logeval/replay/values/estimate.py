@@ -81,7 +81,9 @@ class Estimate:
             for e, own, c in zip(self.estimators, found, self.covered, strict=True)
         ]
         self.fewest = [
-            np.inf if own is None else own.fewest(n, np.where(c, self.weight, 0.0) / self.weight.sum())
+            np.inf
+            if own is None
+            else own.fewest(n, np.where(c, self.weight, 0.0) / self.weight.sum())
             for own, c in zip(found, self.covered, strict=True)
         ]
         E = len(self.estimators)
@@ -192,8 +194,8 @@ class Estimate:
         """Pairs of estimators that differ by more than chance, on the queries that both cover.
 
         The intervals hold for all pairs together. None is said where a position rests on few
-        SERPs: it may have no click in any resampled log. The smaller value may lack what the log has
-        never shown, so it is also allowed that; where weights were clipped it is too small anyway.
+        SERPs: it may have no click in any resampled log. The smaller value may lack what the log
+        has never shown, so it is also allowed that; where weights were clipped it is too small.
         """
         found = []
         below = 1.0 - 0.025 / max(len(self.pairs), 1)
