@@ -203,7 +203,7 @@ def test_the_commands(log, tmp_path, monkeypatch):
     assert stored.verdict().text() in done.stdout
     assert list(dict.fromkeys(stored.table["method"])) == [
         "simulated DCM, best-scoring", "simulated PBM", "replay", "last lists, IP",
-        "last lists, Prefix", "last lists, DR",
+        "last lists, Prefix", "last lists, DR(dcm)",
     ]  # fmt: skip
     assert (stored.table["low"] < stored.table["value"]).all()
     assert (stored.table["value"] < stored.table["high"]).all()
