@@ -143,7 +143,10 @@ def as_times(array: pa.Array, unit: str | None) -> Values:
     if unit is not None:
         found = as_numbers(array)
         per = np.array(list(PER_SECOND.values()))[_unit_of(found.values)]
-        return Values(found.values // (1 if unit == "plain" else per), found.states)
+        seconds, states = found.values // (1 if unit == "plain" else per), found.states
+        if unit != "plain" and (states == BAD).any():  # some clients write numbers, some ISO 8601
+            _by_value(as_texts(array), seconds, states, _seconds)
+        return Values(seconds, states)
     if pa.types.is_date(array.type):
         array = array.cast(pa.timestamp("s"))
     if pa.types.is_timestamp(array.type):
@@ -220,6 +223,9 @@ def _float(text: str) -> float | None:
 
 
 def _seconds(text: str) -> int | None:
+    number = _number(text)
+    if number is not None and (per := [p for p in PER_SECOND.values() if number >= EPOCH * p]):
+        return number // per[-1]
     try:
         time = datetime.fromisoformat(text.strip())
     except ValueError:

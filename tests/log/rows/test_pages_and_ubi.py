@@ -155,6 +155,27 @@ def test_every_ubi_file_has_its_own_kind_of_times(tmp_path, seconds):
         assert clicks == [[None, n + 5, None] for n in range(20)]
 
 
+@pytest.mark.parametrize("mostly", [True, False])
+def test_clients_of_one_file_may_write_times_differently(tmp_path, mostly):
+    """Most events of a file have ISO 8601, or milliseconds, and some the other."""
+    times = {True: "2024-01-01T00:00:{:02d}.500Z", False: "17040672{:02d}500"}
+    for n in range(20):
+        page = {"query_id": f"q{n}", "user_query": "shoes", "query_response_hit_ids": ["a", "b"]}
+        click = {"action_name": "click", "query_id": f"q{n}", "event_attributes": OBJECT}
+        click["timestamp"] = _time(times[mostly if n % 3 else not mostly], n + 5)
+        for name, record in (("q", page | {"timestamp": "2024-01-01T00:00:00Z"}), ("e", click)):
+            with open(tmp_path / name, "a") as file:
+                file.write(json.dumps(record) + "\n")
+    for order in ("qe", "eq"):
+        log = logeval.ingest([tmp_path / name for name in order], quiet=True)
+        assert log.counts["rejected"] == 0
+        clicks = sorted(log.serps("click_times")["click_times"].to_pylist())
+        assert clicks == [[n + 5, None] for n in range(20)]
+
+
+OBJECT = {"object": {"object_id": "a"}}
+
+
 def _time(form, n):
     text = form.format(n)
     return int(text) if text.isdigit() else text
