@@ -133,8 +133,9 @@ def posterior(
     fixed: Mapping[str, Bools] | None = None,
     size: int = 0,
     steps: int = 1,
+    centred: bool = False,
 ) -> dict[str, ParameterEstimate]:
-    """The estimates x with intervals and draws.
+    """The estimates x, or the means of the posterior (``centred``), with intervals and draws.
 
     ``complete`` draws what was not observed and gives the counts of every parameter. Values that
     are ``fixed`` stay. A sweep has that many ``steps``, each of which looks at ``size`` results,
@@ -178,7 +179,8 @@ def posterior(
             mean, square = (
                 np.where(fixed[field], value**n, x) for n, x in ((1, mean), (2, square))
             )
-        found[field] = interval(value, mean, square, observations[field], kept[field])
+        point = mean if centred else value
+        found[field] = interval(point, mean, square, observations[field], kept[field])
     return found
 
 
@@ -195,6 +197,5 @@ def interval(
     below = (1 - COVERAGE) / 2 * (1.0 + inner_a - inner_b)  # nothing where 0 cannot be ruled out
     low, high = betaincinv(a, b, below), betaincinv(a, b, below + COVERAGE)
     low, high = (np.where(known, value, end) for end in (low, high))
-    return ParameterEstimate(
-        value, np.minimum(low, value), np.maximum(high, value), observations, draws=draws
-    )
+    low, high = np.minimum(low, mean), np.maximum(high, mean)  # beyond either only if very skewed
+    return ParameterEstimate(value, low, high, observations, draws=draws)
