@@ -2,10 +2,10 @@
 
 Logs of 12 queries with K = 8 positions, attraction and satisfaction from Beta(2, 5), what the items
 of a query share uniform in [0.3, 0.8] (continuation of the DBN in [0.7, 0.95], examination falling
-from 1; of the
-UBM e(1, 0) = 1). Lists are the best of noisy scores: of a score that has nothing to do with attraction, or
-of its logit, as of a good ranker. A row per world, size of log and model; attraction by how often
-items were shown. ``boundary`` rows have DCMs with v = .5 .3 .1 .003 .001 .001, by position.
+from 1; of the UBM e(1, 0) = 1). Lists are the best of noisy scores: of a score that has nothing to
+do with attraction, or of its logit, as of a good ranker. A row per world, size of log and model;
+attraction by how often items were shown. ``boundary`` rows have DCMs with
+v = .5 .3 .1 .003 .001 .001, by position.
 
     python benchmarks/run.py intervals
 """

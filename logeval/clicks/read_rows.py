@@ -150,7 +150,7 @@ def check_base(models: Mapping[str, FittedModel], source: str) -> None:
     """Refuse lists that no log can have shown, in rows from elsewhere."""
     for name, fitted in models.items():
         for q, base in enumerate(fitted.base or []):
-            own = fitted.item_ids[fitted.span(q)]
+            own, query = fitted.item_ids[fitted.span(q)], fitted.queries[q]
             items, count = np.unique(base, return_counts=True)
             for wrong, why in (
                 (items[count > 1], "is twice in it; leave it in once"),
@@ -158,7 +158,7 @@ def check_base(models: Mapping[str, FittedModel], source: str) -> None:
             ):
                 if len(wrong):
                     raise LogevalError(
-                        f"{source}: {name}: base of query {fitted.queries[q]}: item {wrong[0]} {why}"
+                        f"{source}: {name}: base of query {query}: item {wrong[0]} {why}"
                     )
 
 

@@ -4,11 +4,12 @@ Gibbs sampling by data augmentation (Tanner and Wong, JASA 1987): what was not o
 stopped after the last click, which results were examined) is drawn given the parameters, with the
 same probabilities that EM takes expectations of; then every parameter is Beta(successes + a,
 failures + b) given these counts. The Betas of empirical Bayes are unknown too and wander along
-(``beta_walk``). It starts at the estimate. The interval of a parameter is that of the Beta with
-its posterior mean and variance, with equal tails, except that it begins at 0 (ends at 1) where
-that Beta has at most three successes (failures); so it holds at the ends. Draws are sweeps far
-apart. All parameters of a draw are of one sweep, so draws hold what they have to do with each
-other.
+(``beta_walk``). It starts at EM's values. These are modes, and too extreme where much is
+latent, so with empirical Bayes the estimate is the posterior's mean. The interval of a parameter is
+that of the Beta with its posterior mean and variance, with equal tails, except that it begins at 0
+(ends at 1) where that Beta has at most three successes (failures); so it holds at the ends. Draws
+are sweeps far apart. All parameters of a draw are of one sweep, so draws hold what they have to do
+with each other.
 
 Where there is no prior (smoothing ``none``) it is that of Jeffreys.
 """

@@ -27,10 +27,10 @@ from logeval.running.arrays import Floats, Ints
 
 BEYOND = 0.02  # of e(1, 0), in the mean over impressions: what e may exceed it by
 
-SHRUNK = (
-    "UBM: 95% intervals are too narrow where queries share a prior (in simulations they held the "
-    "truth in 89% of examinations, and in 63% of the attractions of items that a good ranker shows "
-    "most)"
+ONE = "UBM: w and e are scaled so that e(1, 0), of the first result, is 1"
+OPEN = (
+    "UBM: some results are examined more than the first, so that the scale of w and e is open; "
+    "95% intervals are given e(1, 0), and not of attraction itself"
 )
 
 
@@ -71,7 +71,10 @@ class UBM(ClickModel):
         fit = fit_browsing("UBM", data, cells, options, lambda e: first, possible, None, largest)
         e = with_exact_one(fit.estimates["e"]).map(lambda x: x.reshape(G, K, K + 1))
         strength = {"e": fit.shared_strength["e"].reshape(K, K + 1)}
-        notes = [*fit.notes, *[SHRUNK] * options.shrinks]
+        scaled = (e.value[:, 0, 0] == 1.0).all()
+        notes = (
+            fit.notes if options.smoothing == "pyclick" else [*fit.notes, ONE if scaled else OPEN]
+        )
         estimates = {**fit.estimates, "e": e}
         return replace(fit, estimates=estimates, shared_strength=strength, notes=notes)
 

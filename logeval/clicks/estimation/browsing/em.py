@@ -88,8 +88,8 @@ def fit_browsing(
 
     Only the products w e are observed. The cells that ``anchor`` picks, one of each group, settle
     the scale: they are fitted at first, with their prior, then set to ``largest`` of what that
-    found, if to anything, and known from there on. The prior of items is fitted to clicks over expected clicks, that over
-    queries (scope ``partial``) to what clicks say of the other cells.
+    found, if to anything, and known from there on. The prior of items is fitted to clicks over
+    expected clicks, that over queries (scope ``partial``) to what clicks say of the other cells.
     """
     shape = (cells.G, cells.J)
     maximise = maximise or fit_em
