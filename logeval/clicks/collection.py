@@ -24,7 +24,7 @@ from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
 from logeval.clicks.models.registry import model_names, model_of
-from logeval.clicks.read_rows import fitted_of_rows
+from logeval.clicks.read_rows import check_base, fitted_of_rows
 from logeval.errors import LogevalError, printable
 from logeval.log.names import Names
 from logeval.log.queries import GivenQuery, Query, among
@@ -303,7 +303,9 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
             f"{source}: unknown columns {printable(sorted(unknown))}; there are "
             f"{', '.join(MODELS.names)}; of queries, {', '.join(QUERIES.names)}"
         )
-    found = FittedModels(fitted_of_rows(table, queries, source), names=names)
+    fitted = fitted_of_rows(table, queries, source)
+    check_base(fitted, source)
+    found = FittedModels(fitted, names=names)
     made_from = {"json": hashlib.sha256(text.encode()).hexdigest()}
     return replace(found, manifest=_manifest_of(found, [made_from]))
 

@@ -6,6 +6,7 @@ its parameters speak of.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -123,9 +124,42 @@ def _frame(rows: pa.Table, source: str) -> pd.DataFrame:
         raise LogevalError(
             f"{source}: {row['parameter']} = {row['value']} of {row['model']} is not a probability"
         )
+    for name in NUMBERS[1:]:
+        finite = frame[name].between(0.0, np.inf, inclusive="left").to_numpy()
+        needs = "must be a number from 0, or null"
+        _refuse(pc.is_valid(rows[name]).to_numpy() & ~finite, frame, name, needs, source)
+    crossed = (frame["low"] > frame["high"]).to_numpy()
+    _refuse(crossed, frame, "low", "must be at most high; exchange them, or leave both out", source)
     if scopes := sorted(set(frame["scope"].unique()) - set(SCOPES)):
         raise unknown_names("scope", scopes, SCOPES)
     return frame
+
+
+def _refuse(wrong: Bools, frame: pd.DataFrame, name: str, why: str, source: str) -> None:
+    """An error that names the first wrong row."""
+    if wrong.any():
+        at = int(wrong.argmax())
+        row = frame.iloc[at]
+        raise LogevalError(
+            f"{source}: row {at + 1}, {row['parameter']} of {row['model']}: "
+            f"{name} = {row[name]:g} {why}"
+        )
+
+
+def check_base(models: Mapping[str, FittedModel], source: str) -> None:
+    """Refuse lists that no log can have shown, in rows from elsewhere."""
+    for name, fitted in models.items():
+        for q, base in enumerate(fitted.base or []):
+            own, query = fitted.item_ids[fitted.span(q)], fitted.queries[q]
+            items, count = np.unique(base, return_counts=True)
+            for wrong, why in (
+                (items[count > 1], "is twice in it; leave it in once"),
+                (np.setdiff1d(items, own), "has no parameters; add its rows, or leave it out"),
+            ):
+                if len(wrong):
+                    raise LogevalError(
+                        f"{source}: {name}: base of query {query}: item {wrong[0]} {why}"
+                    )
 
 
 def _draws(column: pa.ChunkedArray, source: str) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -94,6 +95,12 @@ def test_parameters_from_elsewhere_can_be_imported():
             [dcm_row("attraction") | {"query_id": None}, without(FIRST, "query_id")],
             "DCM has no query",
         ),
+        ([ITEM, {**FIRST, "observations": -3}], "row 2, termination of DCM: observations = -3"),
+        ([{**ITEM, "observations": math.nan}, FIRST], "row 1, .*: observations = nan must be"),
+        ([ITEM, {**FIRST, "observations": math.inf}], "row 2, .*: observations = inf must be"),
+        ([ITEM, {**FIRST, "low": 0.1, "high": math.inf}], "row 2, .*: high = inf must be"),
+        ([ITEM, {**FIRST, "low": -math.inf, "high": 1}], "row 2, .*: low = -inf must be"),
+        ([ITEM, {**FIRST, "low": 0.7, "high": 0.2}], "row 2, .*: low = 0.7 must be at most high"),
     ],
 )
 def test_wrong_rows_are_refused(rows, message):
@@ -106,9 +113,9 @@ LISTED = {"model": "DCM", "query_id": 1, "positions": 2, "items": [8, 7]}
 
 def test_listed_queries_say_which_items_there_are_and_in_which_order():
     rows = [ITEM, OTHER, FIRST, SECOND]
-    models = models_of_json(json.dumps({"rows": rows, "queries": [{**LISTED, "base": [7, 9]}]}))
+    models = models_of_json(json.dumps({"rows": rows, "queries": [{**LISTED, "base": [7, 8]}]}))
     assert models["DCM", "1"].items.tolist() == [8, 7]
-    assert [shown.tolist() for shown in models.fitted["DCM"].base] == [[7, 9]]
+    assert [shown.tolist() for shown in models.fitted["DCM"].base] == [[7, 8]]
 
 
 @pytest.mark.parametrize(
@@ -124,6 +131,8 @@ def test_listed_queries_say_which_items_there_are_and_in_which_order():
         ([LISTED, {**LISTED, "model": "dcm"}], "DCM: query 1 is listed twice"),
         ([LISTED, {**LISTED, "model": "PBM"}], "PBM has queries, but no parameters"),
         ([{**LISTED, "colour": 1}], "unknown columns colour"),
+        ([{**LISTED, "base": [7, 9]}], "base of query 1: item 9 has no parameters"),
+        ([{**LISTED, "base": [7, 8, 7]}], "base of query 1: item 7 is twice"),
     ],
 )
 def test_queries_that_do_not_fit_the_rows_are_refused(queries, message):

@@ -4,11 +4,12 @@ Gibbs sampling by data augmentation (Tanner and Wong, JASA 1987): what was not o
 stopped after the last click, which results were examined) is drawn given the parameters, with the
 same probabilities that EM takes expectations of; then every parameter is Beta(successes + a,
 failures + b) given these counts. The Betas of empirical Bayes are unknown too and wander along
-(``beta_walk``). It starts at the estimate. The interval of a parameter is that of the Beta with
-its posterior mean and variance, with equal tails, except that it begins at 0 (ends at 1) where
-that Beta has at most three successes (failures); so it holds at the ends. Draws are sweeps far
-apart. All parameters of a draw are of one sweep, so draws hold what they have to do with each
-other.
+(``beta_walk``). It starts at EM's values. These are modes, and too extreme where much is
+latent, so with empirical Bayes the estimate is the posterior's mean. The interval of a parameter is
+that of the Beta with its posterior mean and variance, with equal tails, except that it begins at 0
+(ends at 1) where that Beta has at most three successes (failures); so it holds at the ends. Draws
+are sweeps far apart. All parameters of a draw are of one sweep, so draws hold what they have to do
+with each other.
 
 Where there is no prior (smoothing ``none``) it is that of Jeffreys.
 """
@@ -133,8 +134,9 @@ def posterior(
     fixed: Mapping[str, Bools] | None = None,
     size: int = 0,
     steps: int = 1,
+    centred: bool = False,
 ) -> dict[str, ParameterEstimate]:
-    """The estimates x with intervals and draws.
+    """The estimates x, or the means of the posterior (``centred``), with intervals and draws.
 
     ``complete`` draws what was not observed and gives the counts of every parameter. Values that
     are ``fixed`` stay. A sweep has that many ``steps``, each of which looks at ``size`` results,
@@ -178,7 +180,8 @@ def posterior(
             mean, square = (
                 np.where(fixed[field], value**n, x) for n, x in ((1, mean), (2, square))
             )
-        found[field] = interval(value, mean, square, observations[field], kept[field])
+        point = mean if centred else value
+        found[field] = interval(point, mean, square, observations[field], kept[field])
     return found
 
 
@@ -195,6 +198,5 @@ def interval(
     below = (1 - COVERAGE) / 2 * (1.0 + inner_a - inner_b)  # nothing where 0 cannot be ruled out
     low, high = betaincinv(a, b, below), betaincinv(a, b, below + COVERAGE)
     low, high = (np.where(known, value, end) for end in (low, high))
-    return ParameterEstimate(
-        value, np.minimum(low, value), np.maximum(high, value), observations, draws=draws
-    )
+    low, high = np.minimum(low, mean), np.maximum(high, mean)  # beyond either only if very skewed
+    return ParameterEstimate(value, low, high, observations, draws=draws)

@@ -33,7 +33,10 @@ def with_uncertainty(
     """
     if options.intervals:
         believed = beliefs(data, options, items, {f: (p, trials[f]) for f, p in shared.items()})
-        estimates = posterior(name, options, x, complete, believed, trials, fixed, size, steps)
+        centred = result is not None and options.smoothing == "empirical-bayes"
+        estimates = posterior(
+            name, options, x, complete, believed, trials, fixed, size, steps, centred
+        )
     else:
         known = {f: ParameterEstimate.known(value) for f, value in x.items()}
         estimates = {f: replace(one, observations=trials[f]) for f, one in known.items()}

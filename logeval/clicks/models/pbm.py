@@ -17,7 +17,7 @@ import numpy as np
 
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.browsing.cells import fold
-from logeval.clicks.estimation.browsing.em import fit_browsing, fit_em, fit_mle
+from logeval.clicks.estimation.browsing.em import fit_browsing, fit_em, fit_mle, with_exact_one
 from logeval.clicks.estimation.classes.beside import BrowsingClasses
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
@@ -60,15 +60,13 @@ class PBM(ClickModel):
         anchor = _most_examined_by_all if options.shrinks else _most_examined
         fit = fit_browsing(
             "PBM", data, cells, options, anchor, possible, maximise,
-            1.0 - em.CAP if scaled else None,
+            lambda e: 1.0 - em.CAP if scaled else None,
         )  # fmt: skip
         if not scaled:
             return fit
-        e = fit.estimates["e"]
-        exact = e.map(lambda x: np.where(x >= 1.0 - 1.5 * em.CAP, 1.0, x))
         notes = ["PBM: w and e are scaled so that the largest e is 1", *[SHRUNK] * options.shrinks]
         return replace(
-            fit, estimates={**fit.estimates, "e": replace(exact, observations=e.observations)},
+            fit, estimates={**fit.estimates, "e": with_exact_one(fit.estimates["e"])},
             notes=[*fit.notes, *notes],
         )  # fmt: skip
 

@@ -3,6 +3,10 @@
 P(c_k = 1 | previous click at r) = e(k, r) w(a_k), r = 0 without one. Dupret and Piwowarski
 (SIGIR 2008). A list earns its expected clicks; its best list is found by branch and bound
 (ubm_optimum). Estimated by EM as in estimation.browsing, with a cell for every (k, r).
+
+Only the product w e is observed, as in the PBM. The first result is examined always, e(1, 0) = 1,
+unless the log says that others are examined more (``BEYOND``): then, and with
+``smoothing="pyclick"``, e(1, 0) is what EM finds first, and intervals are those given that.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from logeval.clicks.estimation import em
 from logeval.clicks.estimation.browsing.cells import fold
-from logeval.clicks.estimation.browsing.em import fit_browsing
+from logeval.clicks.estimation.browsing.em import fit_browsing, with_exact_one
 from logeval.clicks.estimation.classes.beside import BrowsingClasses
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
@@ -20,10 +25,12 @@ from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.users.browsing import Browsing
 from logeval.running.arrays import Floats, Ints
 
-SHRUNK = (
-    "UBM: 95% intervals are too narrow where queries share a prior (in simulations they held the "
-    "truth in 89% of examinations, and in 63% of the attractions of items that a good ranker shows "
-    "most)"
+BEYOND = 0.02  # of e(1, 0), in the mean over impressions: what e may exceed it by
+
+ONE = "UBM: w and e are scaled so that e(1, 0), of the first result, is 1"
+OPEN = (
+    "UBM: some results are examined more than the first, so that the scale of w and e is open; "
+    "95% intervals are given e(1, 0), and not of attraction itself"
 )
 
 
@@ -53,11 +60,21 @@ class UBM(ClickModel):
         earlier = np.arange(K + 1) <= np.arange(K)[:, None]  # a previous click is above
         possible = np.tile(earlier.ravel(), (G, 1))
         first = np.zeros_like(possible)
-        first[:, 0] = True  # the scale between w and e is free: intervals given e(1, 0)
-        fit = fit_browsing("UBM", data, cells, options, lambda e: first, possible)
-        e = fit.estimates["e"].map(lambda x: x.reshape(G, K, K + 1))
+        first[:, 0] = True
+        seen = cells.sums(cells.impressions)[1].reshape(G, -1)
+
+        def largest(e: Floats) -> float | None:
+            beyond = np.maximum(e / e[:, :1] - 1.0, 0.0)
+            known = (seen * beyond).sum() <= BEYOND * seen.sum()
+            return 1.0 - em.CAP if known and options.smoothing != "pyclick" else None
+
+        fit = fit_browsing("UBM", data, cells, options, lambda e: first, possible, None, largest)
+        e = with_exact_one(fit.estimates["e"]).map(lambda x: x.reshape(G, K, K + 1))
         strength = {"e": fit.shared_strength["e"].reshape(K, K + 1)}
-        notes = [*fit.notes, *[SHRUNK] * options.shrinks]
+        scaled = (e.value[:, 0, 0] == 1.0).all()
+        notes = (
+            fit.notes if options.smoothing == "pyclick" else [*fit.notes, ONE if scaled else OPEN]
+        )
         estimates = {**fit.estimates, "e": e}
         return replace(fit, estimates=estimates, shared_strength=strength, notes=notes)
 

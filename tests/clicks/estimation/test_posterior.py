@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from benchmarks.intervals import clicks_of
 from logeval.clicks.estimation import posterior as under_test
 from logeval.clicks.estimation.beta_binomial import Betas
 from logeval.clicks.estimation.beta_walk import BetaWalk, log_rising
@@ -133,6 +134,40 @@ def test_the_mean_of_the_draws_is_the_value_where_the_log_is_large():
             width = np.nan_to_num(x.high - x.low, nan=1.0)
             off = np.abs(x.draws.mean(axis=0) - x.value) / np.maximum(width / 4, 2e-3)
             assert np.median(off) < 0.5, (name, field)
+
+
+@pytest.mark.parametrize("name", LATENT)
+def test_the_estimate_is_the_mean_of_the_posterior_that_gives_its_interval(name):
+    """EM's was at the very end of intervals stretched to hold it, where the log says little."""
+    rng = np.random.default_rng(8)
+    truths = [random_model(name, rng, L=15, K=5, low=0.05, high=0.7) for _ in range(6)]
+    data = patterns_of(statistics_of(truths, 150, rng, spread=1.5))
+    fit = MODELS[name].fit(data, Options(MODELS[name].methods[0], draws=200))
+    for field, x in fit.estimates.items():
+        wide = np.isfinite(x.low) & (x.high - x.low > 1e-9)
+        sd = x.draws.std(axis=0)
+        assert ((x.low < x.value) & (x.value < x.high))[wide].all(), field
+        off = (np.abs(x.draws.mean(axis=0) - x.value) / np.maximum(sd, 1e-9))[wide]
+        assert off.max() < 0.5, field  # chance, of 200 dependent draws
+
+
+def test_the_estimate_is_closer_to_the_truth_than_that_of_em():
+    """PBM, a good ranker, many rare items: the root mean squared error of examination."""
+    rng = np.random.default_rng(31)
+    truths = [
+        MODELS["PBM"](
+            items=np.arange(40), K=6, w=np.append(rng.beta(3, 5, 12), rng.beta(1, 12, 28)),
+            e=np.sort(np.append(1.0, rng.uniform(0.2, 0.9, 5)))[::-1],
+        )
+        for _ in range(8)
+    ]  # fmt: skip
+    data = clicks_of(truths, 800, rng, 6, quality=1.0)
+    true = np.stack([truths[query.query_id].e for query in data.queries])
+    mean, mode = (
+        MODELS["PBM"].fit(data, Options("em", intervals=intervals)).estimates["e"].value
+        for intervals in (True, False)
+    )
+    assert np.mean((mean - true) ** 2) < 0.8 * np.mean((mode - true) ** 2)
 
 
 def test_what_was_never_seen_is_drawn_from_the_prior_over_items():

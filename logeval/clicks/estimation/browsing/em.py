@@ -9,6 +9,7 @@ EM: of an unclicked impression the item was attractive with probability
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit, logit
@@ -19,7 +20,7 @@ from logeval.clicks.estimation.browsing.cells import Cells
 from logeval.clicks.estimation.browsing.information import examination_variances
 from logeval.clicks.estimation.counts import over_expected_clicks
 from logeval.clicks.estimation.em import CAP, EMResult, penalty, ratio, run
-from logeval.clicks.estimation.estimates import ModelEstimate, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import (
     Pair,
@@ -81,14 +82,14 @@ def fit_browsing(
     anchor: Callable[[Floats], Bools],
     possible: Bools,
     maximise: Maximise | None = None,
-    largest: float | None = None,
+    largest: Callable[[Floats], float | None] = lambda e: None,
 ) -> ModelEstimate:
     """Fit w, and e (G, J) in the cells that are ``possible``, (G, J); elsewhere e is 0.
 
     Only the products w e are observed. The cells that ``anchor`` picks, one of each group, settle
-    the scale: they are fitted at first, with their prior, then set to ``largest`` if that is given,
-    and known from there on. The prior of items is fitted to clicks over expected clicks, that over
-    queries (scope ``partial``) to what clicks say of the other cells.
+    the scale: they are fitted at first, with their prior, then set to ``largest`` of what that
+    found, if to anything, and known from there on. The prior of items is fitted to clicks over
+    expected clicks, that over queries (scope ``partial``) to what clicks say of the other cells.
     """
     shape = (cells.G, cells.J)
     maximise = maximise or fit_em
@@ -105,8 +106,8 @@ def fit_browsing(
     w, e = result.params["w"], result.params["e"]
     known = anchor(e.reshape(shape)) & possible
     fixed = fixed | known.ravel()
-    if largest is not None:
-        scale = np.maximum(np.where(known, e.reshape(shape), 0.0).max(axis=1), 1e-12) / largest
+    if (top := largest(e.reshape(shape))) is not None:
+        scale = np.maximum(np.where(known, e.reshape(shape), 0.0).max(axis=1), 1e-12) / top
         w = np.minimum(w * scale[cells.item_group], 1 - CAP)
         e = np.minimum((e.reshape(shape) / scale[:, None]).ravel(), 1 - CAP)
     for _ in range(ROUNDS if options.shrinks else 0):
@@ -115,7 +116,7 @@ def fit_browsing(
         shared = prior_over_queries(*evidence(e.reshape(shape), variance, shared))
         result = fit({"w": w, "e": e})
         w, e = result.params["w"], result.params["e"]
-    if largest is not None and not options.shrinks:
+    if top is not None and not options.shrinks:
         result = fit({"w": w, "e": e})
         w, e = result.params["w"], result.params["e"]
 
@@ -130,6 +131,12 @@ def fit_browsing(
         name, data, options, {"w": w, "e": e.reshape(shape)}, complete, {"w": items},
         {"e": shared}, trials, result, {"e": fixed.reshape(shape)}, len(cells.item), STEPS,
     )  # fmt: skip
+
+
+def with_exact_one(e: ParameterEstimate) -> ParameterEstimate:
+    """1 where EM stays below it for the sake of its logarithms."""
+    exact = e.map(lambda x: np.where(x >= 1.0 - 1.5 * CAP, 1.0, x))
+    return replace(exact, observations=e.observations)
 
 
 def _tiled(prior: Pair, G: int) -> Pair:

@@ -77,7 +77,7 @@ def test_the_prior_of_items_is_that_of_the_values_it_leads_to(name):
     rng = np.random.default_rng(5)
     truth = random_model(name, rng, L=20, K=5, low=0.1, high=0.6)
     data = patterns_of(statistics_of([truth], 200, rng, spread=1.5))
-    fit = MODELS[name].fit(data, Options("em", "per-query", draws=1))
+    fit = MODELS[name].fit(data, Options("em", "per-query", intervals=False))
     em, x = BY_EM[name], {f: e.value for f, e in fit.estimates.items()}
     _, counts = ChainClicks(em, data, Options("em")).expected(x)
     for field in em.items:
