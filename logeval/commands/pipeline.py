@@ -11,7 +11,7 @@ from logeval.commands.app import app
 from logeval.commands.command import Quiet, command
 from logeval.commands.show import print_table, wrapped
 from logeval.reports.report import Report
-from logeval.running import terminal
+from logeval.running import console
 from logeval.stage import Stage
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def demo(
     found = demo_recipe(log or [], out, set or [])
     steps = run_recipe(found, quiet=quiet)
     page = _print_answer(found, steps)
-    if terminal.has_display() if open is None else open:
+    if console.has_display() if open is None else open:
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())
