@@ -8,7 +8,8 @@ takes 13 without. Python holds all arrays during a call, so kernels that make no
 without the wrapper for that they compile in a tenth less time (``no_cfunc_wrapper``).
 
 A plain 0 has a type of its own in a kernel: what is called with a variable that starts as 0 is
-compiled for it, and then again for an integer. ZERO is an integer.
+compiled for it, and then again for an integer. ZERO is an integer. At the end are small kernels that
+environments and policies share.
 """
 
 from __future__ import annotations
@@ -43,11 +44,10 @@ CRC = 4  # bytes, at the start of a file
 class KernelCache(NullCache):
     """Compiled kernels on disk, which are never in the way.
 
-    A kernel is a file named by what it was made of and for. In place of numba's index, which is
-    rewritten by whoever compiles: of two processes at once, one gets the machine code for the
-    other's types. Nor does it notice an edit in another file, and a flipped bit would be a wrong
-    number: what does not have its CRC-32, or cannot be read, is compiled again, and what cannot be
-    written is used all the same. Who can write to the folder can run code.
+    A kernel is a file named by what it was made of and for. numba has an index instead: of two
+    processes that write it at once, one may get the machine code for the other's types, and it
+    does not notice an edit in another file. What lacks its CRC-32 or cannot be read is compiled
+    again; what cannot be written is used all the same. Who can write to the folder can run code.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -144,3 +144,54 @@ ZERO = np.int64(0)
 
 njit_views: Any = njit(**COMMON)
 njit_inline: Any = njit(forceinline=True, **COMMON)
+
+# Sums may be reordered, so that they use vector instructions.
+njit_sums: Any = njit(fastmath={"reassoc", "contract"}, **COMMON)
+
+
+@njit_sums
+def dot(x, y):
+    """x . y."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * y[i]
+    return total
+
+
+@njit_views
+def sigmoid(z):
+    """mu(z) = 1 / (1 + exp(-z))."""
+    if z >= 0.0:
+        return 1.0 / (1.0 + np.exp(-z))
+    e = np.exp(z)
+    return e / (1.0 + e)
+
+
+@njit_views
+def best_first_one(score, u, order, top, A):
+    """The K largest scores, the k-th largest at the k-th most terminating position.
+
+    Equal scores are ordered by the random numbers u. ``top`` holds the best so far, sorted.
+    """
+    K, held = A.shape[0], 0
+    for a in range(score.shape[0]):
+        k = held
+        while k > 0:
+            b = top[k - 1]
+            if score[a] < score[b] or (score[a] == score[b] and u[a] <= u[b]):
+                break
+            if k < K:
+                top[k] = b
+            k -= 1
+        if k < K:
+            top[k] = a
+            held = min(held + 1, K)
+    for k in range(K):
+        A[order[k]] = top[k]
+
+
+@njit_views
+def best_first_rows(score, u, order, top, A):
+    """``best_first_one`` for each replica."""
+    for r in range(A.shape[0]):
+        best_first_one(score[r], u[r], order[r], top, A[r])
