@@ -8,8 +8,8 @@ takes 13 without. Python holds all arrays during a call, so kernels that make no
 without the wrapper for that they compile in a tenth less time (``no_cfunc_wrapper``).
 
 A plain 0 has a type of its own in a kernel: what is called with a variable that starts as 0 is
-compiled for it, and then again for an integer. ZERO is an integer. At the end are small kernels that
-environments and policies share.
+compiled for it, and then again for an integer. ZERO is an integer. At the end are small kernels
+that environments and policies share.
 """
 
 from __future__ import annotations

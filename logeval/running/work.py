@@ -29,6 +29,7 @@ from typing import Any
 
 from logeval.errors import LogevalError
 from logeval.running import progress
+from logeval.running.progress import progress_of
 
 Tick = Callable[[float], None]
 Advance = Callable[[str, float], None]  # of a title
@@ -63,7 +64,7 @@ def run_tasks(
     totals: dict[str, float] = {}
     for task in tasks:
         totals[task.title] = totals.get(task.title, 0.0) + task.size
-    with progress.progress_of(totals, unit, quiet) as advance:
+    with progress_of(totals, unit, quiet) as advance:
         if scheduler is not None:
             yield from _on_cluster(function, tasks, scheduler, advance)
         elif workers == 1 or len(tasks) == 1:
