@@ -19,7 +19,7 @@ import numpy as np
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
-from logeval.running.uniforms import Uniforms
+from logeval.running.seeds import Uniforms
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 

@@ -1,6 +1,6 @@
 """``python -m logeval``."""
 
-from logeval.cli import main_of_module
+from logeval.cli import console
 
 if __name__ == "__main__":
-    main_of_module()
+    console()

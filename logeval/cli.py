@@ -9,7 +9,7 @@ import typer
 
 from logeval import __version__
 from logeval.commands.app import app as app
-from logeval.running import stopping, terminal
+from logeval.running.console import answer_signals, end, guard
 
 
 def _version(wanted: bool) -> None:
@@ -54,35 +54,25 @@ def _import(name: str) -> None:
 # in the order of ``--help``
 for _file in (
     "log", "models", "look", "features", "evaluate", "reproduce", "replay", "out", "pipeline",
-    "compile",
 ):  # fmt: skip
     import_module(f"logeval.commands.{_file}")
 
 
 def console() -> None:
-    """The console script."""
+    """The console script, and ``python -m logeval``."""
     try:
         main()
     except SystemExit as done:
-        stopping.end(done.code)
-    stopping.end(0)
+        end(done.code)
+    end(0)
 
 
 def main() -> None:
     """A command; raises SystemExit at its end."""
-    stopping.answer_signals()
-    terminal.guard()
+    answer_signals()
+    guard()
     app(prog_name="logeval")
 
 
-def main_of_module() -> None:
-    """``python -m logeval``, or ``python -m logeval.cli``."""
-    try:
-        main()
-    except SystemExit as done:
-        stopping.leave(done.code)
-        raise
-
-
 if __name__ == "__main__":
-    main_of_module()
+    console()

@@ -262,11 +262,11 @@ class Stage(Generic[R]):
         return result
 
     def done(self) -> R:
-        """As ``run``; what is compiled meanwhile is said."""
-        from logeval.running.compiling import said
+        """As ``run``; that kernels are compiled is said."""
+        from logeval.running import progress
 
-        with said(getattr(self, "quiet", False)):
-            return self.run()
+        progress.heard = None if getattr(self, "quiet", False) else progress.say_compiling
+        return self.run()
 
     def why(self) -> str | None:
         """Why ``out`` does not hold the result; None if it does."""

@@ -20,7 +20,7 @@ if hasattr(signal, "SIGHUP"):
 # ends long after the others.
 SLOW = {
     "test_docs.py", "test_notebooks.py", "test_plan.py", "test_fuzz_tables.py", "test_results.py",
-    "test_compile.py", "test_cluster.py", "test_choosing.py", "test_kills.py", "test_signals.py",
+    "test_cluster.py", "test_choosing.py", "test_kills.py", "test_signals.py",
 }  # fmt: skip
 
 

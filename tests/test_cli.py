@@ -72,7 +72,7 @@ def test_every_command_has_an_example(stage):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["evaluate", "--horizon", "x"], ["demo", "--help"], ["compile", "x"]]
+    "arguments", [["--help"], ["evaluate", "--horizon", "x"], ["demo", "--help"], ["policies", "x"]]
 )
 def test_help_and_a_usage_error_import_nothing_heavy(arguments):
     code = "import sys; from logeval.cli import app\ntry: app(sys.argv[1:])\nfinally: "

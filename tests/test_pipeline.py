@@ -16,7 +16,7 @@ from logeval.clicks.collection import read_models
 from logeval.errors import LogevalError
 from logeval.pipeline import demo_recipe, read_recipe, records, run
 from logeval.replay.estimates import Estimates
-from logeval.running.terminal import has_display
+from logeval.running.console import has_display
 from tests.undrawn import draw_nothing
 
 ROOT = Path(__file__).parent.parent

@@ -5,13 +5,10 @@ import io
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 
-import pytest
-
 import logeval
-from logeval.running import stopping, terminal, work
+from logeval.running import console, progress, work
 from logeval.storage import files, locks
 
 SOURCES = sorted(Path(logeval.__file__).parent.rglob("*.py"))
@@ -65,7 +62,7 @@ def test_a_letter_that_the_terminal_lacks_is_spelled_out(monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
     monkeypatch.setattr(sys, "stderr", sys.stderr)
-    terminal.guard()
+    console.guard()
     print("γ = 0.5", flush=True)
     assert written.getvalue() == b"\\u03b3 = 0.5\n"
 
@@ -74,7 +71,7 @@ def test_workers_start_without_masks_of_signals(monkeypatch):
     """As on Windows: the block is passed, and a worker does not hear Ctrl-C."""
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.delattr(signal, "pthread_sigmask")
-    monkeypatch.setattr(work.compiling, "_listeners", [])
+    monkeypatch.setattr(progress, "heard", None)
     monkeypatch.setattr(work, "_end_with_parent", lambda until_closed: None)
     monkeypatch.setattr(work, "_done", None)
     with work._blocked(signal.SIGINT):
@@ -84,17 +81,6 @@ def test_workers_start_without_masks_of_signals(monkeypatch):
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_a_swallowed_signal_is_sent_again_without_pthread_kill(monkeypatch):
-    monkeypatch.delattr(signal, "pthread_kill")
-    sender = threading.Timer(0.01, stopping._send, [signal.SIGINT])
-    sender.start()
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it comes in one of these lines
-        sender.join()
-        for _ in range(1000):
-            pass
-    assert not sender.is_alive()
 
 
 def test_outputs_are_written_where_there_are_no_locks(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from logeval.running import terminal
+from logeval.running import console
 from logeval.running.progress import Progress, _rate
 
 
@@ -33,7 +33,7 @@ def test_a_bar_moves_the_cursor_and_names_do_not(monkeypatch):
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, text)
     monkeypatch.setenv("TERM", "xterm")
-    terminal.guard()
+    console.guard()
     with Progress("ingest", total=10, unit="rows") as progress:
         progress.advance(10)
     bar = text.getvalue()

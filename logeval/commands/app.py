@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from logeval.errors import LogevalError, visible
-from logeval.running import stopping
+from logeval.running import console
 
 
 class Commands(TyperGroup):
@@ -73,7 +73,7 @@ class Stages(Commands):
             sys.exit(2)
         except KeyboardInterrupt:
             print("\nlogeval: stopped; nothing is left half-written", file=sys.stderr)
-            sys.exit(stopping.exit_code())
+            sys.exit(console.exit_code())
 
 
 def _said(error: OSError) -> int:

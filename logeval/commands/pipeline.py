@@ -13,7 +13,7 @@ from logeval.commands.show import print_table, wrapped
 from logeval.errors import LogevalError
 from logeval.log.ingest import pairs_of
 from logeval.reports.report import Report
-from logeval.running import terminal
+from logeval.running import console
 from logeval.stage import Stage
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def demo(
     except LogevalError as error:
         raise LogevalError(as_typed(str(error), {"columns": "--map"})) from error
     page = _print_answer(found, steps)
-    if terminal.has_display() if open is None else open:
+    if console.has_display() if open is None else open:
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from logeval.errors import visible
-from logeval.running.terminal import unguarded
+from logeval.running.console import unguarded
 from logeval.running.words import cell
 from logeval.storage.spreadsheets import csv_of
 

@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from logeval.errors import LogevalError
-from logeval.running import compiling
+from logeval.running import progress
 from logeval.running.progress import progress_of
 
 Tick = Callable[[float], None]
@@ -89,8 +89,7 @@ def _in_processes(
         while futures:
             ready, futures = wait(futures, POLL_SECONDS, FIRST_COMPLETED)
             if done[-1]:
-                done[-1] = 0.0
-                compiling.missing(function)
+                progress.compiling()
             for i, (before, now) in enumerate(zip(seen, done[:-1], strict=True)):
                 if now != before:
                     seen[i] = now
@@ -129,12 +128,8 @@ def _start_worker(done: Any, until_closed: Connection) -> None:
     _done = done
     if not hasattr(signal, "pthread_sigmask"):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    compiling.hear(_compiles)
+    progress.heard = partial(_done.__setitem__, -1, 1.0)
     threading.Thread(target=_end_with_parent, args=(until_closed,), daemon=True).start()
-
-
-def _compiles(where: str) -> None:
-    _done[-1] = 1.0
 
 
 def _end_with_parent(until_closed: Connection) -> None:
@@ -158,20 +153,19 @@ def _on_cluster(
         from distributed.comm.core import CommClosedError
     except ImportError:
         raise LogevalError("a scheduler needs Dask: pip install 'logeval[cluster]'") from None
-    logger = logging.getLogger("distributed.client")
-    level = logger.level
     try:
         client = Client(scheduler, timeout=CONNECT_SECONDS)
     except TypeError:  # tls:// without certificates
         raise LogevalError(
-            f"{scheduler}: needs certificates; give them to Dask as DASK_DISTRIBUTED__COMM__TLS__"
-            "CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY (docs/cluster.md)"
+            f"{scheduler}: needs certificates; give them to Dask (docs/cluster.md)"
         ) from None
     except (OSError, TimeoutError, ValueError):
         sure = ", or it has other certificates" if scheduler.startswith("tls://") else ""
         raise LogevalError(
             f"there is no Dask scheduler at {scheduler}{sure}; start one with: dask scheduler"
         ) from None
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
     try:
         logger.setLevel(logging.CRITICAL)  # it would log a traceback where we say what happened
         pool = client.get_executor(pure=False)

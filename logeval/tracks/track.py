@@ -17,7 +17,7 @@ import numpy as np
 from logeval.errors import LogevalError
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
-from logeval.running.uniforms import Uniforms
+from logeval.running.seeds import Uniforms
 from logeval.tracks.fitted import Fitted, FittedQuery
 from logeval.tracks.keys import ProblemKey
 from logeval.tracks.meters import Meter

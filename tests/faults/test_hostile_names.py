@@ -13,7 +13,7 @@ import logeval as le
 from logeval.commands.show import print_for_programs, print_frame
 from logeval.errors import LogevalError
 from logeval.log import rejects
-from logeval.running import terminal
+from logeval.running import console
 from logeval.storage import manifests, tables
 from logeval.synthetic.generate import generate
 from tests.faults.commands import content, logeval
@@ -91,7 +91,7 @@ def test_tables_for_people_show_control_characters_and_those_for_programs_have_t
     frame = pd.DataFrame({"policy": ["a\x1b[31mb", "plain"], "track": ["ranking", "ranking"]})
 
     def printed(as_csv):
-        terminal.guard()
+        console.guard()
         if not print_for_programs(frame, False, as_csv):
             print_frame("Policies", frame)
 

@@ -26,7 +26,7 @@ from logeval.policies.shared.positions import ORDER
 from logeval.policies.shared.top_betas import Betas, count_beta, top_draws
 from logeval.running.arrays import Floats
 from logeval.running.kernels import ZERO, njit_inline, njit_views
-from logeval.running.uniforms import Uniforms
+from logeval.running.seeds import Uniforms
 
 
 @njit_views

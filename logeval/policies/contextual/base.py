@@ -9,10 +9,9 @@ import numpy as np
 
 from logeval.policies.setting import Contexts, Round, Setting
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_views
+from logeval.running.kernels import best_first_rows, njit_views
 from logeval.running.names import given_to
-from logeval.running.uniforms import Uniforms
-from logeval.running.vectors import best_first_rows
+from logeval.running.seeds import Uniforms
 
 FEEDBACK = ("dcm", "literal", "first")
 DCM, LITERAL, FIRST = range(3)

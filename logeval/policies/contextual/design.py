@@ -21,8 +21,7 @@ import numpy as np
 from logeval.policies.contextual.scores import Generators, Rows, Theta, few_rows
 from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_views
-from logeval.running.vectors import dot, njit_sums
+from logeval.running.kernels import dot, njit_sums, njit_views
 
 
 @njit_sums

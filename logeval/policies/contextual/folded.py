@@ -18,8 +18,7 @@ from logeval.policies.contextual.scores import Generators, Theta
 from logeval.policies.setting import Contexts, Round
 from logeval.policies.shared.memory import allocate, floats, ints, plain, view_of
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import ZERO, njit_views
-from logeval.running.vectors import dot, njit_sums, sigmoid
+from logeval.running.kernels import ZERO, dot, njit_sums, njit_views, sigmoid
 
 MOVED = 0.1  # relative change of a weight that is worth a correction
 FRESH = 500  # rounds between two inversions of the Hessian

@@ -24,7 +24,7 @@ from logeval.policies.contextual.scores import Generators, Rows
 from logeval.policies.setting import Contexts, Round
 from logeval.policies.shared.memory import floats
 from logeval.running.arrays import Floats
-from logeval.running.vectors import njit_sums, sigmoid
+from logeval.running.kernels import njit_sums, sigmoid
 
 
 class GramFit(NamedTuple):

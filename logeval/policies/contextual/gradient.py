@@ -14,8 +14,7 @@ import numpy as np
 from logeval.policies.contextual.scores import Rows, Theta
 from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_views
-from logeval.running.vectors import dot, njit_sums, sigmoid
+from logeval.running.kernels import dot, njit_sums, njit_views, sigmoid
 
 
 @njit_sums

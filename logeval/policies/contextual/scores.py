@@ -15,8 +15,7 @@ import numpy as np
 
 from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats
-from logeval.running.kernels import njit_views
-from logeval.running.vectors import dot
+from logeval.running.kernels import dot, njit_views
 
 Generators = Sequence[np.random.Generator]
 

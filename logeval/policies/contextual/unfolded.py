@@ -14,8 +14,7 @@ from logeval.policies.contextual.folded import LARGE, SMALL, STEPS
 from logeval.policies.contextual.scores import Generators, Theta
 from logeval.policies.setting import Contexts, Round
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_views
-from logeval.running.vectors import dot, njit_sums, sigmoid
+from logeval.running.kernels import dot, njit_sums, njit_views, sigmoid
 
 PATIENCE = 6  # steps with an old Hessian
 GROWTH = 1.05  # of the rows between two fits

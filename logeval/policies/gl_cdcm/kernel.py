@@ -20,8 +20,7 @@ from logeval.policies.contextual.logistic import Logistic, LogisticUCB
 from logeval.policies.gl_cdcm import paper
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats
-from logeval.running.kernels import njit_views
-from logeval.running.vectors import sigmoid
+from logeval.running.kernels import njit_views, sigmoid
 
 UPDATE = ("exact", "sgd")
 K_MU, C_MU, SIGMA = 0.25, 0.1, 0.5  # of the sigmoid for ||theta|| <= 1, and of a click

@@ -14,7 +14,7 @@ from logeval.policies.logged import paper
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Ints
 from logeval.running.kernels import njit_views
-from logeval.running.uniforms import Uniforms
+from logeval.running.seeds import Uniforms
 
 
 @njit_views

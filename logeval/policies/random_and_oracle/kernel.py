@@ -13,7 +13,7 @@ from logeval.policies.shared.places import copy, shuffle_first
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
 from logeval.running.names import given_to
-from logeval.running.uniforms import Uniforms
+from logeval.running.seeds import Uniforms
 
 
 @njit_views

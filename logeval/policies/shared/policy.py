@@ -12,7 +12,7 @@ from logeval.policies.shared.memory import allocate, plain, view_of
 from logeval.running.arrays import Ints
 from logeval.running.kernels import njit_views
 from logeval.running.names import given_to
-from logeval.running.uniforms import Uniforms
+from logeval.running.seeds import Uniforms
 
 
 @cache

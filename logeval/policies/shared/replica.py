@@ -14,7 +14,7 @@ import numpy as np
 
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats, Ints
-from logeval.running.uniforms import Uniforms
+from logeval.running.seeds import Uniforms
 
 Action = Sequence[int] | Ints
 

@@ -16,8 +16,7 @@ from logeval.clicks.models.users import chain
 from logeval.policies.setting import Policy, Round
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_views
-from logeval.running.vectors import best_first_rows
+from logeval.running.kernels import best_first_rows, njit_views
 from logeval.tracks.contextual.problems import (
     ContextualProblem,
     contextual_problems,

@@ -26,8 +26,7 @@ from logeval.features.contexts import ITEM, USER_TIMES_ITEM, dimension, item_con
 from logeval.features.factors import normalised
 from logeval.policies.setting import Round
 from logeval.running.arrays import Floats, Ints
-from logeval.running.kernels import njit_views
-from logeval.running.vectors import dot, sigmoid
+from logeval.running.kernels import dot, njit_views, sigmoid
 
 Rngs = Sequence[np.random.Generator]
 

@@ -27,7 +27,7 @@ from logeval.clicks.models.users.mixture import Mixture, Users, classes_of
 from logeval.policies.setting import Policy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
-from logeval.running.uniforms import Uniforms
+from logeval.running.seeds import Uniforms
 from logeval.tracks.fitted import with_lists
 from logeval.tracks.labels import Labels
 from logeval.tracks.meters import Columns, Meter, Regret
