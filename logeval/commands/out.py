@@ -9,7 +9,7 @@ from logeval.commands.command import Json, command, in_options
 from logeval.commands.show import print_for_programs, print_frame, wrapped
 from logeval.exports.export import Export
 from logeval.planning.plan import Plan
-from logeval.running.terminal import unguarded
+from logeval.running.console import unguarded
 
 if TYPE_CHECKING:
     import pandas as pd
