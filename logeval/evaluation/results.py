@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,15 @@ from logeval.evaluation.statistics.paired import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.log.names import Names
 from logeval.policies.registry import parse_policies
-from logeval.storage.results import Drawn
+from logeval.storage.results import Shown
 from logeval.storage.schemas import PROBLEMS
 from logeval.storage.tables import read_manifest, read_table
 from logeval.tracks.keys import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from logeval.reports.verdict import Verdict
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
@@ -47,7 +52,7 @@ def _once(method: Method) -> Method:
     return cast(Method, found)
 
 
-class Runs(Drawn):
+class Runs(Shown):
     """A runs table in memory.
 
     >>> runs = logeval.evaluate(problem="B_LB(L=16,K=4,p=0.2,gap=0.15)",
@@ -378,6 +383,34 @@ class Runs(Drawn):
     def _repr_html_(self) -> str:
         shown = self.summary()[HEADLINE].to_html(index=False, float_format="{:,.4g}".format)
         return f"<p>{html.escape(repr(self))}</p>{shown}"
+
+    def plot_regret(self, **how: Any) -> Axes | np.ndarray:
+        """Cumulative regret of each policy over time, with 95% bands.
+
+        ``simulator``, ``track``, ``log_x``, ``ax``; ``per_query`` draws one panel per query, and
+        ``bounds`` dotted lines, by name: slopes in log t.
+        """
+        from logeval.reports.figures.regret import plot_regret
+
+        return plot_regret(self, **how)
+
+    def plot_relative(self, simulator: str | None = None, **how: Any) -> Axes:
+        """Regret as a share of the optimal reward over time, all tracks on one axis."""
+        from logeval.reports.figures.tracks import plot_relative
+
+        return plot_relative(self, simulator, **how)
+
+    def report(self, out: Path | str = "report", **settings: Any) -> Path:
+        """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
+        from logeval.reports.report import report_of
+
+        return report_of(self, out, **settings)
+
+    def verdict(self) -> Verdict:
+        """The verdict on the runs of one folder, at their last step."""
+        from logeval.reports.verdict import verdict
+
+        return verdict(self)
 
 
 def _of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:

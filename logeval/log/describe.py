@@ -16,9 +16,13 @@ import pandas as pd
 
 from logeval.log.names import Names
 from logeval.log.queries import sql_condition
-from logeval.storage.results import Drawn
+from logeval.storage.results import Shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
     from logeval.log.log import Log
 
 # name -> SQL over the view serps; one row, one column
@@ -99,7 +103,7 @@ COUNTED_QUERIES = """
 
 
 @dataclass(frozen=True)
-class Description(Drawn):
+class Description(Shown):
     """The description of a log; columns named serps are impressions where it holds counts."""
 
     totals: dict[str, int | None]  # None: the log does not say
@@ -119,6 +123,12 @@ class Description(Drawn):
             name: value.to_dict(orient="records") if isinstance(value, pd.DataFrame) else value
             for name, value in found.items()
         }
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
+        """CTR by rank, and SERPs of the queries, most frequent first."""
+        from logeval.reports.figures.log import plot_log
+
+        return plot_log(self, axes)
 
 
 def describe(log: Log, top: int = 20) -> Description:

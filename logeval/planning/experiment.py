@@ -36,7 +36,10 @@ from logeval.storage.tables import Manifest
 from logeval.tracks.fitted import FittedQuery, fitted_queries
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from logeval.planning.plan import Plan
+    from logeval.reports.answers.answer import Answer
 
 RARE = 100  # SERPs of the log that showed an item, below which little is known of it
 EFFORT = 0.1  # of what is drawn of interleavings, where draws of the users differ by far more
@@ -63,6 +66,18 @@ class ExperimentPlan(Stored):
         rows = self.table[(self.table["design"] == design) & (self.table["metric"] == wanted)]
         found: pd.Series = rows.iloc[0]
         return found
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The probability to find the difference, by searches."""
+        from logeval.reports.figures.plan import plot_power
+
+        return plot_power(self, ax)
+
+    def verdict(self) -> Answer:
+        """The answer in words."""
+        from logeval.reports.answers.plan import verdict
+
+        return verdict(self)
 
 
 def planned(asked: Plan, manifest: Manifest) -> ExperimentPlan:

@@ -31,8 +31,10 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from logeval.replay.cross_check import ReplayCrossCheck
+    from logeval.reports.answers.answer import Answer
 
 ESTIMATORS = ("IP", "Prefix", "DR")
 CANDIDATES = ("dcm", "pbm", "ubm", "sdbn", "ccm")  # for the best-scoring model
@@ -49,6 +51,18 @@ class CrossCheck(Stored):
     steps: int
     notes: list[str] = field(default_factory=list)
     manifest: tables.Manifest = field(default_factory=dict)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Every policy by every method."""
+        from logeval.reports.figures.replay import plot_cross_check
+
+        return plot_cross_check(self, ax)
+
+    def verdict(self) -> Answer:
+        """The answer in words."""
+        from logeval.reports.answers.cross_check import verdict
+
+        return verdict(self)
 
 
 def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossCheck:

@@ -21,8 +21,10 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from logeval.replay.estimate import ReplayEstimate
+    from logeval.reports.answers.answer import Answer
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,18 @@ class Estimates(Stored):
     def overall(self) -> pd.DataFrame:
         """The rows over all queries."""
         return self.table[self.table["query"].isna()].drop(columns="query")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The overall value of every target by every estimator, with intervals."""
+        from logeval.reports.figures.replay import plot_estimates
+
+        return plot_estimates(self, ax)
+
+    def verdict(self) -> Answer:
+        """The answer in words."""
+        from logeval.reports.answers.estimates import verdict
+
+        return verdict(self)
 
 
 def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:

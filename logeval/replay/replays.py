@@ -24,8 +24,10 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from logeval.replay.policy import ReplayPolicy
+    from logeval.reports.answers.answer import Answer
 
 MAX_STEPS = 10_000
 Lists = dict[tuple[str, str, int], Ints]  # item ids by policy, query and run
@@ -86,6 +88,18 @@ class PolicyReplay(Stored):
         """The last checkpoint that all of these replicas reached; 0 if there is none."""
         reached = rows["clicks"].notna().groupby(rows["t"]).all()
         return int(reached[reached].index.max()) if reached.any() else 0
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Clicks per step of replayed policies over accepted steps, with 95% bands."""
+        from logeval.reports.figures.replay import plot_replays
+
+        return plot_replays(self, ax)
+
+    def verdict(self) -> Answer:
+        """The answer in words."""
+        from logeval.reports.answers.replays import verdict
+
+        return verdict(self)
 
 
 def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:

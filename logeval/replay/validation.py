@@ -33,8 +33,10 @@ from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from logeval.replay.validate import ReplayValidate
+    from logeval.reports.answers.answer import Answer
 
 RESAMPLES = 2000  # of the parts, for intervals
 PARTS = 10  # of the lists in random order
@@ -56,6 +58,18 @@ class Validation(Stored):
     manifest: tables.Manifest = field(default_factory=dict)
     # of lists in random order: see ``random_lists``
     randomised: list[dict[str, Any]] | None = None
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """RMSE against K, with the noise of the truth as floor."""
+        from logeval.reports.figures.replay import plot_validation
+
+        return plot_validation(self, ax)
+
+    def verdict(self) -> Answer:
+        """The answer in words."""
+        from logeval.reports.answers.validation import verdict
+
+        return verdict(self)
 
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:

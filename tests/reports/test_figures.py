@@ -1,6 +1,5 @@
 """Figures leave matplotlib's global state alone, and are written whole or not at all."""
 
-import inspect
 import json
 import re
 import subprocess
@@ -12,7 +11,6 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from logeval.errors import LogevalError
-from logeval.reports.drawing import METHODS, method_of
 from logeval.reports.figures.canvas import drawn, new_panels, save_figure
 from logeval.reports.figures.inline import inline
 from tests.reports.tables import rows, runs_of
@@ -118,20 +116,3 @@ def test_every_axes_is_a_panel_with_what_it_refers_to():
         clips = set(re.findall(r"url\(#([^)]+)\)", panel))
         assert clips
         assert clips <= set(re.findall(r'id="([^"]+)"', panel))
-
-
-def test_every_result_is_drawn_by_a_function_that_says_what_it_draws():
-    for kind, methods in METHODS.items():
-        for name in methods:
-            function = method_of(type(kind, (), {}), name)
-            assert callable(function)
-            assert inspect.getdoc(function)
-
-
-def test_methods_that_draw_are_found_and_others_are_not():
-    runs = runs_of(rows({"A": [4.0, 6.0]}))
-    assert {"plot_regret", "plot_relative", "report"} <= set(dir(runs))
-    assert inspect.getdoc(runs.plot_regret).startswith("Cumulative regret")
-    assert "runs" not in inspect.signature(runs.plot_regret).parameters  # it is bound
-    with pytest.raises(AttributeError, match=r"'Runs' object has no attribute 'plot_regrets'"):
-        runs.plot_regrets()

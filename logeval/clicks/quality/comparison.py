@@ -23,6 +23,7 @@ from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 HELD_OUT = "held-out SERPs"
 REPLICATES = 500  # of the bootstrap
@@ -62,6 +63,18 @@ class Comparison(Stored):
         """One row per model, one column per band of query frequency."""
         rows = self.table[self.table["frequency"].notna() & (self.table["measure"] == measure)]
         return rows.pivot_table(index="model", columns="frequency", values="value", sort=False)
+
+    def plot(self, measure: str = "perplexity", ax: Axes | None = None) -> Axes:
+        """Perplexity by rank of each model (or another measure), with intervals."""
+        from logeval.reports.figures.models import plot_perplexity
+
+        return plot_perplexity(self, measure, ax)
+
+    def plot_differences(self, measure: str = "log-likelihood", ax: Axes | None = None) -> Axes:
+        """How far each model is from the best one, with paired 95% intervals."""
+        from logeval.reports.figures.models import plot_differences
+
+        return plot_differences(self, measure, ax)
 
 
 def compared(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -34,14 +34,17 @@ from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, sum_by
 from logeval.running.words import joined
-from logeval.storage.results import Drawn
+from logeval.storage.results import Shown
+
+if TYPE_CHECKING:
+    from logeval.reports.answers.answer import Answer
 
 NEEDY = ("PBM", "UBM", "DBN", "DCM")  # the models that need most come first
 ONE_LIST = 0.95  # of the SERPs of a query
 
 
 @dataclass(frozen=True)
-class Support(Drawn):
+class Support(Shown):
     """What a log supports: a row per query, and sentences; ``verdict()`` is them as an answer."""
 
     table: pd.DataFrame
@@ -57,6 +60,12 @@ class Support(Drawn):
             for name, frame in frames.items()
         }
         return {**rows, "words": self.sentences}
+
+    def verdict(self) -> Answer:
+        """The answer in words."""
+        from logeval.reports.answers.support import verdict
+
+        return verdict(self)
 
 
 def support(log: Log | Path | str, top: int = 20) -> Support:

@@ -32,7 +32,12 @@ from logeval.storage.results import Stored
 from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    from logeval.reports.answers.answer import Answer
 
 FEWEST = int(FAMILIES / FALSE_ALARMS)  # simulations, below which no p-value is small enough
 MOST = 1_000_000
@@ -78,6 +83,18 @@ class Checks(Stored):
             "randomised": None if self.randomised is None else records(self.randomised),
             "notes": self.notes,
         }
+
+    def plot(self, check: str, models: Iterable[str] | None = None) -> Figure:
+        """One panel per model: the log (dots) and 95% of the model's simulations (band)."""
+        from logeval.reports.figures.checks import plot_check
+
+        return plot_check(self, check, models)
+
+    def verdict(self) -> Answer:
+        """The answer in words."""
+        from logeval.reports.answers.checks import verdict
+
+        return verdict(self)
 
 
 def quick_records(
