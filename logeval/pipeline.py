@@ -35,14 +35,13 @@ from logeval.evaluation.evaluate import Evaluate
 from logeval.evaluation.results import Runs
 from logeval.evaluation.running.matching import in_tracks
 from logeval.features.make import MakeFeatures
-from logeval.kinds import fits
 from logeval.log.ingest import Ingest
 from logeval.log.log import Log
 from logeval.log.log import load as load_log
 from logeval.log.queries import GivenQueries, among, several
 from logeval.replay.estimate import ReplayEstimate
 from logeval.reports.report import Report
-from logeval.stage import Stage, arguments_of, recipe_keys
+from logeval.stage import Stage, arguments_of, fits, recipe_keys
 from logeval.storage import files, tables
 from logeval.synthetic.generate import Generate
 from logeval.tracks.fitted import fitted_queries
