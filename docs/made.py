@@ -52,8 +52,9 @@ def commands_of(command=None, name=""):
 
 def commands():
     """docs/commands.md."""
-    yield "# Commands\n\nMade by `python docs/made.py commands > docs/commands.md`. `logeval COMMAND"
-    yield "--help` lists the options.\n"
+    yield "# Commands\n"
+    yield "Made by `python docs/made.py commands > docs/commands.md`. `logeval COMMAND --help`"
+    yield "lists the options.\n"
     for name, about, example in commands_of():
         yield f"## logeval {name}\n\n{about}\n\n```\n{example}\n```\n"
 
@@ -74,9 +75,10 @@ def outputs(lines):
 
 def output():
     """docs/output.md."""
-    yield "# What the commands print\n\nMade by `python docs/made.py output > docs/output.md`, which"
-    yield "runs them on a small synthetic log. Tables fit 80 columns; `--json` and `--csv` give all"
-    yield "columns. Progress and hints go to standard error and are not shown here.\n"
+    yield "# What the commands print\n"
+    yield "Made by `python docs/made.py output > docs/output.md`, which runs them on a small synthetic"
+    yield "log. Tables fit 80 columns; `--json` and `--csv` give all columns. Progress and hints go to"
+    yield "standard error and are not shown here.\n"
     for command, text in outputs(COMMANDS.splitlines()):
         yield f"```text\n$ {command}\n{text}\n```\n"
 

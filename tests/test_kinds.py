@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pytest
+from logeval.kinds import checked, fits, in_words, plain
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.kinds import checked, fits, in_words, plain
 from tests.clicks.examples import three_queries
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 
 import pytest
 import typer
+from logeval.kinds import fits, in_words
 from typer.testing import CliRunner
 
 import logeval
 from logeval.clicks.fit import Fit
 from logeval.commands.command import command_of
 from logeval.errors import LogevalError
-from logeval.kinds import fits, in_words
 from logeval.pipeline import STAGES
 from logeval.stage import Arg, Stage, arguments_of, function, recipe_keys, stage
 

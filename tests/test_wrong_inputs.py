@@ -43,10 +43,10 @@ def run(*arguments):
         (
             "models",
             "models.parquet",
-            ["models export X", "evaluate X --policy Random", "score X L"],
+            ["inspect X", "evaluate X --policy Random", "score X L"],
         ),
-        ("models", "queries.parquet", ["models export X"]),
-        ("runs", "runs.parquet", ["report X --out Y", "plot regret X --out Y.png"]),
+        ("models", "queries.parquet", ["inspect X"]),
+        ("runs", "runs.parquet", ["report X --out Y", "plot X --out Y.png"]),
     ],
 )
 def test_a_damaged_table_is_said_by_every_command(folder, tmp_path, damage, stage, file, commands):
@@ -67,8 +67,8 @@ def test_a_damaged_table_is_said_by_every_command(folder, tmp_path, damage, stag
 def test_a_manifest_that_is_none_is_an_error(folder, tmp_path, content):
     for stage, command in (
         ("log", "describe"),
-        ("models", "models export"),
-        ("runs", "plot regret"),
+        ("models", "inspect"),
+        ("runs", "plot"),
     ):
         broken = shutil.copytree(folder / stage, tmp_path / stage)
         (broken / "manifest.json").write_text(content)
@@ -135,7 +135,7 @@ def test_more_queries_than_there_are_means_all_of_them(folder, tmp_path, command
 
 def test_what_is_nested_without_end_is_an_error(folder, tmp_path):
     (tmp_path / "models.json").write_text("[" * 100_000)
-    code, text = run("models", "import", tmp_path / "models.json", "--out", tmp_path / "out")
+    code, text = run("import-models", tmp_path / "models.json", "--out", tmp_path / "out")
     assert (code, "not rows of the models table" in text) == (2, True), text
     (tmp_path / "recipe.toml").write_text("out = " + "[" * 100_000)
     code, text = run("run", tmp_path / "recipe.toml", "--dry-run")
@@ -237,10 +237,10 @@ def test_models_are_not_replaced_unless_asked(folder, tmp_path):
     code, text = run(*fit, "rctr")
     assert (code, "holds other models already" in text) == (2, True)
     assert list(logeval.load(out).fitted) == ["DCTR"]
-    run("models", "export", folder / "models", "--out", tmp_path / "m.json")
-    assert run("models", "import", tmp_path / "m.json", "--out", out)[0] == 2
+    (tmp_path / "m.json").write_text(run("inspect", folder / "models", "--json")[1])
+    assert run("import-models", tmp_path / "m.json", "--out", out)[0] == 2
     assert list(logeval.load(out).fitted) == ["DCTR"]
-    assert run("models", "import", tmp_path / "m.json", "--out", out, "--overwrite")[0] == 2, (
+    assert run("import-models", tmp_path / "m.json", "--out", out, "--overwrite")[0] == 2, (
         "what another stage made is not replaced even then"
     )
     assert run(*fit, "rctr", "--overwrite")[0] == 0

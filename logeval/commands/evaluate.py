@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -92,7 +92,7 @@ def show(
         print("nothing is kept; --out FOLDER keeps the runs for plot and report", file=sys.stderr)
         return
     out = Path(asked.out)
-    figures = {"regret.pdf": regret_figure(runs)}
+    figures: dict[str, Any] = {"regret.pdf": regret_figure(runs)}
     if asked.draws:
         figures["variance.pdf"] = plot_variance(runs).figure
     if table["track"].nunique() > 1:
@@ -135,7 +135,7 @@ def summary_tables(runs: Runs) -> Iterator[tuple[str, list[tuple[str, ...]], boo
     for panel in runs.panels():
         part = of_panel(runs.summary(), panel)
         title = f"{runs.title(panel)}, regret after {runs.horizon:,} searches [95% intervals]"
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for row in part.to_dict("records"):
             ends = (row["difference"], row["difference_low"], row["difference_high"])
             behind = with_interval(*ends, "+") if abs(row["difference"]) > 1e-9 else ""

@@ -149,5 +149,5 @@ def latex_table(
     return f"% {' '.join(title.split())}\n{text.rstrip()}"
 
 
-def _in_maths(text: str) -> str:
-    return SIGN.sub(lambda found: MATHS[found[0]], text)
+def _in_maths(text: object) -> str:
+    return SIGN.sub(lambda found: MATHS[found[0]], str(text))

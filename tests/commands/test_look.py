@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from logeval.evaluation.statistics.between import between
 from typer.testing import CliRunner
 
 import logeval
@@ -16,7 +17,6 @@ from logeval.cli import app
 from logeval.clicks.inspection import inspect
 from logeval.clicks.models.registry import MODELS
 from logeval.commands.show import table_text
-from logeval.evaluation.statistics.between import between
 from logeval.evaluation.statistics.comparisons import compare
 from logeval.running.words import cell
 from tests.clicks.examples import three_queries
