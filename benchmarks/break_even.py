@@ -7,6 +7,7 @@ that the log shows. The gain over all queries has its truth in the mean over all
 query in its true model.
 
     python -m benchmarks.break_even 50 DCM       coverage of break-even, cost and reward, and bias
+    python -m benchmarks.break_even 14 "DCM(classes=3)"    with users that differ
     python -m benchmarks.break_even 100 lists    false alarms and power of ``trust.todays_lists``
     python benchmarks/run.py break_even          the first, on a few logs
 
@@ -28,14 +29,14 @@ import logeval
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.estimates import Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
-from logeval.clicks.fitted import FittedModel
+from logeval.clicks.fitted import FittedClasses, FittedModel
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.lists import Lists
-from logeval.clicks.models.registry import MODELS
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.ranker import crossing
 from logeval.reports.trust import todays_lists
 from logeval.running import seeds
+from logeval.running.names import parse_call
 from logeval.storage.schemas import CLICK_STATISTICS, PROBLEMS
 from logeval.synthetic.sessions import MEAN_SERPS, draw_sessions
 from logeval.synthetic.world import K, World, make_world
@@ -43,6 +44,7 @@ from logeval.synthetic.world import K, World, make_world
 QUERIES, SERPS = 10, 12_000  # of a log
 HORIZON, DRAWS, RUNS = 5000, 8, 8
 POLICIES = {"DCM": "dcmKL-UCB", "PBM": "PBM-UCB"}  # by the model of the users
+USERS = (*POLICIES, "DCM(classes=3)")
 NEVER = 1e18  # searches
 MEASURES = ("break_even", "cost", "reward")
 
@@ -74,20 +76,28 @@ def log_of(world: World, serps: int, seed: int) -> Patterns:
 def true_model(world: World, fitted: FittedModel) -> FittedModel:
     """The true values in place of fitted ones."""
     queries = [query.query_id for query in fitted.queries]
-    estimates = {
-        p.field: ParameterEstimate.known(
-            world.parameters[p.field][fitted.item_ids if p.kind == "item" else queries]
-        )
-        for p in MODELS[world.model].PARAMETERS
-    }
-    return replace(fitted, estimates=estimates)
+
+    def known(one: FittedModel, parameters: dict[str, Any]) -> FittedModel:
+        values = {
+            p.field: parameters[p.field][one.item_ids if p.kind == "item" else queries]
+            for p in world.kind.PARAMETERS
+        }
+        estimates = {field: ParameterEstimate.known(x) for field, x in values.items()}
+        return replace(one, estimates=estimates)
+
+    if world.share is None:
+        return known(fitted, world.parameters)
+    assert isinstance(fitted, FittedClasses)
+    share = {"share": ParameterEstimate.known(world.share[queries])}
+    return replace(fitted, estimates=share, parts=tuple(map(known, fitted.parts, world.classes)))
 
 
 def evaluations(world: World, data: Patterns, seed: int) -> dict[str, Runs]:
     """The runs on draws, on fitted values, and on the truth."""
     lists, name = Lists.of(data), world.model
-    fitted = fit_one(name, data, Options("em"))
-    setting: dict[str, Any] = {"policies": [POLICIES[name]], "horizon": HORIZON}
+    base, given = parse_call(name)
+    fitted = fit_one(name, data, Options("em", classes=int(given.get("classes", 1))))
+    setting: dict[str, Any] = {"policies": [POLICIES[base]], "horizon": HORIZON}
     setting |= {"quiet": True, "seed": seed}
     models = FittedModels({name: fitted}, lists=lists)
     truth = FittedModels({name: true_model(world, fitted)}, lists=lists)
@@ -208,11 +218,11 @@ def lists(logs: int, seed: int) -> list[dict[str, Any]]:
 
 def rows(logs: int = 20, seed: int = 0, users: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Coverage with users of each model, or of some."""
-    return [row for model in users or POLICIES for row in coverage(model, logs, seed)]
+    return [row for model in users or USERS for row in coverage(model, logs, seed)]
 
 
 if __name__ == "__main__":
     many = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    asked = [name for name in POLICIES if name in sys.argv]
+    asked = [name for name in USERS if name in sys.argv]
     found = lists(many, seed=0) if "lists" in sys.argv else rows(many, users=asked)
     print(pd.DataFrame(found).round(4).to_csv(index=False))

@@ -230,7 +230,7 @@ def days() -> None:
     for L, t in ((3, 60), (8, 40)):
         w, shown = np.linspace(0.5, 0.1, L), 1.0 / np.arange(L, 0, -1)  # the worst most often
         rng = np.random.default_rng(12 + L)
-        for name in ("Random", "dcmKL-UCB(init=rounds)", "CTS"):
+        for name in ("Random", "dcmKL-UCB", "CTS"):
             spec, found = parse_policies([name])[0], []
             for seed in range(logs):
                 item = rng.choice(L, (n_days, a_day), p=shown / shown.sum())

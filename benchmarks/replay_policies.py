@@ -26,7 +26,7 @@ from tests.replay.worlds import all_lists, logged_of
 
 L, K, SERPS, SHUFFLES = 4, 2, 12_000, 10
 MODEL = DCM(items=np.arange(L), K=K, w=np.array([0.6, 0.4, 0.2, 0.1]), v=np.array([0.8, 0.5]))
-POLICIES = ("dcmKL-UCB(init=rounds)", "RankedKL-UCB(init=rounds)")
+POLICIES = ("dcmKL-UCB", "RankedKL-UCB")
 STEPS = (200, 800)  # of the 1,000 SERPs that show a wanted list in the mean
 
 

@@ -15,7 +15,8 @@ import shlex
 import sys
 import tomllib
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -35,10 +36,13 @@ from logeval.evaluation.evaluate import Evaluate
 from logeval.evaluation.results import Runs
 from logeval.evaluation.running.matching import in_tracks
 from logeval.features.make import MakeFeatures
+from logeval.log.formats.registry import format_of
 from logeval.log.ingest import Ingest
+from logeval.log.inputs import is_stream
 from logeval.log.log import Log
 from logeval.log.log import load as load_log
 from logeval.log.queries import GivenQueries, among, several
+from logeval.log.reading.source import Source
 from logeval.replay.estimate import ReplayEstimate
 from logeval.reports.report import Report
 from logeval.stage import Stage, arguments_of, fits, recipe_keys
@@ -99,22 +103,41 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
 
 
 def demo_recipe(
-    logs: Sequence[str | Path] = (), out: str | Path | None = None, overrides: Iterable[str] = ()
+    logs: Sequence[str | Path] = (),
+    out: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
 ) -> Recipe:
     """The recipe of ``logeval demo``, which writes a synthetic log; with ``logs`` on those."""
     data = _content(DEMO)
+    if columns and not logs:
+        raise LogevalError("a column map is for a log of yours; name it with --log")
     if logs:
         del data["generate"]
         name = Path(logs[0]).name
         data["title"] = f"logeval demo: four bandits on {name}"
-        data["ingest"] = {"logs": [str(log) for log in logs]}
+        data["ingest"] = {"logs": [str(log) for log in logs], "columns": dict(columns or {})}
         data["out"] = f"demo-{name.partition('.')[0]}"
     if out is not None:
         data["out"] = str(out)
     recipe = _recipe(data, DEMO, overrides)
     if logs:
-        Ingest.of(**recipe.stages["ingest"]).check_inputs()
+        ingest = Ingest.of(**recipe.stages["ingest"])
+        ingest.check_inputs()
+        if _of_counts(ingest):  # to which no DCM can be fitted, and without sessions to hold out
+            data["fit-models"]["models"] = ["pbm"]
+            del data["fit-models"]["holdout"]
+            return _recipe(data, DEMO, overrides)
     return recipe
+
+
+def _of_counts(ingest: Ingest) -> bool:
+    """Whether the logs are counted results, by the first rows."""
+    log = ingest.given[0]
+    if is_stream(log):
+        return False
+    with closing(Source(log)) as source:
+        return format_of(source, ingest.format, ingest.columns).holds == "counts"
 
 
 def _content(path: Path) -> dict[str, Any]:

@@ -23,8 +23,8 @@ import pandas as pd
 import pyarrow.dataset as ds
 
 LISTS = ["CascadeUCB1", "CascadeKL-UCB", "CascadeKL-UCB(order=ascending)", "dcmKL-UCB"]
-LISTS += ["dcmKL-UCB(init=rounds)", "First-Click", "Last-Click", "RankedUCB1", "RankedKL-UCB"]
-LISTS += ["RankedKL-UCB(collision=random)", "RankedKL-UCB(init=rounds)", "RankedExp3"]
+LISTS += ["dcmKL-UCB(init=sample)", "First-Click", "Last-Click", "RankedUCB1", "RankedKL-UCB"]
+LISTS += ["RankedKL-UCB(collision=random)", "RankedKL-UCB(init=sample)", "RankedExp3"]
 LISTS += ["RankedExp3(collision=random)"]
 PAIRS = ["Rank1ElimKL", "Rank1Elim", "UCB1Elim", "UCB1", "KL-UCB", "TS"]
 ENDS = ["Random", "Oracle"]

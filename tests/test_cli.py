@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -184,11 +185,42 @@ def test_paths_that_cannot_be_written_are_named_in_one_line(folder):
         ["describe", folder / "log", "--figure", folder / "log.tsv.gz" / "x.png"],
         ["describe", folder / "log", "--figure", folder / "x.foo"],
         ["generate", folder],
+        ["ingest", folder / "log.tsv.gz", "--out", "/"],
+        ["ingest", folder / "log.tsv.gz", "--out", "/", "--overwrite"],
+        ["fit-models", folder / "log", "-m", "dctr", "--out", "/"],
     ):
         end = forked(*arguments)
         assert end.code == 2, arguments
         assert end.said.splitlines()[-1].startswith("logeval: ")
         assert end.is_clear()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["export", "--help"], ["describe", "log"]])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments, folder):
+    """However short it is: what stands in a buffer to the end would be lost without a word."""
+    for command in (LOGEVAL, [sys.executable, "-c", CONSOLE]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [*command, *arguments], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "No space left on device" in done.stderr
+
+
+def test_what_to_type_next_is_quoted(tmp_path, folder):
+    """A folder with a blank in its name, in every command that a command proposes."""
+    models, runs = tmp_path / "my models", tmp_path / "my runs"
+    fitted = run("fit-models", folder / "log", "-m", "pbm", "--out", models)
+    asked = ["evaluate", models, "--policy", "Random", "--horizon", 5, "--runs", 1, "--out", runs]
+    evaluated = run(*asked)
+    for end, path in ((fitted, models), (evaluated, runs)):
+        (line,) = (one for one in end.stderr.splitlines() if one.startswith("more: "))
+        assert str(path) in shlex.split(line)
+    (models / "models.parquet").write_bytes(b"")
+    again = run("inspect", models, "--query", 1, check=False).stderr.partition("logeval fit-models")
+    assert str(models) in shlex.split(again[2].replace("`", " "))
 
 
 def test_output_cut_short_by_the_reader_is_no_error(folder):

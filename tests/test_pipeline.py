@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import logeval
 from logeval.cli import app
+from logeval.clicks.collection import read_models
 from logeval.errors import LogevalError
 from logeval.pipeline import demo_recipe, read_recipe, records, run
 from logeval.replay.estimates import Estimates
@@ -365,6 +366,32 @@ def test_the_demo_on_ones_own_log_leaves_the_other_demo_alone(tmp_path, monkeypa
     assert not (tmp_path / "demo").exists()
     assert not (tmp_path / "demo-mine" / "log.tsv.gz").exists()
     assert "mine.tsv.gz" in (tmp_path / "demo-mine" / "report" / "index.html").read_text()
+
+
+COUNTS = ["q,url,rank,impressions,clicks"] + [
+    f"q{q},i{i},{k},{90 + i},{(9 * i + 5 * q) % 50 // k}"
+    for q in range(3) for i in range(4) for k in (1, 2, 3)
+]  # fmt: skip
+MAPPED = ["--map", "query=a", "--map", "item=b", "--map", "position=c"]
+MAPPED += ["--map", "impressions=d", "--map", "clicks=e"]
+
+
+@pytest.mark.parametrize(("head", "mapped"), [(COUNTS[0], []), ("a,b,c,d,e", MAPPED)])
+def test_the_demo_on_counts_and_with_a_map(head, mapped, tmp_path, monkeypatch):
+    """Counts have no sessions to hold out, and no DCM; other names of columns are mapped."""
+    draw_nothing(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    Path("counts.csv").write_text("\n".join([head, *COUNTS[1:]]) + "\n")
+    command = ["demo", "--log", "counts.csv", *SMALL_DEMO]
+    if mapped:
+        told = CliRunner().invoke(app, command)
+        assert told.exit_code == 2
+        assert "--map query=" in told.stderr
+        assert "columns=" not in told.stderr
+        assert "--log" in CliRunner().invoke(app, ["demo", *mapped]).stderr
+    told = CliRunner().invoke(app, [*command, *mapped])
+    assert told.exit_code == 0, told.output
+    assert list(read_models("demo-counts/models").fitted) == ["PBM"]
 
 
 def test_the_demo_names_a_log_that_is_not_there(tmp_path, monkeypatch):

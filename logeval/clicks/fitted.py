@@ -125,7 +125,7 @@ class FittedModel:
         of the other queries if these are pooled.
         """
         q = self.index.get(query)
-        if q is None:
+        if q is None or not self.positions[q]:  # in patterns of which no SERP was seen
             return self._unseen_query(K)
         span = self.span(q)
         own, g = int(self.positions[q]), self.group(q)

@@ -28,6 +28,22 @@ class Commands(TyperGroup):
 class Stages(Commands):
     """A wrong input is one line and exit code 2; Ctrl-C is exit code 130."""
 
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Run a command line; where what it printed cannot be written, it fails."""
+        code: Any = 0
+        try:
+            super().main(*args, **more)
+        except SystemExit as done:
+            code = done.code
+        except OSError as error:
+            code = _said(error)
+        try:
+            print(end="", flush=True)
+        except OSError as error:
+            sys.stdout = None  # type: ignore[assignment]  # which Python would flush once more
+            code = code or _said(error)
+        sys.exit(code)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
@@ -49,20 +65,24 @@ class Stages(Commands):
             )
             sys.exit(2)
         except OSError as error:
-            if isinstance(error, BrokenPipeError):  # the reader of stdout went away, as `| head`
-                sys.stderr.close()
-                sys.exit(141)
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            said = visible(str(error))
-            print(f"logeval: {said}; check the path and the space on it", file=sys.stderr)
-            sys.exit(2)
+            sys.exit(_said(error))
         except UnicodeEncodeError as error:
             print(f"logeval: {visible(error.object)}: is not UTF-8; rename it", file=sys.stderr)
             sys.exit(2)
         except KeyboardInterrupt:
             print("\nlogeval: stopped; nothing is left half-written", file=sys.stderr)
             sys.exit(stopping.exit_code())
+
+
+def _said(error: OSError) -> int:
+    """The exit code, after a line about the error."""
+    if isinstance(error, BrokenPipeError):  # the reader of stdout went away, as `| head`
+        sys.stderr.close()
+        return 141
+    print(f"logeval: {visible(str(error))}; check the path and the space on it", file=sys.stderr)
+    return 2
 
 
 app = typer.Typer(

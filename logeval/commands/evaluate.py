@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,7 +101,7 @@ def show(
     print(f"table {out / 'runs.parquet'}")
     for name, figure in figures.items():
         print(f"figure {figure_beside(figure, out, name)}")
-    print(f"more: logeval report {out} --out report", file=sys.stderr)
+    print(f"more: logeval report {shlex.quote(str(out))} --out report", file=sys.stderr)
 
 
 def show_pilot(runs: Runs, as_json: bool) -> None:

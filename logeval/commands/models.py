@@ -26,6 +26,7 @@ from logeval.commands.show import (
 )
 from logeval.errors import LogevalError
 from logeval.exports.export import Export
+from logeval.running.terminal import unguarded
 from logeval.running.words import with_interval
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def show_fit(
     own = "".join(
         f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
     )
-    first = shlex.quote(models.names.query(models.queries[0]))
-    print(f"more: logeval{own} inspect {asked.out} --query {first}", file=sys.stderr)
+    words = [str(asked.out), "--query", models.names.query(models.queries[0])]
+    print(f"more: logeval{own} inspect {shlex.join(words)}", file=sys.stderr)
 
 
 def _model_rows(summary: pd.DataFrame) -> pd.DataFrame:
@@ -375,7 +376,7 @@ def import_models(
 def show_export(found: Exported, asked: Export) -> None:
     """The text itself, or where it is; what was withheld."""
     if asked.out is None:
-        print(found.files[""], end="")
+        print(found.files[""], end="", file=unguarded(sys.stdout))
     else:
         for more in found.files:
             print(f"{asked.out}{more}")

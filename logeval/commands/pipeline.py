@@ -12,6 +12,7 @@ from logeval.commands.command import Quiet, command, refuse_empty
 from logeval.commands.show import print_table, wrapped
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import track_names
+from logeval.log.ingest import pairs_of
 from logeval.reports.report import Report
 from logeval.running import terminal
 from logeval.stage import Stage
@@ -123,6 +124,10 @@ def demo(
         list[Path] | None,
         typer.Option("--log", help="Your log in place of a synthetic one; repeatable."),
     ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--map", help="What a column of your log is: ours=yours; repeatable."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the output; without, demo or demo-LOG.")
     ] = None,
@@ -147,7 +152,7 @@ def demo(
     from logeval.pipeline import demo_recipe
     from logeval.pipeline import run as run_recipe
 
-    found = demo_recipe(log or [], out, set or [])
+    found = demo_recipe(log or [], out, set or [], pairs_of(columns or []))
     steps = run_recipe(found, quiet=quiet)
     page = _print_answer(found, steps)
     if terminal.has_display() if open is None else open:

@@ -215,22 +215,26 @@ class Runs(Shown):
                 )
         return found
 
-    def against_ranker(self, by_query: bool = False) -> pd.DataFrame:
+    def against_ranker(
+        self, by_query: bool = False, traffic: Mapping[str, float] | None = None
+    ) -> pd.DataFrame:
         """Every policy beside today's ranker, per simulator and track, or per query of them.
 
         ``reward`` per search at the end with its 95% interval, that of the ``ranker`` and of the
         ``best`` list; ``break_even``, the searches of a query after which the policy has earned
         more than the ranker in all (infinite: never within the steps run), and ``cost``, by how
         much it was behind at worst; see ``statistics.ranker``. The unit is that of ``problems``.
+        Queries count alike, or by their ``traffic``.
         """
-        return self._keep(("ranker", by_query), lambda: self._against_ranker(by_query))
+        key = ("ranker", by_query, None if traffic is None else tuple(sorted(traffic.items())))
+        return self._keep(key, lambda: self._against_ranker(by_query, traffic))
 
-    def _against_ranker(self, by_query: bool) -> pd.DataFrame:
+    def _against_ranker(self, by_query: bool, traffic: Mapping[str, float] | None) -> pd.DataFrame:
         problems, found = self.problems(), []
         for panel in self.panels():
             known = _of_panel(problems, panel)
             if len(known):
-                table = ranker.against_ranker(self._earned(panel), by_query)
+                table = ranker.against_ranker(self._earned(panel), by_query, traffic)
                 keys = panel._asdict()
                 table = table.assign(**keys, unit=known["reward"].iloc[0])
                 first = [*keys, *(["query"] if by_query else []), "unit"]
@@ -419,6 +423,6 @@ def _of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 
 def _curve(rows: pd.DataFrame) -> pd.DataFrame:
     x = by_step(rows, "regret")
-    low, high = intervals.interval(x)
+    low, high = intervals.interval(x, most=intervals.mean(by_step(rows, "optimal_reward")))
     steps = np.unique(rows["t"])
     return pd.DataFrame({"t": steps, "regret": intervals.mean(x), "low": low, "high": high})

@@ -36,9 +36,10 @@ class Export(Stage["Exported"]):
     that many grades of equal size instead. An item whose 95% interval reaches into another grade
     is withheld, marked or kept. Without ``out`` it is printed.
 
-    Propensities are ``from`` the model or, whatever attracts, from swaps: items that the log showed
-    at several positions (all pairs of them; or a chain of neighbours, or the first position as a
-    pivot). ``ltr=lightgbm`` with a ``from`` weighs clicks by them, and names no positions.
+    Propensities are ``from`` swaps, whatever attracts: items that the log showed at several
+    positions (all pairs of them; or a chain of neighbours, or the first position as a pivot). Where
+    these do not reach every position, or a ``model`` is named, they are the model's, by default a
+    PBM's. ``ltr=lightgbm`` with a ``from`` weighs clicks by them, and names no positions.
     """
 
     models: ModelsFolder
@@ -77,7 +78,8 @@ class Export(Stage["Exported"]):
     propensities_from: Annotated[
         Literal["model", "swaps", "chain", "pivot"] | None,
         Arg(
-            "Propensities of the model (the default), or from swaps: all pairs, chain, pivot.",
+            "Propensities from swaps: all pairs (the default where they suffice), chain, pivot; or "
+            "of the model.",
             option="--from",
         ),
     ] = None

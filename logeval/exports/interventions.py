@@ -6,6 +6,7 @@ beside what the model says of it. A position that swaps do not tie to the first 
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
+from logeval.clicks.models.users.chain import Chain
+from logeval.clicks.models.users.mixture import classes_of
 from logeval.clicks.naming import Naming
 from logeval.clicks.support.harvesting import harvest
 from logeval.errors import LogevalError
@@ -28,19 +31,55 @@ if TYPE_CHECKING:
 METHODS = {"swaps": "all pairs", "chain": "chain", "pivot": "pivot"}
 
 
-def propensities_from(asked: Export, fitted: FittedModel, naming: Naming) -> pd.DataFrame:
-    """Those of the model, or from swaps."""
-    how = asked.propensities_from or "model"
-    of_model = propensities_of(asked.fitted, fitted, asked.per_query, naming)
+def propensities_from(asked: Export, naming: Naming) -> tuple[pd.DataFrame, str]:
+    """From swaps or of a model, and which; by default swaps, where they reach every position."""
+    how = asked.propensities_from or ("model" if asked.model else None)
+    fitted, method = _examined_by_position(asked, how), METHODS.get(how or "swaps", "")
+    swapped = f"relative to the first, from swaps ({method})"
+    if fitted is None:
+        return _all_swaps(asked, method, naming), swapped
+    own = propensities_of(asked.fitted, fitted, asked.per_query, naming)
     if how == "model":
-        return of_model
+        return own, f"by {fitted.model}"
+    try:
+        table = _all_swaps(asked, method, naming)
+    except LogevalError as error:
+        if how:
+            raise
+        return own, f"by {fitted.model}; {error}"
+    if how is None and table["examination"].isna().any():
+        return own, f"by {fitted.model}, for swaps do not reach every position"
+    return _beside(table, own, fitted.model), swapped
+
+
+def _examined_by_position(asked: Export, how: str | None) -> FittedModel | None:
+    """The model that is named, or a PBM; a cascade has no propensities of positions."""
+    models = asked.fitted
+    pbm = [f for f in models.fitted.values() if f.kind.examined_by == "position"]
+    found = models.named(asked.model) if asked.model else pbm[0] if pbm else None
+    users = () if found is None else classes_of(found.of(found.queries[0]).users)[1]
+    if found is not None and not any(isinstance(each, Chain) for each in users):
+        return found
+    if how == "model":
+        name = (found or models.named()).model
+        remedy = f"model={quote(pbm[0].model)}" if pbm else "fit pbm to the log"
+        raise LogevalError(
+            f"{name}: whether its users examine a position depends on what is above it, not on the "
+            f"position; take propensities_from=swaps, or {remedy}"
+        )
+    return None
+
+
+def _all_swaps(asked: Export, method: str, naming: Naming) -> pd.DataFrame:
+    """A row per position, of all queries together or of each."""
     data = _clicks(asked.fitted, _log_of(asked))
     parts: dict[str | None, Patterns] = {None: data}
     if asked.per_query:
-        names = naming.queries(fitted.queries)
-        parts = {name: data.only({q}) for name, q in zip(names, fitted.queries, strict=True)}
-    table = pd.concat([_swaps(name, part, METHODS[how]) for name, part in parts.items()])
-    return _beside(table, of_model, fitted.model)
+        queries = asked.fitted.named(asked.model).queries
+        names = naming.queries(queries)
+        parts = {name: data.only({q}) for name, q in zip(names, queries, strict=True)}
+    table = pd.concat([_swaps(name, part, method) for name, part in parts.items()])
+    return table.astype({"position": int, "previous": "Int64"}).reset_index(drop=True)
 
 
 def _swaps(query: str | None, data: Patterns, method: str) -> pd.DataFrame:
@@ -55,7 +94,6 @@ def _beside(table: pd.DataFrame, of_model: pd.DataFrame, model: str) -> pd.DataF
     """With the model's examination over that of its first position."""
     own = of_model[of_model["previous"].isna()]
     value = dict(zip(_keys(own), 1.0 / own["weight"].to_numpy(), strict=True))
-    table = table.astype({"position": int, "previous": "Int64"}).reset_index(drop=True)
     table[model] = np.array([value.get(key, np.nan) for key in _keys(table)])
     return table
 

@@ -21,7 +21,7 @@ import pandas as pd
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.naming import Naming
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, visible
 from logeval.exports.judgments import FIELDS, relevance_of
 from logeval.running.arrays import Floats
 
@@ -127,7 +127,8 @@ def features_of(models: FittedModels, fitted: FittedModel, cells: pd.DataFrame) 
 def _graded(grades: pd.DataFrame, features: pd.DataFrame) -> tuple[dict[str, str], str]:
     x = features.loc[pd.MultiIndex.from_frame(grades[PAIR])].to_numpy()
     labels = zip(grades["grade"], grades["query_number"] + 1, strict=True)
-    ends = [f" # {q} {i}" for q, i in zip(grades["query"], grades["item"], strict=True)]
+    # a name with the end of a line would begin another row
+    ends = [visible(f" # {q} {i}") for q, i in zip(grades["query"], grades["item"], strict=True)]
     starts = [f"{grade} qid:{q}" for grade, q in labels]
     named = " ".join(f"{f + 1}:{name}" for f, name in enumerate(features.columns))
     rows = _lines(starts, x, ends)

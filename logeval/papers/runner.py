@@ -58,7 +58,7 @@ def run_all(experiments: Iterable[Experiment], asked: Reproduce) -> Iterator[Out
 def _run_part(outcome: Outcome, part: Part, log: Path | None, asked: Reproduce) -> None:
     place = f"{part.name}@{outcome.log}" if isinstance(part.users, OnLog) else part.name
     more: dict[str, Any] = {
-        "policies": part.policies,
+        "policies": list(part.names.values()),
         "horizon": outcome.horizon,
         "runs": _runs_of(outcome, part),
         "workers": asked.workers,

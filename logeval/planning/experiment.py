@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +15,7 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
-from logeval.planning.bandit import in_its_place
+from logeval.planning.bandit import Ends, ahead_of_today, in_its_place, learned
 from logeval.planning.effects import (
     AB,
     CREDIT,
@@ -104,13 +104,19 @@ def planned(asked: Plan, manifest: Manifest) -> ExperimentPlan:
             users = [one.of(Query.of(f.query)).users for f in kept]
             by_draw.append(effects_of(users, there, traffic, metrics))
             progress.advance(1)
-    errors = rehearsed(asked, fitted, metrics, kept)
-    table, curve = _tables(by_draw, errors, asked.power, asked.level)
-    value = _control_value(draws or [fitted], kept, there, traffic, metric)
     rankers = (str(asked.control), str(asked.treatment))
+    bandit_after = learned(rankers)
+    errors = {} if bandit_after else rehearsed(asked, fitted, metrics, kept)
+    ends = {
+        (AB, name): ahead_of_today(asked, models, kept, traffic, name, after, len(draws))
+        for after in filter(None, [bandit_after])
+        for name in metrics
+    }
+    table, curve = _tables(by_draw, errors, ends, asked.power, asked.level)
+    value = _control_value(draws or [fitted], kept, there, traffic, metric)
     facts: dict[str, Any] = {
         "control": rankers[0], "treatment": rankers[1], "metric": metric,
-        "chosen": [ranker for ranker in rankers if is_chosen(ranker)],
+        "chosen": [one for one in rankers if is_chosen(one) and one != bandit_after],
         "rehearsals": asked.rehearsals if errors else 0,
         "users": fitted.model, "positions": kept[0].K, "power": asked.power, "level": asked.level,
         "queries": len(kept), "draws": len(draws), "traffic": asked.traffic, **left_out,
@@ -149,7 +155,11 @@ def _control_value(
 
 
 def _tables(
-    by_draw: Sequence[Effects], errors: Errors, wanted: float, level: float
+    by_draw: Sequence[Effects],
+    errors: Errors,
+    ends: Mapping[tuple[str, str], Ends],
+    wanted: float,
+    level: float,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The fitted values come first, then the draws, which count where there are some."""
     rows, curves = [], []
@@ -159,6 +169,9 @@ def _tables(
         effects = corrected([draw[design, metric] for draw in every], error)
         mean = float(np.mean([one.mean for one in effects]))
         low, high = interval_of(effects, None if error is None else len(error))
+        if found := ends.get((design, metric)):
+            effects = as_evaluated(effects, found)
+            mean, low, high = found
         n = searches_needed(effects, wanted, level)
         rows.append(
             {
@@ -178,6 +191,15 @@ def _tables(
         for n, p in zip(steps.tolist(), power(effects, steps, level).tolist(), strict=True)
     ]
     return pd.DataFrame(rows), pd.DataFrame(curve)
+
+
+def as_evaluated(effects: Sequence[Effect], row: Ends) -> list[Effect]:
+    """The effects of the draws with the mean and the spread that ``evaluate`` finds."""
+    means = np.array([one.mean for one in effects])
+    own = means.std(ddof=1) if len(means) > 1 else 0.0
+    wide = (row.high - row.low) / (2.0 * NORMAL) / own if own > 0.0 else 0.0
+    found = row.mean + (means - means.mean()) * wide
+    return [one._replace(mean=float(mean)) for one, mean in zip(effects, found, strict=True)]
 
 
 def corrected(effects: Sequence[Effect], errors: Floats | None) -> list[Effect]:

@@ -33,7 +33,7 @@ from logeval.tracks.ranking.environment import RANKING
 from logeval.tracks.ranking.problems import ranking_problems
 
 AFTER = re.compile(r"(?P<policy>.+)@(?P<steps>[0-9]{1,9})")
-RUNS = 20  # of a policy, whose last lists are equally likely
+RUNS_AFTER = 20  # of a policy, whose last lists are equally likely
 
 
 class Shown(NamedTuple):
@@ -183,15 +183,15 @@ def _of_table(path: Path, queries: Sequence[FittedQuery]) -> list[Shown | None]:
 def _after(
     policy: str, steps: int, queries: Sequence[FittedQuery], metric: str, seed: int
 ) -> list[Shown | None]:
-    """The lists of RUNS runs of a policy after some searches of each query."""
+    """The lists of RUNS_AFTER runs of a policy after some searches of each query."""
     (spec,) = parse_policies(policy, track="ranking")
     problems = ranking_problems(queries, metric)
-    replicas = [(q, run) for q in range(len(problems)) for run in range(RUNS)]
+    replicas = [(q, run) for q in range(len(problems)) for run in range(RUNS_AFTER)]
     environment = RANKING.environment(problems, replicas, seed)
     own = [generator(seed, "plan", spec.name, q, run) for q, run in replicas]
     learner = spec.make(Setting.of(environment, steps + 1, own))
     for t in range(1, steps + 1):
         A = learner.recommend(t)
         learner.update(t, A, environment.step(A))
-    A = environment.items(learner.recommend(steps + 1)).reshape(len(problems), RUNS, -1)  # type: ignore[attr-defined]
-    return [Shown(lists, np.full(RUNS, 1.0 / RUNS)) for lists in A]
+    A = environment.items(learner.recommend(steps + 1)).reshape(len(problems), RUNS_AFTER, -1)  # type: ignore[attr-defined]
+    return [Shown(lists, np.full(RUNS_AFTER, 1.0 / RUNS_AFTER)) for lists in A]

@@ -37,7 +37,7 @@ class Capability(NamedTuple):
 CAPABILITIES = {
     "free_samples": Capability(
         "a function (r, m): m clicks (m, L[r]) on each item of replica r alone, at no cost",
-        "use init=rounds, which observes every item in real steps",
+        "leave out init=sample: by default every item is observed in real steps",
     ),
     "best": Capability("the optimal actions (R, W)", "leave this policy out"),
     "best_items": Capability(

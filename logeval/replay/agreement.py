@@ -18,6 +18,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.queries import Query
 from logeval.replay.estimates import point_and_interval
+from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.fitting import fit
 from logeval.replay.logged import cut, read_logged
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from logeval.replay.cross_check import ReplayCrossCheck
     from logeval.reports.answers.answer import Answer
 
-ESTIMATORS = ("IP", "Prefix", "DR")
+ESTIMATORS = ("IP", "Prefix")  # beside DR with the best-scoring model
 CANDIDATES = ("dcm", "pbm", "ubm", "sdbn", "ccm")  # for the best-scoring model
 
 
@@ -101,7 +102,8 @@ def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossChec
             rows.append(_row(label, name, *curve(mine, steps)))
     for name in names:
         rows.append(_row("replay", name, *curve(rows_of[rows_of["policy"] == name], steps)))
-    rows += _final_lists(replayed, names, whole, positions, asked.rounds, seed)
+    estimators = parse_estimators([*ESTIMATORS, f"DR({best})"])
+    rows += _final_lists(replayed, names, whole, positions, asked.rounds, seed, estimators)
     import pandas as pd
 
     manifest["log_folder"] = str(log.path)
@@ -132,9 +134,14 @@ def _restricted(
 
 
 def _final_lists(
-    replayed: PolicyReplay, names: list[str], whole: Any, K: int, rounds: int, seed: int
+    replayed: PolicyReplay,
+    names: list[str],
+    whole: Any,
+    K: int,
+    rounds: int,
+    seed: int,
+    estimators: list[Estimator],
 ) -> list[dict[str, Any]]:
-    estimators = parse_estimators(ESTIMATORS)
     rows = []
     for name in names:
         lists = {

@@ -59,3 +59,12 @@ def resampled(logged: Logged, rounds: int, seed: int) -> Iterator[Floats]:
         if len(logged.sessions):
             W += logged.clusters @ draw(logged.sessions, b, rng)
         yield W
+
+
+def thinned(logged: Logged, share: float, seed: int) -> Floats:
+    """Numbers of SERPs of every pattern (P,) in a share of the sessions, drawn at random."""
+    rng = seeds.generator(seed, "replay", "held out")
+    alone = rng.binomial(logged.alone, share)
+    several = logged.clusters @ rng.binomial(logged.sessions, share)
+    found: Floats = (alone + np.asarray(several)).astype(np.float64)
+    return found

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class ReplayCrossCheck(Replaying["CrossCheck"]):
     """The same policies by simulators, by replay and by estimates: do they agree on the best?
 
-    Simulated are a DCM, a PBM and the model that scores best; estimated are the IP, Prefix and DR
-    values of the lists that the policies ended with.
+    Simulated are a DCM, a PBM and the model that scores best; estimated are the IP, Prefix and
+    DR values (of that model) of the lists that the policies ended with.
     """
 
     policies: Annotated[str | type | Sequence[str | type], POLICY]

@@ -32,8 +32,10 @@ class ReplayEstimate(Replaying["Estimates"]):
     ``day:27``, ``logged``, ``random``, ``by-ctr`` or ``best:MODEL``. Queries of which the log has
     shown less than ``min_support`` of what a target shows are left out, and counted. Several
     targets are estimated in the same resampled logs, so differences between their values are
-    paired. Intervals come from ``rounds`` bootstrap rounds over sessions; estimators with a click
-    model fit it again in ``refits``.
+    paired. ``DR(auto)`` is DR with the click model that predicts held-out sessions best, of PBM,
+    DCM, UBM and DBN; where it is among the estimators the answer is its. Intervals come from
+    ``rounds`` bootstrap rounds over sessions; estimators with a click model fit it again in
+    ``refits``.
     """
 
     target: Annotated[
@@ -44,7 +46,7 @@ class ReplayEstimate(Replaying["Estimates"]):
         ),
     ]
     _: KW_ONLY
-    estimators: Estimators = ("IP", "PBM", "Prefix", "DR")
+    estimators: Estimators = ("DR(auto)", "IP", "PBM", "Prefix")
     positions: Annotated[
         int | None, Arg("K: the positions that count; default: up to 10.", least=1, most=1000)
     ] = None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.replay.estimators.estimator import Estimator
-from logeval.replay.fitting import fit_models
+from logeval.replay.fitting import CANDIDATES, fit_models, with_best_model
 from logeval.replay.left_out import known_queries, left_out, size_of
 from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
 from logeval.replay.targets.read import TargetSource, bind, is_learned, read_source
-from logeval.replay.targets.target import Target
+from logeval.replay.targets.target import MarginalTarget, Target
 from logeval.replay.values.estimate import Estimate, add_intervals
 from logeval.replay.values.values import Values
 from logeval.storage import tables
@@ -32,13 +32,15 @@ class Estimates(Stored):
     """What ``replay_estimate`` gives: rows in the schema ``schemas.ESTIMATES``, and notes."""
 
     TABLES: ClassVar = {"table": "estimates"}
-    KEPT = ("notes", "contradictions")
+    KEPT = ("notes", "contradictions", "predicting")
 
     table: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     # pairs of estimators that differ by more than chance: target, first, second, difference
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     manifest: tables.Manifest = field(default_factory=dict)
+    # of ``auto``: log-likelihoods per result of held-out sessions by model, the best first
+    predicting: dict[str, float] | None = None
 
     def overall(self) -> pd.DataFrame:
         """The rows over all queries."""
@@ -72,6 +74,9 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     notes = left_out(sources, targets, whole, asked)
     weights: dict[str, Any] = {"smoothing": asked.smoothing, "folds": asked.cross_fit}
     weights |= {} if asked.clip is None else {"clip": asked.clip}
+    ranks_only = any(isinstance(t, MarginalTarget) for t in targets)
+    candidates = CANDIDATES[:1] if ranks_only else CANDIDATES  # others need whole lists
+    chosen, predicting = with_best_model(chosen, whole, asked.scope, asked.seed, candidates)
     models = partial(fit_models, chosen, whole, scope=asked.scope, folds=asked.cross_fit)
     short, fitted = cut(whole, K), models(whole.patterns.count)
     found = []
@@ -88,7 +93,7 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     table = pd.concat([e.table() for e in found], ignore_index=True)
     manifest["names"] = log.names.of_queries(table["query"].dropna().unique()).kept()
     contradictions = [pair for e in found for pair in e.contradictions()]
-    return Estimates(table, notes, contradictions, manifest)
+    return Estimates(table, notes, contradictions, manifest, predicting)
 
 
 def point_and_interval(

@@ -6,6 +6,7 @@ further down says something about items that the target moves up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,10 +18,15 @@ from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import check
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.fitting import fit_one
-from logeval.clicks.models.registry import MODELS, model_names, model_of
+from logeval.clicks.models.registry import AUTO, MODELS, model_names, model_of
+from logeval.clicks.quality.scores import score_model
+from logeval.replay.bootstrap import thinned
 from logeval.replay.estimators.estimator import Estimator
 from logeval.replay.logged import Logged
 from logeval.running.arrays import Floats
+
+CANDIDATES = ("pbm", "dcm", "ubm", "dbn")  # of ``auto``
+HELD_OUT = 0.2  # of the sessions
 
 
 def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedModel:
@@ -56,3 +62,31 @@ def fit_models(
         }
         for fold in range(folds)
     ]
+
+
+def with_best_model(
+    estimators: Sequence[Estimator],
+    whole: Logged,
+    scope: str,
+    seed: int,
+    candidates: Sequence[str] = CANDIDATES,
+) -> tuple[list[Estimator], dict[str, float] | None]:
+    """The estimators with the click model that predicts best in place of ``auto``.
+
+    Also the log-likelihoods per result of the sessions that were held out for it, by model, the
+    best first; none where no estimator leaves the model open.
+    """
+    if all(e.model != AUTO for e in estimators):
+        return list(estimators), None
+    held_out = thinned(whole, HELD_OUT, seed)
+    rest = whole.patterns.count - held_out
+    own = replace(whole.patterns, count=held_out).take(held_out > 0)
+    found = dict.fromkeys(candidates, math.nan)
+    if len(own.count) and rest.any():
+        for name in candidates:
+            score = score_model(fit(name, whole.patterns, rest, scope), own)
+            found[name] = score.headline()["log_likelihood"]
+    found = dict(sorted(found.items(), key=lambda each: -each[1]))
+    best = next(iter(found))
+    named = [replace(e, click_model=best) if e.model == AUTO else e for e in estimators]  # type: ignore[call-arg]
+    return list(dict.fromkeys(named)), found

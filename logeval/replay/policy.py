@@ -28,8 +28,7 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     A run is a shuffle of the log; equal runs of two policies meet the same order. ``items``
     keeps the most shown candidates only. In the ``order`` of time a run goes through the days of
     the log, and shuffles the searches of each day: users who change meet the policy as they did;
-    a note says what the same policy earns when all days are shuffled. ``init=rounds`` is the
-    default of every policy that has the choice: a log gives no free samples.
+    a note says what the same policy earns when all days are shuffled.
     """
 
     policies: Annotated[str | type | Sequence[str | type], POLICY]
@@ -68,12 +67,10 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
 
     @property
     def specs(self) -> "list[PolicySpec]":
-        """The policies, with ``init=rounds`` unless they say otherwise."""
-        from logeval.policies.registry import named_policies, parse_policies
-        from logeval.replay.replays import with_rounds
+        """The policies."""
+        from logeval.policies.registry import parse_policies
 
-        given = named_policies(self.policies)
-        return [with_rounds(*each) for each in zip(given, parse_policies(given), strict=True)]
+        return parse_policies(self.policies)
 
     def arguments(self) -> Manifest:
         """The settings, with policies as they print and the code of the user's own."""

@@ -16,7 +16,6 @@ from logeval.replay.logged import cut, read_logged
 from logeval.replay.stream import Accepted, QueryStream, ReplayEnvironment, streams_of
 from logeval.running import seeds
 from logeval.running.arrays import Ints
-from logeval.running.names import format_call, parse_call
 from logeval.running.progress import Progress
 from logeval.running.words import joined
 from logeval.storage import tables
@@ -172,7 +171,7 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
     import pandas as pd
 
     table = pd.concat(frames, ignore_index=True)
-    notes = [*_notes(specs), *beside]
+    notes = beside
     found = PolicyReplay(table, notes, _earned(streams), manifest, lists)
     if not table["steps"].any():
         raise _nothing_accepted(found, positions, asked.items)
@@ -217,19 +216,6 @@ def _with_interval(value: float, half: float) -> str:
     return f"{value:.3f} (95% interval {max(value - half, 0.0):.3f} to {value + half:.3f})"
 
 
-def _has_init(spec: PolicySpec) -> bool:
-    return "init" in getattr(spec.cls, "PARAMETERS", {}) and spec.parameters.get("init") == "rounds"
-
-
-def with_rounds(given: str | type, spec: PolicySpec) -> PolicySpec:
-    """The policy with ``init=rounds``, unless it says otherwise."""
-    said = isinstance(given, str) and "init" in parse_call(given)[1]
-    if said or "init" not in getattr(spec.cls, "PARAMETERS", {}):
-        return spec
-    values = {**spec.parameters, "init": "rounds"}
-    return replace(spec, name=format_call(spec.name.partition("(")[0], values), parameters=values)
-
-
 def replayed(
     spec: PolicySpec, streams: list[QueryStream], shuffles: int, marks: tuple[int, ...], seed: int
 ) -> tuple[pd.DataFrame, Lists]:
@@ -267,13 +253,6 @@ def replayed(
 def _earned(streams: list[QueryStream]) -> dict[str, float]:
     """What the log's ranker earned: clicks per SERP of each query."""
     return {s.query: float(s.count @ s.clicks.sum(axis=1) / s.serps) for s in streams}
-
-
-def _notes(specs: list[PolicySpec]) -> list[str]:
-    starting = [s.name for s in specs if _has_init(s)]
-    return [f"a log gives no free samples, so {joined(starting)} tried every item first"] * bool(
-        starting
-    )
 
 
 def _nothing_accepted(found: PolicyReplay, positions: int, items: int | None) -> LogevalError:

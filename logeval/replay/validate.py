@@ -46,7 +46,7 @@ class ReplayValidate(Replaying["Validation"]):
     ] = False
     estimators: Estimators = (
         "List", "Prefix", "IP", "PBM", "INTERPOL(window=1)", "Item", "RCTR", "DM", "DR",
-        "Cascade-DR",
+        "DR(auto)", "Cascade-DR",
     )  # fmt: skip
     smoothing: Smoothing = 0.0
     scope: Scope = "per-query"

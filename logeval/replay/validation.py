@@ -19,7 +19,7 @@ from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators.estimator import Estimator
-from logeval.replay.fitting import fit_models
+from logeval.replay.fitting import fit_models, with_best_model
 from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
 from logeval.replay.random_lists import against_random
 from logeval.replay.targets.read import mean_clicks
@@ -81,6 +81,7 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     if asked.randomised:
         part = f"CASE WHEN random THEN {parts_sql(asked.parts or PARTS, asked.seed)} ELSE -1 END"
     whole = read_logged(log, queries=asked.wanted, top_queries=asked.top_queries, part=part)
+    chosen, _ = with_best_model(chosen, whole, asked.scope, asked.seed)
     numbers = np.unique(whole.part)
     if asked.randomised:
         if len(numbers) < 3 or numbers[0] >= 0:
@@ -115,6 +116,9 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     manifest["log_folder"] = str(log.path)
     if (selected := selected_by_clicks(log)) is not None:
         manifest["selected"] = selected
+    judged = errors[0].serps.sum(axis=0) > 0
+    shown = whole.patterns.serps[~judged]
+    manifest["left_out"] = {"queries": len(shown), "of": len(judged), "serps": int(shown.sum())}
     random = None
     if asked.randomised:
         own = whole.patterns.take(whole.part >= 0)

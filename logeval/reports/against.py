@@ -11,14 +11,12 @@ import pandas as pd
 from logeval.evaluation.results import Runs
 from logeval.reports.details import of_panel
 from logeval.reports.limits import begin_free
-from logeval.reports.trust import faults
+from logeval.reports.trust import unfaulted
 from logeval.running.words import UNITS, joined, number, searches
 from logeval.tracks.keys import Panel
 
 PASSES, OF_A_QUERY = "passes today's ranker ", " searches of a query"
 AHEAD = "is ahead of today's ranker from the first search"
-# medians over 50 logs each of DCM and PBM users, with draws (docs/error-rates.md)
-EXPECT_LATER = "Expect that later: where the users were known, it came 14 to 42% too early."
 CLAUSES = 3  # simulators that have a clause of their own in a sentence
 UNCHECKED: dict[str, Any] = {"checks": None}
 Rows = dict[Panel, Any]  # of ``Runs.against_ranker``, by simulator
@@ -44,10 +42,14 @@ def against_ranker(runs: Runs, tables: Mapping[Panel, pd.DataFrame]) -> list[str
         return _clauses(runs, rows, several=len(tables) > 1)
     fine = believed(runs, rows)
     if not 0 < len(fine) <= CLAUSES:
-        return [f"{_in_short(rows)}{_unsure(rows)}.", *_rather_later(runs, rows)]
+        return [f"{_in_short(rows, runs.horizon)}{_unsure(rows)}.", *_looks(rows)]
     passes, *more = _clauses(runs, fine, several=True)
     passes = passes.replace("The best", "the best", 1)
-    return [f"{_in_short(rows)}.", f"Where no check faults the simulator, {passes}", *more]
+    return [
+        f"{_in_short(rows, runs.horizon)}.",
+        f"Where no check faults the simulator, {passes}",
+        *more,
+    ]
 
 
 def rows_of(runs: Runs, policies: Mapping[Panel, str]) -> Rows:
@@ -63,9 +65,9 @@ def rows_of(runs: Runs, policies: Mapping[Panel, str]) -> Rows:
 
 
 def believed(runs: Runs, rows: Rows) -> Rows:
-    """Those of simulators that were checked, and that no check faults."""
-    known = runs.simulators
-    return {p: row for p, row in rows.items() if faults(known.get(p.simulator, UNCHECKED)) == 0}
+    """Those of simulators that no check faults."""
+    sound = unfaulted(runs)
+    return {p: row for p, row in rows.items() if p.simulator in sound}
 
 
 def _who(rows: Rows) -> str:
@@ -85,22 +87,14 @@ def _clauses(runs: Runs, rows: Rows, several: bool) -> list[str]:
             for p, row in rows.items()
         ]
     )
-    later = _rather_later(runs, rows)
-    return [f"{_who(rows)} {passes}.", *later, f"At the end a search brings {brings}."]
+    return [f"{_who(rows)} {passes}.", *_looks(rows), f"At the end a search brings {brings}."]
 
 
-def _rather_later(runs: Runs, rows: Rows) -> list[str]:
+def _looks(rows: Rows) -> list[str]:
     """Why traffic would break even later than these rows say."""
-    passed = {p: row for p, row in rows.items() if np.isfinite(row.break_even)}
-    drawn = [
-        panel
-        for panel, row in passed.items()
-        if row.break_even > 0 and runs.simulators.get(panel.simulator, UNCHECKED).get("draws")
-    ]
-    found = [EXPECT_LATER] if drawn else []
-    if begin_free(row.policy for row in passed.values()):
-        found.append("This does not count a first look at every item, which is free here.")
-    return found
+    free = begin_free(row.policy for row in rows.values() if np.isfinite(row.break_even))
+    said = "This does not count a first look at every item, which is free here."
+    return [said] if free else []
 
 
 def _again(before: str, text: str) -> str:
@@ -113,39 +107,46 @@ def _again(before: str, text: str) -> str:
     return text
 
 
+def ends_of(row: Any) -> tuple[float, float]:
+    """The ends of the break-even's 95% interval; itself where it has none.
+
+    In between it is not named: that of the mean gain comes too early (docs/error-rates.md).
+    """
+    known = row.break_even_low == row.break_even_low
+    return (row.break_even_low, row.break_even_high) if known else (row.break_even,) * 2
+
+
 def break_even_text(row: Any, horizon: int, on: str = "") -> str:
-    """When the total reward passes today's ranker's, with its interval and the cost, in words."""
-    low, high = row.break_even_low, row.break_even_high
-    beyond = f"beyond {horizon:,}"
-    about = []
-    if row.break_even == 0:
-        text = AHEAD
-        if high == high and high > 0:
-            about.append(f"95% interval 0 to {searches(high, beyond)}")
-    elif np.isinf(row.break_even):
+    """When the total reward passes today's ranker's, and the cost, in words."""
+    low, high = ends_of(row)
+    about = ["95% interval"] if low < high else []
+    if np.isinf(low):
         text = f"does not pass today's ranker within {horizon:,} searches of a query"
-        if np.isfinite(low):
-            about.append(f"at the earliest after {searches(low)}")
+    elif high == 0:
+        text = AHEAD
     else:
-        text = f"{PASSES}after {searches(row.break_even)}{OF_A_QUERY}"
-        if low == low:
-            about.append(f"95% interval {searches(low)} to {searches(high, beyond)}")
-    if row.cost > 0 and row.break_even > 0:
+        text = f"{PASSES}after {_span(low, high, horizon)}{OF_A_QUERY}"
+    if row.cost > 0 and high > 0:
         about.append(f"up to {number(row.cost)} {UNITS[row.unit]} behind before")
     return f"{text}{on} ({'; '.join(about)})" if about else f"{text}{on}"
 
 
-def _in_short(rows: Rows) -> str:
+def _span(low: float, high: float, horizon: int) -> str:
+    """``380 to beyond 2,000``."""
+    return " to ".join(dict.fromkeys([searches(low), searches(high, f"beyond {horizon:,}")]))
+
+
+def _in_short(rows: Rows, horizon: int) -> str:
     """Many simulators in one sentence."""
     ahead = [row for row in rows.values() if np.isfinite(row.break_even)]
     text = f"{_who(rows)} passes today's ranker on {len(ahead)} of {len(rows)} simulators"
-    at_once = [row for row in ahead if row.break_even == 0]
-    later = [row.break_even for row in ahead if row.break_even > 0]
+    later = [ends for ends in map(ends_of, ahead) if ends[1] > 0]
     if later:
-        ends = " to ".join(dict.fromkeys(searches(n) for n in (min(later), max(later))))
-        first = f", on {len(at_once)} from the first search, on the others" if at_once else ","
-        text += f"{first} after {ends}{OF_A_QUERY}"
-    elif at_once:
+        at_once = len(ahead) - len(later)
+        span = _span(min(low for low, _ in later), max(high for _, high in later), horizon)
+        first = f", on {at_once} from the first search, on the others" if at_once else ","
+        text += f"{first} after {span}{OF_A_QUERY}"
+    elif ahead:
         text += ", from the first search"
     return text
 

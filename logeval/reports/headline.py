@@ -16,6 +16,7 @@ from logeval.evaluation.results import Runs
 from logeval.reports.against import Favourite, against_ranker, rows_of
 from logeval.reports.details import UNTESTED, Parts, best_of, competing
 from logeval.reports.limits import BASELINES
+from logeval.reports.trust import unfaulted
 from logeval.running.words import UNITS, joined, out_of
 from logeval.tracks.keys import Panel
 
@@ -38,7 +39,8 @@ def headline(runs: Runs, parts: Parts) -> list[str]:
 def favourite(runs: Runs, parts: Parts) -> Favourite:
     """The policy that learns and loses least, or may, on all simulators; of lists, where there are.
 
-    And its rows against today's ranker, where that is known.
+    And its rows against today's ranker, where that is known. Simulators that no check faults choose
+    it, where there are such.
     """
     tracks = {panel.track for panel in parts}
     track = "ranking" if "ranking" in tracks else min(tracks)
@@ -46,7 +48,8 @@ def favourite(runs: Runs, parts: Parts) -> Favourite:
     mine = {panel: table for panel, table in mine.items() if len(table)}
     if not mine:
         return Favourite(None, {})
-    policy = standing(mine).best
+    sound = unfaulted(runs)
+    policy = standing({p: one for p, one in mine.items() if p.simulator in sound} or mine).best
     firsts = {panel: str(table["policy"].iloc[0]) for panel, table in mine.items()}
     return Favourite(policy, rows_of(runs, dict.fromkeys(mine, policy) if policy else firsts))
 

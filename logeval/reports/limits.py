@@ -54,18 +54,13 @@ def free_samples(runs: Runs) -> list[str]:
     return [
         f"{joined(free)} {begin} with one free observation of every item, as in the papers, so "
         f"{they} would break even later in traffic, by up to as many searches as there are items; "
-        f"init=rounds pays for them, as {parse_call(free[0])[0]}(init=rounds)"
+        "without init=sample they are paid for"
     ]
 
 
 def begin_free(policies: Iterable[str]) -> list[str]:
     """Those of the policies that do."""
-    return [
-        policy
-        for policy in policies
-        if "free_samples" in getattr(POLICIES.get(parse_call(policy)[0]), "NEEDS", ())
-        and "init=rounds" not in policy
-    ]
+    return [policy for policy in policies if parse_call(policy)[1].get("init") == "sample"]
 
 
 def late_slope(curve: pd.DataFrame) -> float:

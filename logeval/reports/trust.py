@@ -38,11 +38,19 @@ def doubts(runs: Runs, among: Collection[str] | None = None) -> list[str]:
     known = {n: about for n, about in runs.simulators.items() if among is None or n in among}
     if not known:
         return []
-    faulted = [name for name, about in known.items() if faults(about) != 0]
+    faulted = list(known.keys() - unfaulted(runs))
+    return [*faulted, *_exact(known), *_thin(runs), *_unsure(known)]
+
+
+def unfaulted(runs: Runs) -> set[str]:
+    """The simulators that no check faults on SERPs kept apart, nor today's lists."""
     off = todays_lists(runs)
-    wrong = [] if off.empty else list(off[off["faulted"]]["simulator"].unique())
-    wrong = [name for name in wrong if name in known]
-    return [*faulted, *wrong, *_exact(known), *_thin(runs), *_unsure(known)]
+    wrong = set() if off.empty else set(off[off["faulted"]]["simulator"])
+    return {
+        name
+        for name, about in runs.simulators.items()
+        if faults(about) == 0 and about["checks"]["held_out"] and name not in wrong
+    }
 
 
 # -- the checks of the models -----------------------------------------------------------------

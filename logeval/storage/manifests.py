@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shlex
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -152,7 +153,9 @@ def _is(file: Path, record: Manifest) -> bool:
 
 def command(folder: Path, manifest: Manifest) -> str:
     """The command that makes a folder again."""
-    return str(manifest.get("again") or "run its stage").replace("{folder}", str(folder))
+    return str(manifest.get("again") or "run its stage").replace(
+        "{folder}", shlex.quote(str(folder))
+    )
 
 
 def why(path: Path | str, wanted: Manifest) -> str | None:

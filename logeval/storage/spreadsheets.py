@@ -6,6 +6,7 @@ somebody else named could start a program. Such text gets an apostrophe in front
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,14 @@ def csv_of(frame: pd.DataFrame, float_format: str | None = None) -> str:
     frame = frame.rename(columns=_plain)
     texts = frame.select_dtypes(exclude="number").columns  # numbers may change when mapped
     frame[texts] = frame[texts].map(_plain)
-    return frame.to_csv(index=False, lineterminator="\n", float_format=float_format)
+    # Python quotes a field for \n and not for \r, which ends a row to others
+    returns = frame[texts].map(lambda value: "\r" in str(value)).any(axis=None)
+    return frame.to_csv(
+        index=False,
+        lineterminator="\n",
+        float_format=float_format,
+        quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
+    )
 
 
 def _plain(value: Any) -> Any:

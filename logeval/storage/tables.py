@@ -212,6 +212,8 @@ def output_folder(out: Path) -> Path:
             raise OSError("a link that leads to itself")
         if out.exists() and not out.is_dir():
             raise LogevalError(f"{out}: is a file; name a folder for the output")
+        if out == out.parent:  # no name for what is on its way there
+            raise LogevalError(f"{out}: is the root of all files; name a folder for the output")
     except (OSError, RuntimeError) as error:  # a link that leads to itself
         raise LogevalError(f"{out}: cannot be a folder for the output ({error})") from None
     return out

@@ -307,8 +307,8 @@ def test_all_policies_of_a_track():
     assert "PBM-UCB(kappa=estimated)" in named_policies(["all"])
     assert [s.name for s in parse_policies("ALL", track="rank1")][-1] == "Random"
     assert {s.track for s in parse_policies("all", track="rank1")} == {"rank1", None}
-    both = named_policies(["all", "dcmKL-UCB(init=rounds)"])
-    assert both[-1] == "dcmKL-UCB(init=rounds)"
+    both = named_policies(["all", "dcmKL-UCB(init=sample)"])
+    assert both[-1] == "dcmKL-UCB(init=sample)"
     assert "dcmKL-UCB" not in both
 
 

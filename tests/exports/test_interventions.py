@@ -80,10 +80,30 @@ def test_swaps_find_the_examination_beside_the_models(world, how):
     assert (table["high"] >= E).all()
     assert (table["high"][1:] - table["low"][1:] < 0.15).all()
     assert np.allclose(table["weight"], 1 / table["examination"])
-    of_model = logeval.export(models, propensities="csv").table["examination"]
+    of_model = logeval.export(models, propensities="csv", model="pbm").table["examination"]
     assert np.allclose(table["PBM"], of_model / of_model[0])
     names = {"swaps": "all pairs"}
     assert f"from swaps ({names.get(how, how)})" in found.words
+
+
+@pytest.mark.parametrize("order", [["dcm", "pbm"], ["dcm"]])
+def test_propensities_are_from_swaps_whichever_model_is_first(world, order):
+    """And of a cascade, which the first model may be, they are no propensities of positions."""
+    models = logeval.fit_models(world[0].manifest["log_folder"], order, quiet=True)
+    table = logeval.export(models, propensities="csv").table
+    wanted = logeval.export(models, propensities="csv", propensities_from="swaps").table
+    pd.testing.assert_frame_equal(table, wanted)
+    assert np.abs(table["examination"] - E).max() < 0.03
+    assert "DCM" not in table.columns
+    for asked in ({"model": "dcm"}, {"propensities_from": "model", "model": "dcm"}):
+        with pytest.raises(logeval.LogevalError, match="propensities_from=swaps"):
+            logeval.export(models, propensities="csv", **asked)
+    asked = {"propensities": "csv", "propensities_from": "model"}
+    if order == ["dcm"]:
+        with pytest.raises(logeval.LogevalError, match="fit pbm"):
+            logeval.export(models, **asked)
+    else:
+        assert logeval.export(models, **asked).words.endswith("by PBM")
 
 
 def test_queries_without_swaps_are_blank_and_counted(tmp_path):
@@ -95,6 +115,8 @@ def test_queries_without_swaps_are_blank_and_counted(tmp_path):
     serps += sampled_serps(model, random_lists(rng, 400, 10, 4), rng, query_id=1, first=200)
     models = logeval.fit_models(write_serps(tmp_path, serps), ["pbm"], quiet=True)
     asked = {"propensities_from": "swaps", "per_query": True}
+    by_default = logeval.export(models, propensities="json", per_query=True)
+    assert "by PBM, for swaps do not reach every position" in by_default.words
     found = logeval.export(models, propensities="json", **asked)
     fixed = found.table[found.table["query"] == "0"]["examination"]
     assert fixed[1:].isna().all()
@@ -147,6 +169,9 @@ def test_what_has_no_swaps_is_refused(world, tmp_path):
         logeval.export(lost, **asked)
     again = logeval.export(lost, log=models.manifest["log_folder"], **asked).table
     pd.testing.assert_frame_equal(again, logeval.export(models, **asked).table)
+    assert (
+        "by PBM; swaps are counted from the log" in logeval.export(lost, propensities="csv").words
+    )
     with pytest.raises(logeval.LogevalError, match="goes with propensities"):
         logeval.export(models, judgments="csv", propensities_from="swaps")
     rows = ["query,item,position,impressions,clicks", "a,x,1,9,3", "a,y,2,9,2", "a,x,2,9,2"]

@@ -90,7 +90,8 @@ def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
     assert again.cpu_seconds == first.cpu_seconds  # only the work is counted
     other = reproduce(named("dcm-3b"), **how)
     assert (tmp_path / "runs" / "dcm-3").is_dir()
-    assert set(other.part().table()["policy"]) == {"dcmKL-UCB", "RankedKL-UCB"}
+    free = {"dcmKL-UCB(init=sample)", "RankedKL-UCB(init=sample)"}  # as the paper begins
+    assert set(other.part().table()["policy"]) == free
     shared = Cell("dcmKL-UCB")
     assert other.regret(shared).tolist() == first.regret(shared).tolist()
     assert records(tmp_path)["dcm-3a"]["finished"]

@@ -227,6 +227,32 @@ def test_draws_give_the_interval_of_the_effect(models):
     assert found["high"] - found["effect"] == pytest.approx(1.96 * np.std(effects, ddof=1))
 
 
+@pytest.mark.parametrize("traffic", ["equal", "logged"])
+def test_what_a_policy_is_ahead_is_what_evaluate_says(models, traffic):
+    """It learns from the users who judge it, and not from the fitted values."""
+    asked = {"metric": "clicks", "traffic": traffic, "draws": 6}
+    found = plan(models, treatment="CascadeKL-UCB@300", **asked)
+    runs = logeval.evaluate(
+        models_of(models, "DCM"), policies=["CascadeKL-UCB"], horizon=300, draws=6, runs=1,
+        reward="clicks", quiet=True,
+    )  # fmt: skip
+    queries = fitted_queries(models_of(models, "DCM"), None, "clicks", None)
+    share = dict(zip([f.query for f in queries], traffic_of(queries, traffic), strict=True))
+    row = runs.against_ranker(traffic=share).iloc[0]
+    table = found.row(AB)
+    assert table[["effect", "low", "high"]].tolist() == pytest.approx(
+        row[["ahead", "ahead_low", "ahead_high"]].tolist()
+    )
+    plain = runs.against_ranker().iloc[0][["ahead_low", "break_even_high", "reward", "cost"]]
+    same = plain.tolist() == pytest.approx(row[plain.index].tolist())
+    assert same == (traffic == "equal")
+    each = runs.against_ranker(by_query=True).set_index("query")["ahead"]
+    assert row["ahead"] == pytest.approx(sum(share[query] * x for query, x in each.items()))
+    back = plan(models, control="CascadeKL-UCB@300", treatment="logged", **asked).row(AB)
+    assert (back["effect"], back["low"]) == pytest.approx((-table["effect"], -table["high"]))
+    assert back["searches"] == pytest.approx(table["searches"], rel=0.01)
+
+
 def test_interleaving_needs_fewer_searches_than_an_ab_test(models):
     found = plan(models, model="pbm")
     n = {design: found.row(design)["searches"] for design in

@@ -25,17 +25,17 @@ def needs(name):
 
 
 VARIANTS = {
-    "CascadeKL-UCB": ["order=ascending", "init=rounds"],
-    "CascadeUCB1": ["init=rounds", "corruption=20"],
-    "dcmKL-UCB": ["order=2>3>1,init=rounds", "order=known"],
+    "CascadeKL-UCB": ["order=ascending", "init=sample"],
+    "CascadeUCB1": ["init=sample", "corruption=20"],
+    "dcmKL-UCB": ["order=2>3>1,init=sample", "order=known"],
     "CascadeSWUCB": ["tau=7", "tau=1,order=ascending", "eps=0.1,tau=30"],
     "CascadeDUCB": ["gamma=0.8", "gamma=0.99,eps=0.1", "gamma=1"],
     "SW-dcmKL-UCB": ["tau=7", "tau=40,order=2>3>1"],
     "D-dcmKL-UCB": ["gamma=0.8", "gamma=0.99", "gamma=1,order=ascending"],
     "GLRT-CascadeUCB": ["p=0.3,delta=0.9", "p=0", "p=1,order=ascending"],
     "GLRT-CascadeKL-UCB": ["p=0.3,delta=0.9", "p=0,delta=0.5"],
-    "CascadeUCB-V": ["init=rounds"],
-    "RankedKL-UCB": ["collision=random", "init=rounds", "collision=random,init=rounds"],
+    "CascadeUCB-V": ["init=sample"],
+    "RankedKL-UCB": ["collision=random", "init=sample", "collision=random,init=sample"],
     "RankedUCB1": ["collision=random"],
     "RankedExp3": ["collision=random", "gamma=0.9", "gamma=1"],
     "TopRank": ["order=ascending"],
@@ -164,7 +164,7 @@ def test_every_policy_has_a_reference_that_imports_no_kernel(name):
 def test_lists(name, odd):
     problems, horizon = ODD_LISTS[odd]
     if "2>3>1" in name and problems[0].positions != 3:
-        name = "dcmKL-UCB(init=rounds)"
+        name = "dcmKL-UCB"
     replicas = [(q, 0) for q in range(len(problems))]
     compare(name, RankingEnvironment(problems, replicas, seed=5), horizon)
 

@@ -11,8 +11,8 @@ from logeval.policies.registry import POLICIES, parse_policies
         ("RANKEDEXP3( gamma = 0.050 )", "RankedExp3(gamma=0.05)"),
         ("CascadeKL-UCB(order=descending)", "CascadeKL-UCB"),
         (
-            "CascadeKL-UCB(init=rounds,order=ascending)",
-            "CascadeKL-UCB(order=ascending,init=rounds)",
+            "CascadeKL-UCB(init=sample,order=ascending)",
+            "CascadeKL-UCB(order=ascending,init=sample)",
         ),
     ],
 )

@@ -206,6 +206,17 @@ def test_what_only_one_part_has_is_neither_target_nor_log(days, tmp_path):
         assert found.table[name].to_numpy() == pytest.approx(days.table[name].to_numpy(), abs=1e-9)
 
 
+def test_a_query_of_one_day_is_left_out_of_click_models_too_and_counted(tmp_path):
+    found = validated(
+        tmp_path, [*DAYS, *shown(1, 1, 50, 50, query=2)],
+        estimators=("IP", "PBM", "DM(dcm)", "DR(auto)"),
+    )  # fmt: skip
+    assert np.isfinite(found.table["rmse"]).all()
+    assert (found.table["serps"] == len(DAYS)).all()
+    assert found.manifest["left_out"] == {"queries": 1, "of": 2, "serps": 50}
+    assert any(line.startswith("1 of 2 queries (50 searches)") for line in found.verdict().limits)
+
+
 def test_a_part_that_shows_what_the_others_never_did_lowers_the_support(tmp_path):
     # a fifth of the second day's SERPs show item 3: no support for 6 of 30 of them
     rows = validated(tmp_path, [*DAYS, *shown(3, 2, 5, 5)]).table.set_index("estimator")

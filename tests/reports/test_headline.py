@@ -211,11 +211,11 @@ def test_simulators_have_a_clause_each_or_are_counted():
     less = {"A": [0.8 * x for x in BASE], "B": shifted(5.0)}
     found = against(**late, DCM=CLEAR, PBM=less)
     assert re.search(
-        r"A passes today's ranker after \d+ searches of a query on DCM \([^()]*\) and after \d+ "
-        r"on PBM \([^()]*\)\.", found
+        r"A passes today's ranker after \d+ to \d+ searches of a query on DCM \([^()]*\) and after "
+        r"\d+ to \d+ on PBM \([^()]*\)\.", found
     )  # fmt: skip
     many = against(**late, **dict.fromkeys(("DCM", "PBM", "UBM", "DBN"), CLEAR))
-    assert re.search(r"on 4 of 4 simulators, after \d+ searches of a query[.;]", many)
+    assert re.search(r"on 4 of 4 simulators, after \d+ to \d+ searches of a query[.;]", many)
 
 
 def test_nothing_is_said_of_a_ranker_that_is_not_known():
@@ -238,26 +238,26 @@ class Row:
         (Row(0.0, 0.0, 0.0), "is ahead of today's ranker from the first search"),
         (
             Row(0.0, 0.0, 83.1),
-            "is ahead of today's ranker from the first search (95% interval 0 to 84)",
+            "passes today's ranker after 0 to 84 searches of a query (95% interval)",
         ),
         (
             Row(0.0, 0.0, np.inf),
-            "is ahead of today's ranker from the first search (95% interval 0 to beyond 1,000)",
+            "passes today's ranker after 0 to beyond 1,000 searches of a query (95% interval)",
         ),
         (
             Row(421.3, 117.0, 2412.2, 3.2),
-            "passes today's ranker after 422 searches of a query (95% interval 117 to 2,413; up to "
+            "passes today's ranker after 117 to 2,413 searches of a query (95% interval; up to "
             "3.20 clicks behind before)",
         ),
         (
             Row(421.3, 117.0, np.inf, 3.2),
-            "passes today's ranker after 422 searches of a query (95% interval 117 to beyond "
-            "1,000; up to 3.20 clicks behind before)",
+            "passes today's ranker after 117 to beyond 1,000 searches of a query (95% interval; up "
+            "to 3.20 clicks behind before)",
         ),
         (
             Row(np.inf, 700.0, np.inf, 30.0),
-            "does not pass today's ranker within 1,000 searches of a query (at the earliest after "
-            "700; up to 30.0 clicks behind before)",
+            "passes today's ranker after 700 to beyond 1,000 searches of a query (95% interval; up "
+            "to 30.0 clicks behind before)",
         ),
         (
             Row(np.inf, np.inf, np.inf, 30.0),

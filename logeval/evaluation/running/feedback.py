@@ -85,13 +85,13 @@ class Feedback:
         return policy if self.is_plain else Disturbed(policy, environment, self, seed)
 
 
-def check_late(name: str, policy: type, parameters: dict[str, Any]) -> None:
+def check_late(name: str, policy: type) -> None:
     """Refuse a policy that can only learn from the list it has just shown."""
-    if not getattr(policy, "LATE", False) or parameters.get("init") == "rounds":
+    if not getattr(policy, "LATE", False):
         raise LogevalError(
             f"delay: {name} learns only from the list that it has just shown; take one that keeps "
-            "counts, as dcmKL-UCB, CascadeKL-UCB or SW-dcmKL-UCB (not with init=rounds), or "
-            "declare LATE = True on a class of your own"
+            "counts, as dcmKL-UCB, CascadeKL-UCB or SW-dcmKL-UCB, or declare LATE = True on a "
+            "class of your own"
         )
 
 

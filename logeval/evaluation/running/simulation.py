@@ -128,7 +128,7 @@ def _plan(asked: Evaluate, simulators: Simulators) -> Plan:
         raise LogevalError("corrupt and delay: are of policies of the ranking track")
     if feedback.delay or feedback.lost:
         for spec in specs:
-            check_late(spec.name, spec.cls, spec.parameters)
+            check_late(spec.name, spec.cls)
     check_runs(asked.runs, sum(p.track == spec.track for p in problems for spec in specs))
     return Plan(
         problems=problems,

@@ -10,7 +10,7 @@ whom may depend on the data (the best policy is found in them).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -56,7 +56,8 @@ class Comparisons:
 def compare(x: Floats, level: float = CONFIDENCE, scale: float = 0.0) -> Comparisons:
     """Compare P policies on paired samples (Q, N, P), smaller is better.
 
-    Values that differ by less than ``ROUNDING`` of the ``scale`` do not differ.
+    Values that differ by less than ``ROUNDING`` of the ``scale``, the largest mean possible, do not
+    differ, and no interval goes beyond it; 0 where it is not known.
 
     With d = mean_i - mean_j > 0, se the standard error of its paired mean, c the critical value
     and r the larger relative standard error of the two means, the interval of the difference is
@@ -71,7 +72,9 @@ def compare(x: Floats, level: float = CONFIDENCE, scale: float = 0.0) -> Compari
     m = u.values.mean(axis=0)
     se = np.nan_to_num(u.error())
     r = np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0)
-    return _all_pairs(u, r, level, ROUNDING * scale)
+    found = _all_pairs(u, r, level, ROUNDING * scale)
+    most = scale or np.inf
+    return replace(found, low=np.maximum(found.low, -most), high=np.minimum(found.high, most))
 
 
 def compare_ratios(x: Floats, level: float = CONFIDENCE) -> Comparisons:

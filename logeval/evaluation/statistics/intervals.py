@@ -70,10 +70,13 @@ def standard_error(x: Floats) -> float:
     return float(by_run.std(ddof=1) / np.sqrt(len(by_run))) if len(by_run) > 1 else np.nan
 
 
-def interval(x: Floats, level: float = CONFIDENCE) -> tuple[Floats, Floats]:
+def interval(
+    x: Floats, level: float = CONFIDENCE, most: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Interval of the mean of samples (Q, N, ...), for each of the other axes; nan with one unit.
 
-    Student's where some unit is negative, that of ``skewed_interval`` elsewhere.
+    Student's where some unit is negative, that of ``skewed_interval`` elsewhere. Of what lies
+    between 0 and the ``most`` that the mean can be, so does the interval.
     """
     u = units(x)
     m, n = u.values.mean(axis=0), u.size
@@ -83,7 +86,10 @@ def interval(x: Floats, level: float = CONFIDENCE) -> tuple[Floats, Floats]:
     low, high = skewed_interval(m, se, n, level, skewness(u.values))
     negative = (u.values < 0.0).any(axis=0)
     c = t_quantile(n, level)
-    return np.where(negative, m - c * se, low), np.where(negative, m + c * se, high)
+    low, high = np.where(negative, m - c * se, low), np.where(negative, m + c * se, high)
+    if most is None:
+        return low, high
+    return np.maximum(low, np.minimum(m, 0.0)), np.minimum(high, np.maximum(m, most))
 
 
 def ratio(x: Floats, y: Floats, level: float = CONFIDENCE) -> tuple[Floats, Floats, Floats]:

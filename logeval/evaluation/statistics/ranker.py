@@ -16,7 +16,7 @@ lower ends, and is at least that of the upper end where the gain seems deepest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ class Earned(NamedTuple):
     x: Floats  # (Q, ..., T)
     ranker: Floats  # (Q, ..., 1)
     best: Floats  # (Q, ..., 1)
+    share: Floats | None = None  # (Q,) of each query in the traffic; None: all the same
 
     def where_known(self) -> Earned:
         """That of the queries whose ranker is known."""
@@ -59,7 +60,20 @@ class Earned(NamedTuple):
 
     def _of(self, queries: Any) -> Earned:
         names = [self.queries[i] for i in queries]
-        return Earned(names, self.t, self.x[queries], self.ranker[queries], self.best[queries])
+        share = None if self.share is None else self.share[queries] / self.share[queries].sum()
+        levels = self.ranker[queries], self.best[queries]
+        return Earned(names, self.t, self.x[queries], *levels, share)
+
+    def weighted(self, x: Floats) -> Floats:
+        """Values (Q, ..., T) whose mean over queries is that of the traffic.
+
+        m + Q share (x - m) with that mean m: what a query adds to it, linearised as in a ratio.
+        """
+        if self.share is None:
+            return x
+        m = self.share @ intervals.query_means(x)
+        w = (len(x) * self.share).reshape(-1, *(1,) * (x.ndim - 1))
+        return np.asarray(m + w * (x - m))
 
 
 def earned(rows: pd.DataFrame, problems: pd.DataFrame) -> dict[str, Earned]:
@@ -79,10 +93,14 @@ def earned(rows: pd.DataFrame, problems: pd.DataFrame) -> dict[str, Earned]:
 # -- at the end, and until break-even -------------------------------------------------------------
 
 
-def against_ranker(found: dict[str, Earned], each_query: bool = False) -> pd.DataFrame:
+def against_ranker(
+    found: dict[str, Earned],
+    each_query: bool = False,
+    traffic: Mapping[str, float] | None = None,
+) -> pd.DataFrame:
     """One row per policy, of what was ``earned`` on one simulator and track.
 
-    With ``each_query``, one per query and policy.
+    With ``each_query``, one per query and policy. Queries count alike, or by their ``traffic``.
 
     ``reward`` is what a search earns at the end (the last tenth of the steps), with its interval;
     ``ranker`` and ``best`` what it earns today, and with the best list. ``ahead`` is the reward at
@@ -91,6 +109,11 @@ def against_ranker(found: dict[str, Earned], each_query: bool = False) -> pd.Dat
     search. What is about the ranker is of the ``ranker_queries`` whose lists are known, and nan
     without any.
     """
+    if traffic is not None:
+        found = {
+            policy: its._replace(share=_shares(traffic, its.queries))
+            for policy, its in found.items()
+        }
     if not each_query:
         return pd.DataFrame([{"policy": policy, **_policy(its)} for policy, its in found.items()])
     table = pd.DataFrame(
@@ -101,17 +124,22 @@ def against_ranker(found: dict[str, Earned], each_query: bool = False) -> pd.Dat
     return table.sort_values(["query", "policy"], kind="stable", ignore_index=True)
 
 
+def _shares(traffic: Mapping[str, float], queries: list[str]) -> Floats:
+    each = np.array([traffic[query] for query in queries])
+    return np.asarray(each / each.sum())
+
+
 def _policy(its: Earned) -> dict[str, Any]:
     """The numbers of one policy."""
-    found = _named("reward", "low", "high", values=student(_at_the_end(its)))
+    found = _named("reward", "low", "high", values=student(its.weighted(_at_the_end(its))))
     found["low"] = np.maximum(found["low"], 0.0)  # what a search earns is never negative
-    found["best"] = _mean(its.best)
+    found["best"] = _mean(its.weighted(its.best))
     its = its.where_known()
-    found |= {"ranker": _mean(its.ranker), "ranker_queries": len(its.x)}
+    found |= {"ranker": _mean(its.weighted(its.ranker)), "ranker_queries": len(its.x)}
     ahead = gain = (np.full(len(its.t), np.nan),) * 3
     if len(its.x):
-        ahead = student(_at_the_end(its) - its.ranker)
-        gain = student(its.x - its.ranker * its.t)
+        ahead = student(its.weighted(_at_the_end(its) - its.ranker))
+        gain = student(its.weighted(its.x - its.ranker * its.t))
     found |= _named("ahead", "ahead_low", "ahead_high", values=ahead)
     found |= break_even(its.t, *gain)
     if len(its.x) == 1 and its.x.ndim == DRAWN:

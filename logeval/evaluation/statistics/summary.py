@@ -23,8 +23,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per policy, best first; the columns are explained in ``Runs.summary``."""
     policies, x = _regrets(rows)
     regret = intervals.mean(x)
-    low, high = intervals.interval(x)
     optimal = intervals.mean(by_policy(rows, "optimal_reward")[1])
+    low, high = intervals.interval(x, most=optimal)
     competes = _compete(policies)
     found = compare(x[..., competes], scale=float(optimal.max()))
     optimal = np.where(optimal > 0.0, optimal, np.inf)

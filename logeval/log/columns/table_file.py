@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logeval.errors import LogevalError, one_line
+from logeval.errors import LogevalError, one_line, printable
 from logeval.log.rejects import Reject
 from logeval.running.arrays import Ints
 
@@ -98,6 +98,11 @@ def check_names(file: str, names: Iterable[str]) -> None:
     """Raise for two columns of the same name."""
     names = list(names)
     if twice := [name for name in names if names.count(name) > 1]:
+        if twice[0].strip().isdigit():
+            raise LogevalError(
+                f"{file}: its first line is {printable(names[:10])}, which are no names of "
+                "columns; put these there, as search_id, query, item, position, clicks"
+            )
         raise LogevalError(f"{file}: has two columns {twice[0]!r}; rename one of them")
 
 

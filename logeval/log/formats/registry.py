@@ -19,7 +19,7 @@ from logeval.log.formats import (
     yandex_relpred,
 )
 from logeval.log.formats.format import Format
-from logeval.log.layouts.recognition import NAME_THEM
+from logeval.log.layouts.recognition import NAME_THEM, check_almost
 from logeval.log.lines.line_format import LineFormat
 from logeval.log.reading.source import Source
 
@@ -75,6 +75,7 @@ def format_of(
         return best
     table = open_table(source)
     table.sample()  # raises for a file that is damaged
+    check_almost(table, columns)
     raise LogevalError(
         f"{source.name}: the format is not recognised from its first line "
         f"({printable(table.names)[:80]!r}); name the format: {', '.join(FORMATS)}; or, if it has "

@@ -68,7 +68,7 @@ class Ubi(Format):
         )
         numbering = Numbering(Ids(reading.folder, frozenset({"query", "item", "user"})))
         convert = partial(
-            convert_records, actions=reading.actions, views=reading.views, unit=_unit(tables)
+            convert_records, actions=reading.actions, views=reading.views, units=_units(tables)
         )
         yield from spilled_pages(
             reading, tables, list(COLUMNS), convert, numbering, views=bool(reading.views)
@@ -86,12 +86,11 @@ def _check(tables: list[TableFile]) -> None:
             )
 
 
-def _unit(tables: list[TableFile]) -> str | None:
-    for table in tables:
-        sample = table.sample()
-        if TIME in sample.column_names:
-            return time_unit(one_array(sample[TIME]))
-    return None
+def _units(tables: list[TableFile]) -> list[str | None]:
+    """The unit of the times of each file; where some are no clock, none is."""
+    samples = [table.sample() for table in tables]
+    units = [time_unit(one_array(s[TIME])) if TIME in s.column_names else None for s in samples]
+    return ["plain"] * len(units) if "plain" in units else units
 
 
 FORMAT = Ubi(name="ubi")

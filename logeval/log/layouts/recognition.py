@@ -8,6 +8,7 @@ result at a position). A user's map comes first, then the names that a format kn
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -48,8 +49,8 @@ IDS = ("search", "session", "serp", "query", "user", "region", "item", "domain")
 AND = "+"  # between the columns that are a search together
 CLOSE = 0.8  # of difflib: names that may be a slip of the pen
 NAME_THEM = (
-    "name them: columns={'query': '...', 'item': '...', 'clicks': '...'}, and with a row per "
-    "result columns={'position': '...', 'search': '...'}"
+    "name them, as --map query=COLUMN --map item=COLUMN --map clicks=COLUMN, and with a row per "
+    "result --map position=COLUMN --map search=COLUMN (in Python the argument columns)"
 )
 
 Map = Mapping[str, str]
@@ -94,6 +95,11 @@ class Layout:
         return self.dates or (
             "day" not in self.columns and "time" in self.columns and self.has_clock
         )
+
+    @property
+    def missing(self) -> list[str]:
+        """The roles that no column has, of those that it takes."""
+        return [role for role in NEEDED[self.kind] if role not in self.columns]
 
     @property
     def wanted(self) -> list[str]:
@@ -183,21 +189,32 @@ def check_complete(table: TableFile, layout: Layout | None) -> Layout:
         raise LogevalError(
             f"{table.name}: no result and its clicks are among its columns ({there}); {NAME_THEM}"
         )
-    missing = [role for role in NEEDED[layout.kind] if role not in layout.columns]
+    missing = layout.missing
     if not missing:
         return layout
-    role = missing[0]
-    remedy = f"name it: columns={{{role!r}: 'COLUMN'}}"
-    if role == "search":
+    says = " and ".join(f"{role} ({ROLES[role].says})" for role in missing)
+    yours = layout.unused[0] if len(missing) == len(layout.unused) == 1 else "COLUMN"
+    named = " ".join(f"--map {shlex.quote(f'{role}={yours}')}" for role in missing)
+    remedy = f"name it: {named} (in Python the argument columns)"
+    if "search" in missing:
         remedy += (
             ", or several that are one search together, as "
-            f"columns={{'search': 'session{AND}query'}}; user, time and query together will do"
+            f"--map search=session{AND}query; user, time and query together will do"
         )
     doubts = "".join(f"; {visible(name)}: {why}" for name, why in layout.doubts.items())
     raise LogevalError(
-        f"{table.name}: there is no column for {role} ({ROLES[role].says}) in its "
+        f"{table.name}: there is no column for {says} in its "
         f"{SAID[layout.kind]}; it has {there}{doubts}; {remedy}"
     )
+
+
+def check_almost(table: TableFile, given: Map) -> None:
+    """Raise for what is missing if most columns are there of a kind of rows."""
+    found = [recognise(table, given, kind=kind) for kind in NEEDED]
+    layouts = [layout for layout in found if layout is not None]
+    nearest = min(layouts, key=lambda layout: len(layout.missing))
+    if 2 * len(nearest.missing) < len(NEEDED[nearest.kind]):
+        check_complete(table, nearest)
 
 
 def _mapped(table: TableFile, given: Map) -> dict[str, tuple[str, ...]]:

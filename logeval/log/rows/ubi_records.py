@@ -28,10 +28,14 @@ COLUMNS = (SEARCH, QUERY, USER, HITS, TIME, ACTION, OBJECT)
 
 
 def convert_records(
-    batch: Batch, file: int, actions: Sequence[str], views: Sequence[str], unit: str | None
+    batch: Batch,
+    file: int,
+    actions: Sequence[str],
+    views: Sequence[str],
+    units: Sequence[str | None],
 ) -> Converted:
     """The queries that have results, and the clicks and views of a batch."""
-    rejects = Rejects(batch)
+    rejects, unit = Rejects(batch), units[file]
     n = len(rejects.good)
     columns = {name: batch.columns.get(name, pa.nulls(n, pa.string())) for name in COLUMNS}
     for name in (SEARCH, QUERY, USER, OBJECT, HITS):

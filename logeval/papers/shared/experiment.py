@@ -11,11 +11,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from logeval.policies.registry import PolicySpec, parse_policies
+from logeval.running.names import defaults_of, format_call
+
 if TYPE_CHECKING:
     from logeval.papers.shared.measures import Cases
     from logeval.papers.shared.outcome import Outcome
 
 PAPER = "paper"
+
+
+def as_published(spec: PolicySpec) -> str:
+    """The policy as the papers run it: its first look at every item is free."""
+    if "init" not in defaults_of(spec.cls):
+        return spec.name
+    return format_call(spec.name.partition("(")[0], spec.parameters | {"init": "sample"})
 
 
 class Cell(NamedTuple):
@@ -51,6 +61,16 @@ class Part:
     policies: tuple[str, ...] = ()
     runs: int | None = None  # where it is not the experiment's
     title: str = ""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The policies, and each as it is run: told to begin as those of the papers."""
+        users = self.users
+        features = (
+            users.features if isinstance(users, OnLog) else users[0].startswith("contextual(")
+        )
+        specs = parse_policies(self.policies, track="contextual" if features else None)
+        return dict(zip(self.policies, map(as_published, specs), strict=True))
 
 
 @dataclass(frozen=True)

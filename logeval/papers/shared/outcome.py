@@ -86,7 +86,9 @@ class Outcome:
     def rows(self, cell: Cell) -> pd.DataFrame:
         """The rows of a cell in the runs table."""
         rows = self.part(cell.part).table()
-        keep = rows["policy"] == cell.policy
+        name = cell.part or next(iter(self.runs))
+        run = {a: b for p in self.experiment.parts if p.name == name for a, b in p.names.items()}
+        keep = rows["policy"] == run.get(cell.policy, cell.policy)
         if cell.simulator is not None:
             keep &= rows["simulator"] == cell.simulator
         if cell.query is not None:

@@ -45,23 +45,16 @@ class Memory(NamedTuple):
 @njit_inline
 def recommend_one(now, u, mine, A):
     """The K items with the largest bounds at budget b, onto positions in the given order."""
-    t, b, kind, _, rounds = now
-    L = mine.arms.S.shape[0]
-    if rounds and t <= L:
-        for k in range(A.shape[0]):
-            A[k] = (t - 1 + k) % L
-    else:
-        select(kind, b, mine.nothing, mine.arms)
-        show(mine.arms.held, mine.order, A)
+    b, kind, _ = now
+    select(kind, b, mine.nothing, mine.arms)
+    show(mine.arms.held, mine.order, A)
 
 
 @njit_inline
 def learn_one(now, mine, A, clicks):
     """Count the positions that were surely examined, and the clicks there that count."""
-    t, _, _, feedback, rounds = now
+    _, _, feedback = now
     K, arms = A.shape[0], mine.arms
-    if rounds and t <= arms.S.shape[0]:
-        K = 1  # only the first position counts
     first, last = K, K
     for k in range(K):
         if clicks[k]:
@@ -81,14 +74,14 @@ class Cascade(KernelPolicy):
 
     ``order`` puts the items onto positions by decreasing bound ("descending", the k-th largest
     at position k), by increasing bound ("ascending"), onto given positions ("2>1>3" gives the
-    largest to position 2), or by the order that each simulated query has ("known"). ``init``
-    is "sample", one free observation of every item, or "rounds", L real rounds in which each item
-    is once at the first position.
+    largest to position 2), or by the order that each simulated query has ("known"). With ``init``
+    "rounds" an item that was never examined has an infinite bound, so real searches show as many of
+    these as there is room for, until all were; "sample" is one free observation of every item.
     """
 
     KNOWS, COST = ORDER, "L"
     LATE = True
-    PARAMETERS: ClassVar[dict[str, Any]] = {"order": "descending", "init": ("sample", "rounds")}
+    PARAMETERS: ClassVar[dict[str, Any]] = {"order": "descending", "init": ("rounds", "sample")}
     NEEDS: ClassVar = ("free_samples", "position_order")
     KERNELS = Memory(), recommend_one, learn_one
     KIND: ClassVar[int]
@@ -100,7 +93,7 @@ class Cascade(KernelPolicy):
         self.memory.order[:] = (
             setting.ask("position_order") if order == "known" else positions(order, setting.K)
         )
-        self.rule = self.KIND, self.FEEDBACK, self.given.init == "rounds"
+        self.rule = self.KIND, self.FEEDBACK
         if self.given.init == "sample":
             free_samples = setting.ask("free_samples")
             arms.T[:] = 1.0
@@ -108,8 +101,8 @@ class Cascade(KernelPolicy):
                 arms.S[r, :L] = free_samples(r, 1)[0]
 
     def now(self, t: int) -> tuple[Any, ...]:
-        """The step, its budget, and the rule."""
-        return t, bounds.BUDGETS[self.KIND](t), *self.rule
+        """The budget of the step, and the rule."""
+        return bounds.BUDGETS[self.KIND](t), *self.rule
 
 
 class CascadeUCB1(Cascade):

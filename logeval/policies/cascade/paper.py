@@ -23,9 +23,8 @@ class CascadeUCB1:
         self.given = replica.given
         known = order == "known"
         self.positions = replica.ask("position_order") if known else positions(order, self.K)
-        self.rounds = self.L if replica.given.init == "rounds" else 0
         self.T, self.S = np.zeros(self.L), np.zeros(self.L)
-        if not self.rounds:
+        if replica.given.init == "sample":
             self.T, self.S = np.ones(self.L), replica.free_samples(1)[0].astype(float)
 
     def bound(self, t: int, p: Floats, T: Floats) -> Floats:
@@ -33,18 +32,15 @@ class CascadeUCB1:
         return ucb1_at(t, p, T) + getattr(self.given, "corruption", 0.0) / T
 
     def recommend(self, t: int) -> Ints:
-        """The K items with the largest U_t."""
-        if t <= self.rounds:  # item t first, once each
-            return np.roll(np.arange(self.L), 1 - t)[: self.K]
-        U = self.bound(t, self.S / self.T, self.T)
+        """The K items with the largest U_t, infinite before an item was examined."""
+        U, seen = np.full(self.L, np.inf), self.T > 0
+        U[seen] = self.bound(t, self.S[seen] / self.T[seen], self.T[seen])
         A = np.empty(self.K, dtype=np.int64)
         A[self.positions] = largest(U)[: self.K]
         return A
 
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Count the examined items and their clicks."""
-        if t <= self.rounds:
-            A, clicks = A[:1], clicks[:1]
         examined, clicked = self.read(clicks)
         self.T[A[:examined]] += 1.0
         self.S[A[clicked]] += 1.0

@@ -83,13 +83,13 @@ def learn_one(now, mine, A, clicks):
 class Ranked(KernelPolicy):
     """One bandit with upper confidence bounds per position.
 
-    ``init`` is "sample", one free observation of every item for every position, or "rounds",
-    L real rounds in which every item is once at every position.
+    ``init`` is "rounds", L real rounds in which every item is once at every position, or "sample",
+    one free observation of every item for every position.
     """
 
     PAPER = "Radlinski et al., ICML 2008"
     KNOWS, READS, COST = "nothing", "all clicks", "L K"
-    PARAMETERS: ClassVar = {"collision": ("best", "random"), "init": ("sample", "rounds")}
+    PARAMETERS: ClassVar = {"collision": ("best", "random"), "init": ("rounds", "sample")}
     NEEDS: ClassVar = ("free_samples",)
     KERNELS = Memory(), recommend_one, learn_one
     KIND: ClassVar[int]

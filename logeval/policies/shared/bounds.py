@@ -77,7 +77,9 @@ def kl_lower(p, delta):
 
 @njit_views
 def upper(kind, S, T, b):
-    """Upper confidence bound after T observations with sum S, at budget b."""
+    """Upper confidence bound after T observations with sum S, at budget b; infinite without any."""
+    if T == 0.0:
+        return math.inf
     if kind == KL:
         return kl_upper(S / T, b / T)
     if kind == UCBV:

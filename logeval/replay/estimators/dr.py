@@ -16,35 +16,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from logeval.replay.estimators.dm import DM
-
-OF_CELLS = ("GCTR", "RCTR", "DCTR", "PBM")  # click models of item and position alone
+from logeval.replay.estimators.estimator import OF_CELLS, View, items_shown
+from logeval.running.arrays import Bools
 
 
 @dataclass(frozen=True)
 class DR(DM):
     """Residuals with the weights of IP.
 
-    Unbiased if the click model is right; or IP's assumption, with a model of item and position.
+    Unbiased if the click model is right; of items where they were shown also if IP's assumption
+    holds, with a model of item and position.
     """
 
     NAME = "DR"
     LEVEL = "item-position"
-    ASSUMES = "a click depends on the item and its position alone"
-
-    @property
-    def assumes(self) -> str:
-        """The click model, or what its weights correct it for."""
-        known = super().assumes
-        return f"{known}, or {self.ASSUMES}" if self.strength < self.STRENGTH else known
 
     @property
     def strength(self) -> int:
-        """As of IP, if the click model is one of item and position."""
-        return 1 if self.click_model.upper() in OF_CELLS else self.STRENGTH
+        """As of PBM, if the click model is one of item and position."""
+        return 2 if self.click_model.upper() in OF_CELLS else self.STRENGTH
+
+    def supported(self, view: View) -> Bools:
+        """Items that were shown anywhere: where they were not the model's value stands."""
+        return items_shown(view)
 
 
 @dataclass(frozen=True)
-class CascadeDR(DR):
+class CascadeDR(DM):
     """Residuals with the weights of Prefix.
 
     Unbiased if the click model is right, or Prefix's assumption holds.
@@ -52,9 +50,9 @@ class CascadeDR(DR):
 
     NAME = "Cascade-DR"
     LEVEL = "prefix"
-    ASSUMES = "read from the top"
+    STRENGTH = 1
 
     @property
-    def strength(self) -> int:
-        """As of Prefix, whatever the model."""
-        return 1
+    def assumes(self) -> str:
+        """The click model, or what its weights correct it for."""
+        return f"{super().assumes}, or read from the top"

@@ -15,6 +15,8 @@ import numpy as np
 
 from logeval.running.arrays import Bools, Floats
 
+OF_CELLS = ("GCTR", "RCTR", "DCTR", "PBM")  # click models of item and position alone
+
 
 @dataclass(frozen=True)
 class View:
@@ -67,6 +69,17 @@ class Estimator:
         """The click model that is fitted for it, if any."""
         return "pbm" if self.EXAMINATION else self.model
 
+    def assumes_less(self, other: Estimator) -> bool:
+        """Whether it is right wherever the other one is, and elsewhere too.
+
+        Whole lists assume nothing, prefixes only that what is below does not matter, and items at
+        positions what all models of these do. Where the two differ, the other one is wrong.
+        """
+        of_lists = self.LEVEL in ("list", "prefix")
+        if (self.strength, not of_lists) >= (other.strength, other.LEVEL not in ("list", "prefix")):
+            return False
+        return of_lists or other.model is None or other.model.upper() in OF_CELLS
+
     def _arguments(self) -> list[str]:
         return ["normalised"] if self.normalised else []
 
@@ -78,6 +91,12 @@ class Estimator:
 def ratio(h: Floats, p: Floats) -> Floats:
     """h / p, 0 where p is 0."""
     return np.divide(h, p, out=np.zeros(np.broadcast_shapes(h.shape, p.shape)), where=p > 0)
+
+
+def items_shown(view: View) -> Bools:
+    """Whether the item of each cell was shown at any position, (c, B)."""
+    anywhere = view.p.reshape(-1, view.K, view.p.shape[1]).sum(axis=1) > 0
+    return np.repeat(anywhere, view.K, axis=0)
 
 
 class OfItems(Estimator):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from logeval.clicks.models.registry import MODELS, model_names
+from logeval.clicks.models.registry import AUTO, MODELS, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.replay.estimators import dm, dr, interpol, ip, item, list_, pbm, prefix, rctr
 from logeval.replay.estimators.estimator import Estimator
@@ -52,6 +52,8 @@ def _made(name: str, arguments: list[str]) -> Estimator:
             values["normalised"] = True
         elif _is_model(argument, models) and "click_model" in kind.PARAMETERS:
             values["click_model"] = model_names([argument])[0].lower()
+        elif argument.lower() == AUTO and "click_model" in kind.PARAMETERS:
+            values["click_model"] = AUTO
         elif kind.PARAMETERS.get(key) is int and re.fullmatch("[0-9]{1,9}", value):
             values[key] = int(value)
         else:
@@ -69,5 +71,5 @@ def _offered(kind: type[Estimator]) -> str:
     offers = [] if kind.NAME == "DM" else ["normalised"]
     offers += [f"{key}=NUMBER" for key, of in kind.PARAMETERS.items() if of is int]
     if "click_model" in kind.PARAMETERS:
-        offers.append("a click model: " + ", ".join(model.lower() for model in MODELS))
+        offers.append("a click model: " + ", ".join([AUTO, *(model.lower() for model in MODELS)]))
     return "it takes " + ", ".join(offers)

@@ -80,6 +80,12 @@ class Estimate:
             self._columns(e, own, np.where(c if c.any() else self.used, self.weight, 0.0))
             for e, own, c in zip(self.estimators, found, self.covered, strict=True)
         ]
+        self.fewest = [
+            np.inf
+            if own is None
+            else own.fewest(n, np.where(c, self.weight, 0.0) / self.weight.sum())
+            for own, c in zip(found, self.covered, strict=True)
+        ]
         E = len(self.estimators)
         self.pairs = [(i, j) for i in range(E) for j in range(i)]
         value, logged, apart = self._all(patterns.count[:, None], predictions)
@@ -187,8 +193,9 @@ class Estimate:
     def contradictions(self) -> list[dict[str, Any]]:
         """Pairs of estimators that differ by more than chance, on the queries that both cover.
 
-        The intervals hold for all pairs together. The smaller value may lack what the log has
-        never shown, so it is also allowed that; where weights were clipped it is too small anyway.
+        The intervals hold for all pairs together. None is said where a position rests on few
+        SERPs: it may have no click in any resampled log. The smaller value may lack what the log
+        has never shown, so it is also allowed that; where weights were clipped it is too small.
         """
         found = []
         below = 1.0 - 0.025 / max(len(self.pairs), 1)
@@ -199,7 +206,7 @@ class Estimate:
             half = refits[p] if any(modelled) else rounds[p]
             small = min(i, j, key=lambda e: self.value[e, 0])
             missing = self._missing(small)
-            few = [self.support[e]["effective_serps"][0] < FEW for e in (i, j)]
+            few = [self.fewest[e] < FEW for e in (i, j)]
             clipped = self.support[small]["clipped"][0] > 0
             if any(few) or clipped or not abs(self.apart[p]) > half + missing + ROUNDING:
                 continue

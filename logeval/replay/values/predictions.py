@@ -11,7 +11,7 @@ from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import local_items
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
-from logeval.replay.estimators.dr import OF_CELLS
+from logeval.replay.estimators.estimator import OF_CELLS
 from logeval.replay.targets.target import MarginalTarget, Target
 from logeval.running.arrays import Floats, Ints, sum_by
 

@@ -59,6 +59,13 @@ class Support:
         )
         return dict(zip(COLUMNS, values, strict=True))
 
+    def fewest(self, n: Floats, share: Floats) -> float:
+        """The effective SERPs of the position that rests on the fewest, of those with any."""
+        per_serp = (share / np.maximum(n, 1))[:, None]
+        weight = (per_serp * self.weight).sum(axis=0)
+        square = (per_serp**2 * self.square).sum(axis=0)
+        return float((weight[square > 0] ** 2 / square[square > 0]).min(initial=np.inf))
+
 
 def _above(overall: Floats, of_queries: Floats) -> Floats:
     return np.concatenate([overall[None], of_queries])

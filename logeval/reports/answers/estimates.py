@@ -13,7 +13,6 @@ from typing import Any
 
 from logeval.replay.estimates import Estimates
 from logeval.replay.targets.read import is_learned
-from logeval.replay.values.estimate import FEW
 from logeval.reports.answers.answer import Answer, searches
 from logeval.reports.answers.judged import AS_MUCH, RCTR, Judged, judged, width_of
 from logeval.running.words import interval, joined, number
@@ -32,7 +31,7 @@ def verdict(estimates: Estimates) -> Answer:
     if not known:
         return Answer(
             "The log does not say what these rankers would have earned: too little of what they "
-            "show was ever shown.",
+            "show was ever shown, or what covers it is refuted.",
             limits=[*_unanswered(every), *estimates.notes],
             next=_fewer(every[0]),
         )
@@ -95,13 +94,13 @@ def _sentence(one: Judged) -> str:
 
 def _with_less(one: Judged) -> str:
     """What an estimator says that assumes less than the believed one, and covers less."""
-    strength = one.estimators[str(one.believed)].strength
+    believed = one.estimators[str(one.believed)]
     there = [
         e
         for e, row in one.overall.items()
-        if one.estimators[e].strength < strength
+        if one.estimators[e].assumes_less(believed)
         and row["value"] == row["value"]
-        and not row["effective_serps"] < FEW
+        and not one.rests_on_few(e)
     ]
     if not there:
         return " No estimator that assumes less has enough support to check it."
@@ -160,18 +159,24 @@ def _why(one: Judged) -> list[str]:
         f"{believed} assumes least of the estimators that cover as much: "
         f"{'' if assumed.startswith('nothing') else 'that '}{assumed}."
     )
+    if one.best is not None and one.estimators[believed].model == one.best:
+        text = (
+            f"{believed} assumes that {assumed}, the click model that predicts sessions held out "
+            f"best{_scores(one)}."
+        )
     wrong = [e for e, _ in one.differing]
     agreeing = [
         e
         for e, row in one.overall.items()
         if e not in (believed, *wrong)
-        and one.estimators[e].strength < RCTR
+        and one.estimators[e].assumes_less(one.estimators[believed])
         and row["covered"] >= AS_MUCH * one.row["covered"]
-        and not row["effective_serps"] < FEW
+        and not one.rests_on_few(e)
     ]
     if agreeing:
         agree = "agree" if len(agreeing) > 1 else "agrees"
-        text += f" {joined(agreeing)} {agree} with it within chance."
+        less = "assume" if len(agreeing) > 1 else "assumes"
+        text += f" {joined(agreeing)}, which {less} less, {agree} with it within chance."
     lines = [text]
     for e, pair in one.differing:
         sign = 1.0 if pair["first"] == e else -1.0
@@ -184,13 +189,30 @@ def _why(one: Judged) -> list[str]:
     return lines
 
 
+def _scores(one: Judged) -> str:
+    """The log-likelihoods of the click models, where there were several."""
+    said = [f"{name.upper()} {x:.4f}" for name, x in one.predicting.items()]
+    return f" (log-likelihood per result: {', '.join(said)})" if len(said) > 1 else ""
+
+
 def _unanswered(every: list[Judged]) -> list[str]:
-    return [
-        f"{one.name}: nothing can be said. Of no query the log has shown enough of it: the largest "
-        f"support is {max(_support(row) for row in one.overall.values()):.0%}"
-        for one in every
-        if one.believed is None
-    ]
+    lines = []
+    for one in every:
+        there = [e for e, row in one.overall.items() if row["value"] == row["value"]]
+        if one.believed is not None:
+            continue
+        why = (
+            "Of no query the log has shown enough of it: the largest support is "
+            f"{max(_support(row) for row in one.overall.values()):.0%}"
+        )
+        if refuted := [e for e in there if e in one.refuted]:
+            by = one.refuted[refuted[0]]
+            why = (
+                f"{joined(refuted)} cannot be believed here: of {by['target']} {by['by']}, which "
+                "assumes less, says something else, by more than chance"
+            )
+        lines.append(f"{one.name}: nothing can be said. {why}")
+    return lines
 
 
 def _support(row: dict[str, Any]) -> float:
@@ -228,7 +250,7 @@ def _limits(one: Judged) -> list[str]:
             f"{one.name}: {row['clipped']:.1%} of the weights of {believed} are clipped, which "
             "lowers its value"
         )
-    if row["effective_serps"] < FEW:
+    if one.rests_on_few(believed):
         lines.append(
             f"{one.name}: its value rests on few searches ({row['effective_serps']:.0f} effective "
             "ones), so the interval may be too narrow"

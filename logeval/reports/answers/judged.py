@@ -1,20 +1,25 @@
 """Which estimator of a replay to believe, target by target.
 
-Believed is the estimator that assumes least of users, among those that cover (nearly) as much as
-any and rest on enough searches; of several, the one with the narrowest interval. Where another that
-assumes no more differs from it by more than chance, the answer depends on which users these are.
-One that assumes more, and differs, is wrong here.
+Believed is DR with the click model that predicts held-out sessions best, where it was asked for
+(``DR(auto)``). Else, or where it covers much less than others, it is the estimator that assumes
+least of users, among those that cover (nearly) as much as any and rest on enough searches; of
+several, the one with the narrowest interval.
+
+Where two estimators differ by more than chance, and one is right wherever the other is, the other
+one is refuted, for all targets. If neither assumes less, the answer depends on which users these
+are; estimators that the best click model contradicts are out of it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from logeval.replay.estimates import Estimates
-from logeval.replay.estimators.estimator import Estimator
+from logeval.replay.estimators.estimator import OF_CELLS, Estimator
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.values.estimate import FEW
 
@@ -30,23 +35,52 @@ class Judged:
     overall: dict[str, dict[str, Any]]
     queries: dict[str, list[dict[str, Any]]]
     contradictions: list[dict[str, Any]]
+    # of all targets: what an estimator that assumes less differs from, with where and which
+    refuted: Mapping[str, dict[str, Any]]
+    predicting: Mapping[str, float]  # log-likelihoods by click model, the best first
 
     @cached_property
     def estimators(self) -> dict[str, Estimator]:
         """The estimators by name."""
         return dict(zip(self.overall, parse_estimators(self.overall), strict=True))
 
+    @property
+    def best(self) -> str | None:
+        """The click model that predicts held-out sessions best, where several were tried."""
+        return next(iter(self.predicting), None)
+
     @cached_property
     def believed(self) -> str | None:
         """The estimator to believe; None where none says anything."""
-        looks = {e: row for e, row in self.overall.items() if self.estimators[e].strength < RCTR}
-        there = [e for e, row in looks.items() if row["value"] == row["value"]]
-        enough = [e for e in there if not looks[e]["effective_serps"] < FEW] or there
+        there = [e for e, row in self.overall.items() if row["value"] == row["value"]]
+        there = [e for e in there if self.holds(e) and e not in self.refuted]
+        enough = [e for e in there if self._is_of_best(e) or not self.rests_on_few(e)] or there
         if not enough:
             return None
-        most = max(looks[e]["covered"] for e in enough)
-        wide = [e for e in enough if looks[e]["covered"] >= AS_MUCH * most]
-        return min(wide, key=lambda e: (self.estimators[e].strength, width_of(looks[e])))
+        most = max(self.overall[e]["covered"] for e in enough)
+        wide = [e for e in enough if self.overall[e]["covered"] >= AS_MUCH * most]
+        return min(
+            wide,
+            key=lambda e: (
+                not self._is_of_best(e), self.estimators[e].strength, width_of(self.overall[e])
+            ),
+        )  # fmt: skip
+
+    def holds(self, name: str) -> bool:
+        """Whether it looks at the target, and can be right of users of the best click model."""
+        e = self.estimators[name]
+        if e.strength >= RCTR:
+            return False
+        of_all = self.best is None or self.best.upper() in OF_CELLS or e.model == self.best
+        return of_all or e.LEVEL in ("list", "prefix")
+
+    def _is_of_best(self, name: str) -> bool:
+        e = self.estimators[name]
+        return e.NAME == "DR" and e.model == self.best
+
+    def rests_on_few(self, name: str) -> bool:
+        """Whether too few searches carry its weights."""
+        return bool(self.overall[name]["effective_serps"] < FEW)
 
     @property
     def row(self) -> dict[str, Any]:
@@ -74,7 +108,10 @@ class Judged:
         """Those among them that assume no more: it depends on the users which is right."""
         assert self.believed is not None
         most = self.estimators[self.believed].strength
-        return [e for e, _ in self.differing if self.estimators[e].strength <= most]
+        return [
+            e for e, _ in self.differing
+            if self.estimators[e].strength <= most and self.holds(e) and e not in self.refuted
+        ]  # fmt: skip
 
     @property
     def lacking(self) -> list[dict[str, Any]]:
@@ -85,7 +122,7 @@ class Judged:
 
 def judged(estimates: Estimates) -> list[Judged]:
     """The targets, each with what is known of it."""
-    found = []
+    found, refuted = [], refutations(estimates)
     for name, rows in estimates.table.groupby("target", sort=False):
         records = [{str(k): v for k, v in r.items()} for r in rows.to_dict(orient="records")]
         whole = {r["estimator"]: r for r in records if not isinstance(r["query"], str)}
@@ -94,7 +131,19 @@ def judged(estimates: Estimates) -> list[Judged]:
             for e in whole
         }
         pairs = [c for c in estimates.contradictions or [] if c["target"] == name]
-        found.append(Judged(str(name), whole, parts, pairs))
+        found.append(Judged(str(name), whole, parts, pairs, refuted, estimates.predicting or {}))
+    return found
+
+
+def refutations(estimates: Estimates) -> dict[str, dict[str, Any]]:
+    """The estimators that one which assumes less differs from, on any target."""
+    found: dict[str, dict[str, Any]] = {}
+    for pair in estimates.contradictions or []:
+        both = (pair["first"], pair["second"])
+        for e, other in (both, both[::-1]):
+            first, second = parse_estimators([e, other])
+            if second.assumes_less(first):
+                found.setdefault(e, {"by": other, "target": pair["target"]})
     return found
 
 

@@ -85,6 +85,12 @@ def _limits(found: Validation) -> list[str]:
     rows, lines = found.table[found.table["clip"].isna()], list[str]()
     if "selected" in found.manifest:
         lines.append(found.manifest["selected"])
+    lost = found.manifest.get("left_out", {})
+    if lost.get("queries"):
+        lines.append(
+            f"{lost['queries']:,} of {lost['of']:,} queries ({lost['serps']:,} searches) are in "
+            "one part only and are left out"
+        )
     n = int(rows["parts"].iloc[0])
     if n < FEW_PARTS:
         lines.append(f"{n} parts are few: little can be told apart with them")

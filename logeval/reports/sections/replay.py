@@ -33,9 +33,9 @@ def the_replay(page: Page, content: Content) -> None:
         "replay",
         estimates.plot().figure,
         "The value of every target by every estimator, with 95% intervals over sessions; the grey "
-        "marks are what the log earned on the same queries. Estimators with different assumptions "
-        "that agree are a good sign; where they do not, docs/replay.md says which users each is "
-        "right for.",
+        "marks are what the log earned on the same queries. That estimators agree is a good "
+        "sign only where one of them assumes less; docs/replay.md says which users each is right "
+        "for.",
     )
     figures: dict[str, Any] = {
         **dict.fromkeys(("value", "low", "high", "truth", "logged"), ".4f"),

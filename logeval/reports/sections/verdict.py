@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from logeval.evaluation.results import Runs
+from logeval.reports.against import ends_of
 from logeval.reports.content import Content
 from logeval.reports.details import of_panel
 from logeval.reports.figures.reward import drawn_policies, reward_figure
@@ -116,11 +117,10 @@ def _with_interval(x: float, low: float, high: float, sign: str = "") -> Cell:
 
 def break_even(row: Any, horizon: int) -> Cell:
     """After how many searches the policy has earned more than the ranker, with its interval."""
-    at, low, high = row.break_even, row.break_even_low, row.break_even_high
-    if at != at:
+    low, high = ends_of(row)
+    if low != low:
         return Cell("")
-    unknown = low != low or low == high
-    ends = "" if unknown else f"({searches(low)} to {searches(high, 'never')})"
-    if math.isinf(at):
-        return Cell(f"never within {horizon:,}", NEVER, ends)
-    return Cell("from the first search" if at == 0 else searches(at), at, ends)
+    if math.isinf(low):
+        return Cell(f"never within {horizon:,}", NEVER)
+    ends = dict.fromkeys([searches(low), searches(high, "never")])
+    return Cell("from the first search" if high == 0 else " to ".join(ends), low)

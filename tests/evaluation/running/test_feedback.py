@@ -113,7 +113,7 @@ def test_wrong_settings(wrong):
         evaluate(problem=[PROBLEM], policies="Random", horizon=5, **wrong)
 
 
-@pytest.mark.parametrize("policy", ["TopRank", "dcmKL-UCB(init=rounds)"])
+@pytest.mark.parametrize("policy", ["TopRank", "RankedKL-UCB"])
 def test_who_cannot_learn_late(policy):
     with pytest.raises(LogevalError, match="just shown"):
         evaluate(problem=[PROBLEM], policies=policy, horizon=5, delay="3", quiet=True)

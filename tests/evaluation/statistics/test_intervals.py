@@ -475,3 +475,23 @@ def test_rounding_is_no_difference():
     assert (tiny["p"], tiny["low"], tiny["high"]) == (1.0, 0.0, 0.0)
     real = rows(A=list(10.0 + 1e5 * noise), B=list(10.0 + 1e7 * noise)).summary()
     assert real["p"].min() < 0.01
+
+
+def test_no_interval_goes_beyond_what_can_be_lost():
+    """Two runs of one query, of 150 that the best list earns: Student alone says 163 and 243."""
+    regrets = {"A": [8.9, 9.3], "LR": [30.9, 24.7]}
+    rows = [
+        {"simulator": "DCM", "track": "ranking", "policy": policy, "query": "1@0", "draw": 0,
+         "run": run, "t": 300, "regret": x, "reward": 150.0 - x, "optimal_reward": 150.0,
+         "optimal_steps": 0}
+        for policy, each in regrets.items() for run, x in enumerate(each)
+    ]  # fmt: skip
+    runs = Runs(pa.Table.from_pylist(rows, schema=RUNS))
+    table = runs.summary().set_index("policy")
+    assert table.loc["LR", "high"] == 150.0
+    assert table.loc["A", "high"] < 150.0
+    assert table.loc["LR", "difference_high"] == 150.0
+    assert (runs.pairs()[["low", "high"]].abs() <= 150.0).all(axis=None)
+    assert runs.curves("DCM")["LR"]["high"].tolist() == [150.0]
+    low, high = intervals.interval(np.array([[-1.0, 5.0]]), most=np.array(9.0))
+    assert (low, high) == (0.0, 9.0)

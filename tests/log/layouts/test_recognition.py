@@ -1,9 +1,13 @@
 """What columns are taken for, what is not used, and what is asked for."""
 
+import shlex
+
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import logeval
+from logeval.cli import app
 from logeval.errors import LogevalError
 from logeval.log.columns.frame import Frame
 from logeval.log.layouts.recognition import check_complete, recognise
@@ -82,21 +86,54 @@ def test_a_column_that_only_sounds_like_a_role_is_not_used_and_said():
     [
         (
             "position",
-            r"no column for position .*in its rows per result; .*columns=.'position': 'COLUMN'",
+            r"no column for position .*in its rows per result; .*--map position=COLUMN",
         ),
         (
             "search_id",
             r"no column for search \(which rows are one search\).*session\+query'}; user",
         ),
         ("search_term", "no column for query"),
-        ("url", "the format is not recognised .*'item': "),
-        ("is_click", "the format is not recognised .*'clicks': "),
+        ("url", r"no column for item \(the result\) in its rows per result; .*{'item': 'COLUMN'}$"),
+        ("is_click", r"no column for clicks \(clicks on the result\).*{'clicks': 'COLUMN'}$"),
     ],
 )
 def test_what_is_missing_is_asked_for(gone, message):
     frame = pd.DataFrame(LONG).drop(columns=gone)
     with pytest.raises(LogevalError, match=message):
         logeval.ingest(frame, quiet=True)
+
+
+@pytest.mark.parametrize("role", ["search", "query", "item", "position", "clicks"])
+def test_the_one_column_that_is_missing_is_the_one_that_is_left(role, tmp_path):
+    """What is proposed is what would do."""
+    names = {"search": "search_id", "query": "q", "item": "url", "position": "rank"}
+    names |= {"clicks": "is_click", role: "ours own"}
+    rows = [{names[r]: v for r, v in row.items()} for row in ROWS]
+    with pytest.raises(LogevalError) as told:
+        logeval.ingest(pd.DataFrame(rows), quiet=True)
+    assert f"{{'{role}': 'ours own'}}" in str(told.value)
+    assert "yandex" not in str(told.value)
+    log = logeval.ingest(pd.DataFrame(rows), columns={role: "ours own"}, quiet=True)
+    assert log.serps("clicks")["clicks"].to_pylist() == [[0, 1], [1, 0]]
+    pd.DataFrame(rows).to_csv(tmp_path / "log.csv", index=False)
+    command = ["ingest", str(tmp_path / "log.csv"), "--out", str(tmp_path / "log")]
+    said = CliRunner().invoke(app, command).stderr
+    mapped = shlex.split(said[said.index("--map") :].split(",")[0])
+    assert CliRunner().invoke(app, [*command, *mapped]).exit_code == 0
+
+
+ROWS = [
+    {"search": s, "query": "shoes", "item": i, "position": k, "clicks": c}
+    for s, i, k, c in [("s", "a", 1, 0), ("s", "b", 2, 1), ("t", "c", 1, 1), ("t", "a", 2, 0)]
+]
+
+
+@pytest.mark.parametrize("text", ["1\t1\t7\t1\t0\n2\t1\t8\t2\t1\n", "s, 1,a, 1,0\nt, 1,b, 2,1\n"])
+def test_a_file_without_names_of_columns_is_told_to_have_some(text, tmp_path):
+    (tmp_path / "log.tsv").write_text(text)
+    for columns in ({}, {"query": "1"}):
+        with pytest.raises(LogevalError, match="no names of columns; put these there"):
+            logeval.ingest(tmp_path / "log.tsv", columns=columns, quiet=True)
 
 
 def test_the_user_comes_first():

@@ -129,6 +129,37 @@ COUNTED = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("seconds", [True, False])
+def test_every_ubi_file_has_its_own_kind_of_times(tmp_path, seconds):
+    """Queries with ISO 8601, events with milliseconds since 1970, or the other way round."""
+    times = {True: "2024-01-01T00:00:{:02d}Z", False: "17040672{:02d}000"}
+    queries = [
+        {"query_id": f"q{n}", "user_query": "shoes", "query_response_hit_ids": ["a", "b", "c"],
+         "timestamp": _time(times[seconds], n)}
+        for n in range(20)
+    ]  # fmt: skip
+    events = [
+        {"action_name": "click", "query_id": f"q{n}", "timestamp": _time(times[not seconds], n + 5),
+         "event_attributes": {"object": {"object_id": "b"}}}
+        for n in range(20)
+    ]  # fmt: skip
+    paths = tmp_path / "queries.ndjson", tmp_path / "events.ndjson"
+    for path, records in zip(paths, (queries, events), strict=True):
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    for order in (paths, paths[::-1]):
+        log = logeval.ingest(list(order), quiet=True)
+        assert log.counts["rejected"] == 0
+        rows = log.serps(columns=["time", "click_times"]).sort_by("time")
+        assert rows["time"].to_pylist() == list(range(20))
+        clicks = rows["click_times"].to_pylist()
+        assert clicks == [[None, n + 5, None] for n in range(20)]
+
+
+def _time(form, n):
+    text = form.format(n)
+    return int(text) if text.isdigit() else text
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(RECORD, min_size=1, max_size=30),

@@ -75,6 +75,6 @@ def test_as_good_as_dcm_kl_ucb_with_a_window_of_everything():
     users = users_of(b_lb(6, 2, 0.6, 0.4, 0.5), runs=20)
     found = {
         name: sum(users.regret(A).mean() for _, A, _ in steps(make(name, users, 2000), users, 2000))
-        for name in ("SW-dcmKL-UCB(tau=2000)", "D-dcmKL-UCB(gamma=1)", "dcmKL-UCB(init=rounds)")
+        for name in ("SW-dcmKL-UCB(tau=2000)", "D-dcmKL-UCB(gamma=1)", "dcmKL-UCB")
     }
     assert max(found.values()) < 1.2 * min(found.values())

@@ -25,10 +25,10 @@ def of(estimator, target="mine", queries=(), **changes):
     return rows
 
 
-def verdict(*rows, contradictions=(), notes=(), **manifest):
+def verdict(*rows, contradictions=(), notes=(), predicting=None, **manifest):
     table = pd.DataFrame([row for rows_ in rows for row in rows_])
     manifest = {"log_folder": "my log", **manifest}
-    return Estimates(table, list(notes), list(contradictions), manifest).verdict()
+    return Estimates(table, list(notes), list(contradictions), manifest, predicting).verdict()
 
 
 def apart(first, second, difference, target="mine"):
@@ -67,7 +67,7 @@ def test_believed_is_what_assumes_least_and_of_several_the_narrowest():
     assert found.answer.endswith("by Prefix.")
     assert found.because == [
         "Prefix assumes least of the estimators that cover as much: that users read from the top, "
-        "so a click depends on the items down to it. PBM and IP agree with it within chance."
+        "so a click depends on the items down to it."  # those that assume more confirm nothing
     ]
     assert verdict(of("PBM"), of("List"), of("IP")).answer.endswith("by List.")
 
@@ -100,21 +100,21 @@ def test_an_answer_that_needs_a_strong_assumption_says_it_and_what_less_says():
 
 def test_estimators_that_assume_as_little_and_differ_leave_it_open():
     found = verdict(
-        of("IP"), of("Prefix", value=0.6, difference=0.1), of("PBM"),
-        contradictions=[apart("Prefix", "IP", -0.2)],
+        of("PBM"), of("DR", value=0.6, difference=0.1), of("Item"),
+        contradictions=[apart("DR", "PBM", -0.2)],
     )  # fmt: skip
     assert found.answer == (
-        "What mine would have earned depends on the users: IP says 0.80 and Prefix says 0.60 "
+        "What mine would have earned depends on the users: PBM says 0.80 and DR says 0.60 "
         "clicks per search in the first 3 positions. All say that it is more than the log's ranker "
         "earned (0.50)."
     )
     assert found.next == [
         "see which of them predicts this log: `logeval replay validate 'my log' --positions 3 "
-        "-e IP -e Prefix`"
+        "-e PBM -e DR`"
     ]
     against = verdict(
-        of("IP"), of("Prefix", value=0.4, difference=-0.1),
-        contradictions=[apart("Prefix", "IP", -0.4)],
+        of("PBM"), of("DR", value=0.4, difference=-0.1),
+        contradictions=[apart("DR", "PBM", -0.4)],
     )  # fmt: skip
     assert "All say" not in against.answer
     assert "The log's ranker earned 0.50." in against.answer
@@ -128,6 +128,44 @@ def test_an_estimator_that_assumes_more_and_differs_is_wrong():
         "follow a position-based model (PBM)."
     )
     assert "agree" not in found.because[0]
+
+
+DCM_BEST = {"dcm": -0.3, "ubm": -0.31, "dbn": -0.32, "pbm": -0.4}
+
+
+def test_believed_is_dr_with_the_model_that_predicts_best_and_others_confirm_nothing():
+    found = verdict(of("IP"), of("PBM"), of("DR(dcm)"), predicting=DCM_BEST)
+    assert ", if users follow a DCM." in found.answer
+    assert not any("agree" in line for line in found.because)
+    # IP and PBM are of other users than a DCM: they neither answer nor leave it open
+    found = verdict(
+        of("IP", value=1.0), of("DR(dcm)"), predicting=DCM_BEST,
+        contradictions=[apart("IP", "DR(dcm)", 0.2)],
+    )  # fmt: skip
+    assert found.answer.startswith("mine would have earned 0.80 clicks")
+    assert found.because[1].startswith("IP says 0.20 more, which chance does not explain")
+
+
+def test_what_is_refuted_for_one_target_answers_no_other():
+    rows = [
+        of("IP", "a"),
+        of("Prefix", "a", value=0.6),
+        of("IP", "b"),
+        of("Prefix", "b", **NOTHING),
+    ]
+    found = verdict(*rows, contradictions=[apart("IP", "Prefix", 0.2, "a")])
+    assert found.answer.startswith("a would have earned 0.60 clicks")
+    assert found.limits[0] == (
+        "b: nothing can be said. IP cannot be believed here: of a Prefix, which assumes less, says "
+        "something else, by more than chance"
+    )
+    # also the one with the best click model: Prefix is right wherever it is, and IP of other users
+    rows += [of("DR(dcm)", "a"), of("DR(dcm)", "b")]
+    found = verdict(
+        *rows, contradictions=[apart("DR(dcm)", "Prefix", 0.2, "a")], predicting=DCM_BEST
+    )
+    assert "by Prefix." in found.answer
+    assert found.limits[0].startswith("b: nothing can be said. DR(dcm) cannot be believed here")
 
 
 def test_queries_without_support_are_named_the_most_frequent_first():
