@@ -37,6 +37,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
+    ForwardRef,
     Generic,
     Literal,
     ParamSpec,
@@ -98,7 +99,7 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-OneQuery = Union[str, int, "Query", tuple[int, int]]
+OneQuery = Union[str, int, "Query", tuple[int, int | None]]
 Queries = Annotated[
     OneQuery | Sequence[OneQuery] | None,
     Arg("Only these queries, as shoes,boots or 9982,98435@1 (with its region).", parse=str),
@@ -342,23 +343,41 @@ def plain(value: Any) -> Any:
 
 @cache
 def _adapter(hint: Any) -> Any:
-    """What checks a type; None for one that names a class that is not imported here."""
-    from pydantic import ConfigDict, TypeAdapter
+    """What checks a type; of a class that is not imported here, by its name."""
+    from pydantic import AfterValidator, ConfigDict, TypeAdapter
+
+    def named(name: str) -> Any:
+        def check(value: Any) -> Any:
+            if name not in (cls.__name__ for cls in type(value).__mro__):
+                raise ValueError(name)
+            return value
+
+        return Annotated[Any, AfterValidator(check)]
 
     adapter = TypeAdapter(hint, config=ConfigDict(strict=True, arbitrary_types_allowed=True))
-    return adapter if adapter.pydantic_complete else None
+    adapter.rebuild(_types_namespace={name: named(name) for name in _named_in(hint)})
+    return adapter
+
+
+def _named_in(hint: Any) -> Iterator[str]:
+    """The classes that a type names and that are not imported here."""
+    if isinstance(hint, str | ForwardRef):
+        yield hint if isinstance(hint, str) else hint.__forward_arg__
+    elif get_origin(hint) is not Literal:
+        for part in get_args(hint):
+            yield from _named_in(part)
 
 
 def _unfit(value: Any, hint: Any) -> list[str]:
-    """What pydantic says of a value that is not of a type."""
+    """What a value would be if it were of a type."""
     from pydantic import ValidationError
 
-    if (adapter := _adapter(hint)) is None:
-        return []
     try:
-        adapter.validate_python(list(value) if isinstance(value, tuple) else value)
+        _adapter(hint).validate_python(value)
     except ValidationError as error:
-        return [each["msg"].removeprefix("Input should be ") for each in error.errors()]
+        texts = [each["msg"].removeprefix("Input should be ") for each in error.errors()]
+        names = [text.removeprefix("Value error, ") for text in texts]
+        return [name.replace("an instance of Sequence", "a list") for name in names]
     return []
 
 

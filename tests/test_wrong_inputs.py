@@ -105,7 +105,7 @@ HUGE = 10**20  # beyond 64 bits
         (f"replay estimate LOG --target day:{HUGE}", "write a day of the log"),
         ("replay estimate LOG --target by-ctr -e INTERPOL(window=²)", "is not known"),
         ("replay estimate LOG --target by-ctr --force --smoothing nan", "less than or equal to"),
-        ("replay validate LOG --clip nan --positions 1", "--clip nan"),
+        ("replay validate LOG --clip nan --positions 1", "clip=nan"),
         (f"replay policy LOG --policy Random --shuffles {HUGE}", "less than or equal to 100000"),
         (f"replay policy LOG --policy Random --positions {HUGE}", ": must be at most 1,000"),
         (f"check-models MODELS LOG --simulations {HUGE}", "at most 1,000,000"),
@@ -145,7 +145,7 @@ def test_what_is_nested_without_end_is_an_error(folder, tmp_path):
 def test_reproduce_takes_the_horizon_as_it_is():
     for experiment in ("dcm-2a", "cascading-tables", "rank1-1"):
         code, text = run("reproduce", experiment, "--horizon", 0)
-        assert (code, "--horizon 0: must be at least 1" in text) == (2, True), text
+        assert (code, "horizon=0: must be at least 1" in text) == (2, True), text
 
 
 class Fails:
@@ -280,7 +280,7 @@ def test_wrong_objects_in_python_are_errors_that_say_what_is_wanted(folder):
         (lambda: runs.summary(17.5), "is a step"),
         (lambda: runs.summary(21), "the nearest that was is 20"),
         (lambda: logeval.evaluate(log, policies="Random"), "a Log cannot be simulated"),
-        (lambda: logeval.evaluate(models, policies=[object()]), "must be str or a list of str"),
+        (lambda: logeval.evaluate(models, policies=[object()]), "must be a valid string"),
         (lambda: logeval.evaluate(models, policies=[dict]), "has no method recommend"),
         (lambda: logeval.load(3), "cannot be loaded"),
         (lambda: logeval.report(logeval.Runs(runs.rows), "x"), "are in memory only"),

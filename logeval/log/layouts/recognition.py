@@ -50,7 +50,7 @@ AND = "+"  # between the columns that are a search together
 CLOSE = 0.8  # of difflib: names that may be a slip of the pen
 NAME_THEM = (
     "name them, as --map query=COLUMN --map item=COLUMN --map clicks=COLUMN, and with a row per "
-    "result --map position=COLUMN --map search=COLUMN (in Python the argument columns)"
+    "result --map position=COLUMN --map search=COLUMN, in Python by the argument columns"
 )
 
 Map = Mapping[str, str]
@@ -195,7 +195,7 @@ def check_complete(table: TableFile, layout: Layout | None) -> Layout:
     says = " and ".join(f"{role} ({ROLES[role].says})" for role in missing)
     yours = layout.unused[0] if len(missing) == len(layout.unused) == 1 else "COLUMN"
     named = " ".join(f"--map {shlex.quote(f'{role}={yours}')}" for role in missing)
-    remedy = f"name it: {named} (in Python the argument columns)"
+    remedy = f"name it: {visible(named)}, in Python by the argument columns"
     if "search" in missing:
         remedy += (
             ", or several that are one search together, as "
