@@ -52,9 +52,7 @@ def _import(name: str) -> None:
 
 
 # in the order of ``--help``
-for _file in (
-    "log", "models", "look", "features", "evaluate", "reproduce", "replay", "out", "pipeline",
-):  # fmt: skip
+for _file in ("log", "models", "evaluate", "reproduce", "replay", "pipeline"):
     import_module(f"logeval.commands.{_file}")
 
 

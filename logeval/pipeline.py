@@ -36,7 +36,6 @@ from logeval.evaluation.evaluate import Evaluate
 from logeval.evaluation.results import Runs
 from logeval.evaluation.running.matching import in_tracks
 from logeval.features.make import MakeFeatures
-from logeval.kinds import fits
 from logeval.log.formats.registry import format_of
 from logeval.log.ingest import Ingest
 from logeval.log.inputs import is_stream
@@ -46,7 +45,7 @@ from logeval.log.queries import GivenQueries, among, several
 from logeval.log.reading.source import Source
 from logeval.replay.estimate import ReplayEstimate
 from logeval.reports.report import Report
-from logeval.stage import Stage, arguments_of, recipe_keys
+from logeval.stage import Stage, arguments_of, fits, recipe_keys
 from logeval.storage import files, tables
 from logeval.synthetic.generate import Generate
 from logeval.tracks.fitted import fitted_queries

@@ -27,14 +27,17 @@ output is imported when it is made.
 import dataclasses
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
+    ForwardRef,
     Generic,
     Literal,
     ParamSpec,
@@ -46,8 +49,7 @@ from typing import (
     get_origin,
 )
 
-from logeval.errors import LogevalError, unknown_names
-from logeval.kinds import fits, names_of, plain, refusal, wants_list
+from logeval.errors import LogevalError, short, unknown_names
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
@@ -97,7 +99,7 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-OneQuery = Union[str, int, "Query", tuple[int, int]]
+OneQuery = Union[str, int, "Query", tuple[int, int | None]]
 Queries = Annotated[
     OneQuery | Sequence[OneQuery] | None,
     Arg("Only these queries, as shoes,boots or 9982,98435@1 (with its region).", parse=str),
@@ -124,7 +126,8 @@ class Stage(Generic[R]):
     def __post_init__(self) -> None:
         for name, hint, arg in arguments_of(type(self)):
             value = plain(getattr(self, name))
-            value = [value] if isinstance(value, str) and wants_list(hint) else value
+            if isinstance(value, str) and not fits("", hint) and fits([""], hint):
+                value = [value]
             self._set(name, value)
             if arg.role != "input" or arg.in_recipe:  # who opens an input knows it better
                 check_value(name, value, hint, arg)
@@ -301,7 +304,13 @@ def function(record: Callable[P, Stage[R]]) -> Callable[P, R]:
 
     listed = "\n".join(f"    {name}: {text}" for name, text in fields.items())
     call.__doc__ = f"{inspect.cleandoc(record.__doc__ or '')}\n\nArguments:\n{listed}\n"
-    call.__signature__ = inspect.signature(record)  # type: ignore[attr-defined]
+    hints = {name: hint for name, hint, _ in arguments_of(cls)}
+    given = inspect.signature(record)
+    own = [p.replace(annotation=hints[p.name]) for p in given.parameters.values()]
+    (result,) = get_args(cls.__orig_bases__[0])
+    call.__signature__ = given.replace(  # type: ignore[attr-defined]
+        parameters=own, return_annotation=result
+    )
     return call
 
 
@@ -323,26 +332,78 @@ def _has_no_default(field: "dataclasses.Field[Any]") -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
+def plain(value: Any) -> Any:
+    """Python's own numbers and lists in the place of NumPy's, sets and generators."""
+    if hasattr(value, "tolist") and hasattr(value, "dtype"):
+        return value.tolist()
+    if isinstance(value, AbstractSet | KeysView | ValuesView | Iterator | range):
+        return list(value)
+    return value
+
+
+@cache
+def _adapter(hint: Any) -> Any:
+    """What checks a type; of a class that is not imported here, by its name."""
+    from pydantic import AfterValidator, ConfigDict, TypeAdapter
+
+    def named(name: str) -> Any:
+        def check(value: Any) -> Any:
+            if name not in (cls.__name__ for cls in type(value).__mro__):
+                raise ValueError(name)
+            return value
+
+        return Annotated[Any, AfterValidator(check)]
+
+    adapter = TypeAdapter(hint, config=ConfigDict(strict=True, arbitrary_types_allowed=True))
+    adapter.rebuild(_types_namespace={name: named(name) for name in _named_in(hint)})
+    return adapter
+
+
+def _named_in(hint: Any) -> Iterator[str]:
+    """The classes that a type names and that are not imported here."""
+    if isinstance(hint, str | ForwardRef):
+        yield hint if isinstance(hint, str) else hint.__forward_arg__
+    elif get_origin(hint) is not Literal:
+        for part in get_args(hint):
+            yield from _named_in(part)
+
+
+def _unfit(value: Any, hint: Any) -> list[str]:
+    """What a value would be if it were of a type."""
+    from pydantic import ValidationError
+
+    try:
+        _adapter(hint).validate_python(value)
+    except ValidationError as error:
+        texts = [each["msg"].removeprefix("Input should be ") for each in error.errors()]
+        names = [text.removeprefix("Value error, ") for text in texts]
+        return [name.replace("an instance of Sequence", "a list") for name in names]
+    return []
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type.
+
+    >>> fits(True, int), fits(3, float), fits(["a"], Sequence[str]), fits("a", Sequence[str])
+    (False, True, True, False)
+    """
+    return not _unfit(value, hint)
+
+
 def check_value(name: str, value: Any, hint: Any, arg: Arg) -> None:
     """Raise unless a value is of its type, within its bounds and among its names."""
-    if not fits(value, hint):
-        if isinstance(value, str) and (names := names_of(hint)):
-            raise unknown_names(name, [value], names)
-        raise refusal(name, value, hint)
-    if value is None:
-        return
-    if arg.among is not None:
+    if unfit := _unfit(value, hint):
+        raise LogevalError(f"{name}={short(value)}: must be {' or '.join(dict.fromkeys(unfit))}")
+    if arg.among is not None and value is not None:
         names = [value] if isinstance(value, str) else value
         known = list(arg.among())
         if unknown := [one for one in names if one not in known]:
             raise unknown_names(name, unknown, known)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        least, most = arg.least, arg.most
-        if least is not None and not value >= least:
-            upper = "" if most is None else f" and at most {most:,}"
-            raise LogevalError(f"{name}={value}: must be at least {least:,}{upper}")
-        if most is not None and not value <= most:
-            raise LogevalError(f"{name}={value}: must be at most {most:,}")
+        if arg.least is not None and not value >= arg.least:
+            raise LogevalError(f"{name}={value}: must be at least {arg.least:,}")
+        if arg.most is not None and not value <= arg.most:
+            raise LogevalError(f"{name}={value}: must be at most {arg.most:,}")
 
 
 def _plain(value: Any) -> Any:

@@ -14,10 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from docs import made
 from logeval import pipeline
-from logeval.cli import app
 from logeval.clicks.models.registry import MODELS
-from logeval.commands import document, document_output
 from logeval.policies.registry import POLICIES
 from logeval.reports import glossary
 from logeval.storage import schemas
@@ -196,19 +195,19 @@ def rows(page):
 
 
 def test_the_commands_page_is_made_from_the_commands():
-    assert (ROOT / "docs" / "commands.md").read_text() == document.markdown(app), (
-        "run: python -m logeval.commands.document > docs/commands.md"
+    assert (ROOT / "docs" / "commands.md").read_text() == made.markdown("commands") + "\n", (
+        "run: python docs/made.py commands > docs/commands.md"
     )
 
 
 def test_the_output_page_is_what_its_commands_print_in_80_columns(tmp_path):
-    made = tmp_path / "output.md"
-    end = logeval(call=lambda: made.write_text(document_output.markdown()))
+    again = tmp_path / "output.md"
+    end = logeval(call=lambda: again.write_text(made.markdown("output") + "\n"))
     assert end.code == 0, end.said
     text = (ROOT / OUTPUT).read_text()
-    assert made.read_text() == text, f"run: python -m logeval.commands.document_output > {OUTPUT}"
+    assert again.read_text() == text, f"run: python docs/made.py output > {OUTPUT}"
     shown = blocks(OUTPUT, "text")
-    assert len(shown) == len(document_output.COMMANDS.splitlines())
+    assert len(shown) == len(made.COMMANDS.splitlines())
     printed = [line for block in shown for line in block.splitlines()[1:]]
     assert max(map(len, printed)) <= 80
     assert all(len(block.splitlines()) > 1 for block in shown)
@@ -217,12 +216,10 @@ def test_the_output_page_is_what_its_commands_print_in_80_columns(tmp_path):
 def test_the_tutorial_shows_what_its_commands_print(tmp_path):
     shown = [block.partition("\n") for block in blocks(TUTORIAL, "text")]
     commands = [command.removeprefix("$ ") for command, _, _ in shown]
-    made = tmp_path / "made.json"
-    end = logeval(
-        call=lambda: made.write_text(json.dumps(list(document_output.outputs("\n".join(commands)))))
-    )
+    again = tmp_path / "made.json"
+    end = logeval(call=lambda: again.write_text(json.dumps(list(made.outputs(commands)))))
     assert end.code == 0, end.said
-    printed = json.loads(made.read_text())
+    printed = json.loads(again.read_text())
     assert len(printed) == len(commands) >= 7
     for (command, output), (_, _, text) in zip(printed, shown, strict=True):
         pattern = re.escape(text).replace(re.escape("[...]\n"), "(?:.*\n)*")
@@ -241,12 +238,12 @@ def test_the_pages_stay_short():
     assert sum(words.values()) <= 25_000, words
 
 
-@pytest.mark.parametrize("command", document.commands_of(app), ids=lambda command: command.name)
-def test_every_command_is_documented_with_an_example(command):
-    assert command.help
-    assert f"{command.example} ".startswith(f"logeval {command.name} ")
+@pytest.mark.parametrize(("name", "about", "example"), list(made.commands_of()))
+def test_every_command_is_documented_with_an_example(name, about, example):
+    assert about
+    assert f"{example} ".startswith(f"logeval {name} ")
     pages = "".join(page.read_text() for page in every_page())
-    assert re.search(rf"logeval {command.name}\b", pages)
+    assert re.search(rf"logeval {name}\b", pages)
 
 
 @pytest.mark.parametrize(

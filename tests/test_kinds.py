@@ -2,7 +2,6 @@
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,11 +9,8 @@ import pytest
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.kinds import checked, fits, in_words, plain
+from logeval.stage import fits, plain
 from tests.clicks.examples import three_queries
-
-if TYPE_CHECKING:
-    from collections import OrderedDict
 
 WRONG = [
     None, 3, -1, 3.5, True, "x", "", b"x", [], [3], [None], {}, {"a": 1}, object(), np.array([1]),
@@ -38,40 +34,9 @@ def test_an_array_is_no_number_and_a_frame_no_list():
     from collections.abc import Sequence
 
     assert not fits(np.array([1]), int)
-    assert fits(np.int32(1), int)
     assert not fits(int, int)
     assert not fits(pd.DataFrame({"a": [1]}), Sequence[str])
     assert not fits(b"ab", Sequence[int])
-    assert in_words(int | None) == "int"
-
-
-@checked
-def shortened(words: list[str], n: int = 1, kind: "OrderedDict | None" = None) -> list[str]:
-    """The first letters of words."""
-    if kind is not None:
-        kind.move_to_end("a")
-    return [word[:n] for word in words]
-
-
-def test_an_argument_of_a_wrong_type_is_said_where_it_made_a_function_fail():
-    assert shortened(["abc"], 2) == ["ab"]
-    with pytest.raises(LogevalError, match="n='x': must be int"):
-        shortened(["abc"], "x")
-    with pytest.raises(LogevalError, match=r"words=\[1\]: must be a list of str"):
-        shortened([1])
-    with pytest.raises(LogevalError, match="kind=5: must be OrderedDict"):
-        shortened([], kind=5)
-    with pytest.raises(TypeError, match="missing 1 required"):
-        shortened()
-
-
-def test_an_error_of_right_arguments_is_left_as_it_is():
-    @checked
-    def fails(n: int) -> float:
-        return n / 0
-
-    with pytest.raises(ZeroDivisionError):
-        fails(1)
 
 
 @pytest.fixture(scope="module")
@@ -161,11 +126,8 @@ def test_readers_say_what_they_want():
 @pytest.mark.parametrize(
     ("what", "call", "message"),
     [
-        ("log", lambda log: log.top_queries("x"), "n='x': must be int"),
-        ("log", lambda log: log.describe(None), "n=None: must be int"),
         ("log", lambda log: log.top_queries(-1), "fewer than 0"),
         ("log", lambda log: log.serps(queries=3.5), "3.5 is not a query"),
-        ("models", lambda models: models["DCM", 1].best_list("x"), "K='x': must be int"),
         ("models", lambda models: models["DCM", 1].best_list(2, 3), "reward of DCM: '3'"),
         ("models", lambda models: models.plot(None), "unknown figure: 'None'"),
         ("runs", lambda runs: runs.plot_regret(simulator=3), "simulator of these runs: '3'"),

@@ -43,10 +43,10 @@ def run(*arguments):
         (
             "models",
             "models.parquet",
-            ["models export X", "evaluate X --policy Random", "score X L"],
+            ["inspect X", "evaluate X --policy Random", "score X L"],
         ),
-        ("models", "queries.parquet", ["models export X"]),
-        ("runs", "runs.parquet", ["report X --out Y", "plot regret X --out Y.png"]),
+        ("models", "queries.parquet", ["inspect X"]),
+        ("runs", "runs.parquet", ["report X --out Y", "plot X --out Y.png"]),
     ],
 )
 def test_a_damaged_table_is_said_by_every_command(folder, tmp_path, damage, stage, file, commands):
@@ -67,8 +67,8 @@ def test_a_damaged_table_is_said_by_every_command(folder, tmp_path, damage, stag
 def test_a_manifest_that_is_none_is_an_error(folder, tmp_path, content):
     for stage, command in (
         ("log", "describe"),
-        ("models", "models export"),
-        ("runs", "plot regret"),
+        ("models", "inspect"),
+        ("runs", "plot"),
     ):
         broken = shutil.copytree(folder / stage, tmp_path / stage)
         (broken / "manifest.json").write_text(content)
@@ -105,7 +105,7 @@ HUGE = 10**20  # beyond 64 bits
         (f"replay estimate LOG --target day:{HUGE}", "write a day of the log"),
         ("replay estimate LOG --target by-ctr -e INTERPOL(window=²)", "is not known"),
         ("replay estimate LOG --target by-ctr --force --smoothing nan", "less than or equal to"),
-        ("replay validate LOG --clip nan --positions 1", "--clip nan"),
+        ("replay validate LOG --clip nan --positions 1", "clip=nan"),
         (f"replay policy LOG --policy Random --shuffles {HUGE}", "less than or equal to 100000"),
         (f"replay policy LOG --policy Random --positions {HUGE}", ": must be at most 1,000"),
         (f"check-models MODELS LOG --simulations {HUGE}", "at most 1,000,000"),
@@ -135,7 +135,7 @@ def test_more_queries_than_there_are_means_all_of_them(folder, tmp_path, command
 
 def test_what_is_nested_without_end_is_an_error(folder, tmp_path):
     (tmp_path / "models.json").write_text("[" * 100_000)
-    code, text = run("models", "import", tmp_path / "models.json", "--out", tmp_path / "out")
+    code, text = run("import-models", tmp_path / "models.json", "--out", tmp_path / "out")
     assert (code, "not rows of the models table" in text) == (2, True), text
     (tmp_path / "recipe.toml").write_text("out = " + "[" * 100_000)
     code, text = run("run", tmp_path / "recipe.toml", "--dry-run")
@@ -145,7 +145,7 @@ def test_what_is_nested_without_end_is_an_error(folder, tmp_path):
 def test_reproduce_takes_the_horizon_as_it_is():
     for experiment in ("dcm-2a", "cascading-tables", "rank1-1"):
         code, text = run("reproduce", experiment, "--horizon", 0)
-        assert (code, "--horizon 0: must be at least 1" in text) == (2, True), text
+        assert (code, "horizon=0: must be at least 1" in text) == (2, True), text
 
 
 class Fails:
@@ -237,10 +237,10 @@ def test_models_are_not_replaced_unless_asked(folder, tmp_path):
     code, text = run(*fit, "rctr")
     assert (code, "holds other models already" in text) == (2, True)
     assert list(logeval.load(out).fitted) == ["DCTR"]
-    run("models", "export", folder / "models", "--out", tmp_path / "m.json")
-    assert run("models", "import", tmp_path / "m.json", "--out", out)[0] == 2
+    (tmp_path / "m.json").write_text(run("inspect", folder / "models", "--json")[1])
+    assert run("import-models", tmp_path / "m.json", "--out", out)[0] == 2
     assert list(logeval.load(out).fitted) == ["DCTR"]
-    assert run("models", "import", tmp_path / "m.json", "--out", out, "--overwrite")[0] == 2, (
+    assert run("import-models", tmp_path / "m.json", "--out", out, "--overwrite")[0] == 2, (
         "what another stage made is not replaced even then"
     )
     assert run(*fit, "rctr", "--overwrite")[0] == 0
@@ -280,7 +280,7 @@ def test_wrong_objects_in_python_are_errors_that_say_what_is_wanted(folder):
         (lambda: runs.summary(17.5), "is a step"),
         (lambda: runs.summary(21), "the nearest that was is 20"),
         (lambda: logeval.evaluate(log, policies="Random"), "a Log cannot be simulated"),
-        (lambda: logeval.evaluate(models, policies=[object()]), "must be str or a list of str"),
+        (lambda: logeval.evaluate(models, policies=[object()]), "must be a valid string"),
         (lambda: logeval.evaluate(models, policies=[dict]), "has no method recommend"),
         (lambda: logeval.load(3), "cannot be loaded"),
         (lambda: logeval.report(logeval.Runs(runs.rows), "x"), "are in memory only"),

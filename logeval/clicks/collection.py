@@ -219,7 +219,7 @@ def refuse_to_replace(out: Path | str) -> None:
 
 
 def read_models(folder: Path | str) -> FittedModels:
-    """The models of a folder that ``fit-models`` or ``models import`` wrote."""
+    """The models of a folder that ``fit-models`` or ``import-models`` wrote."""
     manifest = tables.read_manifest(folder)
     folder = Path(folder)
     for name, report in manifest.get("models", {}).items():
@@ -340,5 +340,5 @@ def _pylist(table: pa.Table) -> list[dict[str, Any]]:
 
 def _manifest_of(models: FittedModels, inputs: Sequence[tables.Manifest] = ()) -> tables.Manifest:
     reports = {name: f.report for name, f in models.fitted.items()}
-    again = "logeval models import FILE --out {folder} --overwrite"
+    again = "logeval import-models FILE --out {folder} --overwrite"
     return tables.manifest_of("models", {}, inputs, models=reports, again=again)

@@ -94,12 +94,9 @@ app = typer.Typer(
 )
 
 
-def _group(name: str, about: str) -> typer.Typer:
-    group = typer.Typer(cls=Commands, help=about, no_args_is_help=True)
-    app.add_typer(group, name=name)
-    return group
-
-
-models_app = _group("models", "Fitted models as JSON, and back.")
-replay_app = _group("replay", "What rankers and policies would have earned, from the log itself.")
-plot_app = _group("plot", "Figures from tables.")
+replay_app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    help="What rankers and policies would have earned, from the log itself.",
+)
+app.add_typer(replay_app, name="replay")

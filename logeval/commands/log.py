@@ -1,4 +1,4 @@
-"""generate, ingest, describe."""
+"""generate, ingest, describe, features."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logeval.commands.app import app
-from logeval.commands.command import Json, command
-from logeval.commands.show import print_frame, print_table, wrapped
+from logeval.commands.command import command
+from logeval.commands.show import Json, print_frame, print_table, wrapped
+from logeval.features.make import MakeFeatures
 from logeval.log.ingest import Ingest
 from logeval.running.words import joined
 from logeval.synthetic.generate import Generate
 
 if TYPE_CHECKING:
+    from logeval.features.table import Features
     from logeval.log.log import Log
 
 
@@ -137,3 +139,23 @@ def describe(
         save_figure(found.plot()[0].figure, figure)
         if not as_json:
             print(f"figure   {figure}")
+
+
+@command(MakeFeatures, short_help="SERPs -> features of items and users.")
+def show_features(found: Features, asked: MakeFeatures) -> None:
+    """How many items and users, and how much of the clicks."""
+    matrix = found.manifest["matrix"]
+    rows: list[tuple[str, object]] = [
+        ("queries", ", ".join(asked.names.titles(found.queries).values())),
+        ("items", found.items.num_rows),
+        ("  never clicked: their vector is 0", found.manifest["never_clicked"]),
+        ("users", found.users.num_rows),
+        (f"click matrix, {matrix['rows']}s x items", " x ".join(map(str, matrix["shape"]))),
+        ("  cells that are not 0", matrix["cells"]),
+        ("length of a context", found.dimension),
+    ]
+    print_table(f"{asked.out}: {found.context}", ["", "value"], [(a, str(b)) for a, b in rows])
+    if (share := matrix.get("share_of_clicks", 1.0)) < 1.0:
+        print(f"only the items clicked most are used, which have {share:.1%} of the clicks")
+    if found.d < asked.dim:
+        print(f"the click matrix has rank {found.d}: that is used, not --dim {asked.dim}")

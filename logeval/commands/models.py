@@ -1,4 +1,4 @@
-"""fit-models, compare-models, score, check-models, models export and import, plot models."""
+"""fit-models, compare-models, score, check-models, inspect, models, import-models, export."""
 
 from __future__ import annotations
 
@@ -13,21 +13,32 @@ import typer
 from logeval.clicks.fit import Fit
 from logeval.clicks.quality.check import CheckModels
 from logeval.clicks.quality.compare import CompareModels, ScoreModels
-from logeval.commands.app import models_app, plot_app
-from logeval.commands.command import Csv, Json, command, in_options, refuse_empty
-from logeval.commands.show import print_for_programs, print_frame, print_table, wrapped
+from logeval.clicks.settings import model_names
+from logeval.commands.app import app
+from logeval.commands.command import command
+from logeval.commands.show import (
+    Csv,
+    Json,
+    print_for_programs,
+    print_frame,
+    print_table,
+    wrapped,
+)
 from logeval.errors import LogevalError
+from logeval.exports.export import Export
+from logeval.running.console import unguarded
 from logeval.running.words import with_interval
-from logeval.storage import files
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from logeval.clicks.collection import FittedModels
+    from logeval.clicks.inspection import Inspection
     from logeval.clicks.quality.checks.predictive import Checks
     from logeval.clicks.quality.comparison import Comparison
+    from logeval.exports.exported import Exported
 
-Folder = Annotated[Path, typer.Argument(help="Folder of fitted models.")]
+ITEM_WIDTH = 32  # characters of an item's name
 
 
 @command(Fit)
@@ -60,7 +71,7 @@ def show_fit(
     for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *said):
         print(wrapped(line))
     for note in notes:
-        print(wrapped(in_options(f"note: {note}", Fit)), file=sys.stderr)
+        print(wrapped(f"note: {note}"), file=sys.stderr)
     own = "".join(
         f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
     )
@@ -90,82 +101,6 @@ def show_comparison(comparison: Comparison, asked: CompareModels, *, as_json: Js
 
         figure_beside(comparison.plot().figure, asked.out, "perplexity.png")
         print(f"{asked.out}: quality.parquet, perplexity.png", file=sys.stderr)
-
-
-@models_app.command()
-def export(
-    models: Folder,
-    to: Annotated[str, typer.Option(help="The format: json.")] = "json",
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; standard output if absent.")
-    ] = None,
-) -> None:
-    """Write the parameters of fitted models in another format.
-
-    Example: logeval models export data/yandex/models/dcm --to json --out dcm.json
-    """
-    from logeval.clicks.collection import read_models
-
-    if to != "json":
-        raise LogevalError(f"--to {to}: the format is json")
-    text = read_models(models).to_json()
-    if out is None:
-        print(text)
-    else:
-        files.write_text(out, text + "\n")
-
-
-@models_app.command("import")
-def import_(
-    source: Annotated[Path, typer.Argument(help="JSON file with rows of the models table.")],
-    out: Annotated[Path, typer.Option(help="Folder for the models.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
-) -> None:
-    """Make a models folder from parameters found elsewhere.
-
-    Example: logeval models import paper.json --out models/paper
-    """
-    from logeval.clicks.collection import models_of_json
-
-    if not source.exists():
-        raise LogevalError(f"{source}: there is no such file")
-    try:
-        text = source.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LogevalError(f"{source}: cannot be read as JSON ({error})") from None
-    models = models_of_json(text, str(source))
-    models.write(out, overwrite)
-    names = ", ".join(f"{name} ({len(f.queries)} queries)" for name, f in models.fitted.items())
-    print(f"{out}: {names}")
-
-
-@plot_app.command("models")
-def plot_models(
-    models: Folder,
-    out: Annotated[Path, typer.Option(help="Figure to write: .png, .pdf or .svg.")],
-    what: Annotated[
-        str, typer.Option(help="termination (DCM), attraction, or examination (PBM).")
-    ] = "termination",
-    model: Annotated[str | None, typer.Option(help="Which model, if there are several.")] = None,
-    queries: Annotated[
-        str | None, typer.Option(help="Only these queries, as 9982,98435@1 (with its region).")
-    ] = None,
-    style: Annotated[str, typer.Option(help="Look of the figure: paper or slides.")] = "paper",
-) -> None:
-    """Draw the parameters of chosen queries, or of the most frequent, with their intervals.
-
-    Example: logeval plot models data/yandex/models/dcm --what termination --out dcm.png
-    """
-    from logeval.clicks.collection import read_models
-    from logeval.reports.figures.canvas import save_figure
-    from logeval.reports.figures.style import styled
-
-    if queries is not None:
-        refuse_empty("--queries", [queries])
-    with styled(style):
-        axes: Any = read_models(models).plot(what, model, queries)
-        save_figure(axes.figure, out)
-    print(out)
 
 
 @command(ScoreModels)
@@ -275,7 +210,7 @@ def _print_checks(checks: Checks) -> None:
         print_frame(f"{title} of a PBM, and fitted", _with_cells(checks.examination))
     if checks.truth is not None:
         print_frame("Beside the truth", checks.truth, 2)
-    print(in_options(checks.verdict().text(), CheckModels))
+    print(checks.verdict().text())
 
 
 def _with_cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -296,3 +231,153 @@ def _cell(row: Any) -> str:
     if not row["components"]:
         return "-"
     return f"{row['error']:.3f}{'*' if row['faulted'] else ''}"
+
+
+@app.command()
+def inspect(
+    models: Annotated[Path, typer.Argument(help="Folder of fitted models.")],
+    query: Annotated[
+        str | None,
+        typer.Option(help="A query: its text, or its id, as 9982, or 9982@0 with its region."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Which model; default: the first.", autocompletion=model_names),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Their log; default: the one that was fitted.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many items, and how many lists.")] = 15,
+    as_json: Json = False,
+) -> None:
+    """Show fitted models, or one query of one: items with intervals, the best list, the log's.
+
+    Without --query, --json is all of their parameters, which import-models reads.
+
+    Example: logeval inspect data/yandex/models/dcm --query 9982
+    """
+    from logeval.clicks.collection import read_models
+    from logeval.clicks.inspection import inspect as look
+    from logeval.log.log import load
+
+    fitted = read_models(models)
+    if query is None:
+        if as_json:
+            print(fitted.to_json())
+        else:
+            print_frame(str(models), _model_rows(fitted.summary()))
+        return
+    found = look(fitted, query, model=model, log=load(log) if log else None)
+    found = found.named(None if as_json else ITEM_WIDTH)
+    if as_json:
+        frames = {n: getattr(found, n) for n in ("classes", "items", "positions", "lists")}
+        names = ("model", "serps", "best", "reward", "value", "proven")
+        parts = {n: json.loads(frame.to_json(orient="records")) for n, frame in frames.items()}
+        rest = {n: getattr(found, n) for n in names}
+        print(json.dumps({"query": found.names.query(found.query), **rest, **parts}))
+    else:
+        _print_query(found, top)
+
+
+def _print_query(found: Inspection, top: int) -> None:
+    serps = "" if found.serps is None else f", {found.serps:,} SERPs in the log"
+    query = found.names.query(found.query)
+    if len(found.classes):
+        print_table(
+            "Classes of users: their share, and clicks per search on the best list",
+            *_with_intervals(found.classes),
+        )
+    shown = found.items.head(top).astype({"item": str})  # an id is a name, not an amount
+    print_table(
+        f"{found.model} of query {query}{serps}: {min(top, len(found.items))} of "
+        f"{len(found.items)} items",
+        *_with_intervals(shown),
+    )
+    if len(found.positions.columns) > 1:
+        print_table("By position", *_with_intervals(found.positions))
+    how = "" if found.proven else " (found by a search, not proven)"
+    between = ", " if "item" in found.names.kinds else " "
+    print(wrapped(f"Best list: {between.join(map(str, found.best))}"))
+    print(f"its expected {found.reward}: {found.value:.4f}{how}\n")
+    if len(found.lists):
+        shown = found.lists.head(top)
+        share = ["" if x != x else f"{x:.1%}" for x in shown["share"]]
+        lists = [between.join(map(str, one)) for one in shown["list"]]
+        print_table(
+            f"{len(shown)} of {len(found.lists):,} lists of the log, with their share of that, and "
+            "the best items in them",
+            ["shown", "share", "best", "list"],
+            zip(shown["shown"], share, shown["in_best"], lists, strict=True),
+        )
+
+
+def _with_intervals(frame: Any) -> tuple[list[str], list[list[object]]]:
+    """Columns and rows, a parameter and its interval in one cell."""
+    names = [n for n in frame.columns if not n.endswith(("_low", "_high"))]
+    rows = [
+        [
+            with_interval(row[n], row[f"{n}_low"], row[f"{n}_high"])
+            if f"{n}_low" in row
+            else row[n]
+            for n in names
+        ]
+        for row in frame.astype(object).to_dict("records")
+    ]
+    return names, rows
+
+
+@app.command()
+def models(as_json: Json = False, as_csv: Csv = False) -> None:
+    """The click models: estimators (the default first), options, rewards, parameters.
+
+    Example: logeval models --json
+    """
+    import inspect as python
+
+    import pandas as pd
+
+    from logeval.clicks.models.registry import MODELS
+
+    rows = []
+    for name, kind in MODELS.items():
+        options = [f"{key}={'|'.join(values)}" for key, values in kind.OPTIONS.items()]
+        about = python.getdoc(kind) or python.getdoc(python.getmodule(kind)) or ""
+        row = {"model": name, "methods": kind.methods, "options": options, "rewards": kind.rewards}
+        row["parameters"] = [p.name for p in kind.PARAMETERS]
+        texts = {key: ", ".join(x) if key != "model" else x for key, x in row.items()}
+        rows.append({**texts, "about": about.partition("\n")[0]})
+    table = pd.DataFrame(rows)
+    if not print_for_programs(table, as_json, as_csv):
+        print_frame("Click models", table[["model", "methods", "options", "about"]])
+
+
+@app.command()
+def import_models(
+    source: Annotated[Path, typer.Argument(help="JSON file, as inspect --json prints it.")],
+    out: Annotated[Path, typer.Option(help="Folder for the models.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+) -> None:
+    """Make a models folder from parameters found elsewhere.
+
+    Example: logeval import-models paper.json --out models/paper
+    """
+    from logeval.clicks.collection import models_of_json
+
+    try:
+        text = source.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LogevalError(f"{source}: cannot be read as JSON ({error})") from None
+    found = models_of_json(text, str(source))
+    found.write(out, overwrite)
+    print(f"{out}: {', '.join(f'{n} ({len(f.queries)} queries)' for n, f in found.fitted.items())}")
+
+
+@command(Export)
+def show_export(found: Exported, asked: Export) -> None:
+    """The text itself, or where it is; what was withheld."""
+    if asked.out is None:
+        print(found.files[""], end="", file=unguarded(sys.stdout))
+    else:
+        for more in found.files:
+            print(f"{asked.out}{more}")
+    print(wrapped(found.words), file=sys.stderr)

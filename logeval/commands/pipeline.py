@@ -1,4 +1,4 @@
-"""run, report, demo."""
+"""plot, report, run, demo."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.commands.app import app
-from logeval.commands.command import Quiet, as_typed, command
+from logeval.commands.command import Quiet, command, refuse_empty
 from logeval.commands.show import print_table, wrapped
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, unknown_names
+from logeval.evaluation.evaluate import track_names
 from logeval.log.ingest import pairs_of
 from logeval.reports.report import Report
 from logeval.running import console
@@ -18,6 +19,69 @@ from logeval.stage import Stage
 
 if TYPE_CHECKING:
     from logeval.pipeline import Recipe, Step
+
+
+@app.command(short_help="A figure of runs, or of fitted models.")
+def plot(
+    folder: Annotated[Path, typer.Argument(help="Folder of runs, or of fitted models.")],
+    what: Annotated[
+        str | None,
+        typer.Option(
+            help="Of runs: regret (the default), relative (all tracks on one axis), remaining "
+            "(what elimination leaves), cosine (of theta to its estimate); of models: attraction "
+            "(the default), examination or termination."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Figure to write: .pdf, .png or .svg; default: WHAT.pdf.")
+    ] = None,
+    of: Annotated[
+        str | None, typer.Option("--model", "--simulator", help="Only this one, as DCM.")
+    ] = None,
+    track: Annotated[
+        str | None, typer.Option(help="Regret: only this track.", autocompletion=track_names)
+    ] = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="Regret: one panel per query.")
+    ] = False,
+    log_x: Annotated[bool, typer.Option("--log-x", help="Runs: logarithmic searches.")] = False,
+    queries: Annotated[
+        str | None, typer.Option(help="Models: only these queries, as 9982,98435@1.")
+    ] = None,
+    style: Annotated[str, typer.Option(help="Look of the figure: paper or slides.")] = "paper",
+) -> None:
+    """Draw runs over time, or the parameters of fitted models, with 95% intervals.
+
+    Example: logeval plot runs/dcm --what regret --out regret.pdf
+    """
+    from logeval.clicks.collection import FittedModels
+    from logeval.evaluation.results import Runs
+    from logeval.pipeline import load
+    from logeval.reports.figures.canvas import check_kind, save_figure
+    from logeval.reports.figures.regret import regret_figure
+    from logeval.reports.figures.style import styled
+    from logeval.reports.figures.tracks import FIGURES, figure_of
+
+    found = load(folder)
+    what = what or ("regret" if isinstance(found, Runs) else "attraction")
+    out = out or Path(f"{what}.pdf")
+    check_kind(out)
+    with styled(style):
+        if isinstance(found, FittedModels):
+            if queries is not None:
+                refuse_empty("--queries", [queries])
+            figure: Any = found.plot(what, of, queries).figure
+        elif not isinstance(found, Runs):
+            raise LogevalError(f"{folder}: is a log; describe --figure draws it")
+        elif what in FIGURES:
+            figure = figure_of(found, what, log_x=log_x)
+        elif what == "regret":
+            figure = regret_figure(
+                found, simulator=of, track=track, log_x=log_x, per_query=per_query
+            )
+        else:
+            raise unknown_names("figure", [what], ["regret", *FIGURES])
+        print(save_figure(figure, out))
 
 
 @command(Report, short_help="Runs -> a page to send to a colleague.")
@@ -88,11 +152,8 @@ def demo(
     from logeval.pipeline import demo_recipe
     from logeval.pipeline import run as run_recipe
 
-    try:
-        found = demo_recipe(log or [], out, set or [], pairs_of(columns or []))
-        steps = run_recipe(found, quiet=quiet)
-    except LogevalError as error:
-        raise LogevalError(as_typed(str(error), {"columns": "--map"})) from error
+    found = demo_recipe(log or [], out, set or [], pairs_of(columns or []))
+    steps = run_recipe(found, quiet=quiet)
     page = _print_answer(found, steps)
     if console.has_display() if open is None else open:
         import webbrowser

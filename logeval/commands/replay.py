@@ -1,4 +1,4 @@
-"""``logeval replay``: estimate, policy, validate, cross-check."""
+"""plan, and ``logeval replay``: estimate, policy, validate, cross-check."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from logeval.commands.command import Json, command, in_options
-from logeval.commands.show import print_for_programs, print_frame
+from logeval.commands.command import command
+from logeval.commands.show import Json, print_for_programs, print_frame
+from logeval.planning.plan import Plan
 from logeval.replay.cross_check import ReplayCrossCheck
 from logeval.replay.estimate import ReplayEstimate
 from logeval.replay.policy import ReplayPolicy
@@ -18,11 +19,25 @@ from logeval.stage import Stage
 if TYPE_CHECKING:
     import pandas as pd
 
+    from logeval.planning.experiment import ExperimentPlan
     from logeval.replay.agreement import CrossCheck
     from logeval.replay.estimates import Estimates
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
     from logeval.reports.answers.answer import Answer
+
+
+@command(Plan, figures=["power.png"])
+def show_plan(found: ExperimentPlan, asked: Plan, *, as_json: Json = False) -> None:
+    """The answer, a row per design, and the figure of power."""
+    more = {"verdict": found.verdict().text(), "facts": found.facts, "bandit": found.bandit}
+    curve = found.curve.to_dict(orient="records")
+    if not print_for_programs(found.table, as_json, False, **more, curve=curve):
+        shown = found.table.drop(columns=["low", "high", "flattered"])
+        shown.insert(3, "95% interval", _intervals(found.table, "low", "high"))
+        print_frame("What a test looks for in one search, and searches that it needs", shown, 2)
+        print(found.verdict().text())
+    _save(found.plot, asked, "power.png")
 
 
 @command(ReplayEstimate, figures=["estimates.png"])
@@ -41,7 +56,7 @@ def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = F
             overall, by_query = (rows[rows["query"].isna() == each] for each in (True, False))
             print_frame(f"{name}, clicks per SERP at K = {K}", _estimates(overall, False))
             print_frame(f"{name}, by query", _estimates(names.shown(by_query, WIDTH), True), 2)
-        print(in_options(answer, ReplayEstimate))
+        print(answer)
     _save(found.plot, asked, "estimates.png")
 
 
@@ -130,7 +145,7 @@ def _show(
     if print_for_programs(frame, as_json, False, verdict=answer.text(), **more):
         return
     print_frame(title, frame, keys)
-    print(in_options(answer.text(), type(asked)))
+    print(answer.text())
 
 
 def _save(plot: Callable[[], Any], asked: Stage[Any], name: str) -> None:

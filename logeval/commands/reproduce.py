@@ -6,9 +6,16 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from logeval.commands.command import Csv, Json, Latex, command
-from logeval.commands.latex import latex_table
-from logeval.commands.show import print_for_programs, print_table, wrapped
+from logeval.commands.command import command
+from logeval.commands.show import (
+    Csv,
+    Json,
+    Latex,
+    latex_table,
+    print_for_programs,
+    print_table,
+    wrapped,
+)
 from logeval.papers.reproduce import Reproduce
 
 if TYPE_CHECKING:

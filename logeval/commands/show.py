@@ -1,19 +1,19 @@
-"""Tables for people, on stdout; they fit 80 columns where the terminal does not say otherwise."""
+"""What commands print: tables for people, JSON and CSV for programs, LaTeX for a paper."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.cells import cell_len
+import typer
 
-from logeval.errors import visible
+from logeval.errors import LogevalError, visible
 from logeval.running.console import unguarded
 from logeval.running.words import cell
 from logeval.storage.spreadsheets import csv_of
@@ -21,16 +21,25 @@ from logeval.storage.spreadsheets import csv_of
 if TYPE_CHECKING:
     import pandas as pd  # not before a command runs: --help stays quick
 
-WIDTH = 80
 FOLDED = 14  # a column of texts may be folded down to this, and is not below
-GAP = "  "
+GAP = 2
+WIDTH = 80  # where the terminal does not say otherwise
+FORMATS = {"as_json": "--json", "as_csv": "--csv", "as_latex": "--latex"}
 
 
-def print_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], keys: int = 1
-) -> None:
-    """Print a table."""
-    print(f"{wrapped(title)}\n{table_text(columns, rows, keys)}\n")
+def _one_format(ctx: typer.Context, param: typer.CallbackParam, value: bool) -> bool:
+    given = [option for name, option in FORMATS.items() if ctx.params.get(name)]
+    if value and given:
+        raise LogevalError(f"{given[0]} and {FORMATS[str(param.name)]}: only one can be printed")
+    return value
+
+
+Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.", callback=_one_format)]
+Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.", callback=_one_format)]
+Latex = Annotated[
+    bool, typer.Option("--latex", help="LaTeX (booktabs), for a paper.", callback=_one_format)
+]
+Rows = Iterable[Sequence[object]]
 
 
 def wrapped(text: str) -> str:
@@ -38,83 +47,69 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def table_text(columns: Sequence[str], rows: Iterable[Sequence[object]], keys: int = 1) -> str:
-    """A table: numbers to the right and never broken, long texts folded between words.
+def print_table(title: str, columns: Sequence[str], rows: Rows, keys: int = 1) -> None:
+    """Print a table."""
+    if title:
+        print(wrapped(title))
+    print(f"{table_text(columns, rows, keys)}\n")
 
-    Where that is not enough, it is continued below, with the first ``keys`` columns again.
+
+def print_frame(title: str, frame: pd.DataFrame, keys: int = 1) -> None:
+    """Print a data frame."""
+    print_table(title, [*map(str, frame)], frame.astype(object).to_numpy().tolist(), keys)
+
+
+def table_text(columns: Sequence[str], rows: Rows, keys: int = 1) -> str:
+    """A table: numbers to the right and never broken, long texts folded.
+
+    Where that is too wide, it is continued below, with the first ``keys`` columns again.
     """
-    cells = [[visible(cell(value)) for value in row] for row in rows]  # before they are measured
-    every = [_Column(name, [row[i] for row in cells]) for i, name in enumerate(columns)]
     limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    cells = [[visible(cell(value)) for value in row] for row in rows]
+    every = [_Column(name, [row[i] for row in cells]) for i, name in enumerate(columns)]
     blocks = [every[:keys]]
     for column in every[keys:]:
-        if sum(c.folded + len(GAP) for c in [*blocks[-1], column]) > limit + len(GAP):
+        if sum(c.least + GAP for c in (*blocks[-1], column)) > limit + GAP:
             blocks.append(every[:keys])
         blocks[-1] = [*blocks[-1], column]
     return "\n\n".join(_block(block, limit) for block in blocks)
 
 
 class _Column:
-    """One column of a table, and how wide it is: unfolded, and as narrow as it may be."""
+    """One column of a table: its texts, and how wide it would and must be."""
 
     def __init__(self, name: str, cells: list[str]) -> None:
+        from rich.cells import cell_len
+
         self.head, self.cells = name.split("\n"), cells
         self.numeric = all(text[:1] in "+-0123456789.<[" for text in cells)
         self.width = max(map(cell_len, [*self.head, *cells]))
-        words = [part for text in cells for part in _parts(text)]
-        longest = min(max(map(cell_len, [*self.head, *words])), WIDTH // 2 - 1)
-        self.folded = self.width if self.numeric else max(longest, min(self.width, FOLDED))
-
-    def lines(self, text: str, width: int) -> list[str]:
-        """A cell in lines of a width: folded between words, and within one only if it is longer."""
-        indent = text[: len(text) - len(text.lstrip())]
-        lines, width = [""], width - cell_len(indent)
-        for word in re.findall(r"\S+", text):
-            short = cell_len(word) <= width
-            for i, part in enumerate([word] if short else _parts(word)):
-                blank = " " if i == 0 and lines[-1] else ""
-                if lines[-1] and cell_len(lines[-1] + blank + part) > width:
-                    lines.append("")
-                    blank = ""
-                while cell_len(part) > width:
-                    lines[-1], part = part[:width], part[width:]
-                    lines.append("")
-                lines[-1] += blank + part
-        return [indent + line for line in lines]
-
-    def padded(self, text: str, width: int) -> str:
-        """Numbers to the right."""
-        fill = " " * (width - cell_len(text))
-        return fill + text if self.numeric else text + fill
-
-
-def _parts(text: str) -> list[str]:
-    """Where a line may end: at a blank, and within a word after the | between choices."""
-    return re.findall(r"[^\s|]*\||[^\s|]+", text)
+        words = (word for text in [*self.head, *cells] for word in text.split())
+        folded = min(max(map(cell_len, words), default=0), WIDTH // 2 - 1)
+        self.least = self.width if self.numeric else max(folded, min(self.width, FOLDED))
 
 
 def _block(columns: Sequence[_Column], limit: int) -> str:
     """Some columns side by side; what room there is goes to those that are folded."""
-    room = limit - sum(c.folded + len(GAP) for c in columns) + len(GAP)
-    wanted = sum(c.width - c.folded for c in columns)
-    share = min(1.0, max(room, 0) / wanted) if wanted else 0.0
-    widths = [c.folded + int(share * (c.width - c.folded)) for c in columns]
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    room = limit + GAP - sum(c.least + GAP for c in columns)
+    share = min(1.0, max(room, 0) / max(sum(c.width - c.least for c in columns), 1))
     tall = max(len(c.head) for c in columns)
-    rows = [[[""] * (tall - len(c.head)) + c.head for c in columns]]
-    for i in range(len(columns[0].cells)):
-        rows.append([c.lines(c.cells[i], w) for c, w in zip(columns, widths, strict=True)])
-    text = []
-    for row in rows:
-        for parts in zip_longest(*row, fillvalue=""):
-            cells = zip(columns, parts, widths, strict=True)
-            text.append(GAP.join(c.padded(part, width) for c, part, width in cells).rstrip())
-    return "\n".join(text)
-
-
-def print_frame(title: str, frame: pd.DataFrame, keys: int = 1) -> None:
-    """Print a data frame."""
-    names, rows = [str(c) for c in frame.columns], frame.astype(object).to_numpy().tolist()
-    print_table(title, names, rows, keys)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="")
+    for c in columns:
+        head = "\n".join([*([""] * (tall - len(c.head))), *c.head])
+        width = c.least + int(share * (c.width - c.least))
+        justify: Any = "right" if c.numeric else "left"
+        table.add_column(Text(visible(head, "\n")), width=width, justify=justify, overflow="fold")
+    for row in zip(*(c.cells for c in columns), strict=True):
+        table.add_row(*map(Text, row))
+    console = Console(file=io.StringIO(), width=9999, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def print_for_programs(
@@ -127,3 +122,32 @@ def print_for_programs(
     elif as_csv:
         print(csv_of(frame), end="", file=unguarded(sys.stdout))
     return as_json or as_csv
+
+
+MATHS = {"<": "$<$", ">": "$>$", "±": r"$\pm$", "∞": r"$\infty$", "inf": r"$\infty$", "-": "$-$"}
+SIGN = re.compile(r"[<>±∞]|(?<![\w.)-])-(?=[0-9.]|inf\b)|\binf\b")  # no hyphen
+
+
+def latex_table(
+    title: str, columns: Sequence[str], rows: Rows, bold: Collection[tuple[int, int]] = ()
+) -> str:
+    r"""A ``tabular`` with booktabs' rules; ``bold`` are the (row, column) of what is best.
+
+    The title is a comment: captions are the author's. Needs \usepackage{booktabs}.
+    """
+    import pandas as pd
+
+    cells = [[" ".join(cell(value).split()) for value in row] for row in rows]
+    frame = pd.DataFrame(cells, columns=[*columns])
+    numeric = [all(re.match(r"[-+<]?[0-9∞]|[-+]?inf|$", x) for x in frame[c]) for c in columns]
+    styled = frame.style.hide(axis="index").format(_in_maths, escape="latex")
+    styled = styled.format_index(_in_maths, escape="latex", axis="columns")
+    for r, c in bold:
+        styled = styled.map(lambda _: "textbf:--rwrap;", subset=pd.IndexSlice[r, columns[c]])
+    form = "".join("r" if one else "l" for one in numeric)
+    text = styled.to_latex(hrules=True, column_format=form)
+    return f"% {' '.join(title.split())}\n{text.rstrip()}"
+
+
+def _in_maths(text: object) -> str:
+    return SIGN.sub(lambda found: MATHS[found[0]], str(text))

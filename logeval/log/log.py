@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.errors import LogevalError, one_line, short, unknown_names
-from logeval.kinds import checked
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, sql_condition, sql_limit
 from logeval.storage import database, files, tables
@@ -203,7 +202,6 @@ class Log:
             finally:
                 connection.close()
 
-    @checked
     def serps(
         self,
         columns: str | Iterable[str] | None = None,
@@ -225,14 +223,12 @@ class Log:
             table = connection.sql(select).to_arrow_table()
         return table.cast(pa.schema([tables.SERPS.field(name) for name in names]))
 
-    @checked
     def describe(self, top: int = 20) -> Description:
         """What the log holds: totals, CTR by rank, the most frequent queries."""
         from logeval.log.describe import describe, describe_counts
 
         return describe(self, top) if self.holds == "serps" else describe_counts(self, top)
 
-    @checked
     def top_queries(self, n: int = 20) -> pd.DataFrame:
         """The ``n`` most frequent queries, most frequent first, by SERPs (but test ones).
 

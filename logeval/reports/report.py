@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from logeval.errors import LogevalError, short
-from logeval.kinds import fits
-from logeval.stage import Arg, Manifest, Quiet, Stage, function, stage
+from logeval.stage import Arg, Manifest, Quiet, Stage, fits, function, stage
 
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs

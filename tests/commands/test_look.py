@@ -1,4 +1,4 @@
-"""inspect, compare, models list, completion, --debug: looking at what is there."""
+"""inspect, models, completion, --debug: looking at what is there."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from logeval.cli import app
 from logeval.clicks.inspection import inspect
 from logeval.clicks.models.registry import MODELS
 from logeval.commands.show import table_text
-from logeval.evaluation.statistics.between import between
-from logeval.evaluation.statistics.comparisons import compare
 from logeval.running.words import cell
 from tests.clicks.examples import three_queries
 
@@ -27,12 +25,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("look")
     (folder / "log").mkdir()
     three_queries(folder / "log")
-    models = logeval.fit_models(folder / "log", ["dctr", "pbm"], out=folder / "m", quiet=True)
-    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        horizon = 30 if name == "b" else 20
-        options = {"checkpoints": [10, 20], "seed": seed, "out": folder / name, "quiet": True}
-        policies = ["Random", "dcmKL-UCB"]
-        logeval.evaluate(models, policies=policies, horizon=horizon, runs=2, **options)
+    logeval.fit_models(folder / "log", ["dctr", "pbm"], out=folder / "m", quiet=True)
     return folder
 
 
@@ -86,36 +79,9 @@ def test_inspect_on_the_terminal(folder):
     assert {row["item"] for row in data["items"]} == set(model.items.tolist())
 
 
-def regrets(runs, simulator, policy):
-    rows = runs.table()
-    mine = (rows["t"] == 20) & (rows["simulator"] == simulator) & (rows["policy"] == policy)
-    return rows[mine].pivot(index="query", columns="run", values="regret").to_numpy()
-
-
-def test_compare_is_the_paired_difference(folder):
-    a, c = logeval.load(folder / "a"), logeval.load(folder / "c")
-    table = between(a, c).set_index(["simulator", "policy"])
-    rows = [t.table()[t.table()["t"] == 20].groupby(["simulator", "policy"])["regret"].mean()
-            for t in (a, c)]  # fmt: skip
-    for key in table.index:
-        assert table.loc[key, "first"] == pytest.approx(rows[0][key])
-        assert table.loc[key, "difference"] == pytest.approx(rows[1][key] - rows[0][key])
-        alone = compare(np.stack([regrets(t, *key) for t in (a, c)], axis=2)).p[0, 1]
-        assert table.loc[key, "p"] == pytest.approx(min(1.0, len(table) * alone))
-        assert table.loc[key, "low"] <= table.loc[key, "difference"] <= table.loc[key, "high"]
-    same = between(a, logeval.load(folder / "b"))
-    assert set(same["t"]) == {20}, "the last step that both have"
-    assert np.allclose(same["difference"], 0.0)
-    text = run("compare", folder / "a", folder / "c")
-    assert "seed: 0 and 1" in text
-    assert "dcmKL-UCB" in text
-    assert f"hold for all {len(table)} rows together" in text
-    assert "the settings are the same" in run("compare", folder / "a", folder / "a")
-
-
 def test_models_are_listed_with_their_methods(folder):
-    text = run("models", "list")
-    rows = json.loads(run("models", "list", "--json"))["rows"]
+    text = run("models")
+    rows = json.loads(run("models", "--json"))["rows"]
     assert [row["model"] for row in rows] == list(MODELS)
     assert all(row["model"] in text and row["about"] for row in rows)
     dcm = rows[list(MODELS).index("DCM")]

@@ -1,4 +1,4 @@
-"""fit-models, plot models, models export and import, score, compare-models."""
+"""fit-models, plot, inspect --json, import-models, score, compare-models."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_the_commands(run, log, tmp_path):
     assert "PBM: all 3 queries can carry it" in result.stdout
     for what, model in (("termination", "dcm"), ("examination", "pbm")):
         figure = tmp_path / f"{what}.png"
-        run("plot", "models", out, "--what", what, "--model", model, "--out", figure)
+        run("plot", out, "--what", what, "--model", model, "--out", figure)
         assert figure.read_bytes().startswith(b"\x89PNG")
-    run("models", "export", out, "--out", tmp_path / "m.json")
-    result = run("models", "import", tmp_path / "m.json", "--out", tmp_path / "m2")
+    (tmp_path / "m.json").write_text(run("inspect", out, "--json").stdout)
+    result = run("import-models", tmp_path / "m.json", "--out", tmp_path / "m2")
     assert "DCM (3 queries), PBM (3 queries)" in result.stdout
     result = run("score", tmp_path / "m2", log, "--json")
     scored = json.loads(result.stdout)
@@ -53,9 +53,9 @@ def test_the_commands(run, log, tmp_path):
     assert "DCM" in result.stdout
     assert (tmp_path / "q" / "perplexity.png").exists()
     with pytest.raises(LogevalError, match="there is no CM here"):
-        run("plot", "models", out, "--model", "cm", "--out", tmp_path / "x.png")
+        run("plot", out, "--model", "cm", "--out", tmp_path / "x.png")
     with pytest.raises(LogevalError, match="has no such parameter"):
-        run("plot", "models", out, "--model", "pbm", "--out", tmp_path / "x.png")
+        run("plot", out, "--what", "termination", "--model", "pbm", "--out", tmp_path / "x.png")
 
 
 def test_options_of_a_model_are_given_by_name(run, log, tmp_path):

@@ -20,7 +20,6 @@ from logeval.clicks.models.users.chain import Chain, Formulas
 from logeval.clicks.models.users.mixture import Mixture, Users
 from logeval.clicks.models.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
-from logeval.kinds import checked
 from logeval.running.arrays import Bools, Floats, Ints, place_of
 from logeval.running.seeds import generator
 
@@ -122,7 +121,6 @@ class ClickModel(ABC):
             raise LogevalError(f"{self.name}: there is no item {wrong.flat[0]}; it has {few}{more}")
         return rows
 
-    @checked
     def click_probs(self, items: Any) -> Floats:
         """P(c_k = 1) at each position of a list of item ids, (K,), or of n lists, (n, K)."""
         p = self.click_probs_of_rows(self._lists(items))
@@ -144,7 +142,6 @@ class ClickModel(ABC):
         """P(c_k = 1) of each list of rows, (n, K)."""
         return self.users.click_probs(A)
 
-    @checked
     def simulate(self, items: Any, n: int, *, seed: int = 0) -> Ints:
         """The clicks (n, K) of n users on a list of item ids; the same seed, the same users."""
         A = self._lists(items)
@@ -173,7 +170,6 @@ class ClickModel(ABC):
         with np.errstate(divide="ignore"):
             return np.log(np.where(np.asarray(c).astype(np.bool_), p, 1.0 - p)).sum(axis=1)
 
-    @checked
     def optimum(self, K: int | None = None, reward: str | None = None) -> Optimum:
         """A list of K items with the highest expected reward, its value, whether proven."""
         K = self.K if K is None else index(K)
@@ -204,7 +200,6 @@ class ClickModel(ABC):
         value = float(users.expected_reward(A[None], reward)[0])
         return Optimum(A, value, proven, 0.0 if proven else np.nan)
 
-    @checked
     def best_list(self, K: int | None = None, reward: str | None = None) -> Ints:
         """The ids of the K items with the highest expected reward, in the best order, (K,)."""
         return self.items[self.best_rows(K, reward)]

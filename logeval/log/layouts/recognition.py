@@ -8,6 +8,7 @@ result at a position). A user's map comes first, then the names that a format kn
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -48,8 +49,8 @@ IDS = ("search", "session", "serp", "query", "user", "region", "item", "domain")
 AND = "+"  # between the columns that are a search together
 CLOSE = 0.8  # of difflib: names that may be a slip of the pen
 NAME_THEM = (
-    "name them: columns={'query': '...', 'item': '...', 'clicks': '...'}, and with a row per "
-    "result columns={'position': '...', 'search': '...'}"
+    "name them, as --map query=COLUMN --map item=COLUMN --map clicks=COLUMN, and with a row per "
+    "result --map position=COLUMN --map search=COLUMN, in Python by the argument columns"
 )
 
 Map = Mapping[str, str]
@@ -193,11 +194,12 @@ def check_complete(table: TableFile, layout: Layout | None) -> Layout:
         return layout
     says = " and ".join(f"{role} ({ROLES[role].says})" for role in missing)
     yours = layout.unused[0] if len(missing) == len(layout.unused) == 1 else "COLUMN"
-    remedy = f"name it: columns={dict.fromkeys(missing, yours)}"
+    named = " ".join(f"--map {shlex.quote(f'{role}={yours}')}" for role in missing)
+    remedy = f"name it: {visible(named)}, in Python by the argument columns"
     if "search" in missing:
         remedy += (
             ", or several that are one search together, as "
-            f"columns={{'search': 'session{AND}query'}}; user, time and query together will do"
+            f"--map search=session{AND}query; user, time and query together will do"
         )
     doubts = "".join(f"; {visible(name)}: {why}" for name, why in layout.doubts.items())
     raise LogevalError(

@@ -64,7 +64,7 @@ def test_columns_can_be_mapped(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("query_id,items\n5,11\n", "no column for clicks.*columns=.'clicks': 'COLUMN'"),
+        ("query_id,items\n5,11\n", "no column for clicks.*--map clicks=COLUMN"),
         ("query_id,items,clicks\n5,11,0\n,12,0\n", "row 2: query is empty"),
         ("query_id,items,clicks\n5,11,0\n5,11 12,0\n", "row 2: clicks: not one value per item"),
         ("query_id,items,clicks\n5,11,-1\n", "row 1: clicks are no whole number from 0 on"),

@@ -86,7 +86,7 @@ def test_a_column_that_only_sounds_like_a_role_is_not_used_and_said():
     [
         (
             "position",
-            r"no column for position .*in its rows per result; .*columns=.'position': 'COLUMN'",
+            r"no column for position .*in its rows per result; .*--map position=COLUMN",
         ),
         (
             "search_id",
@@ -111,7 +111,7 @@ def test_the_one_column_that_is_missing_is_the_one_that_is_left(role, tmp_path):
     rows = [{names[r]: v for r, v in row.items()} for row in ROWS]
     with pytest.raises(LogevalError) as told:
         logeval.ingest(pd.DataFrame(rows), quiet=True)
-    assert f"{{'{role}': 'ours own'}}" in str(told.value)
+    assert f"--map '{role}=ours own'" in str(told.value)
     assert "yandex" not in str(told.value)
     log = logeval.ingest(pd.DataFrame(rows), columns={role: "ours own"}, quiet=True)
     assert log.serps("clicks")["clicks"].to_pylist() == [[0, 1], [1, 0]]

@@ -1,0 +1,93 @@
+"""The pages that commands make, on standard output.
+
+``python docs/made.py commands > docs/commands.md`` (from their help) and
+``python docs/made.py output > docs/output.md`` (what they print on a small synthetic log).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import os
+import shlex
+import sys
+import tempfile
+
+import typer
+
+from logeval.cli import app
+
+COMMANDS = """\
+logeval generate log.tsv.gz --sessions 3000 --queries 50 --seed 1
+logeval ingest log.tsv.gz --out log
+logeval describe log --top 3
+logeval models
+logeval policies --track rank1
+logeval fit-models log -m dcm -m pbm --top-queries 3 --holdout 0.1 --out models
+logeval inspect models --query 1 --model pbm --top 5
+logeval compare-models log -m dcm -m pbm -m dctr --top-queries 3
+logeval score models log --known-queries
+logeval evaluate models --policy dcmKL-UCB --policy RankedExp3 --horizon 500 --runs 3 --out runs/a
+logeval evaluate models --policy dcmKL-UCB --policy UCB1 --horizon 500 --runs 3 --out runs/b
+logeval export models --propensities csv --model pbm
+logeval export models --propensities csv --model pbm --from swaps
+logeval export models --judgments qrels --quantiles 2 --out dcm.qrels
+logeval plan models --metric clicks --positions 5 --bandit none
+logeval reproduce list
+logeval reproduce dcm-3b --horizon 300 --runs 3
+"""
+
+
+def commands_of(command=None, name=""):
+    """Name, help and example of every command, in the order of ``--help``."""
+    command = command or typer.main.get_command(app)
+    if hasattr(command, "commands"):
+        for part, child in command.commands.items():
+            yield from commands_of(child, f"{name} {part}".strip())
+        return
+    about, _, example = inspect.cleandoc(command.help or "").partition("Example:")
+    yield name, " ".join(about.split()), " ".join(example.split())
+
+
+def commands():
+    """docs/commands.md."""
+    yield "# Commands\n"
+    yield "Made by `python docs/made.py commands > docs/commands.md`. `logeval COMMAND --help`"
+    yield "lists the options.\n"
+    for name, about, example in commands_of():
+        yield f"## logeval {name}\n\n{about}\n\n```\n{example}\n```\n"
+
+
+def outputs(lines):
+    """Every command and what it prints, in an empty folder, one after the other."""
+    with tempfile.TemporaryDirectory(prefix="logeval-") as folder, contextlib.chdir(folder):
+        for line in lines:
+            text = io.StringIO()
+            with (
+                contextlib.redirect_stdout(text),
+                contextlib.redirect_stderr(io.StringIO()),
+                contextlib.suppress(SystemExit),
+            ):
+                app(shlex.split(line)[1:], prog_name="logeval")
+            yield line, text.getvalue().rstrip()
+
+
+def output():
+    """docs/output.md."""
+    yield "# What the commands print\n"
+    yield "Made by `python docs/made.py output > docs/output.md`, which runs them on a small synthetic"
+    yield "log. Tables fit 80 columns; `--json` and `--csv` give all columns. Progress and hints go to"
+    yield "standard error and are not shown here.\n"
+    for command, text in outputs(COMMANDS.splitlines()):
+        yield f"```text\n$ {command}\n{text}\n```\n"
+
+
+def markdown(page):
+    """The lines of ``commands`` or ``output``."""
+    return "\n".join({"commands": commands, "output": output}[page]())
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    print(markdown(sys.argv[1]))
