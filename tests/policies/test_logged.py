@@ -13,6 +13,7 @@ from logeval.tracks.rank1 import Rank1Environment, Rank1Problem
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import make, setting_of
+from tests.references import as_policy
 
 LISTS = np.array([[2, 0, 1], [0, 3, 2], [2, 1, 0]])
 SHARES = np.array([0.5, 0.3, 0.2])
@@ -33,7 +34,7 @@ def pairs():
 @pytest.mark.parametrize("name", ["Logged", "Logged(top)"])
 def test_the_kernel_shows_what_the_reference_shows(users, name):
     policy = make(name, users, 300)
-    reference = parse_policies([name], reference=True)[0].make(setting_of(users, 300))
+    reference = as_policy(name, setting_of(users, 300))
     for t in range(1, 301):
         assert policy.recommend(t).tolist() == reference.recommend(t).tolist()
 

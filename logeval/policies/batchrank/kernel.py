@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from logeval.policies.batchrank import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl_budget, kl_lower, kl_upper
 from logeval.policies.shared.memory import floats, ints
@@ -161,7 +160,7 @@ class BatchRank(ByPlaces):
     KNOWS = f"horizon, {ORDER}"
     READS = "all clicks, per batch and stage"
     COST = "K; L at the end of a stage"
-    REFERENCE, FIGURE = paper.BatchRank, 20
+    FIGURE = 20
     KERNELS = Batches(), recommend_one, learn_one
 
     def __init__(self, setting: Setting, **given: Any) -> None:

@@ -23,7 +23,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.policies.bubblerank import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats, ints
 from logeval.policies.shared.places import ByPlaces, Places, copy, read
@@ -85,7 +84,7 @@ class BubbleRank(ByPlaces):
 
     NAME, PAPER = "BubbleRank", "Li et al., UAI 2019"
     KNOWS, READS, COST = f"horizon, base list, {ORDER}", "neighbours of which one was clicked", "K"
-    REFERENCE, FIGURE = paper.BubbleRank, 23
+    FIGURE = 23
     PARAMETERS: ClassVar = {"items": ("all", "base"), **ByPlaces.PARAMETERS}
     NEEDS: ClassVar = ("base_list",)
     KERNELS = Bubbles(), recommend_one, learn_one

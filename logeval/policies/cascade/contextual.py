@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.policies.cascade import paper
 from logeval.policies.contextual.base import LEARNING, TERMINATION, ContextualPolicy
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
@@ -42,7 +41,6 @@ class ContextualKLUCB(ContextualPolicy):
     """dcm-bandits, Algorithm 1, on the ground set of the round."""
 
     KNOWS = TERMINATION
-    REFERENCE = paper.ContextualKLUCB
     PARAMETERS: ClassVar = {"restart": ("never", "block"), **LEARNING}
 
     def __init__(self, setting: Setting, **given: Any) -> None:

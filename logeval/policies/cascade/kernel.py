@@ -19,7 +19,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.policies.cascade import paper
 from logeval.policies.cascade.contextual import ContextualKLUCB
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
@@ -114,7 +113,7 @@ class CascadeUCB1(Cascade):
     """
 
     NAME, PAPER, READS = "CascadeUCB1", "Kveton et al., ICML 2015", "up to the first click"
-    REFERENCE, FIGURE = paper.CascadeUCB1, 4
+    FIGURE = 4
     PARAMETERS: ClassVar = {**Cascade.PARAMETERS, "corruption": 0.0}
     KIND, FEEDBACK = bounds.UCB1, FIRST
 
@@ -129,7 +128,7 @@ class CascadeKLUCB(Cascade):
     """cascading-bandits, Algorithm 1 with KL-UCB bounds."""
 
     NAME, PAPER, READS = "CascadeKL-UCB", "Kveton et al., ICML 2015", "up to the first click"
-    REFERENCE, FIGURE = paper.CascadeKLUCB, 3
+    FIGURE = 3
     KIND, FEEDBACK = bounds.KL, FIRST
 
 
@@ -137,7 +136,6 @@ class CascadeUCBV(Cascade):
     """Algorithm 1 with UCB-V bounds, which are narrow where clicks are rare."""
 
     NAME, PAPER, READS = "CascadeUCB-V", "Vial et al., NeurIPS 2022", "up to the first click"
-    REFERENCE = paper.CascadeUCBV
     KIND, FEEDBACK = bounds.UCBV, FIRST
 
 
@@ -145,7 +143,7 @@ class DcmKLUCB(Cascade):
     """dcm-bandits, Algorithm 1."""
 
     NAME, PAPER, READS = "dcmKL-UCB", "Katariya et al., ICML 2016", "up to the last click"
-    REFERENCE, FIGURE = paper.DcmKLUCB, 0
+    FIGURE = 0
     IN_TRACK: ClassVar = {"contextual": ContextualKLUCB}
     KIND, FEEDBACK = bounds.KL, ALL
 
@@ -154,7 +152,7 @@ class FirstClick(Cascade):
     """dcmKL-UCB that is shown the first click only."""
 
     NAME, PAPER, READS = "First-Click", "Katariya et al., ICML 2016", "up to the first click"
-    REFERENCE, FIGURE = paper.FirstClick, 6
+    FIGURE = 6
     KIND, FEEDBACK = bounds.KL, FIRST
 
 
@@ -162,5 +160,5 @@ class LastClick(Cascade):
     """dcmKL-UCB that is shown the last click only."""
 
     NAME, PAPER, READS = "Last-Click", "Katariya et al., ICML 2016", "up to the last click"
-    REFERENCE, FIGURE = paper.LastClick, 7
+    FIGURE = 7
     KIND, FEEDBACK = bounds.KL, LAST

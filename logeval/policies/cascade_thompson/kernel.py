@@ -18,7 +18,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from scipy.special import ndtri
 
-from logeval.policies.cascade_thompson import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats
 from logeval.policies.shared.places import ByPlaces, Places, insert_best, read, show
@@ -69,7 +68,7 @@ class CTS(ByPlaces):
 
     NAME, PAPER = "CTS", "Zhong et al., JMLR 2021"
     KNOWS, READS, COST = ORDER, "up to the first click", "L"
-    REFERENCE, FIGURE = paper.CTS, 16
+    FIGURE = 16
     PARAMETERS: ClassVar = {"feedback": ("first", "last"), **ByPlaces.PARAMETERS}
     KERNELS = Memory(), recommend_one, learn_one
 
@@ -129,7 +128,7 @@ class TSCascade(ByPlaces):
 
     NAME, PAPER = "TS-Cascade", "Zhong et al., JMLR 2021"
     KNOWS, READS, COST = ORDER, "up to the first click", "L"
-    REFERENCE, FIGURE = paper.TSCascade, 17
+    FIGURE = 17
     KERNELS = Gaussians(), rank_one, count_one
 
     def __init__(self, setting: Setting, **given: Any) -> None:

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.policies.forgetting import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
 from logeval.policies.shared.memory import floats, ints
@@ -145,7 +144,6 @@ class CascadeSWUCB(SlidingWindow):
     """Li, de Rijke, Algorithm 1 with a window."""
 
     NAME, PAPER, READS = "CascadeSWUCB", "Li, de Rijke, IJCAI 2019", "up to the first click"
-    REFERENCE = paper.CascadeSWUCB
     PARAMETERS: ClassVar = {"tau": int, "eps": 0.5, "order": "descending"}
 
 
@@ -153,7 +151,6 @@ class CascadeDUCB(Discounted):
     """Li, de Rijke, Algorithm 1 with a discount."""
 
     NAME, PAPER, READS = "CascadeDUCB", "Li, de Rijke, IJCAI 2019", "up to the first click"
-    REFERENCE = paper.CascadeDUCB
     PARAMETERS: ClassVar = {"gamma": float, "eps": 0.5, "order": "descending"}
 
     def budget(self, m: float) -> float:
@@ -165,7 +162,6 @@ class SlidingDcmKLUCB(SlidingWindow):
     """dcmKL-UCB on the last ``tau`` steps."""
 
     NAME, PAPER, READS = "SW-dcmKL-UCB", "dcmKL-UCB with a window", "up to the last click"
-    REFERENCE = paper.SlidingDcmKLUCB
     PARAMETERS: ClassVar = {"tau": int, "order": "descending"}
     KIND, ALL_CLICKS = bounds.KL, True
 
@@ -174,6 +170,5 @@ class DiscountedDcmKLUCB(Discounted):
     """dcmKL-UCB with a discount."""
 
     NAME, PAPER, READS = "D-dcmKL-UCB", "dcmKL-UCB with a discount", "up to the last click"
-    REFERENCE = paper.DiscountedDcmKLUCB
     PARAMETERS: ClassVar = {"gamma": float, "order": "descending"}
     KIND, ALL_CLICKS = bounds.KL, True

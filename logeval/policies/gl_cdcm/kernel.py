@@ -17,7 +17,6 @@ import numpy as np
 
 from logeval.policies.contextual.base import FEATURES, LEARNING
 from logeval.policies.contextual.logistic import Logistic, LogisticUCB
-from logeval.policies.gl_cdcm import paper
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats
 from logeval.running.kernels import njit_views
@@ -46,7 +45,6 @@ class GLCDCM(LogisticUCB):
 
     NAME, PAPER = "GL-CDCM", "Liu et al., COCOON 2018"
     KNOWS, COST = f"horizon, {FEATURES}", "M d + L d^2; K M^2 if M <= 2 d"
-    REFERENCE = paper.GLCDCM
     PARAMETERS: ClassVar = {
         "m": 0.1,
         "update": UPDATE,
@@ -76,7 +74,7 @@ class LR(Logistic):
     """Logistic regression that always shows what it thinks best."""
 
     NAME, PAPER = "LR", "Liu et al., COCOON 2018"
-    COST, REFERENCE = "M d + d^2; M^2 if M <= 2 d", paper.LR
+    COST = "M d + d^2; M^2 if M <= 2 d"
     PARAMETERS: ClassVar = {"update": UPDATE, "ridge": 0.01, "eta": 0.1, **LEARNING}
 
     def _scores(self, t: int) -> Floats:

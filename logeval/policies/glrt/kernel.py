@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, NamedTuple
 
-from logeval.policies.glrt import hull, paper
+from logeval.policies.glrt import hull
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
 from logeval.policies.shared.memory import floats, ints
@@ -106,11 +106,11 @@ class GLRTCascadeUCB(GLRT):
     """Algorithm 2 with UCB1."""
 
     NAME = "GLRT-CascadeUCB"
-    REFERENCE, KIND = paper.GLRTCascadeUCB, bounds.UCB1
+    KIND = bounds.UCB1
 
 
 class GLRTCascadeKLUCB(GLRT):
     """Algorithm 2 with KL-UCB."""
 
     NAME = "GLRT-CascadeKL-UCB"
-    REFERENCE, KIND = paper.GLRTCascadeKLUCB, bounds.KL
+    KIND = bounds.KL

@@ -27,7 +27,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.policies.grab import paper
 from logeval.policies.grab.assignment import Assignment, reassign
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl, kl_upper
@@ -145,7 +144,7 @@ class GRAB(KernelPolicy):
 
     NAME, PAPER = "GRAB", "Gauthier et al., ICML 2021"
     KNOWS, READS, COST = "nothing", "all clicks", "L + K; K^2 L when the leader changes"
-    REFERENCE, FIGURE = paper.GRAB, 19
+    FIGURE = 19
     EVERY: ClassVar = False  # whether any two items may be exchanged
     KERNELS = Memory(), recommend_one, learn_one
 
@@ -159,7 +158,7 @@ class SGRAB(GRAB):
     """S-GRAB: GRAB with all exchanges and replacements as neighbours."""
 
     NAME, COST = "S-GRAB", "L K; K^2 L when the leader changes"
-    REFERENCE, FIGURE = paper.SGRAB, 28
+    FIGURE = 28
     EVERY = True
 
 
@@ -191,7 +190,7 @@ class KLCombUCB1(KernelPolicy):
 
     NAME, PAPER = "KL-CombUCB1", "Combes et al., NeurIPS 2015"
     KNOWS, READS, COST = "horizon", "all clicks", "K^2 L"
-    REFERENCE, FIGURE = paper.KLCombUCB1, 29
+    FIGURE = 29
     KERNELS = Assigned(), show_best, assign_one
 
     def __init__(self, setting: Setting, **given: Any) -> None:

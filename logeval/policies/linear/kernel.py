@@ -13,7 +13,6 @@ import numpy as np
 from logeval.errors import LogevalError
 from logeval.policies.contextual.base import FEATURES, LEARNING, ContextualPolicy
 from logeval.policies.contextual.design import design
-from logeval.policies.linear import paper
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats, Ints
 
@@ -42,7 +41,6 @@ class CascadeLinUCB(Linear):
     """
 
     NAME, PAPER = "CascadeLinUCB", "Zong et al., UAI 2016"
-    REFERENCE = paper.CascadeLinUCB
     PARAMETERS: ClassVar = {"c": "0.5", "lam": 1.0, **LEARNING}
 
     def __init__(self, setting: Setting, **given: Any) -> None:
@@ -63,7 +61,7 @@ class CascadeLinTS(Linear):
     """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
 
     NAME, PAPER = "CascadeLinTS", "Zong et al., UAI 2016"
-    COST, REFERENCE = "d^3 + K d^2; K M^2 if M <= 2 d", paper.CascadeLinTS
+    COST = "d^3 + K d^2; K M^2 if M <= 2 d"
     PARAMETERS: ClassVar = {"sigma": 0.25, "lam": 1.0, **LEARNING}
 
     def __init__(self, setting: Setting, **given: Any) -> None:
@@ -84,7 +82,6 @@ class C3UCB(Linear):
 
     NAME, PAPER = "C3-UCB", "Li et al., ICML 2016"
     KNOWS, READS = f"horizon, {FEATURES}", "up to the first click"
-    REFERENCE = paper.C3UCB
     PARAMETERS: ClassVar = {
         "m": 0.1,
         "lam": 0.0,  # K

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from logeval.policies.logged import paper
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Ints
 from logeval.running.kernels import njit_views
@@ -37,7 +36,7 @@ class Logged:
 
     NAME = "Logged"
     KNOWS, READS, COST = "nothing", "none", "log of the number of lists"
-    REFERENCE, FIGURE = paper.Logged, 30
+    FIGURE = 30
     PARAMETERS: ClassVar = {"lists": ("all", "top")}
     TRACK = None  # any
     NEEDS: ClassVar = ("logged",)

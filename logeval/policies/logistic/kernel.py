@@ -9,7 +9,6 @@ import numpy as np
 
 from logeval.policies.contextual.base import FEATURES, LEARNING
 from logeval.policies.contextual.logistic import Logistic, LogisticUCB
-from logeval.policies.logistic import paper
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats
 
@@ -21,7 +20,7 @@ class LogisticTS(Logistic):
     """theta . x for theta ~ N(theta, scale^2 H^-1), H the Hessian: the Laplace approximation."""
 
     NAME, PAPER = "LogisticTS", "Chapelle and Li, NIPS 2011"
-    COST, REFERENCE = "M d + d^2", paper.LogisticTS
+    COST = "M d + d^2"
     PARAMETERS: ClassVar = {"scale": 0.5, "ridge": 1.0, **LEARNING}
 
     def __init__(self, setting: Setting, **given: Any) -> None:
@@ -44,7 +43,6 @@ class UCBGLM(LogisticUCB):
 
     NAME, PAPER = "UCB-GLM", "Li et al., ICML 2017"
     KNOWS, COST = f"horizon, {FEATURES}", "M d + L d^2; K M^2 if M <= 2 d"
-    REFERENCE = paper.UCBGLM
     PARAMETERS: ClassVar = {"m": 0.1, "tau": 0, "ridge": 1.0, "lam": 1.0, **LEARNING}
 
     def __init__(self, setting: Setting, **given: Any) -> None:

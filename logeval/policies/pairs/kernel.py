@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from logeval.policies.pairs import paper
 from logeval.policies.pairs.lazy_argmax import BEGIN, KeyedArms, select_first, touch_first
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
@@ -58,7 +57,7 @@ class PairUCB1(PairIndex):
     """UCB1 on all pairs."""
 
     NAME, PAPER = "UCB1", "Auer et al. 2002"
-    REFERENCE, FIGURE = paper.UCB1, 13
+    FIGURE = 13
     KIND = bounds.UCB1
 
 
@@ -66,5 +65,5 @@ class PairKLUCB(PairIndex):
     """KL-UCB on all pairs."""
 
     NAME, PAPER = "KL-UCB", "Garivier and Cappe 2011"
-    REFERENCE, FIGURE = paper.KLUCB, 14
+    FIGURE = 14
     KIND = bounds.KL

@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.policies.pairs import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.beta import hazard, log_beta, survival
 from logeval.policies.shared.lazy_topk import BLOCK, n_blocks
@@ -261,7 +260,7 @@ class TS(KernelPolicy):
 
     NAME, PAPER = "TS", "Thompson 1933"
     KNOWS, READS, COST = "nothing", "the click", "L K"
-    REFERENCE, FIGURE = paper.TS, 15
+    FIGURE = 15
     TRACK = "rank1"
     KERNELS = Posteriors(), recommend_one, learn_one
 

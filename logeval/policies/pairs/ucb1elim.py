@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.policies.pairs import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats, ints
 from logeval.policies.shared.policy import KernelPolicy
@@ -86,7 +85,7 @@ class UCB1Elim(KernelPolicy):
 
     NAME, PAPER = "UCB1Elim", "Auer and Ortner 2010"
     KNOWS, READS, COST = "horizon", "the click", "L K"
-    REFERENCE, FIGURE = paper.UCB1Elim, 12
+    FIGURE = 12
     TRACK = "rank1"
     KERNELS = Stages(), recommend_one, learn_one
 

@@ -22,7 +22,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.policies.pb_mhb import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared import normal
 from logeval.policies.shared.cells import ItemPositions, count
@@ -109,7 +108,7 @@ class PBMHB(KernelPolicy):
 
     NAME, PAPER = "PB-MHB", "Gauthier et al., IDA 2021"
     KNOWS, READS, COST = "the most examined position", "all clicks", "2 L K"
-    REFERENCE, FIGURE = paper.PBMHB, 27
+    FIGURE = 27
     PARAMETERS: ClassVar = {"c": 1000.0, "prior": ("flat", "half"), "first": 1}
     KERNELS = Particle(), recommend_one, learn_one
 

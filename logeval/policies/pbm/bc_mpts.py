@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from logeval.policies.pbm import paper
 from logeval.policies.pbm.kernel import PBM, Views, learning
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import ints
@@ -50,7 +49,7 @@ class BCMPTS(PBM):
 
     NAME, PAPER = "BC-MPTS", "Komiyama et al., ICML 2015"
     COST = "L + K^2"
-    REFERENCE, FIGURE = paper.BCMPTS, 26
+    FIGURE = 26
     KERNELS = Memory(), recommend_one, learning(correct_bias)
 
     def __init__(self, setting: Setting, **given: Any) -> None:

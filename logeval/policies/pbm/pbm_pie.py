@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, NamedTuple
 
-from logeval.policies.pbm import paper
 from logeval.policies.pbm.kernel import PBM, Views, learning
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl
@@ -110,7 +109,7 @@ class PBMPIE(PBM):
 
     NAME = "PBM-PIE"
     KNOWS, COST = "horizon, examination, or estimated", "L K"
-    REFERENCE, FIGURE = paper.PBMPIE, 24
+    FIGURE = 24
     PARAMETERS: ClassVar = {**PBM.PARAMETERS, "eps": 0.0}
     KERNELS = Scores(), recommend_one, learning(score)
 

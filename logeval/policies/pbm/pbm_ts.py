@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from logeval.policies.pbm import paper
 from logeval.policies.pbm.kernel import PBM, Views, learn
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats, ints
@@ -171,7 +170,7 @@ class PBMTS(PBM):
     """PBM-TS."""
 
     NAME, COST = "PBM-TS", "L + 128 K"
-    REFERENCE, FIGURE = paper.PBMTS, 25
+    FIGURE = 25
     KERNELS = Posteriors(), recommend_one, learn_one
 
     def __init__(self, setting: Setting, **given: Any) -> None:

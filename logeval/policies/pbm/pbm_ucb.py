@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, NamedTuple
 
-from logeval.policies.pbm import paper
 from logeval.policies.pbm.kernel import PBM, Views, learning
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats, ints
@@ -58,7 +57,7 @@ class PBMUCB(PBM):
     """PBM-UCB."""
 
     NAME, COST = "PBM-UCB", "L + K^2"
-    REFERENCE, FIGURE = paper.PBMUCB, 22
+    FIGURE = 22
     PARAMETERS: ClassVar = {**PBM.PARAMETERS, "eps": 0.0}
     KERNELS = Scores(), recommend_one, learning(score)
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from logeval.policies.contextual.base import ContextualPolicy
-from logeval.policies.random_and_oracle import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.places import copy, shuffle_first
 from logeval.running.arrays import Floats, Ints
@@ -28,7 +27,6 @@ class ContextualRandom(ContextualPolicy):
     """A random list at every step."""
 
     KNOWS, READS, COST = "nothing", "none", "L"
-    REFERENCE = paper.ContextualRandom
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, {})
@@ -46,7 +44,6 @@ class ContextualOracle:
     The common one is best for the mean attraction: what can be had without knowing users.
     """
 
-    REFERENCE = paper.ContextualOracle
     PARAMETERS: ClassVar = {"users": ("each", "common")}
     TRACK = "contextual"
     NEEDS: ClassVar = ("contexts", "best", "common")
@@ -75,7 +72,7 @@ class Random:
 
     NAME = "Random"
     KNOWS, READS, COST = "nothing", "none", "K"
-    REFERENCE, FIGURE = paper.Random, 8
+    FIGURE = 8
     LATE = True
     IN_TRACK: ClassVar = {"contextual": ContextualRandom}
     TRACK = None  # any
@@ -110,7 +107,7 @@ class Oracle:
 
     NAME = "Oracle"
     KNOWS, READS, COST = "the optimum", "none", "1"
-    REFERENCE, FIGURE = paper.Oracle, 9
+    FIGURE = 9
     LATE = True
     IN_TRACK: ClassVar = {"contextual": ContextualOracle}
     PARAMETERS: ClassVar[dict[str, object]] = {"order": ("best", "assumed")}

@@ -27,7 +27,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.policies.rank1elim import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import KL, UCB1, kl_lower, kl_upper
 from logeval.policies.shared.memory import floats, ints
@@ -198,7 +197,7 @@ class Rank1ElimKL(Rank1Elimination):
     """Algorithm 1, with KL bounds."""
 
     NAME, PAPER = "Rank1ElimKL", "Katariya et al., IJCAI 2017"
-    REFERENCE, FIGURE = paper.Rank1ElimKL, 10
+    FIGURE = 10
     KIND = KL
 
 
@@ -206,5 +205,5 @@ class Rank1Elim(Rank1Elimination):
     """The earlier algorithm, with bounds from sub-Gaussian tails."""
 
     NAME, PAPER = "Rank1Elim", "Katariya et al., AISTATS 2017"
-    REFERENCE, FIGURE = paper.Rank1Elim, 11
+    FIGURE = 11
     KIND = UCB1

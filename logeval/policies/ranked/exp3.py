@@ -19,7 +19,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.policies.ranked import paper
 from logeval.policies.ranked.kernel import random_free
 from logeval.policies.setting import Setting
 from logeval.policies.shared.memory import floats, ints, of_items
@@ -142,7 +141,7 @@ class RankedExp3(KernelPolicy):
 
     NAME, PAPER = "RankedExp3", "Radlinski et al., ICML 2008"
     KNOWS, READS, COST = "horizon", "all clicks", "L K"
-    REFERENCE, FIGURE = paper.RankedExp3, 2
+    FIGURE = 2
     PARAMETERS: ClassVar = {"gamma": float, "collision": ("best", "random")}
     KERNELS = Weights(), recommend_one, learn_one
 

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from logeval.policies.ranked import paper
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
 from logeval.policies.shared.lazy_topk import Bandit, select, touch
@@ -112,12 +111,12 @@ class Ranked(KernelPolicy):
 class RankedUCB1(Ranked):
     """Ranked bandits with UCB1."""
 
-    NAME, REFERENCE, FIGURE = "RankedUCB1", paper.RankedUCB1, 5
+    NAME, FIGURE = "RankedUCB1", 5
     KIND = bounds.UCB1
 
 
 class RankedKLUCB(Ranked):
     """Ranked bandits with KL-UCB."""
 
-    NAME, REFERENCE, FIGURE = "RankedKL-UCB", paper.RankedKLUCB, 1
+    NAME, FIGURE = "RankedKL-UCB", 1
     KIND = bounds.KL

@@ -25,7 +25,6 @@ from logeval.policies.shared.blocks import Blocks, Pairs, comparing, peel, relat
 from logeval.policies.shared.memory import ints
 from logeval.policies.shared.places import ByPlaces, Places, read, show
 from logeval.policies.shared.positions import ORDER
-from logeval.policies.toprank import paper
 from logeval.running.arrays import Ints
 from logeval.running.kernels import njit_inline, njit_views
 
@@ -85,7 +84,7 @@ class TopRank(ByPlaces):
     KNOWS = f"horizon, {ORDER}"
     READS = "clicked against not clicked in a block"
     COST = "K L; L^2 when blocks change"
-    REFERENCE, FIGURE = paper.TopRank, 18
+    FIGURE = 18
     KERNELS = Memory(), recommend_one, learn_one
 
     def __init__(self, setting: Setting, **given: Any) -> None:

@@ -29,7 +29,6 @@ from logeval.policies.shared.leaders import SLACK, Leaders, lead, leader_budget
 from logeval.policies.shared.memory import floats, ints
 from logeval.policies.shared.places import ByPlaces, Places, copy, read, show
 from logeval.policies.shared.positions import ORDER
-from logeval.policies.unirank import paper
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_inline, njit_views
 
@@ -147,7 +146,7 @@ class UniRank(ByPlaces):
     KNOWS = ORDER
     READS = "clicked against not clicked in a block"
     COST = "K L; L^2 when blocks change"
-    REFERENCE, FIGURE = paper.UniRank, 21
+    FIGURE = 21
     PARAMETERS: ClassVar = {**ByPlaces.PARAMETERS, "optimism": ("none", "loglog")}
     KERNELS = Memory(), recommend_one, learn_one
 

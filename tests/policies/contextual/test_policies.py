@@ -6,6 +6,7 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.policies.registry import POLICIES, parse_policies
 from tests.policies.contextual.worlds import environment, moments, policy_in, setting_of
+from tests.references import as_policy
 
 DRAWN = ("CascadeLinTS", "LogisticTS")  # they draw other random numbers than their references
 EXACT = [
@@ -26,7 +27,7 @@ def mine(name):
 def test_scores_are_those_of_the_reference_in_every_round(name, world):
     env, other = environment(world), environment(world)
     policy = policy_in(env, name, N)
-    reference = parse_policies([name], True, "contextual")[0].make(setting_of(other, N, name))
+    reference = as_policy(name, setting_of(other, N, name), "contextual")
     lists = 0
     for t in range(1, N + 1):
         A, theirs = policy.recommend(t), reference.recommend(t)
@@ -50,7 +51,7 @@ def test_scores_are_those_of_the_reference_in_every_round(name, world):
 def test_lists_are_nearly_always_the_references_where_contexts_do_not_repeat(name, world):
     env, other = environment(world), environment(world)
     policy = policy_in(env, name, N)
-    reference = parse_policies([name], True, "contextual")[0].make(setting_of(other, N, name))
+    reference = as_policy(name, setting_of(other, N, name), "contextual")
     same = 0
     for t in range(1, N + 1):
         A, theirs = policy.recommend(t), reference.recommend(t)
@@ -75,7 +76,7 @@ class Recorded:
 def test_draws_have_the_mean_and_covariance_of_the_reference(name, world):
     env = environment(world)
     policy = policy_in(env, name, N)
-    reference = parse_policies([name], True, "contextual")[0].make(setting_of(env, N, name))
+    reference = as_policy(name, setting_of(env, N, name), "contextual")
     one, rng = reference.replicas[0], Recorded()
     one.generator = rng
     for t in range(1, N):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from logeval.policies.glrt import hull, paper
-from logeval.policies.shared.paper_bounds import kl
 from logeval.policies.shared.steps import error_of, exploration_of
 from logeval.tracks.ranking.problems import b_lb
 from tests.policies.running import make, one_replica, reference_of, steps, users_of
+from tests.references.bounds import kl
 
 
 def largest_ratio(X):

@@ -1,12 +1,12 @@
-"""The two ends of the scale: Random, and the Oracle, which knows the best action."""
+"""Random, the Oracle, which knows the best action, and today's ranker, as the log shows it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from logeval.policies.contextual.reference import ContextualReference
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
+from tests.references.contextual import ContextualReference
+from tests.references.replica import Replica
 
 
 class Fixed:
@@ -72,3 +72,19 @@ class ContextualOracle(Fixed):
         top = np.argsort(-self.setting.ask("common")()[self.r], kind="stable")
         A[now.order[self.r]] = top[: len(best)]
         return A
+
+
+class Logged(Fixed):
+    """A list of the log, drawn as often as the log shows it; or always the most frequent one."""
+
+    def __init__(self, replica: Replica) -> None:
+        self.actions, p = replica.setting.ask("logged")(replica.r)
+        self.up_to = np.cumsum(p) if replica.given.lists == "all" else np.ones(1)
+        self.uniforms = replica.uniforms(1)
+
+    def recommend(self, t: int) -> Ints:
+        """List i with probability p_i."""
+        u = self.uniforms.at(t)[0, 0]
+        i = min(int(np.sum(self.up_to <= u)), len(self.up_to) - 1)
+        action: Ints = self.actions[i]
+        return action

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from logeval.policies.shared.paper_lists import Places
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
+from tests.references.lists import Places
+from tests.references.replica import Replica
 
 
 def examined(clicks: Ints, feedback: str) -> Any:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.policies.contextual.reference import ContextualReference
-from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1_at, ucb_v_at
 from logeval.policies.shared.positions import positions
-from logeval.policies.shared.replica import Replica, largest
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import kl_ucb_at, ucb1_at, ucb_v_at
+from tests.references.contextual import ContextualReference
+from tests.references.replica import Replica, largest
 
 
 class CascadeUCB1:

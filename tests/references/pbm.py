@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from logeval.policies.shared.paper_bounds import kl
-from logeval.policies.shared.paper_lists import Cells
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import kl
+from tests.references.lists import Cells
+from tests.references.replica import Replica
 
 CELLS, DROP, RISEN = 128, 32.0, 18.0  # of PBM-TS
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from logeval.policies.shared.positions import positions
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Ints
+from tests.references.replica import Replica
 
 
 class BubbleRank:

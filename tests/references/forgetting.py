@@ -11,11 +11,11 @@ from collections import deque
 
 import numpy as np
 
-from logeval.policies.shared.paper_bounds import kl_ucb
 from logeval.policies.shared.positions import positions
-from logeval.policies.shared.replica import Replica, largest
 from logeval.policies.shared.steps import discount_of, steps_in_memory, window_of
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import kl_ucb
+from tests.references.replica import Replica, largest
 
 NEAR_1 = 1.0 - 1e-9  # a bound above is as good as 1
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.shared.paper_bounds import kl_index_at, kl_ucb
-from logeval.policies.shared.paper_lists import Cells
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import kl_index_at, kl_ucb
+from tests.references.lists import Cells
+from tests.references.replica import Replica
 
 
 def best_assignment(M: Any) -> Any:

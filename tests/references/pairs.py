@@ -12,9 +12,9 @@ from collections.abc import Generator
 
 import numpy as np
 
-from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1
-from logeval.policies.shared.replica import Replica, Stepwise
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import kl_ucb_at, ucb1
+from tests.references.replica import Replica, Stepwise
 
 
 class UCB1:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from logeval.policies.shared.paper_lists import Cells
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats
+from tests.references.lists import Cells
+from tests.references.replica import Replica
 
 
 class PBMHB(Cells):

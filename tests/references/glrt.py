@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 
-from logeval.policies.shared.paper_bounds import budget_at, kl, kl_ucb, ucb1
 from logeval.policies.shared.positions import positions
-from logeval.policies.shared.replica import Replica, largest
 from logeval.policies.shared.steps import error_of, exploration_of
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import budget_at, kl, kl_ucb, ucb1
+from tests.references.replica import Replica, largest
 
 
 def changed(X: list[int], delta: float) -> bool:

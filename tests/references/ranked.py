@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from logeval.policies.shared.paper_bounds import kl_ucb_at, ucb1_at
-from logeval.policies.shared.replica import Replica, largest
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import kl_ucb_at, ucb1_at
+from tests.references.replica import Replica, largest
 
 
 class RankedUCB1:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.shared.paper_bounds import kl_index_at
-from logeval.policies.shared.paper_lists import Places, compare, displayed, peel, shuffle_first
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import kl_index_at
+from tests.references.lists import Places, compare, displayed, peel, shuffle_first
+from tests.references.replica import Replica
 
 
 class UniRank(Places):

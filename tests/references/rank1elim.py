@@ -13,9 +13,9 @@ from collections.abc import Generator
 
 import numpy as np
 
-from logeval.policies.shared.paper_bounds import kl_lcb, kl_ucb
-from logeval.policies.shared.replica import Replica, Stepwise
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import kl_lcb, kl_ucb
+from tests.references.replica import Replica, Stepwise
 
 Pairs = Generator[tuple[int, int], int, None]  # yields pairs, and is sent their clicks
 

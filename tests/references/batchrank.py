@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.shared.paper_bounds import budget_at, kl_lcb, kl_ucb
-from logeval.policies.shared.paper_lists import Places, shuffle_first
-from logeval.policies.shared.replica import Replica
 from logeval.running.arrays import Floats, Ints
+from tests.references.bounds import budget_at, kl_lcb, kl_ucb
+from tests.references.lists import Places, shuffle_first
+from tests.references.replica import Replica
 
 
 class Batch:
