@@ -30,33 +30,25 @@ from logeval.policies.setting import Policy, Setting
 from logeval.running.names import defaults_of, format_call, parse_call, parsed
 from logeval.running.own_code import imported, is_built_in, name_of, source_checksum
 
-# The files whose classes with a NAME are policies, in the order in which they are listed.
+# The families: files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (
-    "cascade.kernel",
-    "forgetting.kernel",
-    "glrt.kernel",
-    "ranked.kernel",
-    "ranked.exp3",
-    "cascade_thompson.kernel",
-    "toprank.kernel",
-    "unirank.kernel",
-    "batchrank.kernel",
-    "bubblerank.kernel",
-    "pbm.pbm_ucb",
-    "pbm.pbm_pie",
-    "pbm.pbm_ts",
-    "pbm.bc_mpts",
-    "pb_mhb.kernel",
-    "grab.kernel",
-    "rank1elim.kernel",
-    "pairs.ucb1elim",
-    "pairs.kernel",
-    "pairs.thompson",
-    "gl_cdcm.kernel",
-    "linear.kernel",
-    "logistic.kernel",
-    "random_and_oracle.kernel",
-    "logged.kernel",
+    "cascade",
+    "forgetting",
+    "glrt",
+    "ranked",
+    "cascade_thompson",
+    "toprank",
+    "unirank",
+    "batchrank",
+    "bubblerank",
+    "pbm",
+    "pb_mhb",
+    "grab",
+    "rank1elim",
+    "pairs",
+    "logistic",
+    "linear",
+    "baselines",
 )
 POLICIES: dict[str, type[Any]] = {}
 ALL, RANKING = "all", "ranking"

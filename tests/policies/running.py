@@ -5,7 +5,7 @@ import numpy as np
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import upper
-from logeval.policies.shared.memory import allocate, plain, view_of
+from logeval.policies.shared.kernel_policy import allocate, plain, view_of
 from logeval.running import seeds
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem

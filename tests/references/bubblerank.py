@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.shared.positions import positions
+from logeval.policies.shared.options import positions
 from logeval.running.arrays import Ints
 from tests.references.replica import Replica
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logeval.policies.shared.positions import positions
+from logeval.policies.shared.options import positions
 from logeval.running.arrays import Floats, Ints
 from tests.references.bounds import kl_ucb_at, ucb1_at, ucb_v_at
 from tests.references.contextual import ContextualReference

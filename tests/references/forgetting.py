@@ -11,8 +11,7 @@ from collections import deque
 
 import numpy as np
 
-from logeval.policies.shared.positions import positions
-from logeval.policies.shared.steps import discount_of, steps_in_memory, window_of
+from logeval.policies.shared.options import discount_of, positions, steps_in_memory, window_of
 from logeval.running.arrays import Floats, Ints
 from tests.references.bounds import kl_ucb
 from tests.references.replica import Replica, largest

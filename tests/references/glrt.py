@@ -12,8 +12,7 @@ import math
 
 import numpy as np
 
-from logeval.policies.shared.positions import positions
-from logeval.policies.shared.steps import error_of, exploration_of
+from logeval.policies.shared.options import error_of, exploration_of, positions
 from logeval.running.arrays import Floats, Ints
 from tests.references.bounds import budget_at, kl, kl_ucb, ucb1
 from tests.references.replica import Replica, largest

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.policies.shared.positions import positions
+from logeval.policies.shared.options import positions
 from logeval.running.arrays import Floats, Ints
 from tests.references.replica import Replica
 

@@ -2,9 +2,9 @@
 
 import math
 
-from logeval.policies.batchrank import kernel
+from logeval.policies import batchrank
 
 
 def test_batchrank_stages():
-    lengths = [kernel.stage_length(stage, math.log(1e5)) for stage in range(4)]
+    lengths = [batchrank.stage_length(stage, math.log(1e5)) for stage in range(4)]
     assert lengths == [185, 737, 2948, 11790]

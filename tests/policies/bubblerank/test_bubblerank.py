@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.policies.bubblerank import kernel
+from logeval.policies import bubblerank
 from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import W, make, steps, users_of
 
@@ -16,8 +16,8 @@ SQUARE = synthetic_problem(
 
 
 def test_bubblerank_needs_185_one_sided_clicks():
-    assert not kernel.is_sure(184.0, 184.0, 4 * math.log(1e5))
-    assert kernel.is_sure(185.0, 185.0, 4 * math.log(1e5))
+    assert not bubblerank.is_sure(184.0, 184.0, 4 * math.log(1e5))
+    assert bubblerank.is_sure(185.0, 185.0, 4 * math.log(1e5))
 
 
 def inversions(A, best):

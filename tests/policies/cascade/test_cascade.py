@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logeval.policies.cascade.kernel import ALL, FIRST, LAST, Memory, learn_one, positions
+from logeval.policies.cascade import ALL, FIRST, LAST, Memory, learn_one, positions
 from logeval.policies.shared.bounds import KL
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.ranking.problems import b_lb

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logeval.policies.contextual.design import Gram, Inverse, design
+from logeval.policies.contextual import Gram, Inverse, design
 from tests.policies.contextual.worlds import environment, moments, policy_in
 
 LAM = 2.0

@@ -5,12 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from logeval.policies.contextual import folded as counted
-from logeval.policies.contextual.base import observed_one
-from logeval.policies.contextual.folded import Folded
-from logeval.policies.contextual.folded_gram import FoldedGram
-from logeval.policies.contextual.gradient import Gradient, GradientGram
-from logeval.policies.contextual.unfolded import Unfolded
+from logeval.policies import logistic_fits
+from logeval.policies.contextual import observed_one
+from logeval.policies.logistic_fits import Folded, FoldedGram, Gradient, GradientGram, Unfolded
 from tests.policies.contextual.worlds import environment, policy_in
 
 
@@ -70,7 +67,7 @@ def test_a_fresh_inverse_changes_nothing(kind, monkeypatch):
     """Rank-one corrections over the whole run against an inversion in every round."""
     ways = [lambda e: kind(e, 2, 0.1)]
     _, (corrected,), _, _ = history("in-turn", ways)
-    monkeypatch.setattr(counted, "FRESH", 1)
+    monkeypatch.setattr(logistic_fits, "FRESH", 1)
     _, (inverted,), _, _ = history("in-turn", ways)
     assert np.abs(corrected.theta - inverted.theta).max() < 2e-3
 

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from logeval.policies.glrt import hull, paper
-from logeval.policies.shared.steps import error_of, exploration_of
+from logeval.policies import glrt
+from logeval.policies.glrt import paper
+from logeval.policies.shared.options import error_of, exploration_of
 from logeval.tracks.ranking.problems import b_lb
 from tests.policies.running import make, one_replica, reference_of, steps, users_of
 from tests.references.bounds import kl
@@ -24,9 +25,9 @@ def test_the_largest_ratio_is_at_a_corner_of_the_walk(seed):
     generator = np.random.default_rng(seed)
     p = generator.random() ** 3
     X = (generator.random(400) < np.where(np.arange(400) < generator.integers(400), p, 0.3)) * 1
-    walks = one_replica(hull.Walks(), 2)
+    walks = one_replica(glrt.Walks(), 2)
     for n, click in enumerate(X, start=1):
-        hull.add(1, click, walks)
+        glrt.add(1, click, walks)
         if n > 1 and n % 13 == 0:
             mean, total = X[:n].mean(), X[:n].sum()
             found = [
@@ -36,7 +37,7 @@ def test_the_largest_ratio_is_at_a_corner_of_the_walk(seed):
             ]
             assert max(found, default=0.0) == pytest.approx(largest_ratio(X[:n]), abs=1e-9)
             for delta in (0.9, 0.05, 1e-6):
-                assert hull.changed(1, delta, walks) == paper.changed(X[:n].tolist(), delta)
+                assert glrt.changed(1, delta, walks) == paper.changed(X[:n].tolist(), delta)
     assert walks.n.tolist() == [0, 400]
 
 
@@ -46,12 +47,12 @@ def test_the_threshold_by_hand():
         n, X = 10 + m, [0] * 10 + [1] * m
         ratio = 10 * math.log(n / 10) + m * math.log(n / m)
         delta = 3.0 * n**1.5 / math.exp(ratio)  # log(3 n^1.5 / delta) is the ratio
-        walks = one_replica(hull.Walks(), 1)
+        walks = one_replica(glrt.Walks(), 1)
         for click in X:
-            hull.add(0, click, walks)
+            glrt.add(0, click, walks)
         for factor, rings in ((1.001, True), (0.999, False)):
             assert paper.changed(X, factor * delta) == rings
-            assert hull.changed(0, factor * delta, walks) == rings
+            assert glrt.changed(0, factor * delta, walks) == rings
 
 
 def test_a_new_start_forgets_all_items_and_the_clock():
@@ -73,9 +74,9 @@ def test_a_new_start_forgets_all_items_and_the_clock():
 
 def test_few_corners_are_kept_of_a_long_walk():
     generator = np.random.default_rng(3)
-    walks = one_replica(hull.Walks(), 1)
+    walks = one_replica(glrt.Walks(), 1)
     for click in generator.random(50_000) < 0.3:
-        hull.add(0, int(click), walks)
+        glrt.add(0, int(click), walks)
     assert 6 <= walks.size[0].max() <= 40
 
 

@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from logeval.policies.grab import assignment
+from logeval.policies import grab
 from tests.policies.running import SETTING_A, make, one_replica, steps, users_of
 
 
 def test_assignment_stays_best_while_values_change():
     rng = np.random.default_rng(1)
     for L, K in [(5, 5), (7, 3), (1, 1), (30, 4)]:
-        best = one_replica(assignment.Assignment(), L, K)
+        best = one_replica(grab.Assignment(), L, K)
         best.A[:] = np.arange(K)
         M, k = np.zeros((L, K)), np.arange(K)
         for _ in range(300):
             shown = rng.permutation(L)[:K]
             M[shown, k] = rng.integers(0, 5, K) / 4
-            assignment.reassign(shown, M, best)
+            grab.reassign(shown, M, best)
             rows, columns = optimize.linear_sum_assignment(-M.T)
             assert M[best.A, k].sum() == pytest.approx(M[columns, rows].sum())
             assert len(set(best.A.tolist())) == K

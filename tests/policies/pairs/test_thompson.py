@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from logeval.policies.pairs import thompson
-from logeval.policies.shared.beta import survival
-from logeval.policies.shared.memory import plain, view_of
+from logeval.policies import pairs
+from logeval.policies.shared.kernel_policy import plain, view_of
+from logeval.policies.shared.topk import survival
 from logeval.running.kernels import njit_views
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make
@@ -25,14 +25,14 @@ def of_replica(policy, r):
     return view.py_func(r, policy.memory.S.shape[1], plain(policy.memory))
 
 
-view = view_of(thompson.Posteriors())
+view = view_of(pairs.Posteriors())
 
 
 @njit_views
 def set_ladders(levels, shape, memory):
     for r in range(shape[0]):
-        for g in range(len(thompson.TARGETS)):
-            thompson.fill(g, levels**g, view(r, shape[1], memory))
+        for g in range(len(pairs.TARGETS)):
+            pairs.fill(g, levels**g, view(r, shape[1], memory))
 
 
 def chance_of_being_largest(S, T):

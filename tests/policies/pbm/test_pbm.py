@@ -5,7 +5,7 @@ import pytest
 from scipy import special, stats
 
 from logeval.errors import LogevalError
-from logeval.policies.pbm import pbm_ts
+from logeval.policies import pbm
 from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import SETTING_A, W, make, steps, users_of
 
@@ -55,7 +55,7 @@ def test_pbm_ts_draws_from_the_posterior():
         p = policy.memory
         S, N = p.views.S[0, 0], p.views.N[0, 0]
         u = rng.random(4000)
-        draws = [pbm_ts.draw(x, p.low[0, 0], p.high[0, 0], p.mass[0, 0]) for x in u]
+        draws = [pbm.draw(x, p.low[0, 0], p.high[0, 0], p.mass[0, 0]) for x in u]
         x = np.linspace(0, 1, 200_001)[1:-1]
         log = S.sum() * np.log(x) + sum((N - S)[k] * np.log1p(-e[k] * x) for k in range(K))
         mass = np.cumsum(np.exp(log - log.max()))

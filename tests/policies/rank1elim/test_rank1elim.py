@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from logeval.policies.pairs.ucb1elim import N_LEFT
-from logeval.policies.rank1elim.kernel import STAGE, divergence, eliminate, stage_length
+from logeval.policies.pairs import N_LEFT
+from logeval.policies.rank1elim import STAGE, divergence, eliminate, stage_length
 from logeval.policies.shared.bounds import KL, UCB1, kl_lower, kl_upper
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from tests.policies.running import make

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logeval.policies.ranked.exp3 import Weights, auer_gamma, draw, reweigh
+from logeval.policies.ranked import Weights, auer_gamma, draw, reweigh
 from tests.policies.running import one_replica
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logeval.policies.shared import blocks as kernel
+from logeval.policies.shared.blocks import Blocks, peel, relate
 from tests.policies.running import SETTING_A, make, one_replica, steps, users_of
 
 
@@ -24,8 +24,8 @@ def test_pairs_and_blocks_stay_in_order(name):
 
 
 def test_a_circle_of_relations_is_one_block():
-    mine = one_replica(kernel.Blocks(), 4)
+    mine = one_replica(Blocks(), 4)
     for i, j in [(0, 1), (0, 2), (0, 3), (1, 2), (2, 3), (3, 1)]:
-        kernel.relate(i, j, True, mine)
-    kernel.peel(mine)
+        relate(i, j, True, mine)
+    peel(mine)
     assert mine.level.tolist() == [0, 1, 1, 1]

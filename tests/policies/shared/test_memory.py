@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.policies.shared.memory import allocate, floats, ints, of_items, plain, view_of
+from logeval.policies.shared.kernel_policy import allocate, floats, ints, of_items, plain, view_of
 from logeval.running.kernels import njit_views
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from logeval.policies.shared import normal, top_betas
+from logeval.policies.shared import topk
 from tests.policies.running import one_replica
 
 
 def test_quantiles_of_the_normal_distribution():
     p = np.concatenate([np.linspace(0.001, 0.999, 301), [1e-300, 1e-12, 1 - 1e-12]])
-    ours = np.array([normal.quantile(x) for x in p])
+    ours = np.array([topk.normal_quantile(x) for x in p])
     assert ours == pytest.approx(special.ndtri(p), rel=1e-12, abs=1e-13)
 
 
@@ -21,8 +21,8 @@ def test_quantiles_of_the_beta_distribution():
         S = rng.integers(0, N + 1)
         u = rng.random(200)
         a, b = 1.0 + S, 1.0 + N - S
-        start = [top_betas.near_quantile(*given)[0] for given in zip(a, b, u, strict=True)]
-        ours = [top_betas.quantile(*given) for given in zip(a, b, u, start, strict=True)]
+        start = [topk.near_beta_quantile(*given)[0] for given in zip(a, b, u, strict=True)]
+        ours = [topk.beta_quantile(*given) for given in zip(a, b, u, start, strict=True)]
         error = np.abs(ours - special.betaincinv(a, b, u))
         assert (error < 1e-8 * stats.beta(a, b).std()).all()
 
@@ -34,7 +34,7 @@ def test_near_quantiles_are_as_near_as_they_say():
         some = rng.random((2, n)) < 0.1
         a[some[0]], b[some[1]] = value, value
     u = special.ndtr(rng.uniform(-5.0, 5.0, n))
-    near = [top_betas.near_quantile(*given) for given in zip(a, b, u, strict=True)]
+    near = [topk.near_beta_quantile(*given) for given in zip(a, b, u, strict=True)]
     x, bound = np.array(near).T
     exact = special.betaincinv(a, b, u)
     assert (np.abs(x - exact) <= bound + 1e-12 * exact).all()
@@ -43,7 +43,7 @@ def test_near_quantiles_are_as_near_as_they_say():
 
 
 def at_level(L, level=0.0):
-    betas = one_replica(top_betas.Betas(), L)
+    betas = one_replica(topk.Betas(), L)
     betas.level[0] = level
     return betas
 
@@ -51,11 +51,11 @@ def at_level(L, level=0.0):
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
 def test_counting_changes_the_distribution_as_setting_does(level):
     rng, betas = np.random.default_rng(7), at_level(2, level)
-    top_betas.set_beta(0, 1.0, 1.0, betas)
-    top_betas.set_beta(1, 1.0, 1.0, betas)
+    topk.set_beta(0, 1.0, 1.0, betas)
+    topk.set_beta(1, 1.0, 1.0, betas)
     for _ in range(3000):
         for i, w in enumerate((0.5, 0.05)):
-            top_betas.count_beta(i, int(rng.random() < w), betas)
+            topk.count_beta(i, int(rng.random() < w), betas)
     exact = special.betainc(betas.a, betas.b, level)
     assert betas.a + betas.b == pytest.approx([3002.0, 3002.0])
     assert betas.F == pytest.approx(exact, abs=1e-12)
@@ -70,10 +70,10 @@ def test_the_largest_draws_do_not_depend_on_the_level(level):
     rng, L, K = np.random.default_rng(5), 60, 4
     betas, held = at_level(L, level), np.empty(K, dtype=np.int64)
     for i in range(L):
-        top_betas.set_beta(i, 1.0 + rng.integers(0, 20), 1.0 + rng.integers(0, 40), betas)
+        topk.set_beta(i, 1.0 + rng.integers(0, 20), 1.0 + rng.integers(0, 40), betas)
     for _ in range(50):
         u = rng.random(L)
-        top_betas.top_draws(u, betas, held)
+        topk.top_draws(u, betas, held)
         assert held.tolist() == most_attractive(u, betas, K)
 
 
@@ -83,9 +83,9 @@ def test_most_draws_are_ruled_out_by_the_level():
     w, above = np.linspace(0.6, 0.1, L), []
     for _ in range(400):
         u = rng.random(L)
-        top_betas.top_draws(u, betas, held)
+        topk.top_draws(u, betas, held)
         assert held.tolist() == most_attractive(u, betas, K)
         for i in held:
-            top_betas.count_beta(i, int(rng.random() < w[i]), betas)
+            topk.count_beta(i, int(rng.random() < w[i]), betas)
         above.append((u > betas.F).sum())
     assert np.mean(above) < 25

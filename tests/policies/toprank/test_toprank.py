@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from logeval.policies.toprank import kernel
+from logeval.policies import toprank
 from tests.policies.running import SETTING_A, make, steps, users_of
 
 
 def test_toprank_needs_29_one_sided_clicks():
-    log_cn = math.log(kernel.C * 1e5)
-    assert kernel.C == pytest.approx(3.3437, abs=5e-5)
-    assert not kernel.is_below(28, 28, log_cn)
-    assert kernel.is_below(29, 29, log_cn)
+    log_cn = math.log(toprank.C * 1e5)
+    assert toprank.C == pytest.approx(3.3437, abs=5e-5)
+    assert not toprank.is_below(28, 28, log_cn)
+    assert toprank.is_below(29, 29, log_cn)
 
 
 def test_toprank_shows_every_item_everywhere_until_it_knows_better():
