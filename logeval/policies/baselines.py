@@ -1,10 +1,4 @@
-"""The two ends of the scale: Random lists, and the Oracle, which knows the best ones.
-
-Today's ranker: what the log showed, list by list with the log's frequencies.
-
-It learns nothing. Its expected reward is what every policy has to beat; ``lists=top`` always shows
-the list that the log shows most often.
-"""
+"""Random lists, the Oracle, which knows the best ones, and Logged, today's ranker."""
 
 from __future__ import annotations
 
@@ -148,7 +142,11 @@ def draw_all(u, start, up_to, actions, A):
 
 
 class Logged:
-    """A list (or, of pairs, its first item at the first position) as the log shows it."""
+    """A list (or, of pairs, its first item at the first position) with the log's frequency of it.
+
+    It learns nothing. Its expected reward is what every policy has to beat; ``lists=top`` always
+    shows the list that the log shows most often.
+    """
 
     NAME = "Logged"
     KNOWS, READS, COST = "nothing", "none", "log of the number of lists"

@@ -1,10 +1,4 @@
-"""dcmKL-UCB in the contextual track, where it sees items and not their features.
-
-Each query has its own bandit, so a query that comes back is remembered. With
-``restart=block`` nothing is: a new block is a new ground set, as in the stairs of gl-cdcm,
-Figure 2.
-
-CascadeUCB1, CascadeKL-UCB, dcmKL-UCB, First-Click, Last-Click: one bound per item.
+"""CascadeUCB1, CascadeKL-UCB, dcmKL-UCB, First-Click, Last-Click: one bound per item.
 
 All recommend the K items with the largest upper confidence bounds on their attraction and
 learn from the positions that the user surely examined. They differ in the bound and in how
@@ -56,7 +50,12 @@ def count_rows(arm, A, clicks, C, S, T):
 
 
 class ContextualKLUCB(ContextualPolicy):
-    """dcm-bandits, Algorithm 1, on the ground set of the round."""
+    """dcmKL-UCB in the contextual track, where it sees items and not their features.
+
+    Each query has its own bandit, so a query that comes back is remembered. With
+    ``restart=block`` nothing is: a new block is a new ground set, as in the stairs of gl-cdcm,
+    Figure 2.
+    """
 
     KNOWS = TERMINATION
     PARAMETERS: ClassVar = {"restart": ("never", "block"), **LEARNING}

@@ -1,27 +1,10 @@
 """What all policies of the contextual track share: a round, its scores, and what was observed.
 
-theta . x of the items of a round, for estimates of two forms.
-
-- ``Theta`` keeps theta itself.
-- ``Rows`` keeps z = X theta of all rows, for contexts that repeat and are few: then nothing of
-  length d is needed.
-
-Both draw theta . x for a normal theta.
-
-V = lambda I + sum of x x' over the observed rows: widths ||x||_{V^-1}, least squares, log det.
-
-Two forms, which agree (tests compare both with the direct inverse over a whole run):
-
-- ``Inverse`` keeps V^-1 and adds the C rows of a round by Woodbury's identity (gl-cdcm, equation
-  16, with V of the round before on its right), row by row, which needs no inverse of a C by C
-  matrix: O(C d^2), and O(L d^2) for the widths.
-- ``Gram`` keeps G = X V^-1 X', (M, M), where contexts repeat: a row a changes it by
-  -g g' / (1 + G_aa), g = G[:, a]. The squared widths are its diagonal, whatever d is. The
-  predictions z = X V^-1 sum y x of least squares follow by z += g (y - z_a) / (1 + G_aa).
-
-``scores`` are theta . x of the items, theta = V^-1 sum y x, ``log_det`` is log det(V / lambda).
-Where rows count with weights (the Hessian of logistic regression) the same holds with
-w x x' in place of x x'.
+Scores are theta . x of the items of a round. An estimate keeps theta itself (``Theta``) or, where
+contexts repeat and are few, z = X theta of all rows (``Rows``). The design of the observed rows,
+V = lambda I + sum of x x', gives widths ||x||_{V^-1}, least squares theta = V^-1 sum y x, and
+``log_det`` = log det(V / lambda), in two forms that agree (``Inverse`` and ``Gram``). Where rows
+count with weights (the Hessian of logistic regression) the same holds with w x x' in place of x x'.
 """
 
 from __future__ import annotations
@@ -140,7 +123,7 @@ def take_rows(values, row, out):
 
 
 class Theta:
-    """theta, (R, d)."""
+    """theta, (R, d), and draws of theta . x for a normal theta."""
 
     def __init__(self, contexts: Contexts, R: int) -> None:
         self.theta = np.zeros((R, contexts.d))
@@ -160,7 +143,7 @@ class Theta:
 
 
 class Rows:
-    """z = X theta, (R, M)."""
+    """z = X theta, (R, M), and draws of it for a normal theta: nothing of length d is needed."""
 
     def __init__(self, contexts: Contexts, R: int) -> None:
         first = contexts.at(1)
@@ -246,7 +229,11 @@ def gram_widths(G, row, out):
 
 
 class Gram(Rows):
-    """G = X V^-1 X' and the predictions of least squares, for contexts that repeat."""
+    """G = X V^-1 X', (M, M), and the predictions of least squares, for contexts that repeat.
+
+    A row a changes G by -g g' / (1 + G_aa), g = G[:, a]. The squared widths are its diagonal,
+    whatever d is. The predictions z = X V^-1 sum y x follow by z += g (y - z_a) / (1 + G_aa).
+    """
 
     def __init__(self, contexts: Contexts, R: int, lam: float) -> None:
         super().__init__(contexts, R)
@@ -302,7 +289,12 @@ def add_rows_to_inverse(V_inv, b, theta, X, table, row, A, clicks, C, log_det, u
 
 
 class Inverse(Theta):
-    """V^-1 itself, (d, d)."""
+    """V^-1 itself, (d, d).
+
+    The C rows of a round are added by Woodbury's identity (gl-cdcm, equation 16, with V of the
+    round before on its right), row by row, which needs no inverse of a C by C matrix: O(C d^2), and
+    O(L d^2) for the widths.
+    """
 
     def __init__(self, contexts: Contexts, R: int, lam: float) -> None:
         super().__init__(contexts, R)

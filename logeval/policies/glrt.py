@@ -1,22 +1,21 @@
-"""The generalized likelihood ratio test of all splits of a history, without trying them all.
-
-After n observations with X clicks, of which x in the first s, the statistic of a split is
-
-    s d(x / s, X / n) + (n - s) d((X - x) / (n - s), X / n),
-
-a sum of two perspectives of a convex function: convex in the point (s, x), and 0 at both ends. Its
-maximum over the points of a walk is therefore at a corner of their convex hull, and a walk of n
-steps has some 2 log n of those. Two chains keep them, the corners above and those below.
-
-GLRT-CascadeUCB, GLRT-CascadeKL-UCB: start again when a test says that an item has changed.
+"""GLRT-CascadeUCB, GLRT-CascadeKL-UCB: start again when a test says that an item has changed.
 
 With s steps since the last start, the K items with the largest bounds: UCB1, which is
 S / T + sqrt(1.5 log s / T), or KL-UCB with log s + 3 log log s. Of every floor(L / p) steps the
 first L show each item at the best position once, so that a change of an item that
 is not shown is noticed. After every step the items that were surely examined (up to the first
 click) are tested: if some split of an item's observations has a likelihood ratio above
-log(3 n^1.5 / delta), everything is forgotten (``glrt.hull``). Wang et al., arXiv 1909.05886,
+log(3 n^1.5 / delta), everything is forgotten. Wang et al., arXiv 1909.05886,
 Algorithms 1 and 2; docs/measured.md says what was not settled.
+
+Not all splits are tried. After n observations with X clicks, of which x in the first s, the
+statistic of a split is
+
+    s d(x / s, X / n) + (n - s) d((X - x) / (n - s), X / n),
+
+a sum of two perspectives of a convex function: convex in the point (s, x), and 0 at both ends. Its
+maximum over the points of a walk is therefore at a corner of their convex hull, and a walk of n
+steps has some 2 log n of those. Two chains keep them, the corners above and those below.
 """
 
 from __future__ import annotations

@@ -1,14 +1,4 @@
-"""The list with the largest sum of values: the best assignment of items to positions.
-
-Given values M[i, k] of item i at position k, the K x L assignment problem is solved by shortest
-augmenting paths, one position after another (Kuhn 1955; Jonker and Volgenant 1987): O(K^2 L); scipy
-does the same, but a kernel cannot call it, and needs the prices.
-It leaves prices v[i] >= 0 of the items, 0 for those not on the list, under which every position
-prefers its own item: M[A_k, k] - v[A_k] >= M[i, k] - v[i] for all i. As long as that holds the list
-is the best one, so after a few values have changed, only these are compared: ``rival[k]`` is at
-least the largest M[i, k] - v[i] of the other items. The list changes when it is no longer best.
-
-GRAB, S-GRAB and KL-CombUCB1: indices of items at positions, nothing known of either.
+"""GRAB, S-GRAB and KL-CombUCB1: indices of items at positions, nothing known of either.
 
 rho_ik is the mean click on item i at position k and T_ik how often it was shown there.
 
@@ -25,7 +15,7 @@ Gauthier, Gaudel, Fromont, Lompo: Parametric graph for unimodal ranking bandit (
 KL-CombUCB1 plays the best assignment by KL-UCB(rho_ik, T_ik) at budget log n (Combes, Talebi,
 Proutiere, Lelarge: Combinatorial bandits revisited, NeurIPS 2015, as the GRAB paper uses it).
 
-Only K values change in a step, so the leader is checked by prices (``assignment.py``), and a
+Only K values change in a step, so the leader is checked by prices (``Assignment``), and a
 neighbour differs from it in one or two positions. Of the replacements only the largest index
 counts, and an index is solved only if it exceeds the largest one so far.
 """
@@ -65,7 +55,16 @@ class Search(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """The best list and its prices."""
+    """The list with the largest sum of values M[i, k] of item i at position k, and its prices.
+
+    The K x L assignment problem is solved by shortest augmenting paths, one position after another
+    (Kuhn 1955; Jonker and Volgenant 1987): O(K^2 L); scipy does the same, but a kernel cannot call
+    it, and needs the prices. It leaves prices v[i] >= 0 of the items, 0 for those not on the list,
+    under which every position prefers its own item: M[A_k, k] - v[A_k] >= M[i, k] - v[i] for all i.
+    As long as that holds the list is the best one, so after a few values have changed, only these
+    are compared: ``rival[k]`` is at least the largest M[i, k] - v[i] of the other items. The list
+    changes when it is no longer best.
+    """
 
     A: Ints = ints("K")  # item of each position
     price: Floats = floats("L")
@@ -256,7 +255,7 @@ def learn_one(now, mine, A, clicks):
 
 
 class GRAB(KernelPolicy):
-    """GRAB."""
+    """The leader, or the best of its neighbours in a chain."""
 
     NAME, PAPER = "GRAB", "Gauthier et al., ICML 2021"
     KNOWS, READS, COST = "nothing", "all clicks", "L + K; K^2 L when the leader changes"
@@ -302,7 +301,7 @@ def assign_one(now, mine, A, clicks):
 
 
 class KLCombUCB1(KernelPolicy):
-    """KL-CombUCB1."""
+    """The best assignment by indices."""
 
     NAME, PAPER = "KL-CombUCB1", "Combes et al., NeurIPS 2015"
     KNOWS, READS, COST = "horizon", "all clicks", "K^2 L"

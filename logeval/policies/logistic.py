@@ -1,29 +1,14 @@
-"""Logistic regression that follows the clicks: the ways to keep theta up to date.
+"""GL-CDCM, LR, LogisticTS and UCB-GLM: attraction is a logistic function of theta . x.
 
-The objective is sum over observed rows of y log mu + (1 - y) log(1 - mu) - ridge / 2 |theta|^2
-(gl-cdcm, equation 4, with a ridge because the plain equation has no solution while the clicks can
-be separated).
-
-- ``folded``: exact, where contexts repeat. Equal rows are counts; Newton's method in d dimensions,
-  d^2 + rows d for a step.
-- ``folded_gram``: the same where rows are few, in the space of the rows, rows^2 for a step.
-- ``unfolded``: where contexts do not repeat. All rows, fitted again when they have grown by 5%; in
-  between a round makes one Newton step on its own rows.
-- ``gradient``: one stochastic gradient step a round (equations 14 and 15).
-
-All have ``theta``, ``scores`` and ``learn``; the exact ones know the Hessian H, and ``sample``
-theta . x for theta ~ N(theta, scale^2 H^-1).
-
-GL-CDCM, and LR, which is GL-CDCM without its bonus (gl-cdcm, Algorithm 1 and section 3.3).
+theta is fitted to the rows up to the last click (``logistic_fits``). GL-CDCM (gl-cdcm, Algorithm 1)
+shows the K items with the largest
 
     U(a) = min{mu(theta . x_a) + rho(t - 1) ||x_a||_{V^-1}, 1}
     rho(t) = m (k_mu sigma / c_mu) sqrt(d / 2 log(1 + t / (lambda d)) + log(1 / delta))
 
-with k_mu = 1/4, c_mu = 1/10, sigma = 1/2, delta = 1 / sqrt(n). The K items with the largest U,
-the k-th largest at the k-th most terminating position; theta from logistic regression on the
-rows up to the last click. docs/contextual.md says what the paper leaves open.
-
-LogisticTS and UCB-GLM: bandits on the scale of the logit.
+with k_mu = 1/4, c_mu = 1/10, sigma = 1/2, delta = 1 / sqrt(n), the k-th largest at the k-th most
+terminating position. LR is GL-CDCM without its bonus (section 3.3). docs/contextual.md says what
+the paper leaves open.
 """
 
 from __future__ import annotations

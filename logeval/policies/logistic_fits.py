@@ -1,34 +1,17 @@
-"""Exact logistic regression where contexts repeat: equal rows are folded into counts.
+"""Logistic regression that follows the clicks: the ways to keep theta up to date.
 
-n_e observations and s_e clicks of row e. Newton's method starts from the last theta with an inverse
-Hessian that is corrected by rank one where a weight n_e mu' moved by more than 10%, and inverted
-afresh every ``FRESH`` rounds. The gradient is always the true one, so the Hessian's error costs
-steps, not accuracy.
+The objective is sum over observed rows of y log mu + (1 - y) log(1 - mu) - ridge / 2 |theta|^2
+(gl-cdcm, equation 4, with a ridge because the plain equation has no solution while the clicks can
+be separated).
 
-Exact logistic regression on counts, in the space of the rows: for few rows that repeat.
+- ``Folded``: exact, where contexts repeat. Equal rows are counts; Newton's method in d dimensions,
+  d^2 + rows d for a step.
+- ``FoldedGram``: the same where rows are few, in the space of the rows, rows^2 for a step.
+- ``Unfolded``: where contexts do not repeat. All rows are kept.
+- ``Gradient``, ``GradientGram``: one stochastic gradient step a round (equations 14 and 15).
 
-theta is always a combination of rows, theta = X' alpha, so that nothing of length d is needed.
-Newton's step in theta is H^-1 X' c with c = s - n mu(z) - ridge alpha, which changes the
-predictions z = X theta by
-
-    dz = P c,  P = X H^-1 X'
-
-and, as H = X' W X + ridge I, alpha by (c - W dz) / ridge. A weight that moved by more than 10%
-corrects P by rank one. All as in ``folded`` at a cost of rows^2 whatever d is; every ``FRESH``
-rounds P and z are made anew from the weights and theta.
-
-Logistic regression where contexts do not repeat: all rows are kept.
-
-They are fitted again when they have grown by 5%; in between each round makes one Newton step on
-its own rows.
-
-Logistic regression by one stochastic gradient step a round (gl-cdcm, equations 14 and 15).
-
-    theta += eta sum_k (y_k - mu(theta . x_k)) x_k, with the theta of the round before
-
-``Gradient`` does that. Where contexts repeat and are few, ``GradientGram`` keeps the predictions
-z = X theta of all rows instead, which a step changes by eta residual_k (X X')[:, k]; theta is
-X' alpha, alpha the sum of the steps on each row.
+All have ``theta``, ``scores`` and ``learn``; the exact ones know the Hessian H, and ``sample``
+theta . x for theta ~ N(theta, scale^2 H^-1).
 """
 
 from __future__ import annotations
@@ -172,7 +155,12 @@ def invert(X: Floats, ridge: float, fit: Fit) -> None:
 
 
 class Folded(Theta, Counted):
-    """Exact fits in the space of theta."""
+    """Exact fits in the space of theta: n_e observations and s_e clicks of row e.
+
+    Newton's method starts from the last theta with an inverse Hessian that is corrected by rank one
+    where a weight n_e mu' moved by more than 10%, and inverted afresh every ``FRESH`` rounds. The
+    gradient is always the true one, so the Hessian's error costs steps, not accuracy.
+    """
 
     def __init__(self, contexts: Contexts, R: int, ridge: float) -> None:
         Theta.__init__(self, contexts, R)
@@ -252,7 +240,18 @@ def renew(X: Floats, ridge: float, fit: GramFit) -> None:
 
 
 class FoldedGram(Rows, Counted):
-    """Exact fits in the space of the rows."""
+    """Exact fits in the space of the rows.
+
+    theta is always a combination of rows, theta = X' alpha, so that nothing of length d is needed.
+    Newton's step in theta is H^-1 X' c with c = s - n mu(z) - ridge alpha, which changes the
+    predictions z = X theta by
+
+        dz = P c,  P = X H^-1 X'
+
+    and, as H = X' W X + ridge I, alpha by (c - W dz) / ridge. A weight that moved by more than 10%
+    corrects P by rank one. All as in ``Folded`` at a cost of rows^2 whatever d is; every ``FRESH``
+    rounds P and z are made anew from the weights and theta.
+    """
 
     def __init__(self, contexts: Contexts, R: int, ridge: float) -> None:
         Rows.__init__(self, contexts, R)
@@ -322,7 +321,10 @@ def keep_rows(X, table, row, A, clicks, C, theta, H_inv, kept, y, N, g, u):
 
 
 class Unfolded(Theta):
-    """Fits on all rows, for contexts that do not repeat."""
+    """Fits on all rows, again when they have grown by 5%.
+
+    In between each round makes one Newton step on its own rows.
+    """
 
     def __init__(self, contexts: Contexts, R: int, ridge: float) -> None:
         super().__init__(contexts, R)
@@ -373,7 +375,7 @@ def step_rows(X, table, row, A, clicks, C, eta, theta, residual):
 
 
 class Gradient(Theta):
-    """theta itself."""
+    """theta += eta sum_k (y_k - mu(theta . x_k)) x_k, with the theta of the round before."""
 
     def __init__(self, contexts: Contexts, R: int, eta: float) -> None:
         super().__init__(contexts, R)
@@ -404,7 +406,11 @@ def step_gram_rows(G, table, row, A, clicks, C, eta, z, alpha, residual):
 
 
 class GradientGram(Rows):
-    """z = X theta of the rows that there are."""
+    """The same on z = X theta of all rows, where contexts repeat and are few.
+
+    A step changes z by eta residual_k (X X')[:, k]; theta is X' alpha, alpha the sum of the steps
+    on each row.
+    """
 
     def __init__(self, contexts: Contexts, R: int, eta: float) -> None:
         super().__init__(contexts, R)

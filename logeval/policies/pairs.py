@@ -1,43 +1,14 @@
-"""UCB1Elim on all pairs (item, position): elimination without their structure.
+"""UCB1Elim, UCB1, KL-UCB and TS on all pairs (item, position), without their structure.
 
-Auer and Ortner: UCB revisited (2010), Figure 1, with the horizon n known. In stage m every
-remaining pair is shown until it has n_m = ceil(2 log(n D^2) / D^2) observations, D = 2^-m; pairs
-with mean + r < max(mean - r), r = sqrt(log(n D^2) / (2 n_m)), are eliminated. After stage
-floor(log2(n / e) / 2) the remaining pairs are shown in turn.
-
-Exact lazy selection of the one arm with the largest upper confidence bound, of very many.
-
-``shared.lazy_topk`` is made for lists, whose last bound is a bar that most arms stay below. With
-one place and thousands of pairs, a run explores for most of its time, all bounds are nearly equal,
-and sleeping arms wake at once. Here every arm has a key, its bound at a budget a little ahead.
-Bounds grow with the budget, so until the budget gets there the key is at least the bound, and only
-arms whose key reaches the largest bound found so far are solved. How far ahead is set by what it
-costs: about as many bounds are solved for new keys as for selecting. Arms with equal statistics,
-the bulk early on, tie; a block of them costs one comparison. The arms are those of evaluating
-every bound at every step; equal bounds go to the smaller label.
-
-UCB1 and KL-UCB on all pairs (item, position), without their structure.
-
-UCB1: mean + sqrt(2 log t / T) (Auer, Cesa-Bianchi, Fischer 2002). KL-UCB: as in
-``shared.bounds`` (Garivier and Cappe 2011). Both show every pair once first.
-
-TS: Thompson sampling with Beta(1, 1) priors on all pairs, exact without a draw per pair.
-
-At every step theta_i ~ Beta(1 + S_i, 1 + T_i - S_i) for each pair, and the pair with the largest
-theta is shown (Thompson 1933). Only that pair matters, so only the top of the draws is made.
-
-With the hazard h_i(x) = -log F_i(x), P(no theta above x) = exp(-sum_i h_i(x)). A ladder of levels
-1 = x_0 > x_1 > ... > x_G cuts [0, 1] into cells. Lay the hazards d_i = h_i(x_g) - h_i(x_{g-1}) of
-all pairs on a line, cell after cell from the top: a standard exponential E falls on cell g and
-pair j with exactly the probability that no theta is above the cell, and j is the first pair with
-a theta in it. From there a fresh exponential gives the next pair with a theta in the cell, or
-none. Where on d_j it fell fixes theta_j itself, h_j(theta_j) = h_j(x_{g-1}) + rest. Mostly there is
-one such pair and it is the largest; otherwise halving the cell finds the largest. The
-distribution is that of drawing all, whatever the levels, as long as they were set before E.
-
-A step changes one posterior, whose survival 1 - F has a one-term recurrence in each count. The
-levels are set anew, near sum_i h_i(x_g) = ``TARGETS``, when comparing has cost more evaluations of
-F than that would, or when E fell below the ladder.
+- UCB1Elim: Auer and Ortner: UCB revisited (2010), Figure 1, with the horizon n known. In stage m
+  every remaining pair is shown until it has n_m = ceil(2 log(n D^2) / D^2) observations, D = 2^-m;
+  pairs with mean + r < max(mean - r), r = sqrt(log(n D^2) / (2 n_m)), are eliminated. After stage
+  floor(log2(n / e) / 2) the remaining pairs are shown in turn.
+- UCB1: mean + sqrt(2 log t / T) (Auer, Cesa-Bianchi, Fischer 2002). KL-UCB: as in
+  ``shared.bounds`` (Garivier and Cappe 2011). Both show every pair once first, and then find the
+  largest bound without solving all (``KeyedArms``).
+- TS: theta_i ~ Beta(1 + S_i, 1 + T_i - S_i) for each pair, and the pair with the largest theta is
+  shown (Thompson 1933), without a draw for every pair (``Posteriors``).
 """
 
 from __future__ import annotations
@@ -159,7 +130,17 @@ LARGEST, FIRST, SECOND = range(3)  # of the keys of a block
 
 
 class KeyedArms(NamedTuple):
-    """The arms of one bandit."""
+    """The arms of one bandit, for exact lazy selection of the largest bound of very many.
+
+    ``shared.topk.select`` is made for lists, whose last bound is a bar that most arms stay below.
+    With one place and thousands of pairs, a run explores for most of its time, all bounds are
+    nearly equal, and sleeping arms wake at once. Here every arm has a key, its bound at a budget a
+    little ahead. Bounds grow with the budget, so until the budget gets there the key is at least
+    the bound, and only arms whose key reaches the largest bound found so far are solved. How far
+    ahead is set by what it costs: about as many bounds are solved for new keys as for selecting.
+    Arms with equal statistics, the bulk early on, tie; a block of them costs one comparison. The
+    arms are those of evaluating every bound at every step; equal bounds go to the smaller label.
+    """
 
     S: Floats = floats("L")  # sum of the observations of each arm
     T: Floats = floats("L")  # their number
@@ -298,7 +279,22 @@ DRAW_MEMO = 4096
 
 
 class Posteriors(NamedTuple):
-    """Of the pairs of one replica."""
+    """Of the pairs of one replica. Only the largest theta matters, so only the top is drawn.
+
+    With the hazard h_i(x) = -log F_i(x), P(no theta above x) = exp(-sum_i h_i(x)). A ladder of
+    levels 1 = x_0 > x_1 > ... > x_G cuts [0, 1] into cells. Lay the hazards
+    d_i = h_i(x_g) - h_i(x_{g-1}) of all pairs on a line, cell after cell from the top: a standard
+    exponential E falls on cell g and pair j with exactly the probability that no theta is above the
+    cell, and j is the first pair with a theta in it. From there a fresh exponential gives the next
+    pair with a theta in the cell, or none. Where on d_j it fell fixes theta_j itself,
+    h_j(theta_j) = h_j(x_{g-1}) + rest. Mostly there is one such pair and it is the largest;
+    otherwise halving the cell finds the largest. The distribution is that of drawing all, whatever
+    the levels, as long as they were set before E.
+
+    A step changes one posterior, whose survival 1 - F has a one-term recurrence in each count. The
+    levels are set anew, near sum_i h_i(x_g) = ``TARGETS``, when comparing has cost more evaluations
+    of F than that would, or when E fell below the ladder.
+    """
 
     S: Floats = floats("L")  # clicks on each pair
     T: Floats = floats("L")  # its observations
@@ -513,7 +509,7 @@ def learn_draw(now, mine, A, clicks):
 
 
 class TS(KernelPolicy):
-    """Thompson sampling on all pairs."""
+    """Thompson sampling with Beta(1, 1) priors on all pairs."""
 
     NAME, PAPER = "TS", "Thompson 1933"
     KNOWS, READS, COST = "nothing", "the click", "L K"

@@ -1,56 +1,16 @@
-"""What the bandits of the position-based model share: counts, and the examination they go by.
+"""PBM-UCB, PBM-PIE, PBM-TS and BC-MPTS: bandits of the position-based model.
 
 With S_il clicks in N_il views of item i at position l, N~_i = sum_l kappa_l N_il is the number of
-views that were looked at, as far as kappa is right (Lagree, Vernade, Cappe 2016, section 3).
+views that were looked at, as far as the examination kappa is right; S_i and N_i are the sums over
+positions. The item thought best goes to the position with the largest kappa.
 
 ``kappa=estimated``: the first right singular vector of (S_il + a) / (N_il + a), a = 1/2, scaled to
 maximum 1, after every step up to the 100th and then after every ``lag`` steps. That is the "greedy
 SVD" of the programs of Gauthier et al. (2021); nothing is proven for it. Unseen cells count as 1.
 
-PBM-UCB: upper confidence bounds in the position-based model with examination kappa.
-
-S_i clicks on item i in N_i views, N~_i = sum_l kappa_l N_il (``pbm.kernel``), and
-theta_i = S_i / N~_i, which may exceed 1. The K largest
-
-    theta_i + sqrt(N_i / N~_i) sqrt(delta / (2 N~_i)),    delta = (1 + eps) log t,
-
-unseen items first, are shown, the largest at the position with the largest kappa.
-
-Lagree, Vernade, Cappe: Multiple-play bandits in the position-based model (NeurIPS 2016).
-
-PBM-PIE: greedy lists of the position-based model, whose last place explores.
-
-theta_i = S_i / N~_i as in PBM-UCB. Rounds 1 to L show the items in cyclic shifts. Then D = the K
-largest theta, in order. B holds the items i outside of D with U_i >= theta of the last of D; U_i is
-the largest q with Phi_i(q) = sum_l N_il d(S_il / N_il, kappa_l q) <= (1 + eps) log n. With
-probability 1/2, if B is not empty, the last place shows a random item of B.
-
-No U is solved for: at x, item i is in B if Phi_i'(x) <= 0 or Phi_i(x) <= (1 + eps) log n, and then
-also for smaller x, so what is known of an item holds until it is shown again.
-
-Lagree, Vernade, Cappe: Multiple-play bandits in the position-based model (NeurIPS 2016).
-
-PBM-TS: Thompson sampling from the posterior of the position-based model, kappa known.
-
-With a uniform prior, theta_i has density proportional to
-
-    theta^S_i prod_l (1 - kappa_l theta)^(N_il - S_il)    on (0, 1)
-
-(Lagree, Vernade, Cappe 2016, section 5). The K largest draws go to the positions in order of kappa.
-
-The density is log-concave. It is tabulated in ``CELLS`` equal cells between the two points where
-it has fallen by e^-32 from its mode, eight standard deviations where it is nearly normal; a
-uniform finds its cell and a place in it. A click or its absence adds one term to the logarithm in
-every cell. The cells are laid anew when a border has risen above e^-18 of the largest, or fewer
-than half of the cells lie above that.
-
-BC-MPTS: Thompson sampling in the position-based model with a bias-corrected Beta posterior.
-
-The K largest theta_i ~ Beta(1 + S_i, 1 + sum_l max(0, kappa_l N_il - S_il)), the largest at the
-position with the largest kappa. Fast and biased: its regret has a heavy tail.
-
-Komiyama, Honda, Nakagawa: Optimal regret analysis of Thompson sampling in stochastic multi-armed
-bandit problem with multiple plays (ICML 2015), bias-corrected MP-TS.
+The first three: Lagree, Vernade, Cappe: Multiple-play bandits in the position-based model (NeurIPS
+2016). BC-MPTS: Komiyama, Honda, Nakagawa: Optimal regret analysis of Thompson sampling in
+stochastic multi-armed bandit problem with multiple plays (ICML 2015).
 """
 
 from __future__ import annotations
@@ -252,7 +212,14 @@ def recommend_ucb(now, u, mine, A):
 
 
 class PBMUCB(PBM):
-    """PBM-UCB."""
+    """Upper confidence bounds.
+
+    With theta_i = S_i / N~_i, which may exceed 1, the K largest
+
+        theta_i + sqrt(N_i / N~_i) sqrt(delta / (2 N~_i)),    delta = (1 + eps) log t,
+
+    are shown, unseen items first.
+    """
 
     NAME, COST = "PBM-UCB", "L + K^2"
     FIGURE = 22
@@ -347,7 +314,16 @@ def recommend_pie(now, u, mine, A):
 
 
 class PBMPIE(PBM):
-    """PBM-PIE."""
+    """Greedy lists, whose last place explores.
+
+    theta_i = S_i / N~_i as in PBM-UCB. Rounds 1 to L show the items in cyclic shifts. Then D = the
+    K largest theta, in order. B holds the items i outside of D with U_i >= theta of the last of D;
+    U_i is the largest q with Phi_i(q) = sum_l N_il d(S_il / N_il, kappa_l q) <= (1 + eps) log n.
+    With probability 1/2, if B is not empty, the last place shows a random item of B.
+
+    No U is solved for: at x, item i is in B if Phi_i'(x) <= 0 or Phi_i(x) <= (1 + eps) log n, and
+    then also for smaller x, so what is known of an item holds until it is shown again.
+    """
 
     NAME = "PBM-PIE"
     KNOWS, COST = "horizon, examination, or estimated", "L K"
@@ -500,7 +476,18 @@ def learn_ts(now, p, A, clicks):
 
 
 class PBMTS(PBM):
-    """PBM-TS."""
+    """Thompson sampling from the posterior of theta_i.
+
+    With a uniform prior its density is proportional to
+
+        theta^S_i prod_l (1 - kappa_l theta)^(N_il - S_il)    on (0, 1)
+
+    (section 5). The density is log-concave. It is tabulated in ``CELLS`` equal cells between the
+    two points where it has fallen by e^-32 from its mode, eight standard deviations where it is
+    nearly normal; a uniform finds its cell and a place in it. A click or its absence adds one term
+    to the logarithm in every cell. The cells are laid anew when a border has risen above e^-18 of
+    the largest, or fewer than half of the cells lie above that.
+    """
 
     NAME, COST = "PBM-TS", "L + 128 K"
     FIGURE = 25
@@ -536,7 +523,10 @@ def recommend_mpts(now, u, mine, A):
 
 
 class BCMPTS(PBM):
-    """BC-MPTS."""
+    """The K largest draws theta_i ~ Beta(1 + S_i, 1 + sum_l max(0, kappa_l N_il - S_il)).
+
+    Fast and biased: its regret has a heavy tail.
+    """
 
     NAME, PAPER = "BC-MPTS", "Komiyama et al., ICML 2015"
     COST = "L + K^2"

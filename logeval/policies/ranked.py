@@ -1,4 +1,4 @@
-"""RankedUCB1 and RankedKL-UCB: one bandit per position, whose reward is the click there.
+"""RankedUCB1, RankedKL-UCB, RankedExp3: one bandit per position, whose reward is the click there.
 
 Radlinski, Kleinberg, Joachims: Learning diverse rankings with multi-armed bandits (ICML 2008).
 From the first position down each bandit chooses an item. When that item stands higher up
@@ -7,18 +7,6 @@ already (a collision), the position shows
 - collision=best: the best item of its own bandit among those still free, and learns from it.
   This reproduces the factor of three to dcmKL-UCB of dcm-bandits, section 5.2.
 - collision=random: a random free item, and the bandit's choice earns nothing (Radlinski's rule).
-
-RankedExp3: one Exp3 per position, whose reward is the click there.
-
-Position k draws an item from P(e) = (1 - gamma) W(e) / sum W + gamma / L. After a click
-on it W(e) is multiplied by exp(gamma / (L P)), where P is the probability with which it was
-drawn; without a click nothing changes
-(Auer et al. 1995; dcm-bandits, section 5.3). gamma = min(1, sqrt(L ln L / ((e - 1) n))), their
-Corollary 4.2 with the horizon n as the bound on the reward.
-
-On a collision the position draws from its own distribution among the items still free, so P is P(e)
-over the sum of P of these (collision=best), or shows a random free item without credit
-(collision=random). Sums of W over blocks of items make a draw cost L / 32 + 32 additions.
 """
 
 from __future__ import annotations
@@ -253,7 +241,18 @@ def learn_exp3(now, mine, A, clicks):
 
 
 class RankedExp3(KernelPolicy):
-    """Ranked bandits with Exp3; ``gamma`` is its share of uniform exploration."""
+    """Ranked bandits with Exp3; ``gamma`` is its share of uniform exploration.
+
+    Position k draws an item from P(e) = (1 - gamma) W(e) / sum W + gamma / L. After a click
+    on it W(e) is multiplied by exp(gamma / (L P)), where P is the probability with which it was
+    drawn; without a click nothing changes (Auer et al. 1995; dcm-bandits, section 5.3).
+    gamma = min(1, sqrt(L ln L / ((e - 1) n))), their Corollary 4.2 with the horizon n as the bound
+    on the reward.
+
+    On a collision the position draws from its own distribution among the items still free, so P is
+    P(e) over the sum of P of these (collision=best), or shows a random free item without credit
+    (collision=random). Sums of W over blocks of items make a draw cost L / 32 + 32 additions.
+    """
 
     NAME, PAPER = "RankedExp3", "Radlinski et al., ICML 2008"
     KNOWS, READS, COST = "horizon", "all clicks", "L K"

@@ -1,22 +1,4 @@
-"""Ordered blocks of items from a relation "i beats j": again and again those that nobody beats.
-
-The first block holds the items that no item beats, the second those that only items of the first
-beat, and so on. Where every item left is beaten by another one left, they are one block.
-
-TopRank and UniRank show blocks one after another, each in a fresh random order, and compare the
-clicks within a block: S_ij sums C_i - C_j and N_ij sums |C_i - C_j|, with C the click on an item
-(0 if it was not shown). Only a clicked item against one that was not clicked changes them.
-
-How often each leader has led, in a table of fixed size.
-
-UniRank and GRAB count the rounds of every leader (a partition of the items, or a list). A
-dictionary of all leaders has no bound over millions of steps, so the counts are kept like a
-processor's cache: a leader's 64-bit hash belongs to one of ``SETS`` sets of ``WAYS`` places, and a
-new leader takes an empty place, or that of the leader of its set that led least. One that was
-forgotten starts at 0 again. 64 KB per replica; ``lost`` counts what was forgotten.
-
-Clicks and views of every item at every position.
-"""
+"""What list policies that compare items share: blocks, counts of leaders, clicks at positions."""
 
 from __future__ import annotations
 
@@ -32,14 +14,25 @@ from logeval.running.kernels import njit_inline, njit_views
 
 
 class Pairs(NamedTuple):
-    """Clicks on one item and not on another: 8 L^2 bytes per replica, 6 MB at L = 871."""
+    """Clicks on one item and not on another: 8 L^2 bytes per replica, 6 MB at L = 871.
+
+    S_ij sums C_i - C_j and N_ij sums |C_i - C_j| over the rounds in which i and j were in a block,
+    with C the click on an item (0 if it was not shown). Only a clicked item against one that was
+    not clicked changes them.
+    """
 
     S: Ints = ints("L", "L", dtype=np.int32)
     N: Ints = ints("L", "L", dtype=np.int32)
 
 
 class Blocks(NamedTuple):
-    """A relation and its blocks."""
+    """A relation "i beats j" and its ordered blocks: again and again those that nobody beats.
+
+    The first block holds the items that no item beats, the second those that only items of the
+    first beat, and so on. Where every item left is beaten by another one left, they are one block.
+    TopRank and UniRank show blocks one after another, each in a fresh random order, and compare the
+    clicks within a block (``Pairs``).
+    """
 
     beats: Bools = ints("L", "L", dtype=np.bool_)  # [i, j]: i beats j
     beaten: Ints = ints("L")  # by how many items
@@ -134,7 +127,14 @@ SLACK = 1e-12  # more than the rounding of a budget
 
 
 class Leaders(NamedTuple):
-    """The table."""
+    """How often each leader has led, in a table of fixed size.
+
+    UniRank and GRAB count the rounds of every leader (a partition of the items, or a list). A
+    dictionary of all leaders has no bound over millions of steps, so the counts are kept like a
+    processor's cache: a leader's 64-bit hash belongs to one of ``SETS`` sets of ``WAYS`` places,
+    and a new leader takes an empty place, or that of the leader of its set that led least. One that
+    was forgotten starts at 0 again. 64 KB per replica; ``lost`` counts what was forgotten.
+    """
 
     key: Any = ints(SETS * WAYS, dtype=np.uint64)  # hashes; 0: empty
     tau: Ints = ints(SETS * WAYS)  # rounds as the leader

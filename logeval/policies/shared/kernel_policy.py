@@ -1,6 +1,6 @@
-"""What a policy remembers of every replica, declared once as a named tuple of arrays.
+"""A policy that is two kernels for one replica, and what it remembers of every replica.
 
-::
+The memory is declared once as a named tuple of arrays::
 
     class Pairs(NamedTuple):
         S: Ints = ints("L", "L")
@@ -15,8 +15,6 @@ Python hands the arrays to kernels as ``plain`` tuples, and the view puts the na
 up the type of a named tuple costs numba more than a microsecond a call, a tenth of a step, and that
 of a plain one nearly nothing. Views cost nothing where references are not counted
 (``logeval.running.kernels``).
-
-A policy that is two kernels for one replica, and what these remember.
 """
 
 from __future__ import annotations
@@ -128,7 +126,7 @@ def for_each_replica(memory: Any, recommend_one: Any, learn_one: Any) -> tuple[A
 
 
 class KernelPolicy:
-    """``KERNELS`` are what a replica remembers (``shared.memory``), and two kernels:
+    """``KERNELS`` are what a replica remembers, and two kernels:
 
     - ``recommend_one(now, u, mine, A)`` writes the action A; u are the uniforms of the step
     - ``learn_one(now, mine, A, clicks)`` learns from the clicks on it

@@ -1,7 +1,4 @@
-"""The option ``order``: which position gets the best item, which the second, and so on.
-
-What policies for users that change take from the horizon, and check of their parameters.
-"""
+"""Options that several policies have: the order of positions, and what forgetting needs to know."""
 
 from __future__ import annotations
 

@@ -1,32 +1,8 @@
-"""The Beta distribution for kernels: F(x), 1 - F(x), the density, and the hazard -log F(x).
+"""The K best of L arms without looking at all: of upper confidence bounds, and of Beta draws.
 
-The standard normal distribution for kernels: P(Z <= x) and its inverse.
-
-Exact lazy selection of the arms with the largest upper confidence bounds.
-
-The bound of an arm that is not observed only grows with the budget, and slowly. When an arm
-is evaluated and found to be below the bar (the smallest bound on the list), it is parked: a
-level halfway between its bound and the bar is noted, and the budget at which the bound will
-reach that level (``bounds.budget_at``, no root finding). Until then, and as long as the bar is
-above the level, the arm cannot be on the list and costs one comparison. Blocks of arms keep
-the earliest budget and the highest level among theirs, so a sleeping block costs one
-comparison as a whole. Arms with equal statistics have equal bounds, which is common early on:
-the bounds solved in a step are remembered, for all replicas. The lists are identical to those
-of evaluating every arm.
-
-Equal bounds are ordered by label. The environment gives the items of each replica random labels,
-which breaks ties at random.
-
-The K largest of L independent draws theta_i ~ Beta(a_i, b_i), without making all of them.
-
-theta_i = F_i^{-1}(u_i) for a uniform u_i, with F_i the distribution function. The list is that of
-all exact draws; two bounds save most of them.
-
-- At a level x, the same for all items, theta_i > x exactly if u_i > F_i(x), and F_i(x) changes only
-  with a_i and b_i. If K or more are above the level, the largest are among them. The level is set
-  so that about K + 3 sqrt(K) are, and set anew when there are fewer than K or far more.
-- An approximate quantile with a bound on its error orders most of the others. Only draws that it
-  cannot tell apart are made exactly.
+Both are exact: the lists are those of evaluating, or drawing, every arm. Equal bounds are ordered
+by label. The environment gives the items of each replica random labels, which breaks ties at
+random. What they need of the normal and the Beta distribution comes first.
 """
 
 from __future__ import annotations
@@ -143,7 +119,17 @@ def n_blocks(L: int) -> int:
 
 
 class Bandit(NamedTuple):
-    """Arms that are looked for the K best of."""
+    """Arms that are looked for the K largest upper confidence bounds.
+
+    The bound of an arm that is not observed only grows with the budget, and slowly. When an arm
+    is evaluated and found to be below the bar (the smallest bound on the list), it is parked: a
+    level halfway between its bound and the bar is noted, and the budget at which the bound will
+    reach that level (``bounds.budget_at``, no root finding). Until then, and as long as the bar is
+    above the level, the arm cannot be on the list and costs one comparison. Blocks of arms keep
+    the earliest budget and the highest level among theirs, so a sleeping block costs one
+    comparison as a whole. Arms with equal statistics have equal bounds, which is common early on:
+    the bounds solved in a step are remembered, for all replicas.
+    """
 
     S: Floats = floats("L")  # sum of the observations of each arm
     T: Floats = floats("L")  # their number
@@ -251,7 +237,17 @@ TINY = 1e-250  # a density below this would vanish
 
 
 class Betas(NamedTuple):
-    """Posteriors, the level, and the draws of a step; at level 0 every item is drawn."""
+    """Posteriors, the level, and the draws of a step; at level 0 every item is drawn.
+
+    theta_i = F_i^{-1}(u_i) for a uniform u_i, with F_i the distribution function of Beta(a_i, b_i).
+    Two bounds save most of the exact draws:
+
+    - At a level x, the same for all items, theta_i > x exactly if u_i > F_i(x), and F_i(x) changes
+      only with a_i and b_i. If K or more are above the level, the largest are among them. The level
+      is set so that about K + 3 sqrt(K) are, and set anew when there are fewer than K or far more.
+    - An approximate quantile with a bound on its error orders most of the others. Only draws that
+      it cannot tell apart are made exactly.
+    """
 
     a: Floats = floats("L", fill=1.0)
     b: Floats = floats("L", fill=1.0)

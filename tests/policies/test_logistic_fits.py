@@ -8,7 +8,7 @@ from scipy.special import expit
 from logeval.policies import logistic_fits
 from logeval.policies.contextual import observed_one
 from logeval.policies.logistic_fits import Folded, FoldedGram, Gradient, GradientGram, Unfolded
-from tests.policies.contextual.worlds import environment, policy_in
+from tests.policies.contextual_worlds import environment, policy_in
 
 
 def scipys_theta(X, y, ridge):

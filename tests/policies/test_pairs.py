@@ -1,4 +1,4 @@
-"""TS: exact in distribution, though it draws only the largest values."""
+"""Policies on all pairs: lazy selection never changes a pair; TS is exact in distribution."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from logeval.policies.shared.kernel_policy import plain, view_of
 from logeval.policies.shared.topk import survival
 from logeval.running.kernels import njit_views
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
-from tests.policies.running import make
+from tests.policies.running import by_bound, make
 
 
 def with_posteriors(S, T, runs):
@@ -127,3 +127,24 @@ def test_a_run_does_not_depend_on_the_other_replicas():
         assert A[0].tolist() == B[0].tolist()
         policies[0].update(t, A, alone.step(A))
         policies[1].update(t, B, both.step(B))
+
+
+@pytest.mark.parametrize("name", ["UCB1", "KL-UCB"])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        needle(20, 9, 0.25, 0.5),
+        needle(40, 40, 0.0, 1.0),
+        Rank1Problem("PBM", "1", np.linspace(0, 1, 70), np.array([1.0, 0.3, 0.0])),
+    ],
+)
+def test_pairs_are_those_of_all_bounds(name, problem):
+    users = Rank1Environment([problem], [(0, 0), (0, 1)], 0)
+    policy, K = make(name, users, 3000), len(problem.v_bar)
+    for t in range(1, 3001):
+        A = policy.recommend(t)
+        _, b, kind, _ = policy.now(t)
+        for r, (S, T) in enumerate(zip(policy.memory.S, policy.memory.T, strict=True)):
+            arm = by_bound(kind, S, T, b)[0] if t > len(S) else t - 1
+            assert A[r, 0] * K + A[r, 1] == arm, f"step {t}"
+        policy.update(t, A, users.step(A))
