@@ -70,7 +70,8 @@ class ContextualPolicy(ABC):
         self.given, R, K = given_to(type(self), given), setting.R, setting.K
         self._contexts: Contexts = setting.ask("contexts")
         self._now: Round
-        self._uniforms = Uniforms(setting.generators, self._contexts.widest)
+        self._rngs = setting.generators
+        self._uniforms = Uniforms(self._rngs, self._contexts.widest)
         assumed = getattr(self.given, "order", "told") == "assumed"
         self._assumed = np.tile(np.arange(K), (R, 1)) if assumed else None
         self._feedback = FEEDBACK.index(getattr(self.given, "feedback", "dcm"))

@@ -63,10 +63,6 @@ class CascadeLinTS(Linear):
     COST = "d^3 + K d^2; K M^2 if M <= 2 d"
     PARAMETERS: ClassVar = {"sigma": 0.25, "lam": 1.0, **LEARNING}
 
-    def __init__(self, setting: Setting, **given: Any) -> None:
-        super().__init__(setting, **given)
-        self._rngs = setting.generators
-
     def _scores(self, t: int) -> Floats:
         return self._design.sample(self._now, self.given.sigma, self._rngs)
 

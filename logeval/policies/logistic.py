@@ -141,10 +141,6 @@ class LogisticTS(Logistic):
     COST = "M d + d^2"
     PARAMETERS: ClassVar = {"scale": 0.5, "ridge": 1.0, **LEARNING}
 
-    def __init__(self, setting: Setting, **given: Any) -> None:
-        super().__init__(setting, **given)
-        self._rngs = setting.generators
-
     def _scores(self, t: int) -> Floats:
         drawn: Floats = self._estimate.sample(self._now, self.given.scale, self._rngs)
         return drawn
