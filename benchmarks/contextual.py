@@ -1,7 +1,7 @@
 """Rounds per second of the contextual policies, against direct refits and inverses, in one run.
 
 One query, L = 100, K = 10, random features of norm 1; rounds of all replicas count. The reference
-(``paper.py`` of its room) fits all rows again and inverts V in every round; its
+(``tests/references``) fits all rows again and inverts V in every round; its
 speed is measured after as many rows as a run of 5,000 rounds has seen in the middle. Seconds are
 of the processor, the fewest of three repetitions: others may be using the machine.
 ``python -m benchmarks.contextual`` prints the table.
@@ -18,6 +18,7 @@ from logeval.policies.setting import Policy, Setting
 from logeval.running import seeds
 from logeval.tracks.contextual.environment import ContextualEnvironment
 from logeval.tracks.contextual.problems import contextual
+from tests.references import as_policy
 
 L, K, REPLICAS = 100, 10, 20
 DIMENSIONS = (200, 400)
@@ -50,8 +51,10 @@ def made(name: str, d: int, replicas: int, reference: bool) -> tuple[ContextualE
     problem = contextual(L, K, d, 1.0, "fixed")
     users = ContextualEnvironment([problem], [(0, r) for r in range(replicas)], 0)
     generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
-    spec = parse_policies([name], reference, "contextual")[0]
-    return users, spec.make(Setting.of(users, ROUNDS, generators))
+    setting = Setting.of(users, ROUNDS, generators)
+    if reference:
+        return users, as_policy(name, setting, "contextual")
+    return users, parse_policies([name], "contextual")[0].make(setting)
 
 
 def steps(users: ContextualEnvironment, policy: Policy, n: int) -> float:

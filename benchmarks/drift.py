@@ -27,12 +27,19 @@ from logeval.clicks.drift.change import changes_of
 from logeval.clicks.drift.fit import Drift, fit_by_period
 from logeval.clicks.drift.fold import Strata, fold_by_period
 from logeval.clicks.fit import Fit
+from logeval.evaluation.running.loop import run
 from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
+from logeval.policies.setting import Policy, Setting
 from logeval.replay.replays import between_logs, curve, replayed
 from logeval.replay.stream import QueryStream
+from logeval.running import seeds
 from logeval.synthetic.world import make_world
+from logeval.tracks.meters import Meters
+from logeval.tracks.ranking.environment import RANKING, RankingEnvironment
+from logeval.tracks.registry import synthetic_problem
+from tests.references import as_policy
 
 N, RUNS = 40_000, 20
 POLICIES = [
@@ -84,6 +91,10 @@ def winners() -> None:
     print("largest standard error:", found.error.max().round(1))
 
 
+def kernels(name: str, setting: Setting) -> Policy:
+    return parse_policies([name])[0].make(setting)
+
+
 def speed() -> None:
     """CPU time of a list-step, reference over kernel."""
     for policy in (
@@ -91,11 +102,16 @@ def speed() -> None:
         "GLRT-CascadeKL-UCB", "GLRT-CascadeUCB",
     ):  # fmt: skip
         took = []
-        for steps, runs, reference in ((20_000, 16, False), (2_000, 1, True)):
-            given: dict[str, Any] = {"reference": reference, "quiet": True, "checkpoints": [steps]}
-            evaluate(problem=[problem(3)], policies=policy, horizon=20, runs=1, quiet=True)
-            start = time.process_time()
-            evaluate(problem=[problem(3)], policies=policy, horizon=steps, runs=runs, **given)
+        for steps, runs, make in ((20_000, 16, kernels), (2_000, 1, as_policy)):
+            for n in (20, steps):  # the first compiles
+                users = RankingEnvironment(
+                    [synthetic_problem(problem(3))], [(0, r) for r in range(runs)], seed=0
+                )
+                generators = [seeds.generator(0, "benchmark", r) for r in range(runs)]
+                ours: Any = make(policy, Setting.of(users, n, generators))
+                users.until(n)
+                start = time.process_time()
+                run(users, ours, Meters(RANKING.meters, users, ours), [n])
             took.append((time.process_time() - start) / (steps * runs))
         print(f"{policy:24} {1e6 * took[0]:6.2f} us a list-step, {took[1] / took[0]:6.0f} times")
 

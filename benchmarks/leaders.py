@@ -12,7 +12,7 @@ from benchmarks.modern import memory
 from logeval.papers.modern import SETTINGS
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
-from logeval.policies.shared.leaders import SETS, WAYS
+from logeval.policies.shared.blocks import SETS, WAYS
 from logeval.running import seeds
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem

@@ -22,6 +22,7 @@ from logeval.running import seeds
 from logeval.running.seeds import Uniforms
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
+from tests.references import as_policy
 
 SIZES = ((10, 5), (100, 10), (871, 10))
 HORIZON, REPLICAS, SECONDS = 10_000, 20, 2.0
@@ -80,9 +81,9 @@ def steps(
         [(0, r) for r in range(replicas)],
         seed=0,
     )
-    (spec,) = parse_policies([name], reference)
     generators = [seeds.generator(0, "benchmark", r) for r in range(replicas)]
-    policy = spec.make(Setting.of(users, HORIZON, generators))
+    setting = Setting.of(users, HORIZON, generators)
+    policy: Any = as_policy(name, setting) if reference else parse_policies([name])[0].make(setting)
     start, t = time.process_time(), 0
     while t < most and (t % 16 or time.process_time() < start + seconds):
         t += 1

@@ -1,7 +1,7 @@
 """List-steps per second of each policy, on one core, as ratios within one run.
 
 Two implementations of the same policy on the same users: the kernel, and the reference, a plain
-NumPy loop per step and replica (``paper.py`` of its room). Both include the environment.
+NumPy loop per step and replica (``tests/references``). Both include the environment.
 ``python -m benchmarks.policies`` prints the table.
 """
 
@@ -19,6 +19,7 @@ from logeval.tracks.meters import Meters
 from logeval.tracks.rank1 import RANK1, Rank1Environment, needle
 from logeval.tracks.ranking.environment import RANKING, RankingEnvironment
 from logeval.tracks.ranking.problems import b_lb
+from tests.references import as_policy
 
 SIZES = ((16, 4), (100, 10), (871, 10))
 PAIR_SIZES = ((32, 32), (871, 10))
@@ -92,8 +93,7 @@ def reference_speed(
     name: str, users: RankingEnvironment | Rank1Environment, horizon: int, steps: int
 ) -> float:
     """One replica; bounds and draws on pairs from five observations of every pair on."""
-    (spec,) = parse_policies([name], reference=True)
-    policy = spec.make(setting_of(name, users, horizon))
+    policy = as_policy(name, setting_of(name, users, horizon))
     (one,) = policy.replicas
     before = 0
     if isinstance(users, Rank1Environment) and hasattr(one, "T"):

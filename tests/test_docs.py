@@ -21,6 +21,7 @@ from logeval.policies.registry import POLICIES
 from logeval.reports import glossary
 from logeval.storage import schemas
 from tests.faults.commands import logeval
+from tests.references import REFERENCES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -257,7 +258,7 @@ def test_every_model_and_policy_is_documented_with_its_file(page, name, cls):
     assert any(f"`{file}`" in rest for rest in found), f"{page}: no row with {name} and `{file}`"
 
 
-@pytest.mark.parametrize(("name", "cls"), [(n, c.REFERENCE) for n, c in POLICIES.items()])
+@pytest.mark.parametrize(("name", "cls"), REFERENCES.items())
 def test_every_policy_links_to_its_reference(name, cls):
     found = "".join(rest for names, rest in rows("docs/policies.md") if name in names)
     file = Path(inspect.getfile(cls)).relative_to(ROOT).as_posix()

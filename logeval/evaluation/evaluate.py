@@ -64,8 +64,6 @@ class Evaluate(Stage["Runs"]):
     ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``. A policy is a name, with parameters if need be,
     ``module:Class``, or a class. With ``out`` the runs table is written there as it grows, and the
     same call goes on where an earlier one stopped. The same seed gives the same table.
-    ``reference`` runs the papers' pseudocode in plain NumPy instead of the kernels: slowly, with
-    the same regret (TS: the same in distribution).
 
     With ``features`` (a folder that ``make_features`` wrote, or what it returned) the queries take
     turns in blocks of ``block`` rounds, for policies of the contextual track; features from the
@@ -167,9 +165,6 @@ class Evaluate(Stage["Runs"]):
         str | int | None,
         Arg("Clicks arrive so many steps late, 100; or never for a share, 100@0.2."),
     ] = None
-    reference: Annotated[
-        bool, Arg("Run the papers' pseudocode in NumPy, not the kernels: slow, the same regret.")
-    ] = False
     quiet: Quiet = False
 
     def check(self) -> None:
@@ -210,7 +205,7 @@ class Evaluate(Stage["Runs"]):
         """The policies; without ``load`` code of the user's is not run, and not looked at."""
         from logeval.policies.registry import parse_policies
 
-        return parse_policies(self.policies, self.reference, self.track or track, load)
+        return parse_policies(self.policies, self.track or track, load)
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""

@@ -2,7 +2,7 @@
 
 A policy is a class; what is known of it stands there:
 
-- ``NAME``: as the paper prints it; ``PAPER``; ``REFERENCE``: the paper's pseudocode, as a class
+- ``NAME``: as the paper prints it; ``PAPER``
 - ``TRACK``: ranking unless said otherwise, None for any; ``IN_TRACK``: the classes that take its
   place in other tracks
 - ``PARAMETERS``: what its name may be given (``running.names``)
@@ -20,44 +20,35 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from logeval.clicks.models import registry as models
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.setting import Policy, Setting
-from logeval.policies.shared.replica import OneByOne, Reference
-from logeval.running.names import defaults_of, format_call, given_to, parse_call, parsed
+from logeval.running.names import defaults_of, format_call, parse_call, parsed
 from logeval.running.own_code import imported, is_built_in, name_of, source_checksum
 
-# The files whose classes with a NAME are policies, in the order in which they are listed.
+# The families: files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (
-    "cascade.kernel",
-    "forgetting.kernel",
-    "glrt.kernel",
-    "ranked.kernel",
-    "ranked.exp3",
-    "cascade_thompson.kernel",
-    "toprank.kernel",
-    "unirank.kernel",
-    "batchrank.kernel",
-    "bubblerank.kernel",
-    "pbm.pbm_ucb",
-    "pbm.pbm_pie",
-    "pbm.pbm_ts",
-    "pbm.bc_mpts",
-    "pb_mhb.kernel",
-    "grab.kernel",
-    "rank1elim.kernel",
-    "pairs.ucb1elim",
-    "pairs.kernel",
-    "pairs.thompson",
-    "gl_cdcm.kernel",
-    "linear.kernel",
-    "logistic.kernel",
-    "random_and_oracle.kernel",
-    "logged.kernel",
+    "cascade",
+    "forgetting",
+    "glrt",
+    "ranked",
+    "cascade_thompson",
+    "toprank",
+    "unirank",
+    "batchrank",
+    "bubblerank",
+    "pbm",
+    "pb_mhb",
+    "grab",
+    "rank1elim",
+    "pairs",
+    "logistic",
+    "linear",
+    "baselines",
 )
 POLICIES: dict[str, type[Any]] = {}
 ALL, RANKING = "all", "ranking"
@@ -73,19 +64,10 @@ class PolicySpec:
     parameters: dict[str, Any] = field(default_factory=dict)
     built_in: bool = True  # the lists of a user's own policy are checked
     track: str | None = "ranking"  # None: any
-    reference: type[Reference] | None = None  # run the paper's pseudocode instead of the kernel
-    kernel: str = ""  # the name of the policy that it is the reference of
-
-    @property
-    def stream(self) -> str:
-        """What its random numbers are named after: a reference draws those of its kernel."""
-        return self.name if self.reference is None else self.kernel
 
     def make(self, setting: Setting) -> Policy:
         """The policy, ready for step 1."""
         told = setting.tell(self.cls, self.name)
-        if self.reference is not None:
-            return OneByOne(told, self.reference, given_to(self.cls, self.parameters))
         policy: Policy = self.cls(told, **self.parameters)
         return policy
 
@@ -153,15 +135,14 @@ def named_policies(
 
 def parse_policies(
     policies: str | type | Sequence[str | type],
-    reference: bool = False,
     track: str | None = None,
     load: bool = True,
 ) -> list[PolicySpec]:
     """Names (or classes) of policies, or all; all unknown names are reported at once.
 
-    ``reference`` stands for the parameter reference=yes in every name. In a ``track`` that has its
-    own class for a name, that is meant. Without ``load`` no code of the user's is run: a class that
-    would have to be imported is not looked at, and taken to be of any track.
+    In a ``track`` that has its own class for a name, that is meant. Without ``load`` no code of the
+    user's is run: a class that would have to be imported is not looked at, and taken to be of any
+    track.
     """
     policies = named_policies(policies, track)
     if strange := [p for p in policies if not isinstance(p, str | type)]:
@@ -178,8 +159,6 @@ def parse_policies(
         raise unknown_names("policy", unknown, POLICIES)
     specs = []
     for policy, name, given in called:
-        if reference and (not name or ":" in name):
-            raise LogevalError(f"policy {policy}: only a built-in policy has a reference")
         if isinstance(policy, type):
             name = name_of(policy)
             _check_methods(name, policy)
@@ -195,8 +174,7 @@ def parse_policies(
             }
             specs.append(PolicySpec(format_call(name, values), cls, values, False, track_of(cls)))
         else:
-            asked = {"reference": "yes"} if reference else {}
-            specs.append(_registered(by_lower[name.lower()], given | asked, track))
+            specs.append(_registered(by_lower[name.lower()], given, track))
     twice = {s.name for s in specs if sum(o.name == s.name for o in specs) > 1}
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
@@ -224,23 +202,15 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
         if len(owners) != 1 or owners[0] in given:
             raise LogevalError(f"{name}({word}): {word!r} is not parameter=value")
         given[owners[0]] = word
-    as_reference = parsed(name, "reference", given.pop("reference", "no"), ("yes", "no")) == "yes"
     unknown = [key for key in given if key not in known]
     if unknown:
         if not known:
             raise LogevalError(f"{name} has no parameters, and {unknown[0]} was given")
-        raise unknown_names(f"parameter of {name}", unknown, [*known, "reference"])
+        raise unknown_names(f"parameter of {name}", unknown, known)
     defaults = defaults_of(cls)
     values = {key: parsed(name, key, given[key], known[key]) for key in known if key in given}
     values = {key: value for key, value in values.items() if value != defaults.get(key)}
-    called = format_call(name, values)
-    spec = PolicySpec(called, cls, values, is_built_in(cls), track_of(cls))
-    if not as_reference:
-        return spec
-    if "REFERENCE" not in vars(cls):
-        raise LogevalError(f"policy {name}: only a built-in policy has a reference")
-    named = format_call(name, values | {"reference": "yes"})
-    return replace(spec, name=named, reference=vars(cls)["REFERENCE"], kernel=called)
+    return PolicySpec(format_call(name, values), cls, values, is_built_in(cls), track_of(cls))
 
 
 def _literal(text: str) -> Any:

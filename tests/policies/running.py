@@ -5,11 +5,11 @@ import numpy as np
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import upper
-from logeval.policies.shared.memory import allocate, plain, view_of
-from logeval.policies.shared.replica import Replica
+from logeval.policies.shared.kernel_policy import allocate, plain, view_of
 from logeval.running import seeds
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
+from tests.references import as_policy
 
 W = "0.5/0.45/0.4/0.35/0.3/0.25/0.2/0.15/0.1/0.05"
 SETTING_A = synthetic_problem(f"PBM(w={W},e=1/0.8/0.6/0.4/0.2)")
@@ -30,9 +30,7 @@ def make(name, environment, horizon, **options):
 
 def reference_of(name, environment, horizon):
     """The paper's pseudocode of a policy, for the first replica."""
-    given = make(name, environment, horizon).given
-    cls = parse_policies([name])[0].cls
-    return cls.REFERENCE(Replica(setting_of(environment, horizon), 0, given))
+    return as_policy(name, setting_of(environment, horizon)).replicas[0]
 
 
 def lists_of(name, problems, replicas, horizon, **options):

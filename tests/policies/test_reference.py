@@ -9,14 +9,13 @@ import pytest
 from scipy import stats
 
 from logeval.clicks.models.users.chain import Chain
-from logeval.errors import LogevalError
-from logeval.evaluation.evaluate import evaluate
 from logeval.policies.registry import POLICIES, parse_policies
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.ranking.problems import RankingProblem
 from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import make, setting_of
+from tests.references import CONTEXTUAL, REFERENCES, as_policy
 from tests.stand_in import large_dcm
 
 
@@ -136,7 +135,7 @@ ODD_PAIRS = {
 def compare(name, users, horizon):
     """Both see the same clicks, on the actions that they must agree on."""
     policy = make(name, users, horizon)
-    reference = parse_policies([name], reference=True)[0].make(setting_of(users, horizon))
+    reference = as_policy(name, setting_of(users, horizon))
     for t in range(1, horizon + 1):
         A = policy.recommend(t)
         assert A.tolist() == reference.recommend(t).tolist(), f"step {t}"
@@ -149,15 +148,14 @@ def compare(name, users, horizon):
     return policy
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_has_a_reference_that_imports_no_kernel(name):
-    cls = POLICIES[name]
-    for one in [cls, *vars(cls).get("IN_TRACK", {}).values()]:
-        paper = one.REFERENCE.__module__
-        assert paper == f"{one.__module__.rpartition('.')[0]}.paper"
+def test_every_policy_has_a_reference_that_imports_no_kernel():
+    own = {n: c for n, c in POLICIES.items() if "contextual" in vars(c).get("IN_TRACK", {})}
+    assert (list(REFERENCES), list(CONTEXTUAL)) == (list(POLICIES), list(own))
+    for paper in sorted({one.__module__ for one in [*REFERENCES.values(), *CONTEXTUAL.values()]}):
         text = inspect.getsource(sys.modules[paper])
-        for imported in re.findall(r"^from (logeval\.\S+) import", text, re.MULTILINE):
-            assert "njit" not in inspect.getsource(sys.modules[imported])
+        for imported in re.findall(r"^from ([\w.]+) import", text, re.MULTILINE):
+            if imported.startswith(("logeval.", "tests.")):
+                assert "njit" not in inspect.getsource(sys.modules[imported])
 
 
 @pytest.mark.parametrize(("name", "odd"), LIST_CASES)
@@ -241,29 +239,6 @@ def test_elimination_until_one_pair_is_left(name, horizon):
     assert compare(name, users, horizon).remaining().tolist() == [[1, 1]]
 
 
-@pytest.mark.parametrize(
-    ("problem", "name"),
-    [
-        ("B_LB(L=6,K=2,p=0.4,gap=0.3)", "CascadeKL-UCB(order=ascending)"),
-        ("rank1(K=3,L=2,p=0.2,gap=0.5)", "Rank1Elim"),
-        ("rank1(K=3,L=2,p=0.2,gap=0.5)", "Random"),
-    ],
-)
-def test_evaluate_gives_the_same_rows_under_the_name_of_the_reference(problem, name):
-    named = {"problem": problem, "policies": [name], "horizon": 200, "runs": 2, "quiet": True}
-    rows, again = (evaluate(**named, reference=on).table() for on in (False, True))
-    (called,) = set(again["policy"])
-    assert called == parse_policies([name], reference=True)[0].name
-    assert "reference=yes" in called
-    assert parse_policies([called])[0] == parse_policies([name], reference=True)[0]
-    assert rows.drop(columns="policy").equals(again.drop(columns="policy"))
-
-
-def test_a_policy_of_the_user_has_no_reference():
-    with pytest.raises(LogevalError, match="only a built-in policy has a reference"):
-        parse_policies(["tests.evaluation.my_policy:Greedy"], reference=True)
-
-
 @pytest.mark.parametrize("name", IN_DISTRIBUTION)
 def test_actions_are_distributed_as_those_of_the_reference(name):
     """From the same history both choose pair i with the same probability.
@@ -274,8 +249,7 @@ def test_actions_are_distributed_as_those_of_the_reference(name):
     problem, horizon, runs = needle(3, 2, 0.4, 0.4), 400, 8
     users = Rank1Environment([problem], [(0, run) for run in range(runs)], seed=5)
     policy = make(name, users, horizon)
-    (spec,) = parse_policies([name], reference=True)
-    reference = spec.make(setting_of(users, horizon, seed=6))
+    reference = as_policy(name, setting_of(users, horizon, seed=6))
     D, V = np.zeros(6), np.zeros(6)
     for t in range(1, horizon + 1):
         A = policy.recommend(t)

@@ -32,8 +32,6 @@ def test_a_registered_policy_is_known_by_its_name_and_is_still_the_users_own():
     assert parse_policies([Mine])[0].name == "Mine"
     assert not spec.built_in
     assert list(own_sources([spec])) == ["Mine(epsilon=0.3)"]
-    with pytest.raises(logeval.LogevalError, match="only a built-in policy has a reference"):
-        parse_policies(["Mine"], reference=True)
     problem = "B_LB(L=6,K=2,p=0.4,gap=0.3)"
     named, given = (
         logeval.evaluate(problem=problem, policies=[p], horizon=50, runs=2, quiet=True).table()

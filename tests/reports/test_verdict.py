@@ -5,8 +5,8 @@ import re
 import pytest
 
 from logeval.clicks.fitting import NO_CLICK
-from logeval.policies.pairs.ucb1elim import UCB1Elim
-from logeval.policies.rank1elim.kernel import Rank1ElimKL
+from logeval.policies.pairs import UCB1Elim
+from logeval.policies.rank1elim import Rank1ElimKL
 from logeval.reports.limits import late_slope
 from logeval.reports.verdict import verdict
 from logeval.running.words import interval, joined, number, p_value

@@ -10,7 +10,7 @@ from logeval.evaluation.evaluate import evaluate
 from logeval.running.kernels import best_first_one
 from logeval.tracks.contextual.problems import parse_contextual
 from logeval.tracks.registry import TRACKS
-from tests.policies.contextual.worlds import PROBLEMS, environment, in_turn, policy_in
+from tests.policies.contextual_worlds import PROBLEMS, environment, in_turn, policy_in
 
 FIXED = "contextual(L=12,K=3,d=5,norm=2,contexts=fixed)"
 

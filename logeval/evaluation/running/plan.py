@@ -119,7 +119,7 @@ def run_unit(unit: Unit, tick: Tick) -> pa.Table:
         environment,
         track.meters,
         unit.checkpoints,
-        [seeds.generator(unit.seed, "policy", *key.path(run), unit.policy.stream)
+        [seeds.generator(unit.seed, "policy", *key.path(run), unit.policy.name)
          for key, run in replicas],
         [f"query {key.drawn_query} run {run}" for key, run in replicas],
         lambda steps: tick(steps * R),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from logeval.policies.registry import PolicySpec
-from logeval.policies.shared.positions import positions
+from logeval.policies.shared.options import positions
 from logeval.running.arrays import Ints
 from logeval.running.words import joined, out_of
 from logeval.tracks.track import Problem

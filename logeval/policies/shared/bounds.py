@@ -6,7 +6,7 @@ lines 27 and 28). UCB1: p + sqrt(b / T) (cascading-bandits, section 3.2). UCB-V:
 p + sqrt(2 v b / T) + 3 b / T with the variance v = p (1 - p) (Audibert, Munos, Szepesvari 2009).
 
 All grow with b, so an upper bound stays below q exactly until the budget reaches
-``budget_at(q)``: their inverse, which needs no root finding. ``shared.lazy_topk`` lives on it.
+``budget_at(q)``: their inverse, which needs no root finding. ``shared.topk`` lives on it.
 """
 
 from __future__ import annotations

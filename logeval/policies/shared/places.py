@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from logeval.policies.setting import Setting
-from logeval.policies.shared.memory import ints
-from logeval.policies.shared.policy import KernelPolicy
-from logeval.policies.shared.positions import positions
+from logeval.policies.shared.kernel_policy import KernelPolicy, ints
+from logeval.policies.shared.options import positions
 from logeval.running.arrays import Ints
 from logeval.running.kernels import njit_views
 

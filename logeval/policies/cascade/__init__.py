@@ -1,1 +1,0 @@
-"""CascadeUCB1, CascadeKL-UCB, dcmKL-UCB, First-Click, Last-Click."""

@@ -1,1 +1,0 @@
-"""CTS, TS-Cascade."""

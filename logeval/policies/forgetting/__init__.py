@@ -1,1 +1,0 @@
-"""CascadeDUCB, CascadeSWUCB, D-dcmKL-UCB, SW-dcmKL-UCB."""

@@ -1,1 +1,0 @@
-"""GLRT-CascadeUCB, GLRT-CascadeKL-UCB."""

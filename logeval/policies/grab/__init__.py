@@ -1,1 +1,0 @@
-"""GRAB, S-GRAB, KL-CombUCB1."""

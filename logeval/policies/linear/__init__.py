@@ -1,1 +1,0 @@
-"""CascadeLinUCB, CascadeLinTS, C3-UCB."""

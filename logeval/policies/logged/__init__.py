@@ -1,1 +1,0 @@
-"""Today's ranker: the lists of the log."""

@@ -1,1 +1,0 @@
-"""LogisticTS, UCB-GLM."""

@@ -1,1 +1,0 @@
-"""PBM-UCB, PBM-PIE, PBM-TS, BC-MPTS: bandits of the position-based model."""

@@ -1,1 +1,0 @@
-"""Rank1ElimKL, Rank1Elim."""

@@ -1,1 +1,0 @@
-"""RankedUCB1, RankedKL-UCB, RankedExp3."""
