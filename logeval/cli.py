@@ -53,8 +53,7 @@ def _import(name: str) -> None:
 
 # in the order of ``--help``
 for _file in (
-    "log", "models", "look", "features", "evaluate", "reproduce", "replay", "out", "pipeline",
-    "compile",
+    "log", "models", "look", "features", "evaluate", "replay", "out", "pipeline", "compile",
 ):  # fmt: skip
     import_module(f"logeval.commands.{_file}")
 

@@ -12,7 +12,6 @@ from logeval.cli import app
 from logeval.commands.evaluate import summary_latex, summary_tables
 from logeval.commands.latex import escaped, latex_table
 from logeval.evaluation.results import Runs
-from tests.commands.test_reproduce_command import SMALL
 
 PROBLEM = "B_LB(L=6,K=2,p=0.5,gap=0.3,gamma=0.5)"
 
@@ -76,8 +75,6 @@ def test_the_commands_print_latex(tmp_path):
     text = run("compare", tmp_path / "a", tmp_path / "b", "--latex")
     assert "second - first" in text
     assert "textbf" not in text  # the same runs
-    text = run("reproduce", "dcm-3b", *SMALL, "--latex", "--out", tmp_path / "r")
-    assert re.search(r"^claim & ours & published & standard errors & verdict", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("order", [["--latex", "--csv"], ["--json", "--latex"]])
