@@ -182,13 +182,15 @@ def _timed(outcome: Outcome, asked: Asked) -> Iterator[None]:
     """Measure the time, by the clock and of all processes, and add it to what was spent before."""
     size = {"horizon": outcome.horizon, "runs": outcome.n_runs, "seed": asked.seed}
     file = None if asked.out is None else asked.out / "spent" / f"{outcome.name}.json"
-    try:
-        text = file.read_text() if file is not None and file.exists() else "{}"
-        before = {"seconds": 0.0, "cpu_seconds": 0.0, "finished": {}} | json.loads(text)
-    except ValueError as error:
-        raise LogevalError(
-            f"{file}: is damaged; delete it, and what it cost counts from now"
-        ) from error
+    before = {"seconds": 0.0, "cpu_seconds": 0.0, "finished": {}}
+    if file is not None and file.exists():
+        try:
+            before = json.loads(file.read_text())
+            _ = before["seconds"] + before["cpu_seconds"] + len(before["finished"])  # all there
+        except (ValueError, TypeError, KeyError) as error:
+            raise LogevalError(
+                f"{file}: is damaged; delete it, and its time starts at 0"
+            ) from error
     start, cpu, finished = time.perf_counter(), _cpu(), {}
     try:
         yield

@@ -32,7 +32,7 @@ ENDS = ["Random", "Oracle"]
 CONTEXTUAL = ["GL-CDCM", "LR", "CascadeLinUCB", "CascadeLinTS", "LogisticTS", "dcmKL-UCB"]
 EXPERIMENTS = ["dcm-3b", "dcm-3c", "rank1-2", "cascading-1"]
 # older versions have a command for it
-REPRODUCE = ["reproduction"] if find_spec("reproduction") else ["logeval.cli", "reproduce"]
+REPRODUCE = ["logeval.cli", "reproduce"] if find_spec("logeval.papers") else ["reproduction"]
 REPLAYED = ["estimates", "validation", "replays", "cross_check", "features"]
 ITEMS_AND_POSITIONS = ["positions", "items"]  # rows of an older models table, not parameters
 
