@@ -1,6 +1,6 @@
 """How many leaders UniRank and GRAB hold and forget over ten million steps.
 
-On settings A (PBM) and B (CM) of ``logeval/papers/modern.py``. ``python -m benchmarks.leaders GRAB
+On settings A (PBM) and B (CM) of ``reproduction/modern.toml``. ``python -m benchmarks.leaders GRAB
 A`` runs one of the four. The table of leaders has a fixed size, so memory does not grow.
 """
 
@@ -9,20 +9,21 @@ from __future__ import annotations
 import sys
 
 from benchmarks.modern import memory
-from logeval.papers.modern import SETTINGS
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.policies.shared.blocks import SETS, WAYS
 from logeval.running import seeds
 from logeval.tracks.ranking.environment import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
+from reproduction.data import named
 
 LOOKS = (100_000, 1_000_000, 10_000_000)
 
 
 def run(name: str, letter: str) -> None:
     """Print a row at each of ``LOOKS``."""
-    users = RankingEnvironment([synthetic_problem(SETTINGS[letter].problem)], [(0, 0)], seed=0)
+    (problem,) = named(f"modern-{letter}").parts[0].problems
+    users = RankingEnvironment([synthetic_problem(problem)], [(0, 0)], seed=0)
     spec = parse_policies([name])[0]
     setting = Setting.of(users, LOOKS[-1], [seeds.generator(0, "leaders", 0)])
     policy = spec.cls(setting.tell(spec.cls, name))
@@ -40,7 +41,7 @@ def run(name: str, letter: str) -> None:
 
 
 if __name__ == "__main__":
-    names = [arg for arg in sys.argv[1:] if arg not in SETTINGS] or ["UniRank", "GRAB"]
+    names = [arg for arg in sys.argv[1:] if arg not in ("A", "B")] or ["UniRank", "GRAB"]
     for name in names:
-        for letter in [arg for arg in sys.argv[1:] if arg in SETTINGS] or ["A", "B"]:
+        for letter in [arg for arg in sys.argv[1:] if arg in ("A", "B")] or ["A", "B"]:
             run(name, letter)

@@ -34,8 +34,6 @@ logeval export models --propensities csv --model pbm
 logeval export models --propensities csv --model pbm --from swaps
 logeval export models --judgments qrels --quantiles 2 --out dcm.qrels
 logeval plan models --metric clicks --positions 5 --bandit none
-logeval reproduce list
-logeval reproduce dcm-3b --horizon 300 --runs 3
 """
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -30,6 +31,8 @@ PAIRS = ["Rank1ElimKL", "Rank1Elim", "UCB1Elim", "UCB1", "KL-UCB", "TS"]
 ENDS = ["Random", "Oracle"]
 CONTEXTUAL = ["GL-CDCM", "LR", "CascadeLinUCB", "CascadeLinTS", "LogisticTS", "dcmKL-UCB"]
 EXPERIMENTS = ["dcm-3b", "dcm-3c", "rank1-2", "cascading-1"]
+# older versions have a command for it
+REPRODUCE = ["logeval.cli", "reproduce"] if find_spec("logeval.papers") else ["reproduction"]
 REPLAYED = ["estimates", "validation", "replays", "cross_check", "features"]
 ITEMS_AND_POSITIONS = ["positions", "items"]  # rows of an older models table, not parameters
 
@@ -55,7 +58,7 @@ def write(folder: Path) -> None:
     _replay(folder)
     for name in EXPERIMENTS:
         small = ["--horizon", 300, "--runs", 3, "--json", "--quiet"]
-        rows = _logeval("reproduce", name, "--log", folder / "demo" / "log", *small)
+        rows = _run(*REPRODUCE, name, "--log", folder / "demo" / "log", *small)
         (folder / f"{name}.json").write_text(rows)
 
 
@@ -89,7 +92,11 @@ def _evaluate(out: Path, problem: list[object], policies: list[str], horizon: in
 
 
 def _logeval(*arguments: object) -> str:
-    command = [sys.executable, "-m", "logeval.cli", *map(str, arguments)]
+    return _run("logeval.cli", *arguments)
+
+
+def _run(*arguments: object) -> str:
+    command = [sys.executable, "-m", *map(str, arguments)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

@@ -273,7 +273,11 @@ def test_every_schema_is_documented():
 
 
 def test_pages_named_in_the_program_exist():
-    sources = [f for folder in ("logeval", "benchmarks") for f in (ROOT / folder).rglob("*.py")]
+    sources = [
+        f
+        for folder in ("logeval", "benchmarks", "reproduction")
+        for f in (ROOT / folder).rglob("*.py")
+    ]
     named = {page for f in sources for page in re.findall(r"docs/[\w-]+\.md", f.read_text())}
     assert len(named) > 10
     assert not [page for page in named if not (ROOT / page).exists()]

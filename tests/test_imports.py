@@ -54,9 +54,9 @@ def test_packages_form_no_cycle():
     tuple(TopologicalSorter(graph).static_order())  # raises, with the cycle
 
 
-def test_only_commands_pipeline_and_papers_import_reports():
+def test_only_commands_and_pipeline_import_reports():
     importing = {part for part, other in edges() if other == "reports"}
-    assert importing <= {"__init__", "commands", "papers", "pipeline"}
+    assert importing <= {"__init__", "commands", "pipeline"}
 
 
 @pytest.mark.parametrize(

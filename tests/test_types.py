@@ -7,7 +7,8 @@ import pytest
 
 import logeval
 
-FILES = sorted(Path(logeval.__file__).parent.rglob("*.py"))
+ROOT = Path(logeval.__file__).parent.parent
+FILES = sorted(f for name in ("logeval", "reproduction") for f in (ROOT / name).rglob("*.py"))
 
 
 def _is_kernel(function: ast.FunctionDef) -> bool:

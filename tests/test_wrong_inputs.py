@@ -142,12 +142,6 @@ def test_what_is_nested_without_end_is_an_error(folder, tmp_path):
     assert (code, "not a recipe" in text) == (2, True), text
 
 
-def test_reproduce_takes_the_horizon_as_it_is():
-    for experiment in ("dcm-2a", "cascading-tables", "rank1-1"):
-        code, text = run("reproduce", experiment, "--horizon", 0)
-        assert (code, "horizon=0: must be at least 1" in text) == (2, True), text
-
-
 class Fails:
     """A policy that raises where it is told to."""
 

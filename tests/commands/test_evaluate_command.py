@@ -91,7 +91,6 @@ def test_relative_table_names_the_rewards():
 def test_help_shows_an_example():
     for command in (
         ["evaluate"],
-        ["reproduce"],
         ["plot", "regret"],
         ["plot", "relative"],
         ["plot", "remaining"],

@@ -114,7 +114,6 @@ def test_arguments_are_said_as_options(text, record, said):
         ("replay policy LOG --policy Random --positions 3 --items 2", "--items 2: a list of 3"),
         ("evaluate MODELS --policy Random --positions 99", "--positions 99: the DCM of query"),
         ("evaluate MODELS --policy Random --block 3", "--same-log"),
-        ("reproduce all", "give --out FOLDER"),
         ("check-models MODELS LOG --simulations 3", "--simulations 3: fewer than 80"),
     ],
 )
@@ -126,7 +125,7 @@ def test_errors_of_commands_name_options(folder, command, said):
 
 def test_json_and_csv_together_are_refused_before_anything_is_done(folder):
     for command in (
-        ["models", "list"], ["compare", folder / "runs", folder / "runs"], ["reproduce", "list"],
+        ["models", "list"], ["compare", folder / "runs", folder / "runs"],
         ["evaluate", folder / "models", "--policy", "Random"],
         ["fit-models", folder / "log", "-m", "dcm", "--out", folder / "both"],
     ):  # fmt: skip
@@ -178,7 +177,7 @@ def test_a_word_too_long_for_its_column_is_cut_after_a_choice_and_else_anywhere(
     assert all(part.endswith(("|", "choice")) for part in text.split() if "choice" in part)
 
 
-@pytest.mark.parametrize("command", [["policies"], ["models", "list"], ["reproduce", "list"]])
+@pytest.mark.parametrize("command", [["policies"], ["models", "list"]])
 def test_catalogues_fit_80_columns_without_breaking_a_word(command):
     done = CliRunner().invoke(app, command)
     assert max(map(len, done.stdout.splitlines())) <= 80

@@ -24,7 +24,7 @@ LATE = (  # what commands import when they need it, and take most of a second fo
     "duckdb", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg", "pyarrow.acero", "pyarrow.dataset", "pyarrow.pandas_compat",
     "jinja2", "typer._adapters", "rich.markup", "rich.progress", "rich.table", "scipy.optimize",
-    "logeval.pipeline", "logeval.reports.report", "logeval.papers.runner",
+    "logeval.pipeline", "logeval.reports.report",
 )  # fmt: skip
 for name in LATE:
     with contextlib.suppress(ImportError):

@@ -13,17 +13,16 @@ What an independent program found is not published: ours agrees with it or diffe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
 from scipy.special import chdtrc, stdtrit
 
-from logeval.papers.shared.experiment import Claim
-from logeval.papers.shared.measures import Cases, Measured
+from reproduction.data import Cases, Claim
+from reproduction.measures import Measured, measured
 
 if TYPE_CHECKING:
-    from logeval.papers.shared.outcome import Outcome
+    from reproduction.run import Outcome
 
 NUMBER = 3.0  # standard errors
 CONFIDENCE_OF_WORDS = 0.99  # of their interval
@@ -92,10 +91,9 @@ def _quantile(runs: int) -> float:
 
 def judge_cases(claim: Claim, cases: Cases, outcome: Outcome) -> Judged:
     """The verdict on the case that is hardest for the claim, where there are several."""
-    named = cases if isinstance(cases, Mapping) else {"": cases}
     found = [
-        judge(claim, measure(outcome), same_horizon=outcome.at_full_horizon)._replace(case=name)
-        for name, measure in named.items()
+        judge(claim, measured(outcome, m), same_horizon=outcome.at_full_horizon)._replace(case=name)
+        for name, m in cases.items()
     ]
     worst = max(found, key=_hardness)
     return worst._replace(others=tuple(one.ours.value for one in found if one is not worst))
@@ -114,7 +112,7 @@ def judged(outcome: Outcome) -> list[Judged]:
     """The verdicts on all claims of an experiment, each followed by its variants."""
     found = []
     for claim in outcome.experiment.claims:
-        found.append(judge_cases(claim, claim.measure, outcome))
+        found.append(judge_cases(claim, claim.cases, outcome))
         for name, cases in claim.variants.items():
             decides = judge_cases(claim, cases, outcome)
             text = ", ".join(filter(None, (name, decides.case)))
@@ -189,26 +187,23 @@ def together(found: Sequence[Judged]) -> Together | None:
     return Together(len(z), chi_squared, float(chdtrc(len(z), chi_squared)), sum(z) / len(z), below)
 
 
-def table(found: Sequence[Judged]) -> pd.DataFrame:
-    """One row per claim, and one per variant."""
-    rows = []
-    for one in found:
-        low, high = one.claim.interval
-        rows.append(
-            {
-                "claim": one.claim.text,
-                "place": one.claim.place,
-                "ours": one.ours.value,
-                "stderr": one.ours.stderr,
-                "published": one.claim.published,
-                "published_stderr": one.claim.stderr or None,
-                "low": None if one.claim.is_number or math.isinf(low) else low,
-                "high": None if one.claim.is_number or math.isinf(high) else high,
-                "standard_errors": one.distance,
-                "verdict": one.verdict,
-                "reason": "" if one.holds or one.verdict == VARIANT else one.claim.reason,
-                "source": one.claim.source,
-                "case": one.case,
-            }
-        )
-    return pd.DataFrame(rows)
+def row_of(one: Judged) -> dict[str, Any]:
+    """A claim, or a variant of one, for programs."""
+    claim, (low, high) = one.claim, one.claim.interval
+    found = {
+        "claim": claim.text,
+        "place": claim.place,
+        "ours": one.ours.value,
+        "stderr": one.ours.stderr,
+        "published": claim.published,
+        "published_stderr": claim.stderr or None,
+        "low": None if claim.is_number else low,
+        "high": None if claim.is_number else high,
+        "standard_errors": one.distance,
+        "verdict": one.verdict,
+        "reason": "" if one.holds or one.verdict == VARIANT else claim.reason,
+        "source": claim.source,
+        "case": one.case,
+    }
+    unknown = (k for k, v in found.items() if isinstance(v, float) and not math.isfinite(v))
+    return found | dict.fromkeys(unknown)

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from logeval.papers.registry import named
-from logeval.papers.shared.experiment import Claim
-from logeval.papers.shared.measures import Measured, jackknife, mean, ratio
-from logeval.papers.shared.outcome import Outcome
-from logeval.papers.shared.verdicts import (
+from reproduction import measures
+from reproduction.data import Claim, named
+from reproduction.measures import Measured, jackknife, mean, ratio
+from reproduction.page import COLUMNS, INDEPENDENT, published, row, section
+from reproduction.run import Outcome
+from reproduction.verdicts import (
     AGREES,
     DIFFERS,
     NOT,
@@ -25,19 +26,15 @@ from logeval.papers.shared.verdicts import (
     together,
     verdict_of,
 )
-from logeval.papers.shared.words import halves, published, row
-
-
-def nothing(outcome):
-    raise AssertionError
 
 
 def number(value, stderr, **more):
-    return Claim("a number", nothing, value, stderr, place="Table 1", **more)
+    more |= {"place": "Table 1", "published": value, "stderr": stderr}
+    return Claim(text="a number", cases={}, **more)
 
 
 def words(low=None, high=None, published=None):
-    return Claim("words", nothing, published, place="section 5", low=low, high=high)
+    return Claim(text="words", cases={}, place="s. 5", low=low, high=high, published=published)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +101,12 @@ def outcome_of(*claims):
 
 def measured(*values):
     """Cases by name, from value and standard error."""
-    return {name: lambda outcome, m=m: Measured(*m) for name, *m in values}
+    return {name: ["given", *m] for name, *m in values}
+
+
+@pytest.fixture(autouse=True)
+def _given(monkeypatch):
+    monkeypatch.setitem(measures.MEASURES, "given", lambda outcome, *m: Measured(*m))
 
 
 @pytest.mark.parametrize(
@@ -117,8 +119,8 @@ def measured(*values):
     ],
 )
 def test_the_hardest_case_decides(cases, decides, verdict):
-    claim = replace(words(high=1.0), measure=measured(*cases))
-    found = judge_cases(claim, claim.measure, outcome_of(claim))
+    claim = replace(words(high=1.0), cases=measured(*cases))
+    found = judge_cases(claim, claim.cases, outcome_of(claim))
     assert (found.case, found.verdict) == (decides, verdict)
     assert found.others == tuple(value for name, value, _ in cases if name != decides)
 
@@ -127,8 +129,8 @@ def test_variants_have_no_verdict():
     """A variant that holds does not save a claim that does not."""
     claim = replace(
         words(high=0.5),
-        measure=lambda outcome: Measured(0.65, 0.01),
-        variants=measured(("another fit", 0.39, 0.01)),
+        cases={"": ["given", 0.65, 0.01]},
+        variants={"another fit": {"": ["given", 0.39, 0.01]}},
     )
     first, variant = found = judged(outcome_of(claim))
     assert (first.verdict, variant.verdict) == (NOT, VARIANT)
@@ -138,10 +140,12 @@ def test_variants_have_no_verdict():
 
 def test_what_is_not_published_stands_apart():
     claims = [number(10.0, 1.0), number(10.0, 1.0, source="a program")]
-    (_, columns, _), (_, others, rows) = halves([judge(c, Measured(10.0, 1.0)) for c in claims])
-    assert columns[2] == "published"
-    assert others[2] == "independent program"
-    assert rows[0][-1] == AGREES
+    claims = [replace(c, cases={"": ["given", 10.0, 1.0]}) for c in claims]
+    *_, first, _, second = section(outcome_of(*claims))
+    for columns, text, verdict in ((COLUMNS, first, REPRODUCED), (INDEPENDENT, second, AGREES)):
+        head, _, line = text.splitlines()
+        assert head == f"| {' | '.join(columns)} |"
+        assert line.endswith(f"| {verdict} |")
 
 
 def test_numbers_that_are_each_within_chance_may_not_be_together():

@@ -1,1 +1,0 @@
-"""One file per paper: its experiments as data, its published numbers, its checks."""

@@ -1,1 +1,0 @@
-"""What the papers share: experiments, measures, verdicts, and how they are shown."""

@@ -1,0 +1,1 @@
+"""The papers' experiments again: what they printed as TOML, and one runner."""
