@@ -3,7 +3,7 @@
 A file has ``[[experiment]]`` tables, each with ``[[experiment.part]]`` (users and policies: one
 call of ``evaluate``; parts of one name share their runs) and ``[[experiment.claim]]``.
 
-- ``{x}`` in a string is what ``[words]`` or ``each`` says of x; ``{x!n}`` leaves its parameters out.
+- ``{x}`` in a string is what ``[words]`` or ``each`` says of x; ``{x!n}`` without its parameters.
 - ``each`` has lists: what has it is there once for every choice. A table in a list sets its keys,
   and those that a claim has (published, stderr, ...) are taken over.
 - ``measure`` is a function of ``measures.py`` with its arguments. ``for`` (lists, as in ``each``)

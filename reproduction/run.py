@@ -182,7 +182,7 @@ def _timed(outcome: Outcome, asked: Asked) -> Iterator[None]:
     """Measure the time, by the clock and of all processes, and add it to what was spent before."""
     size = {"horizon": outcome.horizon, "runs": outcome.n_runs, "seed": asked.seed}
     file = None if asked.out is None else asked.out / "spent" / f"{outcome.name}.json"
-    before = {"seconds": 0.0, "cpu_seconds": 0.0, "finished": {}}
+    before: dict[str, Any] = {"seconds": 0.0, "cpu_seconds": 0.0, "finished": {}}
     if file is not None and file.exists():
         try:
             before = json.loads(file.read_text())

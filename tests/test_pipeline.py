@@ -155,7 +155,7 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
         (
             "horizon = 100",
             'horizon = "abc"',
-            r"\[evaluate\] horizon='abc': must be a valid integer",
+            r"\[evaluate\] horizon='abc': must be a valid int",
         ),
         ('models = ["pbm"]', "", r"\[fit-models\] models is missing"),
         ("[generate]", '[ingest]\nlogs = "a.tsv"\n[generate]', "names no log, or two"),
@@ -280,7 +280,7 @@ def test_a_name_given_where_a_list_is_expected_is_a_list_of_one(recipe):
         (
             "positions = 1",
             'positions = "all"',
-            r"\[replay\] positions='all': must be a valid integer",
+            r"\[replay\] positions='all': must be a valid int",
         ),
         ("rounds = 10", "rounds = 1", "must be 0 .* or at least 2"),
         ("rounds = 10", "clip = 0", "the largest weight must be above 0"),

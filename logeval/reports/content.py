@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.errors import LogevalError
@@ -61,7 +61,8 @@ class Content:
     def known(self) -> Names:
         """The names of queries and items that the results know."""
         found = Names()
-        for one in (*self.runs, *self.models.values(), *self.described.values()):
+        every: list[Any] = [*self.runs, *self.models.values(), *self.described.values()]
+        for one in every:
             found |= one.names
         return found if self.replay is None else found | Names.of(self.replay.manifest)
 

@@ -197,6 +197,6 @@ def interval(
     inner_a, inner_b = (np.clip(x - 3.0, 0.0, 1.0) for x in (a, b))
     below = (1 - COVERAGE) / 2 * (1.0 + inner_a - inner_b)  # nothing where 0 cannot be ruled out
     low, high = betaincinv(a, b, below), betaincinv(a, b, below + COVERAGE)
-    low, high = (np.where(known, value, end) for end in (low, high))
+    low, high = (np.where(known, value, end).astype(np.float64) for end in (low, high))
     low, high = np.minimum(low, mean), np.maximum(high, mean)  # beyond either only if very skewed
     return ParameterEstimate(value, low, high, observations, draws=draws)
