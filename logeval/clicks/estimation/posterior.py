@@ -196,7 +196,10 @@ def interval(
     a, b = (np.maximum(p * strength, 1e-6) for p in (mean, 1.0 - mean))
     inner_a, inner_b = (np.clip(x - 3.0, 0.0, 1.0) for x in (a, b))
     below = (1 - COVERAGE) / 2 * (1.0 + inner_a - inner_b)  # nothing where 0 cannot be ruled out
-    low, high = betaincinv(a, b, below), betaincinv(a, b, below + COVERAGE)
-    low, high = (np.where(known, value, end).astype(np.float64) for end in (low, high))
-    low, high = np.minimum(low, mean), np.maximum(high, mean)  # beyond either only if very skewed
+    # the mean is outside only of what is very skewed
+    ends = (
+        np.minimum(betaincinv(a, b, below), mean),
+        np.maximum(betaincinv(a, b, below + COVERAGE), mean),
+    )
+    low, high = (np.where(known, value, end).astype(np.float64) for end in ends)
     return ParameterEstimate(value, low, high, observations, draws=draws)
