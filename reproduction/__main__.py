@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 from rich.console import Console
@@ -19,13 +20,13 @@ from reproduction.verdicts import row_of, verdict_of
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Ours beside the published, and a verdict."""
     given = _parser().parse_args(arguments)
+    options = {f.name: getattr(given, f.name) for f in fields(Asked)}
     if given.experiment == "list":
         _show(page.listed(list(experiments().values())))
         return
     try:
-        outcomes = _run(given.experiment, _asked(given))
+        outcomes = _run(given.experiment, Asked(**options))
     except LogevalError as error:
         sys.exit(f"error: {error}")
     if given.json:
@@ -45,7 +46,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m reproduction", description=about)
     add = parser.add_argument
     add("experiment", nargs="?", default="list", help="one as dcm-3c; list; all")
-    add("--log", action="append", type=Path, default=[], help="an ingested log; several with all")
+    add(
+        "--log",
+        dest="logs",
+        action="append",
+        type=Path,
+        default=[],
+        help="an ingested log; several with all",
+    )
     add("--scale", type=float, default=1.0, help="a part of the size: fewer runs, then steps")
     add("--horizon", type=int, help="steps; default: the paper's")
     add("--runs", type=int, help="runs; default: the paper's")
@@ -56,13 +64,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="all columns, for programs")
     add("--quiet", "-q", action="store_true", help="no progress")
     return parser
-
-
-def _asked(given: argparse.Namespace) -> Asked:
-    return Asked(
-        logs=tuple(given.log), scale=given.scale, horizon=given.horizon, runs=given.runs,
-        workers=given.workers, seed=given.seed, out=given.out, quiet=given.quiet,
-    )  # fmt: skip
 
 
 def _run(name: str, asked: Asked) -> list[Outcome]:

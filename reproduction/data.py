@@ -3,17 +3,18 @@
 A file has ``[[experiment]]`` tables, each with ``[[experiment.part]]`` (users and policies: one
 call of ``evaluate``; parts of one name share their runs) and ``[[experiment.claim]]``.
 
-- ``{x}`` in a string is what ``[words]`` or ``each`` says of x; ``{x!n}`` without its parameters.
+- ``{x}`` in a string is what ``[words]`` or ``each`` says of x; ``{x!n}`` has no parameters.
 - ``each`` has lists: what has it is there once for every choice. A table in a list sets its keys,
   and those that a claim has (published, stderr, ...) are taken over.
 - ``measure`` is a function of ``measures.py`` with its arguments. ``for`` (lists, as in ``each``)
   makes several cases of it, which are called ``case``: the claim holds when each of them does.
 - ``published`` (with ``stderr``) is a number to be met, ``low`` and ``high`` bound what words may
   mean; ``factor`` has all three, and ``power`` = [b, k] is b^k, half a power more or less allowed.
-- ``variants`` (other fits, the authors' program) have no verdict: other measures, or the same one
-  with other words; a list names those of ``[variants]``.
-- Where a measure wants a cell it gets ``policy``, ``policy @ part``, ``policy @ problem`` or
-  ``policy @ Query 1``.
+- ``variants`` (other fits, the authors' program) have no verdict: they are other measures. Those
+  of a file, ``[variants]``, are other words for each claim that has them.
+- ``parts_of`` takes the parts of another experiment.
+
+A cell, of which measures speak, is ``policy``, or ``policy @`` a part, a problem or ``Query 1``.
 """
 
 from __future__ import annotations
@@ -130,7 +131,6 @@ class Experiment:
 
     @property
     def needs_log(self) -> bool:
-        """Whether it needs a log."""
         return any(part.model for part in self.parts)
 
     def scaled(self, scale: float) -> tuple[int, int]:
@@ -147,7 +147,6 @@ def experiments() -> dict[str, Experiment]:
 
 
 def named(name: str) -> Experiment:
-    """The experiment of that name."""
     if name not in experiments():
         raise unknown_names("experiment", [name], [*experiments(), "list", "all"])
     return experiments()[name]
@@ -157,7 +156,9 @@ def _of_paper(paper: str) -> Iterator[Experiment]:
     data = tomllib.loads((Path(__file__).parent / f"{paper}.toml").read_text("utf-8"))
     words, variants = data.pop("words", {}), data.pop("variants", {})
     tables = data.pop("experiment")
+    parts = {table["name"]: table.get("part") for table in tables}
     for table in tables:
+        table.setdefault("part", parts.get(table.pop("parts_of", "")))
         for own, _ in _each(table, words):
             yield _experiment({**data, **table}, own, variants)
 
@@ -199,18 +200,14 @@ def _claim(table: Words, words: Words, variants: Words, places: tuple[str, str])
         filled |= {"published": base**k, "low": base ** (k - 0.5), "high": base ** (k + 0.5)}
     if "relative_stderr" in table:
         filled["stderr"] = table["relative_stderr"] * filled["published"]
-    given = table.get("variants", {})
-    others = {name: variants[name] for name in given} if isinstance(given, list) else given
-    return Claim(
-        **filled,
-        cases=_cases(table, words),
-        variants={
-            _filled(name, words): _cases(table, {**words, **other})
-            if isinstance(other, dict)
-            else {"": _filled(other, words)}
-            for name, other in others.items()
-        },
-    )
+    others = {
+        name: _cases(table, {**words, **other})
+        for name, other in variants.items()
+        if any(f"{{{word}}}" in str(table) for word in other)
+    }
+    for name, measure in table.get("variants", {}).items():
+        others[_filled(name, words)] = {"": _filled(measure, words)}
+    return Claim(**filled, cases=_cases(table, words), variants=others)
 
 
 def _cases(table: Words, words: Words) -> Cases:

@@ -78,7 +78,6 @@ def _theorem_2(model: Any, n: int) -> float:
 
 
 def rank1_1(outcome: Outcome) -> list[str]:
-    """Theorem 1's bound beside the regret."""
     found = []
     for problem in outcome.experiment.parts[0].problems:
         size = int(parameters(problem)["K"])
@@ -121,7 +120,6 @@ def rank1_2(outcome: Outcome) -> list[str]:
 
 
 def rank1_3(outcome: Outcome) -> list[str]:
-    """The sizes of the queries, and the range of p_max."""
     ours, raw = hardnesses(outcome, "rank1-3"), hardnesses(outcome, "rank1-3-raw")
     small = sum(len(model.w) < 200 for model in outcome.models["rank1-3"].values())
     a, b = ([h.p_max for h in found.values()] for found in (raw, ours))

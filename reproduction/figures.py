@@ -17,7 +17,6 @@ from reproduction.run import Outcome
 
 
 def figure_of(outcome: Outcome) -> Any:
-    """That of its experiment."""
     arguments = dict(outcome.experiment.figure)
     return FIGURES[arguments.pop("draw")](outcome, **arguments)
 
@@ -77,8 +76,8 @@ def lines(outcome: Outcome, x: str, x_label: str, label: str) -> Any:
         )
     ax = new_axes(5, 3.6)
     for marker, (name, points) in zip("os^Dv<>P", series.items(), strict=False):
-        values, means, errors = zip(*points, strict=True)
-        ax.errorbar(values, means, errors, marker=marker, ms=4, label=name)
+        values, y, error = zip(*points, strict=True)
+        ax.errorbar(values, y, error, marker=marker, ms=4, label=name)
     ax.set(xlabel=x_label, ylabel=f"regret after {outcome.horizon:,} steps")
     ax.set_ylim(bottom=0)
     return _finished(ax)

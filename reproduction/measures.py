@@ -41,13 +41,11 @@ def measured(outcome: Outcome, measure: Measure) -> Measured:
 
 
 def mean(x: Floats) -> Measured:
-    """The mean over runs."""
     stderr = float(x.std(ddof=1) / np.sqrt(len(x))) if len(x) > 1 else float("nan")
     return Measured(float(x.mean()), stderr, len(x))
 
 
 def ratio(a: Floats, b: Floats) -> Measured:
-    """mean(a) / mean(b)."""
     if b.mean() == 0.0:
         return Measured(float("nan"))
     r = a.mean() / b.mean()
@@ -55,7 +53,6 @@ def ratio(a: Floats, b: Floats) -> Measured:
 
 
 def regret(outcome: Outcome, cell: str) -> Measured:
-    """The regret of a cell at the horizon."""
     return mean(outcome.regret(cell))
 
 
@@ -87,7 +84,6 @@ def quotient(outcome: Outcome, a: Measure, b: Measure) -> Measured:
 
 
 def parameters(problem: str) -> dict[str, str]:
-    """Those in its name."""
     return dict(re.findall(r"(\w+)=([^,)]+)", problem))
 
 

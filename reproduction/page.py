@@ -41,7 +41,6 @@ LISTED = ["experiment", "place", "needs", "steps", "runs", "minutes"]
 
 
 def listed(experiments: Sequence[Experiment]) -> str:
-    """Their names, and what each needs."""
     rows = [
         [e.name, f"{e.paper}, {e.place}", "a log" if e.needs_log else "nothing", f"{e.horizon:,}",
          str(e.runs), minutes(e.seconds)]
@@ -55,7 +54,6 @@ def listed(experiments: Sequence[Experiment]) -> str:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """A line for each."""
     return table(SUMMARY, [summary_row(outcome) for outcome in outcomes])
 
 
@@ -119,7 +117,6 @@ def write_markdown(outcomes: Sequence[Outcome], out: Path) -> Path:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of markdown."""
     cells = [columns, ["---"] * len(columns), *rows]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in cells

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,7 +34,7 @@ NEEDS_LOG = "an ingested log{}; `logeval generate` and `logeval ingest` make one
 class Asked:
     """How to run; ``horizon`` and ``runs`` replace what ``scale`` gives."""
 
-    logs: tuple[Path, ...] = ()
+    logs: Sequence[Path] = ()
     scale: float = 1.0
     horizon: int | None = None
     runs: int | None = None
@@ -48,7 +48,6 @@ class Asked:
             raise LogevalError(f"scale={self.scale:g}: must be above 0 and at most 1")
 
     def size(self, experiment: Experiment) -> tuple[int, int]:
-        """Horizon and runs."""
         horizon, runs = experiment.scaled(self.scale)
         own = self.horizon, self.runs
         return horizon if own[0] is None else own[0], runs if own[1] is None else own[1]
@@ -76,12 +75,10 @@ class Outcome:
 
     @cached_property
     def judged(self) -> list[Judged]:
-        """The verdicts on its claims."""
         return [] if self.refused else judged(self)
 
     @property
     def at_full_horizon(self) -> bool:
-        """Whether it has the steps of the paper."""
         return self.horizon == self.experiment.horizon
 
     def regret(self, cell: str, share: float = 1.0, query: str = "") -> Floats:

@@ -49,7 +49,6 @@ class Judged(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether it was reproduced, or agrees."""
         return self.verdict in (REPRODUCED, AGREES)
 
 
@@ -155,7 +154,6 @@ class Together(NamedTuple):
 
     @property
     def differ(self) -> bool:
-        """Whether chance does not explain it."""
         return self.p < 1.0 - CONFIDENCE_OF_WORDS
 
     def __str__(self) -> str:

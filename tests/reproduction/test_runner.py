@@ -255,3 +255,22 @@ def test_what_a_log_cannot_give_stops_nothing(log, tmp_path):
     assert [o.experiment.name for o in found] == ["dcm-2c"] * 2 + ["gl-cdcm-2b"] * 2
     assert "no users" in found[2].refused
     assert "no users" in write_markdown(found, tmp_path / "x.md").read_text()
+
+
+def test_a_cell_of_two_parts_is_taken_from_the_one_with_more_runs():
+    """A doubtful number of the tables has ten times the runs."""
+    experiment = named("cascading-tables")
+    all_cells, doubtful, _ = experiment.parts
+    (problem,) = doubtful.problems
+    parts = replace(all_cells, problems=(problem, all_cells.problems[0])), doubtful
+    outcome = reproduce(replace(experiment, parts=parts), horizon=20, runs=2)
+    assert len(outcome.regret(f"CascadeKL-UCB @ {problem}")) == 20
+    assert len(outcome.regret(f"CascadeUCB1 @ {problem}")) == 2
+
+
+def test_templates_make_every_claim_once():
+    """As many as the page has rows without variants."""
+    made = {e.name: [(c.text, c.place) for c in e.claims] for e in experiments().values()}
+    assert all(len(set(claims)) == len(claims) for claims in made.values())
+    counts = {name: len(claims) for name, claims in made.items()}
+    assert [counts[name] for name in ("cascading-tables", "rank1-1", "modern-A")] == [43, 10, 14]
