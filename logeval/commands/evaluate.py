@@ -100,7 +100,7 @@ def show(
         return
     out = Path(asked.out)
     figure = figure_beside(regret_figure(runs), out, "regret.pdf")
-    print(f"table {out / 'runs.parquet'}, figure {figure}")
+    print(f"table {out / 'runs-*.parquet'}, figure {figure}")
     if asked.draws:
         figure = figure_beside(plot_variance(runs).figure, out, "variance.pdf")
         print(f"figure of the variance {figure}")

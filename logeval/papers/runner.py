@@ -22,7 +22,7 @@ from logeval.papers.reproduce import NEEDS_LOG, Reproduce
 from logeval.papers.shared.experiment import Experiment, OnLog, Part
 from logeval.papers.shared.outcome import Outcome
 from logeval.papers.shared.records import records, write_records
-from logeval.storage.locks import holding
+from logeval.storage.files import holding
 
 WAIT_SECONDS = 30.0  # for another command that writes its record
 

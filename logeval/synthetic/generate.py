@@ -151,16 +151,16 @@ class Generate(Stage[Path]):
 
         A log of the same size and time of last change is taken for the same, unless ``thorough``.
         """
-        from logeval.storage import manifests, tables
+        from logeval.storage import tables
 
         if reason := tables.why(self.truth, self.manifest()):
             return reason
         if not self.path.exists():
             return "there is no output yet"
         found = tables.read_manifest(self.truth)
-        if not thorough and manifests.stamp(self.path) == found.get("stamp"):
+        if not thorough and tables.stamp(self.path) == found.get("stamp"):
             return None
-        same = manifests.record(self.path) == found.get("log")
+        same = tables.record(self.path) == found.get("log")
         return None if same else f"{self.path} is not the log that was written"
 
 

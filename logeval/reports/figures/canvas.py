@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedFormatter, NullFormatter
 
 from logeval.errors import LogevalError
 from logeval.storage import files
-from logeval.storage.manifests import figure_in
+from logeval.storage.tables import figure_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
