@@ -112,7 +112,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_uses_is_not
     assert {p.name for p in tmp_path.iterdir()} == {".a.txt.partial", ".a.txt.lock"}
     with files.replacing(target) as mine:
         mine.write_text("mine")
-        with pytest.raises(LogevalError, match=rf"at work here"), files.partial_file(target, 0.1):
+        with pytest.raises(LogevalError, match=r"at work here"), files.partial_file(target, 0.1):
             pass
         files.remove_abandoned(tmp_path)
         assert mine.read_text() == "mine"
@@ -316,7 +316,8 @@ def test_work_that_is_done_is_tidied_up(tmp_path):
         assert (tmp_path / "out" / ".lock").exists()
     assert tables.same_work(tmp_path / "out", manifest)
     assert set(content(tmp_path / "out")) == {
-        "manifest.json", tables.path_of(tmp_path / "out", "models").name
+        "manifest.json",
+        tables.path_of(tmp_path / "out", "models").name,
     }
 
 

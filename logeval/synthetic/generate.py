@@ -132,11 +132,13 @@ class Generate(Stage[Path]):
 
     def run(self) -> Path:
         """Write the log, unless it is there already."""
-        from logeval.storage import files
+        from logeval.storage import files, tables
         from logeval.synthetic.writing import write_log
 
         files.check_regular(self.path)
-        if not self.overwrite and (self.path.exists() or self.truth.exists()):
+        tables.recover(self.truth)  # of a killed one nothing may be left but an empty folder
+        taken = self.truth.is_dir() and any(self.truth.iterdir())
+        if not self.overwrite and (self.path.exists() or taken):
             if self.why(thorough=True) is None:
                 return self.truth
             there = self.path if self.path.exists() else self.truth

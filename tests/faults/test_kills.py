@@ -10,7 +10,6 @@ import signal
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import pytest
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from logeval.storage.manifests import manifest_of
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fit import fit_models
@@ -14,7 +15,6 @@ from logeval.clicks.quality.check import check_models
 from logeval.clicks.quality.checks.features import CHECKS
 from logeval.errors import LogevalError
 from logeval.storage import tables
-from logeval.storage.manifests import manifest_of
 from tests.clicks.examples import random_lists, random_model
 from tests.serps import Serp, sampled_serps, write_serps
 
