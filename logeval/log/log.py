@@ -98,7 +98,7 @@ class Log:
     @cached_property
     def names(self) -> Names:
         """The names of queries, items, users and domains, where the log had text for ids."""
-        return Names(self.path)
+        return Names(self.path, manifest=self.manifest)
 
     def __repr__(self) -> str:
         counts = self.manifest.get("counts", {})

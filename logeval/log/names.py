@@ -88,6 +88,7 @@ class Names:
 
     folder: Path | None = None
     held: dict[str, dict[int, str]] = field(default_factory=dict, repr=False)  # kind -> id -> name
+    manifest: Mapping[str, Any] | None = field(default=None, repr=False)  # of the folder, if known
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -100,6 +101,8 @@ class Names:
     def _files(self) -> dict[str, Path]:
         """The file of each kind, checked."""
         folder = self.folder
+        if folder is not None and self.manifest is not None:
+            return _files_of(folder, self.manifest)
         if folder is None or not tables.there_is(folder):
             return {}
         return tables.consistent(folder, lambda manifest: _files_of(folder, manifest))

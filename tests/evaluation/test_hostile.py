@@ -57,24 +57,6 @@ def test_a_policy_of_an_unknown_track_is_refused():
         regret(Elsewhere)
 
 
-def test_runs_of_an_edited_policy_are_not_taken_for_the_new_one(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    body = "from tests.evaluation.test_hostile import Worst\nclass M(Worst):\n    x = {}\n"
-    (tmp_path / "mine_edited.py").write_text(body.format(1))
-    regret("mine_edited:M", out=tmp_path / "out")
-    regret("mine_edited:M", out=tmp_path / "out")
-    import mine_edited
-
-    (tmp_path / "mine_edited.py").write_text(body.format(2))
-    import importlib
-    import linecache
-
-    linecache.checkcache()
-    importlib.reload(mine_edited)
-    with pytest.raises(logeval.LogevalError, match="the code of policy mine_edited:M"):
-        regret("mine_edited:M", out=tmp_path / "out")
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -91,7 +73,7 @@ def test_a_policy_that_cannot_be_made_is_named(name, message):
 
 def test_a_run_that_was_killed_at_its_very_start_can_be_run_again(tmp_path):
     (tmp_path / "out" / "units").mkdir(parents=True)
-    (tmp_path / "out" / ".logeval").touch()
+    (tmp_path / "out" / tables.STAGING).mkdir()
     assert regret("Random", out=tmp_path / "out") > 0
     assert not (tmp_path / "out" / "units").exists()
 
