@@ -27,10 +27,10 @@ def _table(name: str, text: str) -> pa.Schema:
     return TABLES[name]
 
 
-READ = """A file has the checksum of its content in its name, `runs-1c291ca3.parquet`: `manifest.json` says
-which one is the table. `logeval.storage.tables.path_of("runs/mine", "runs")` is its path, for
-`pandas.read_parquet`; in DuckDB, `FROM 'runs/mine/runs-*.parquet'`. `read_table("runs/mine", "runs")`
-there checks it as well.
+READ = """A file has the checksum of its content in its name, `runs-1c291ca3.parquet`;
+`manifest.json` says which one is the table. `logeval.storage.tables.path_of("runs/mine", "runs")`
+is its path, for `pandas.read_parquet`, and `read_table("runs/mine", "runs")` there checks it as
+well; in DuckDB, `FROM 'runs/mine/runs-*.parquet'`.
 """
 
 SERPS = _table("serps", """
@@ -57,7 +57,7 @@ SERPS = _table("serps", """
     """)  # fmt: skip
 
 NAMES = _table("names", """
-    `names/query-*.parquet`, likewise `item`, `user`, `domain`, `region`: a row per id that was text.
+    `names/query-*.parquet`, likewise `item`, `user`, `domain`, `region`: a row per id of text.
 
     id    int64   the number inside the log
     name  string  what it was called in the log as it was

@@ -288,9 +288,7 @@ def test_a_click_model_of_ones_own_is_fitted_by_name_and_imported_later(
     (tmp_path / "own_model.py").write_text(OWN.replace("0.5", "0.4"))
     done = subprocess.run([*command, *map(str, fit), "own_model:Patient"], capture_output=True,
                           text=True)  # fmt: skip
-    assert "holds other models already" in done.stderr, (
-        "a model of ones own is never taken for current"
-    )
+    assert "holds other models already" in done.stderr, "it is never taken for current"
 
 
 # -- policies ---------------------------------------------------------------------------------

@@ -62,9 +62,10 @@ def test_runs_of_edited_code_take_the_place_of_those_before(edited, tmp_path, ru
 def test_its_units_are_not_kept_for_the_next_command(edited, tmp_path, monkeypatch):
     edited(0)
     out = tmp_path / "out"
-    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+    with monkeypatch.context() as patch:
         patch.setattr("logeval.evaluation.running.store.Store.merge", lambda *_: 1 / 0)
-        evaluate(policies=[NAME, "Random"], runs=2, out=out, **RUN)
+        with pytest.raises(ZeroDivisionError):
+            evaluate(policies=[NAME, "Random"], runs=2, out=out, **RUN)
     assert len(list((out / "units").glob("*.parquet"))) == 1  # of Random
     edited(5)
     alone = evaluate(policies=NAME, runs=2, **RUN)

@@ -152,4 +152,5 @@ def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
 def figure_beside(figure: Any, folder: Path | str, name: str) -> Path:
     """Write a figure into the folder of its table, whose manifest then lists it."""
     with figure_in(Path(folder), name) as path:
-        return save_figure(figure, path)
+        save_figure(figure, path)
+    return Path(folder) / name
