@@ -194,7 +194,7 @@ class Stage(Generic[R]):
 
     def models_input(self) -> list[Manifest]:
         """The models as an input, as far as they have a manifest."""
-        from logeval.storage.manifests import identity_of
+        from logeval.storage.tables import identity_of
 
         made = self.fitted.manifest
         return [{"models": identity_of(made)}] if "files" in made else []
@@ -232,9 +232,13 @@ class Stage(Generic[R]):
 
     def manifest(self) -> Manifest:
         """The manifest of the output that these arguments ask for."""
-        from logeval.storage.manifests import manifest_of
+        from logeval.storage.tables import manifest_of
 
         return manifest_of(self.NAME, self.arguments(), self.inputs(), again=self.AGAIN)
+
+    def own(self) -> list[str]:
+        """What is a class of the user's own: its results are never taken for current."""
+        return []
 
     def make(self, manifest: Manifest) -> R:
         """The result; what else is known of it goes into the manifest."""
@@ -255,7 +259,7 @@ class Stage(Generic[R]):
 
         manifest = self.manifest()
         out = None if self.out is None else Path(self.out)
-        if out is not None and self.REUSED and tables.same_work(out, manifest):
+        if out is not None and self.REUSED and not self.own() and tables.same_work(out, manifest):
             return self.read(out)
         if out is not None:
             tables.check_output(out, self.NAME, overwrite=True)
@@ -273,10 +277,12 @@ class Stage(Generic[R]):
 
     def why(self) -> str | None:
         """Why ``out`` does not hold the result; None if it does."""
-        from logeval.storage import manifests
+        from logeval.storage import tables
 
         assert self.out is not None
-        return manifests.why(self.out, self.manifest())
+        if own := self.own():
+            return f"{own[0]} is a class of your own, whose code may have changed"
+        return tables.why(self.out, self.manifest())
 
     def replace(self, **changes: Any) -> Self:
         """The same with other arguments."""

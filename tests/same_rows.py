@@ -15,6 +15,7 @@ not a test: rows may change for a reason, which then belongs into the commit mes
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -114,27 +115,34 @@ def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataF
     found = []
     name = "demo/log/serps"
     found.append((name, _rows(before / name), _rows(after / name)))
-    for old in sorted(before.glob("**/models.parquet")):
+    for old in sorted(before.glob("**/models*.parquet")):
         name = old.relative_to(before)
-        found.append((str(name), _parameters(old), _parameters(after / name)))
+        found.append((str(name), _parameters(old), _parameters(_same(after, name))))
     for kind in ("demo/runs", "runs-*"):
         folders = [
             sorted(
-                {f.parent for f in d.glob(f"{kind}/**/runs.parquet")}
-                | {f.parent for f in d.glob(f"{kind}/runs.parquet")}
+                {f.parent for f in d.glob(f"{kind}/**/runs*.parquet")}
+                | {f.parent for f in d.glob(f"{kind}/runs*.parquet")}
             )
             for d in (before, after)
         ]
         for old, new in zip(*folders, strict=True):
             name = f"{old.relative_to(before)}"
-            found.append((name, _rows(old / "runs.parquet"), _rows(new / "runs.parquet")))
+            found.append((name, *(_rows(next(f.glob("runs*.parquet"))) for f in (old, new))))
     for table in REPLAYED:
-        for old in sorted(before.glob(f"**/{table}.parquet")):
+        for old in sorted(before.glob(f"**/{table}*.parquet")):
             name = old.relative_to(before)
-            found.append((str(name), _rows(old), _rows(after / name)))
+            found.append((str(name), _rows(old), _rows(_same(after, name))))
     for old in sorted(before.glob("*.json")):
         found.append((old.name, *(_experiment(d / old.name) for d in (before, after))))
     return found
+
+
+def _same(after: Path, name: Path) -> Path:
+    """The file of the same table: names hold a checksum, or did not yet."""
+    table = re.sub(r"-[0-9a-f]{8}$", "", name.stem)
+    found = (after / name.parent).glob(f"{table}*.parquet")
+    return next(f for f in found if re.fullmatch(rf"{table}(-[0-9a-f]{{8}})?", f.stem))
 
 
 def _experiment(file: Path) -> pd.DataFrame:

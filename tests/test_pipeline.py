@@ -81,7 +81,7 @@ def test_units_that_a_killed_process_had_merged_already_are_tidied_up(recipe, mo
     assert not any(reasons(run(read_recipe(recipe), quiet=True)).values())
 
 
-def test_a_dry_run_imports_no_policy_and_a_run_refuses_an_edited_one(recipe, tmp_path, monkeypatch):
+def test_a_dry_run_imports_no_policy_and_a_run_runs_it_again(recipe, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     own = (ROOT / "tests/evaluation/my_policy.py").read_text()
     module, ran = tmp_path / "stranger.py", tmp_path / "ran"
@@ -91,16 +91,14 @@ def test_a_dry_run_imports_no_policy_and_a_run_refuses_an_edited_one(recipe, tmp
     assert not ran.exists()
     run(read_recipe(recipe, asked), quiet=True)
     assert ran.exists()
-    assert set(reasons(run(read_recipe(recipe, asked), quiet=True)).values()) == {None}
+    again = reasons(run(read_recipe(recipe, asked), quiet=True))
+    assert "stranger:Greedy is a class of your own" in again.pop("evaluate")
+    assert set(again.values()) == {None}, "the same runs have the same report"
     ran.unlink()
     sys.modules.pop("stranger")
     dry = reasons(run(read_recipe(recipe, asked), dry_run=True))
     assert dry["evaluate"] == "a dry run does not import stranger:Greedy, so it may run"
     assert not ran.exists()
-    module.write_text(module.read_text().replace("0.1", "0.9"))
-    with pytest.raises(LogevalError, match="code of policy stranger:Greedy is not the same"):
-        run(read_recipe(recipe, asked), quiet=True)
-    sys.modules.pop("stranger")
 
 
 def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path):
@@ -446,8 +444,10 @@ def test_run_notices_what_was_done_to_its_output_by_hand(recipe, tmp_path):
     assert "is damaged" in reasons(run(read_recipe(recipe), dry_run=True))["ingest"]
     assert reasons(run(read_recipe(recipe), quiet=True))["fit-models"] is None
     shard.with_name("part-99999.parquet").write_bytes(shard.read_bytes())
-    with pytest.raises(logeval.LogevalError, match=r"part-99999.parquet: was not written by"):
-        logeval.load("out/log").serps()
+    before = logeval.load("out/log").serps()
+    assert before.num_rows == logeval.load("out/log").counts["queries"], (
+        "what is not named is not read"
+    )
 
 
 @pytest.mark.parametrize("name", ["recipe.toml", "log.tsv.gz", "log/serps/mine"])

@@ -2,14 +2,12 @@
 
 import ast
 import io
-import os
 import signal
 import sys
 from pathlib import Path
 
 import logeval
 from logeval.running import console, progress, work
-from logeval.storage import files, locks
 
 SOURCES = sorted(Path(logeval.__file__).parent.rglob("*.py"))
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"}  # modules
@@ -55,7 +53,7 @@ def test_modules_of_posix_are_imported_only_where_their_absence_is_caught():
         for node in ast.walk(parts):
             if isinstance(node, ast.Import) and POSIX & {a.name for a in node.names}:
                 found.add((file.name, id(node) in caught))
-    assert found == {("locks.py", True)}
+    assert found == set()
 
 
 def test_a_letter_that_the_terminal_lacks_is_spelled_out(monkeypatch):
@@ -81,20 +79,3 @@ def test_workers_start_without_masks_of_signals(monkeypatch):
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_outputs_are_written_where_there_are_no_locks(tmp_path, monkeypatch):
-    """As on Windows; what a process left that is no more is removed all the same."""
-    monkeypatch.setattr(locks, "fcntl", None)
-    files.write_text(tmp_path / "a.txt", "β\n")
-    assert (tmp_path / "a.txt").read_bytes() == "β\n".encode()
-    left = files.partial_name(tmp_path / "a.txt")
-    left.touch()
-    files.write_text(tmp_path / "a.txt", "again\n")
-    assert left.exists(), "this process lives"
-    dead = left.with_name(left.name.replace(f"-{os.getpid()}-", f"-{2**22 + 1}-"))
-    left.rename(dead)
-    files.write_text(tmp_path / "a.txt", "once more\n")
-    assert [f.name for f in tmp_path.iterdir()] == ["a.txt"]
-    with locks.holding(tmp_path, "test"), locks.holding(tmp_path, "nobody is kept out"):
-        pass

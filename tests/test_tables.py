@@ -1,8 +1,8 @@
 """Tables: written whole or not at all, never over what is not ours, and checked when read."""
 
 import contextlib
+import json
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.storage import files, locks, schemas, tables
-from logeval.storage.manifests import MARKER
+from logeval.storage import files, schemas, tables
 from logeval.synthetic.generate import generate
 
 GENERATE = {"sessions": 10, "queries": 2, "overwrite": True, "quiet": True}
@@ -78,15 +77,13 @@ def test_only_a_regular_file_is_replaced(tmp_path, make, what):
     for write_over in (lambda: files.write_text(place, "x"), lambda: generate(place, **GENERATE)):
         with pytest.raises(LogevalError, match=f"models.parquet: is {what}.*name another file"):
             write_over()
-    with pytest.raises(LogevalError, match=r"models.parquet: was not written by logeval"):
-        write(tmp_path)
     assert place.lstat().st_mode == kind
     assert content(tmp_path) == before
 
 
 def test_a_link_in_the_place_of_a_file_of_ours_is_not_replaced(tmp_path):
     write(tmp_path / "out", more=["figures/a.png"])
-    for name in ("models.parquet", "figures"):
+    for name in (tables.path_of(tmp_path / "out", "models").name, "figures"):
         (tmp_path / "out" / name).rename(tmp_path / name)
         (tmp_path / "out" / name).symlink_to(tmp_path / name)
         with pytest.raises(LogevalError, match=f"{name}: was not written by logeval"):
@@ -95,13 +92,12 @@ def test_a_link_in_the_place_of_a_file_of_ours_is_not_replaced(tmp_path):
         (tmp_path / name).rename(tmp_path / "out" / name)
 
 
-def test_a_link_put_in_the_place_of_the_temporary_file_is_not_followed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", [".a.txt.partial", ".a.txt.lock"])
+def test_a_link_put_in_the_place_of_the_temporary_file_is_not_followed(tmp_path, name):
     precious = tmp_path / "precious"
     precious.write_text("precious")
-    taken = tmp_path / "taken"
-    taken.symlink_to(precious)
-    monkeypatch.setattr(files, "partial_name", lambda path: taken)
-    with pytest.raises(FileExistsError):
+    (tmp_path / name).symlink_to(precious)
+    with contextlib.suppress(OSError):
         files.write_text(tmp_path / "a.txt", "x")
     assert precious.read_text() == "precious"
 
@@ -113,13 +109,17 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_uses_is_not
     )
     target = tmp_path / "a.txt"
     subprocess.run([sys.executable, "-c", code, str(target)], check=False)
-    assert len(list(tmp_path.iterdir())) == 1
+    assert {p.name for p in tmp_path.iterdir()} == {".a.txt.partial", ".a.txt.lock"}
     with files.replacing(target) as mine:
-        assert list(tmp_path.iterdir()) == [mine]
-        files.write_text(target, "another writer")
-        assert mine.exists()
-        mine.write_text("the last one wins")
-    assert content(tmp_path) == {"a.txt": b"the last one wins"}
+        mine.write_text("mine")
+        with pytest.raises(LogevalError, match=r"at work here"), files.partial_file(target, 0.1):
+            pass
+        files.remove_abandoned(tmp_path)
+        assert mine.read_text() == "mine"
+    assert content(tmp_path) == {"a.txt": b"mine"}
+    subprocess.run([sys.executable, "-c", code, str(target)], check=False)
+    files.remove_abandoned(tmp_path)
+    assert content(tmp_path) == {"a.txt": b"mine"}
 
 
 def test_a_staged_folder_appears_whole_or_not_at_all(tmp_path):
@@ -135,8 +135,9 @@ def test_a_staged_folder_appears_whole_or_not_at_all(tmp_path):
     assert not list(tmp_path.iterdir())
     with tables.staged(out) as staging:
         (staging / "whole").write_text("x")
-        assert not out.exists()
-    assert [p.name for p in out.iterdir()] == ["whole"]
+        tables.write_manifest(staging, tables.manifest_of("fit-models", {}, []))
+        assert not tables.there_is(out)
+    assert {p.name for p in out.iterdir()} == {"whole", "manifest.json"}
 
 
 def test_a_file_in_the_way_is_named(tmp_path):
@@ -159,8 +160,11 @@ def test_the_output_of_another_stage_is_not_replaced(tmp_path):
     assert tables.read_manifest(tmp_path / "out")["stage"] == "ingest"
 
 
-@pytest.mark.parametrize("name", ["models.parquet", "figures/mine.png", "manifest.json"])
+@pytest.mark.parametrize("name", ["models-{crc32}.parquet", "figures/a.png", "manifest.json"])
 def test_nothing_is_replaced_that_logeval_did_not_write(tmp_path, name):
+    tables.write_parquet(MODELS, tmp_path / "ours")
+    name = name.format(crc32=files.crc32(tmp_path / "ours"))
+    (tmp_path / "ours").unlink()
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("precious")
     before = content(tmp_path)
@@ -173,46 +177,74 @@ def test_what_lies_beside_the_output_stays_and_old_files_of_ours_go(tmp_path):
     write(tmp_path, more=["figures/a.png", "old/b.txt"])
     (tmp_path / "notes.txt").write_text("mine")
     write(tmp_path, more=["figures/c.png"])
-    names = {"models.parquet", "manifest.json", MARKER, "figures/c.png", "notes.txt"}
+    table = tables.path_of(tmp_path, "models").name
+    names = {table, "manifest.json", "figures/c.png", "notes.txt"}
     assert set(content(tmp_path)) == names
     (tmp_path / "figures" / "mine.png").write_text("mine")
-    with pytest.raises(LogevalError, match=r"mine.png: was not written by logeval"):
-        write(tmp_path, more=["figures/c.png"])
-    assert (tmp_path / "figures" / "mine.png").read_text() == "mine"
+    write(tmp_path, rows=MODELS.slice(5), more=["figures/d.png"])
+    table = tables.path_of(tmp_path, "models").name
+    names = {table, "manifest.json", "figures/d.png", "figures/mine.png", "notes.txt"}
+    assert set(content(tmp_path)) == names
 
 
-def test_a_writer_that_is_killed_between_any_two_renames_leaves_the_old_table(
-    tmp_path, monkeypatch
-):
-    """Killed: neither the clean-up nor the way back runs, and its process is no more."""
-    rename, left = Path.rename, 0
+def test_a_commit_is_one_rename_of_the_manifest(tmp_path, monkeypatch):
+    """Before it there is the old table, after it the new one, whoever is killed where."""
+    replace, seen = os.replace, []
+    write(tmp_path, more=["figures/old.png"])
 
-    def counted(self, target):
+    def watched(source, target):
+        before = tables.read_table(tmp_path, "models").num_rows
+        replace(source, target)
+        after = tables.read_table(tmp_path, "models").num_rows
+        seen.append((Path(target).name, before, after))
+
+    monkeypatch.setattr(os, "replace", watched)
+    write(tmp_path, rows=MODELS.slice(5), more=["figures/new.png"])
+    table = tables.path_of(tmp_path, "models").name
+    assert seen == [(table, 10, 10), ("manifest.json", 10, 5), ("new.png", 5, 5)]
+    assert set(content(tmp_path)) == {table, "manifest.json", "figures/new.png"}
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_writer_that_is_killed_between_any_two_steps(tmp_path, steps):
+    """The next one ends what was committed, and takes back what was not."""
+    write(tmp_path, more=["figures/old.png", "old/b.txt"])
+    before, left = content(tmp_path), steps
+
+    def killed():
         nonlocal left
         left -= 1
         if left < 0:
-            raise SystemExit
-        return rename(self, target)
+            os._exit(9)
 
-    for steps in range(10):
-        out = tmp_path / f"{steps}"
-        write(out, more=["figures/old.png", "old/b.txt"])
-        before = content(out)
-        left = steps
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "rename", counted)
-            patch.setattr(files, "remove", lambda path: None)
-            patch.setattr(tables, "_roll_back", lambda staging, out: None)
-            patch.setattr(os, "getpid", lambda: 1 << 30)
-            with contextlib.suppress(SystemExit):
-                write(out, rows=MODELS.slice(5), more=["figures/new.png"])
-        assert content(out) != before
-        with pytest.raises(ZeroDivisionError), tables.staged(out):
-            raise ZeroDivisionError
-        if steps < 9:
-            assert content(out) == before, f"killed after {steps} renames"
-    assert tables.read_table(out, "models").num_rows == 5, "five entries went, and four came"
-    assert "old/b.txt" not in content(out)
+    if os.fork() == 0:
+        sys.addaudithook(lambda event, args: event in ("os.rename", "os.remove") and killed())
+        write(tmp_path, rows=MODELS.slice(5), more=["figures/new.png"])
+        os._exit(0)
+    os.wait()
+    rows = tables.read_table(tmp_path, "models")
+    tables.recover(tmp_path)
+    assert tables.read_table(tmp_path, "models").equals(rows)
+    if rows.num_rows == 10:
+        assert content(tmp_path) == before
+    else:
+        table = tables.path_of(tmp_path, "models").name
+        assert set(content(tmp_path)) == {table, "manifest.json", "figures/new.png"}
+
+
+def test_a_folder_of_another_version_is_named_and_left_alone(tmp_path):
+    write(tmp_path)
+    manifest = tables.read_manifest(tmp_path) | {"version": "0.9"}
+    del manifest["format"], manifest["checksum"]
+    manifest["checksum"] = tables._own_checksum(manifest)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    before = content(tmp_path)
+    message = r"was written by another version of logeval \(0.9\); write it again, into another"
+    for use in (tables.read_manifest, lambda out: tables.read_table(out, "models"), write):
+        with pytest.raises(LogevalError, match=message):
+            use(tmp_path)
+    assert "another version" in tables.why(tmp_path, manifest)
+    assert content(tmp_path) == before
 
 
 def test_read_table_checks_the_schema(tmp_path):
@@ -223,13 +255,13 @@ def test_read_table_checks_the_schema(tmp_path):
 
 def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path):
     write(tmp_path)
-    file = tmp_path / "models.parquet"
+    file = tables.path_of(tmp_path, "models")
     whole = file.read_bytes()
     for place in range(0, len(whole), 7):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 8
         file.write_bytes(damaged)
-        with pytest.raises(LogevalError, match=r"models.parquet: is damaged .*run its stage"):
+        with pytest.raises(LogevalError, match=r"models-.*parquet: is damaged .*run its stage"):
             tables.read_table(tmp_path, "models")
     for size in (0, 4, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:size])
@@ -272,30 +304,21 @@ def test_the_same_work_is_recognised_and_other_work_is_explained(tmp_path):
 
 
 def test_work_that_is_done_is_tidied_up(tmp_path):
-    """A process may be killed when all is in its place but the old table and its lock."""
+    """A process may be killed when all is in its place but what it staged and its lock."""
     write(tmp_path / "out")
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    left = tmp_path / "out" / f".out.partial-{platform.node()}-{dead.pid}-1"
-    (left / ".old").mkdir(parents=True)
-    (left / ".old" / "models.parquet").write_text("old")
-    half = tmp_path / "out" / f".manifest.json.partial-{platform.node()}-{dead.pid}-2"
-    half.write_text("half")
-    lock = tmp_path / "out" / ".lock"
-    lock.write_text(f"{platform.node()}\n{dead.pid}\nevaluate\n")
-    with files.partial_file(tmp_path / "out" / "manifest.json") as used:
-        assert tables.same_work(tmp_path / "out", tables.manifest_of("fit-models", {}, []))
-        assert used.exists()
-    assert not left.exists()
-    assert not half.exists()
-    assert not lock.exists()
-
-
-def test_a_lock_that_is_held_stays(tmp_path):
-    write(tmp_path / "out")
-    with locks.holding(tmp_path / "out", "evaluate"):
-        tables.recover(tmp_path / "out")
+    (tmp_path / "out" / tables.STAGING).mkdir()
+    (tmp_path / "out" / tables.STAGING / "half").write_text("half")
+    (tmp_path / "out" / ".lock").touch()
+    manifest = tables.manifest_of("fit-models", {}, [])
+    with files.holding(tmp_path / "out", "evaluate"):
+        assert tables.same_work(tmp_path / "out", manifest)
+        assert (tmp_path / "out" / tables.STAGING / "half").exists()
         assert (tmp_path / "out" / ".lock").exists()
+    assert tables.same_work(tmp_path / "out", manifest)
+    assert set(content(tmp_path / "out")) == {
+        "manifest.json",
+        tables.path_of(tmp_path / "out", "models").name,
+    }
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path):

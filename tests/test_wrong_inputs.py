@@ -42,11 +42,11 @@ def run(*arguments):
         ("log", "serps/*.parquet", ["describe X", "fit-models X -m dctr --out Y", "score M X"]),
         (
             "models",
-            "models.parquet",
+            "models-*.parquet",
             ["inspect X", "evaluate X --policy Random", "score X L"],
         ),
-        ("models", "queries.parquet", ["inspect X"]),
-        ("runs", "runs.parquet", ["report X --out Y", "plot X --out Y.png"]),
+        ("models", "queries-*.parquet", ["inspect X"]),
+        ("runs", "runs-*.parquet", ["report X --out Y", "plot X --out Y.png"]),
     ],
 )
 def test_a_damaged_table_is_said_by_every_command(folder, tmp_path, damage, stage, file, commands):

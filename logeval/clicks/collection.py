@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -220,29 +221,23 @@ def refuse_to_replace(out: Path | str) -> None:
 
 def read_models(folder: Path | str) -> FittedModels:
     """The models of a folder that ``fit-models`` or ``import-models`` wrote."""
-    manifest = tables.read_manifest(folder)
     folder = Path(folder)
+    return tables.consistent(folder, lambda manifest: _models_of(folder, manifest))
+
+
+def _models_of(folder: Path, manifest: tables.Manifest) -> FittedModels:
     for name, report in manifest.get("models", {}).items():
         if name not in MODELS_BY_NAME and (cls := report.get("class")):
             raise LogevalError(
                 f"{folder}: {name} is not a built-in click model; import its class first, with "
                 f"`logeval --import {cls} COMMAND`, or in Python with logeval.register"
             )
-    rows = tables.read_table(folder, "models")
-    if not (folder / "queries.parquet").exists():
-        raise LogevalError(
-            f"{folder}: there is no queries.parquet here; the models were written by an older "
-            "version: fit them again"
-        )
-    queries = tables.read_table(folder, "queries")
-    has_lists = "lists.parquet" in manifest["files"]
-    lists = Lists.read(tables.read_table(folder, "lists")) if has_lists else None
-    names = Names.read(folder)
-    has_periods = "periods.parquet" in manifest["files"]
-    by_period = tables.read_table(folder, "periods") if has_periods else None
-    if tables.read_manifest(folder) != manifest:  # others took their place meanwhile
-        return read_models(folder)
-    fitted = fitted_of_rows(rows, queries, str(folder / "models.parquet"))
+    read = partial(tables.table_of, folder, manifest)
+    rows, queries = read("models"), read("queries")
+    lists = Lists.read(read("lists")) if tables.file_of(manifest, "lists") else None
+    names = Names.read(folder, manifest)
+    by_period = read("periods") if tables.file_of(manifest, "periods") else None
+    fitted = fitted_of_rows(rows, queries, f"{folder}: models")
     for name, report in manifest.get("models", {}).items():
         if name in fitted:
             fitted[name].report.update(report)
@@ -250,8 +245,8 @@ def read_models(folder: Path | str) -> FittedModels:
     if by_period is not None:
         for j in range(1, 1 + pc.max(by_period["period"]).as_py()):
             mine = by_period.filter(pc.equal(by_period["period"], j))
-            source = str(folder / "periods.parquet")
-            own = fitted_of_rows(mine.select(MODELS.names).cast(MODELS), queries, source)
+            of_period = mine.select(MODELS.names).cast(MODELS)
+            own = fitted_of_rows(of_period, queries, f"{folder}: periods")
             periods.append(FittedModels({name: _with_shown(f, mine) for name, f in own.items()}))
     return FittedModels(fitted, manifest, lists, tuple(periods), names)
 

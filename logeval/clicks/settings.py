@@ -10,7 +10,6 @@ from logeval.log.queries import several
 from logeval.stage import (
     Arg,
     LogFolder,
-    Manifest,
     Queries,
     Seed,
     Stage,
@@ -147,14 +146,11 @@ class Fitting(Stage[R]):
             if settings:
                 self._alone(base, settings)  # which checks them
 
-    def arguments(self) -> Manifest:
-        """The settings, and the code of click models of the user's own."""
-        from logeval.clicks.models.registry import kind_of, own_models
-        from logeval.running.own_code import source_checksum
+    def own(self) -> list[str]:
+        """Click models that are classes of the user's own."""
+        from logeval.clicks.models.registry import own_models
 
-        found = super().arguments()
-        own = {name: source_checksum(kind_of(name)) for name in own_models(self.models)}
-        return found | {"sources": own} if own else found
+        return list(own_models(self.models))
 
     def _alone(self, base: str, settings: dict[str, str]) -> Self:
         """The same for one model with settings of its own."""

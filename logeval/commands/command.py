@@ -51,7 +51,7 @@ def command_of(
     options = _options(record)
 
     def run(**given: Any) -> None:
-        from logeval.storage.manifests import check_figures
+        from logeval.storage.tables import check_figures
 
         for_show = {p.name: given.pop(p.name) for p in own}
         _check_needed(record, given)

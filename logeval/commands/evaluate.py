@@ -98,7 +98,7 @@ def show(
         figures["variance.pdf"] = plot_variance(runs).figure
     if table["track"].nunique() > 1:
         figures["relative.pdf"] = figure_of(runs, "relative")
-    print(f"table {out / 'runs.parquet'}")
+    print(f"table {out / 'runs-*.parquet'}")
     for name, figure in figures.items():
         print(f"figure {figure_beside(figure, out, name)}")
     print(f"more: logeval report {shlex.quote(str(out))} --out report", file=sys.stderr)

@@ -100,7 +100,7 @@ def show_comparison(comparison: Comparison, asked: CompareModels, *, as_json: Js
         from logeval.reports.figures.canvas import figure_beside
 
         figure_beside(comparison.plot().figure, asked.out, "perplexity.png")
-        print(f"{asked.out}: quality.parquet, perplexity.png", file=sys.stderr)
+        print(f"{asked.out}: quality-*.parquet, perplexity.png", file=sys.stderr)
 
 
 @command(ScoreModels)

@@ -20,9 +20,9 @@ from logeval.evaluation.statistics.paired import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.log.names import Names
 from logeval.policies.registry import parse_policies
+from logeval.storage import tables
 from logeval.storage.results import Shown
 from logeval.storage.schemas import PROBLEMS
-from logeval.storage.tables import read_manifest, read_table
 from logeval.tracks.keys import Panel
 
 if TYPE_CHECKING:
@@ -85,10 +85,12 @@ class Runs(Shown):
     @classmethod
     def load(cls, folder: Path | str) -> Runs:
         """The runs that ``evaluate`` wrote to a folder."""
-        manifest = read_manifest(folder)
+        return tables.consistent(folder, lambda manifest: cls._of(Path(folder), manifest))
+
+    @classmethod
+    def _of(cls, folder: Path, manifest: tables.Manifest) -> Runs:
         seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
-        folder = Path(folder)
-        rows, problems = read_table(folder, "runs"), read_table(folder, "problems")
+        rows, problems = (tables.table_of(folder, manifest, name) for name in ("runs", "problems"))
         about, names = manifest.get("simulators"), Names.of(manifest)
         return cls(rows, seed, folder, problems, notes, about, names)
 

@@ -128,11 +128,14 @@ def make_table(asked: MakeFeatures, queries: list[str], manifest: tables.Manifes
 
 def read_features(folder: Path | str) -> Features:
     """The features that ``make_features`` wrote."""
-    manifest = tables.read_manifest(folder)
+    return tables.consistent(folder, lambda manifest: _of(Path(folder), manifest))
+
+
+def _of(folder: Path, manifest: tables.Manifest) -> Features:
     if manifest.get("stage") != "features":
         raise LogevalError(f"{folder}: holds no features; make them with `logeval features`")
-    items = tables.read_table(Path(folder), "features")
-    return Features(items, tables.read_table(Path(folder), "user_features"), manifest)
+    items, users = (tables.table_of(folder, manifest, n) for n in ("features", "user_features"))
+    return Features(items, users, manifest)
 
 
 def chosen_queries(log: Log, top: int, queries: list[str] | None) -> list[str]:

@@ -163,6 +163,7 @@ class Ingest(Stage["Log"]):
                 "overwrite=True"
             )
         if not self.overwrite:
+            tables.recover(out)
             tables.check_free(out, ("serps", "counts", "names", rejects.FILE))
         write_log(self)
         return self._warned(load(out))

@@ -24,12 +24,12 @@ from logeval.log.inputs import is_stream, unchanged
 from logeval.log.lines.blocks import BLOCK_SIZE
 from logeval.log.log import Log, load
 from logeval.log.reading import cluster
-from logeval.log.reading.parts import name_by_content, write_parts
+from logeval.log.reading.parts import write_parts
 from logeval.log.reading.source import Source
 from logeval.log.rows.alike import notes_on_names
 from logeval.log.rows.ids import NotNumbers
 from logeval.running.progress import Progress
-from logeval.storage import files, manifests, schemas, tables
+from logeval.storage import files, schemas, tables
 
 
 def in_memory(asked: Ingest) -> Log:
@@ -129,10 +129,9 @@ class _Run:
         return self.folder / f"part-{next(self.parts):05d}.parquet"
 
     def end(self) -> None:
-        """There is a table, even if it is empty, and every part has its checksum in its name."""
+        """There is a table, even if it is empty."""
         if not any(self.folder.iterdir()):
             tables.write_parquet(schemas.TABLES[self.holds].empty_table(), self.next_part())
-        name_by_content(self.folder)
 
     def read_files(self) -> None:
         """Each file by itself, unless its format wants all of them together."""
@@ -145,7 +144,7 @@ class _Run:
                 source = opened.enter_context(closing(kind(given, self.progress.advance)))
                 sources.append(source)
                 if not isinstance(source, Frame) and not is_stream(given):
-                    self.stamps.append(manifests.stamp(source.fileno()))
+                    self.stamps.append(tables.stamp(source.fileno()))
                 else:
                     self.stamps.append({})
                 format = self._format_of(source)
@@ -211,7 +210,7 @@ class _Run:
     def read_on_cluster(self) -> None:
         """Have the workers of a cluster read the files."""
         paths = [Path(path) for path in self.asked.given]
-        self.stamps = [manifests.stamp(path) for path in paths if not is_stream(path)]
+        self.stamps = [tables.stamp(path) for path in paths if not is_stream(path)]
         self.inputs, pieces = cluster.ingest_pieces(self.asked, paths, self.staging)
         for file, path in enumerate(paths):
             tally = rejects.Tally(str(path), self.asked.max_bad)

@@ -11,7 +11,7 @@ from typing import Any
 from logeval.errors import LogevalError
 from logeval.log.columns.frame import Frame, is_frame
 from logeval.log.reading.source import STDIN
-from logeval.storage import manifests, tables
+from logeval.storage import tables
 
 
 def check_readable(given: Sequence[Any]) -> None:
@@ -64,7 +64,7 @@ def _known(source: Any, known: tables.Manifest, stamp: tables.Manifest) -> table
         names = [name for name in known.get("columns", []) if name in frame.names]
         return frame.identity(names)
     path = Path(source)
-    same = known.get("name") == path.name and manifests.stamp(path) == stamp
+    same = known.get("name") == path.name and tables.stamp(path) == stamp
     return known if same else identity(path)
 
 

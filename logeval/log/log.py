@@ -22,7 +22,7 @@ import pyarrow as pa
 from logeval.errors import LogevalError, one_line, short, unknown_names
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, sql_condition, sql_limit
-from logeval.storage import database, files, tables
+from logeval.storage import database, files, schemas, tables
 
 if TYPE_CHECKING:
     from logeval.log.describe import Description
@@ -97,7 +97,7 @@ class Log:
     @cached_property
     def names(self) -> Names:
         """The names of queries, items, users and domains, where the log had text for ids."""
-        return Names(self.path)
+        return Names(self.path, manifest=self.manifest)
 
     def __repr__(self) -> str:
         counts = self.manifest.get("counts", {})
@@ -123,7 +123,7 @@ class Log:
     def files(self) -> list[Path]:
         """The Parquet files of the SERPs, in the order of the log; checked when first asked for.
 
-        Their names hold their checksums (``reading.parts``): a file of another log, put here after
+        Their names hold their checksums: a file of another log, put here after
         the check, has another name.
         """
         names = sorted(n for n in self.manifest["files"] if n.startswith(f"{self.holds}/"))
@@ -209,19 +209,19 @@ class Log:
     ) -> pa.Table:
         """SERPs as an Arrow table (``.to_pandas()`` for pandas), in the order of the log."""
         columns = [columns] if isinstance(columns, str) else columns
-        names = list(columns) if columns is not None else tables.SERPS.names
+        names = list(columns) if columns is not None else schemas.SERPS.names
         if not names:
             raise LogevalError(
-                f"no column was asked for; there are {', '.join(tables.SERPS.names)}"
+                f"no column was asked for; there are {', '.join(schemas.SERPS.names)}"
             )
-        if unknown := [name for name in names if name not in tables.SERPS.names]:
-            raise unknown_names("column", unknown, tables.SERPS.names)
+        if unknown := [name for name in names if name not in schemas.SERPS.names]:
+            raise unknown_names("column", unknown, schemas.SERPS.names)
         where = "" if queries is None else f"WHERE {sql_condition(self.names.all_meant(queries))}"
         with self.connect() as connection:
             connection.execute("SET preserve_insertion_order = true")
             select = f"SELECT {', '.join(names)} FROM serps {where}"
             table = connection.sql(select).to_arrow_table()
-        return table.cast(pa.schema([tables.SERPS.field(name) for name in names]))
+        return table.cast(pa.schema([schemas.SERPS.field(name) for name in names]))
 
     def describe(self, top: int = 20) -> Description:
         """What the log holds: totals, CTR by rank, the most frequent queries."""

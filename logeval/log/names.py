@@ -38,7 +38,7 @@ LOOKED_AT = 100_000  # names, for one that is like an unknown one
 
 
 def file_of(folder: Path, kind: str) -> Path:
-    """Where the names of a kind are."""
+    """Where the names of a kind are written."""
     return folder / FOLDER / f"{kind}.parquet"
 
 
@@ -88,17 +88,24 @@ class Names:
 
     folder: Path | None = None
     held: dict[str, dict[int, str]] = field(default_factory=dict, repr=False)  # kind -> id -> name
+    manifest: Mapping[str, Any] | None = field(default=None, repr=False)  # of the folder, if known
 
     @cached_property
     def kinds(self) -> list[str]:
         """The kinds of ids that have names."""
         if self.folder is None:
             return [kind for kind in KINDS if kind in self.held]
-        there = [kind for kind in KINDS if file_of(self.folder, kind).exists()]
-        if there:
-            listed = [f"{FOLDER}/{file_of(self.folder, kind).name}" for kind in there]
-            tables.check_files(self.folder, tables.read_manifest(self.folder), listed)
-        return there
+        return list(self._files)
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        """The file of each kind, checked."""
+        folder = self.folder
+        if folder is not None and self.manifest is not None:
+            return _files_of(folder, self.manifest)
+        if folder is None or not tables.there_is(folder):
+            return {}
+        return tables.consistent(folder, lambda manifest: _files_of(folder, manifest))
 
     def name_of(self, kind: str, number: int) -> str:
         """The name of an id; its digits, if it has none."""
@@ -138,7 +145,7 @@ class Names:
             known = self.held[kind]
             rows = pa.table([list(known), list(known.values())], schema=NAMES)
             return rows if condition is None else rows.filter(condition)
-        return ds.dataset(file_of(self.folder, kind)).to_table(filter=condition)
+        return ds.dataset(self._files[kind]).to_table(filter=condition)
 
     # -- queries ------------------------------------------------------------------------------
 
@@ -254,17 +261,13 @@ class Names:
         return {kind: {str(n): name for n, name in one.items()} for kind, one in self.held.items()}
 
     @classmethod
-    def read(cls, folder: Path) -> Names:
+    def read(cls, folder: Path, manifest: Mapping[str, Any]) -> Names:
         """All names of a folder, held: another output may take its place."""
-        found = cls(folder)
-        tables_of = {kind: found.table(kind) for kind in found.kinds}
-        return cls(
-            None,
-            {
-                kind: dict(zip(rows["id"].to_pylist(), rows["name"].to_pylist(), strict=True))
-                for kind, rows in tables_of.items()
-            },
-        )
+        held = {}
+        for kind, file in _files_of(folder, manifest).items():
+            rows = ds.dataset(file).to_table()
+            held[kind] = dict(zip(rows["id"].to_pylist(), rows["name"].to_pylist(), strict=True))
+        return cls(None, held)
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Names:
@@ -285,6 +288,14 @@ class Names:
             ids = np.array(sorted(names), dtype=np.int64)
             texts = pa.array([names[n] for n in ids.tolist()], pa.string())
             tables.write_parquet(pa.table([pa.array(ids), texts], schema=NAMES), file)
+
+
+def _files_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
+    """The files of the kinds that a manifest names, checked."""
+    listed = {kind: tables.file_of(manifest, f"{FOLDER}/{kind}") for kind in KINDS}
+    there = {kind: file for kind, file in listed.items() if file is not None}
+    tables.check_files(folder, manifest, there.values())
+    return {kind: folder / file for kind, file in there.items()}
 
 
 def _order(query: str) -> list[tuple[int, str]]:

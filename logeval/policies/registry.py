@@ -28,7 +28,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.setting import Policy, Setting
 from logeval.running.names import defaults_of, format_call, parse_call, parsed
-from logeval.running.own_code import imported, is_built_in, name_of, source_checksum
+from logeval.running.own_code import imported, is_built_in, name_of
 
 # The families: files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (
@@ -179,11 +179,6 @@ def parse_policies(
     if twice:
         raise LogevalError(f"policy {min(twice)} is given twice")
     return specs
-
-
-def own_sources(specs: Sequence[PolicySpec]) -> dict[str, str]:
-    """The checksums of the code of those that are not built in."""
-    return {spec.name: source_checksum(spec.cls) for spec in specs if not spec.built_in}
 
 
 def track_of(cls: type) -> str | None:

@@ -73,12 +73,12 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
         return parse_policies(self.policies)
 
     def arguments(self) -> Manifest:
-        """The settings, with policies as they print and the code of the user's own."""
-        from logeval.policies.registry import own_sources
+        """The settings, with policies as they print."""
+        return super().arguments() | {"policies": [spec.name for spec in self.specs]}
 
-        specs = self.specs
-        names = [spec.name for spec in specs]
-        return super().arguments() | {"policies": names, "sources": own_sources(specs)}
+    def own(self) -> list[str]:
+        """Policies that are classes of the user's own."""
+        return [spec.name for spec in self.specs if not spec.built_in]
 
     def make(self, manifest: Manifest) -> "PolicyReplay":
         """The replays."""

@@ -11,8 +11,6 @@ from logeval.stage import Arg, Manifest, Quiet, Stage, fits, function, stage
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs
 
-PARTS = ("index.html", "figures", "tables")  # of the folder of a report
-
 
 @stage(
     "report",
@@ -95,7 +93,7 @@ class Report(Stage[Path]):
         from logeval.reports.writing import write_report
         from logeval.storage import tables
 
-        tables.check_output(self.out, self.NAME, PARTS)
+        tables.check_output(self.out, self.NAME, ["index.html"])
         write_report(self, self.manifest())
         return Path(self.out) / "index.html"
 

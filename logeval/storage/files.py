@@ -1,34 +1,66 @@
-"""Atomic writing: a file is there whole, or as it was before.
+"""Files that are there whole, or as they were before; locks; folders for what is passing.
 
-Every file that logeval puts beside others is written here: under a temporary name next to its
-target, flushed to the disk, and renamed. Its writer holds a lock on it, so what a killed process
-left behind is recognised and removed.
+A file is written under a hidden name beside its target, flushed to the disk, and renamed. One
+process at a time does so: whatever carries the hidden name when the lock is free was left behind
+by a process that was killed, and is removed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import platform
-import re
 import secrets
 import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from logeval.errors import LogevalError, short
-from logeval.storage import locks
+from filelock import FileLock, Timeout
 
-PARTIAL = ".partial-"
+from logeval.errors import LogevalError, short
+
+LOCK = ".lock"
+PARTIAL = ".partial"
+WAIT_SECONDS = 10.0  # for another process that is writing
 KINDS = {
     "a folder": stat.S_ISDIR,
     "a symbolic link": stat.S_ISLNK,
     "a pipe": stat.S_ISFIFO,
     "a device": lambda mode: stat.S_ISCHR(mode) or stat.S_ISBLK(mode),
 }
+
+
+@contextlib.contextmanager
+def holding(
+    folder: Path, doing: str, seconds: float = WAIT_SECONDS, name: str = LOCK
+) -> Iterator[None]:
+    """Hold the lock of a folder, which must exist; wait for it up to ``seconds``.
+
+    The operating system gives it up when a process ends, however it ends. ``doing`` says what it is
+    held for (``evaluate``); others read it in their message.
+    """
+    file = folder / name
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        who = doing
+        with contextlib.suppress(OSError):
+            who = file.read_text(encoding="utf-8") or doing
+        raise LogevalError(
+            f"{folder}: {who} is at work here; wait until it ends and run the command again, or "
+            "name another folder"
+        ) from None
+    try:
+        with contextlib.suppress(OSError):  # Windows: what is locked cannot be written to
+            file.write_text(f"{doing} (process {os.getpid()})", encoding="utf-8")
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            file.unlink()  # while it is ours: who waits sees that it is gone, and makes a new one
+        lock.release()
 
 
 @contextlib.contextmanager
@@ -50,6 +82,46 @@ def put_in_place(temporary: Path, path: Path) -> None:
     check_regular(path)
     os.replace(temporary, path)
     flush(path.parent)
+
+
+@contextlib.contextmanager
+def partial_file(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[Path]:
+    """A new temporary file beside ``path``, removed when the block ends; one process has it.
+
+    It is made by ``O_EXCL``, so a link that was put there before is not followed.
+    """
+    temporary = path.with_name(f".{path.name}{PARTIAL}")
+    with holding(path.parent, "another command", seconds, f".{path.name}{LOCK}"):
+        temporary.unlink(missing_ok=True)  # of a killed process
+        try:
+            temporary.touch(exist_ok=False)
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove the temporary files that killed processes left in a folder."""
+    for left in folder.glob(f".*{PARTIAL}"):
+        target = left.with_name(left.name.removeprefix(".").removesuffix(PARTIAL))
+        with contextlib.suppress(OSError, LogevalError), partial_file(target, 0):
+            pass
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for what does not fit into memory; those that killed processes left are removed."""
+    home = Path(tempfile.gettempdir())
+    for left in home.glob(f".logeval-*{LOCK}"):
+        with contextlib.suppress(OSError, LogevalError), holding(home, "logeval", 0, left.name):
+            remove(home / left.name.removeprefix(".").removesuffix(LOCK))
+    folder = home / f"logeval-{secrets.token_hex(8)}"
+    with holding(home, "logeval", name=f".{folder.name}{LOCK}"):
+        folder.mkdir(0o700)
+        try:
+            yield folder
+        finally:
+            remove(folder)
 
 
 def check_name(path: Path | str) -> None:
@@ -75,88 +147,6 @@ def write_text(path: Path | str, text: str) -> None:
     """Write a text file (UTF-8) by rename."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-
-
-@contextlib.contextmanager
-def partial_file(path: Path) -> Iterator[Path]:
-    """A new temporary file beside ``path``, removed when the block ends.
-
-    Those that killed processes left are removed first. It is made by ``O_EXCL``, so a link that was
-    put there before is not followed.
-    """
-    remove_abandoned(path.parent, path.name)
-    while True:
-        temporary = partial_name(path)
-        with locks.locked(temporary, os.O_CREAT | os.O_EXCL) as ours:
-            if ours is False:  # another process was quicker, took it for abandoned, and removes it
-                continue
-            try:
-                yield temporary
-            finally:
-                temporary.unlink(missing_ok=True)
-            return
-
-
-@contextlib.contextmanager
-def partial_folder(path: Path, home: Path, mode: int = 0o777) -> Iterator[Path]:
-    """A new temporary folder in ``home`` on its way to ``path``, removed when the block ends."""
-    with contextlib.ExitStack() as held:
-        while True:
-            folder = home / partial_name(path).name
-            folder.mkdir(mode)
-            with contextlib.suppress(FileNotFoundError):  # another process was quicker, as above
-                if held.enter_context(locks.locked(folder / locks.LOCK, os.O_CREAT)) is not False:
-                    break
-        try:
-            yield folder
-        finally:
-            remove(folder)
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    """A folder for what does not fit into memory; those that killed processes left are removed."""
-    home = Path(tempfile.gettempdir())
-    remove_abandoned(home, "logeval")
-    with partial_folder(home / "logeval", home, 0o700) as folder:
-        yield folder
-
-
-def partial_name(path: Path) -> Path:
-    """A new name beside ``path``; machine and process count where there are no locks."""
-    name = f".{path.name}{PARTIAL}{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
-    return path.with_name(name)
-
-
-def abandoned(home: Path, name: str | None = None) -> Iterator[Path]:
-    """What processes that are no more left in ``home`` (on their way to ``name``).
-
-    Each is locked while it is looked at, so two processes never take care of the same. Folders may
-    hold what is to be put back (``logeval.storage.tables``); files are of no use to anybody.
-    """
-    target = ".+" if name is None else re.escape(name)
-    ours = re.compile(rf"\.{target}{re.escape(PARTIAL)}(.+)-(\d+)-[0-9a-f]+", re.S)
-    for left in home.glob(f".*{PARTIAL}*"):
-        match = ours.fullmatch(left.name)
-        if match is None or left.is_symlink():
-            continue
-        file, flags = (left / locks.LOCK, os.O_CREAT) if left.is_dir() else (left, 0)
-        dead = match[1] == platform.node() and not locks.process_alive(int(match[2]))
-        with (
-            contextlib.suppress(OSError),  # gone already, or in a folder that is read only
-            locks.locked(file, flags) as free,
-        ):
-            if free or (free is None and dead):
-                yield left
-
-
-def remove_abandoned(
-    home: Path, name: str | None = None, rescue: Callable[[Path], None] = lambda left: None
-) -> None:
-    """Remove what killed processes left in ``home``; ``rescue`` sees it before it goes."""
-    for left in abandoned(home, name):
-        rescue(left)
-        remove(left)
 
 
 def remove(path: Path) -> None:

@@ -52,8 +52,11 @@ class Stored(Shown):
     @classmethod
     def read(cls, folder: Path | str) -> Self:
         """The result that a folder holds."""
-        manifest = tables.read_manifest(folder)
+        return tables.consistent(folder, lambda manifest: cls._of(folder, manifest))
+
+    @classmethod
+    def _of(cls, folder: Path | str, manifest: tables.Manifest) -> Self:
         values: dict[str, Any] = {name: manifest.get(name) for name in cls.KEPT}
         for field, name in cls.TABLES.items():
-            values[field] = tables.read_table(folder, name).to_pandas()
+            values[field] = tables.table_of(folder, manifest, name).to_pandas()
         return cls(**values, manifest=manifest)  # type: ignore[call-arg]

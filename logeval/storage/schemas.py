@@ -27,6 +27,12 @@ def _table(name: str, text: str) -> pa.Schema:
     return TABLES[name]
 
 
+READ = """A file has the checksum of its content in its name, `runs-1c291ca3.parquet`;
+`manifest.json` says which one is the table. `logeval.storage.tables.path_of("runs/mine", "runs")`
+is its path, for `pandas.read_parquet`, and `read_table("runs/mine", "runs")` there checks it as
+well; in DuckDB, `FROM 'runs/mine/runs-*.parquet'`.
+"""
+
 SERPS = _table("serps", """
     One row per search engine result page (SERP), in the order of the log.
 
@@ -51,7 +57,7 @@ SERPS = _table("serps", """
     """)  # fmt: skip
 
 NAMES = _table("names", """
-    `names/query.parquet`, likewise `item`, `user`, `domain`, `region`: a row per id that was text.
+    `names/query-*.parquet`, likewise `item`, `user`, `domain`, `region`: a row per id of text.
 
     id    int64   the number inside the log
     name  string  what it was called in the log as it was
@@ -395,7 +401,13 @@ POWER = _table("power", """
 
 def markdown() -> str:
     """The schemas of all tables, as in docs/tables.md."""
-    text = ["# Tables", "", "Made by `python -m logeval.storage.schemas > docs/tables.md`.", ""]
+    text = [
+        "# Tables",
+        "",
+        "Made by `python -m logeval.storage.schemas > docs/tables.md`.",
+        "",
+        READ,
+    ]
     for name, schema in TABLES.items():
         text += [f"## {name}", "", schema.metadata[b"doc"].decode(), ""]
         text += ["| column | type | null | meaning |", "|---|---|---|---|"]

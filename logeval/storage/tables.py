@@ -1,70 +1,322 @@
-"""The tables that the stages share: checked reading and atomic writing.
+"""Tables on disk: a manifest of immutable files, one writer at a time, and a commit of one rename.
 
-Every stage writes a folder with Parquet files and a ``manifest.json`` (``manifests.py``). The
-manifest is moved into place last, so a folder without one holds no table; a reader never sees
-half of one.
+A stage writes a folder with Parquet files and ``manifest.json``. A Parquet file carries the CRC-32
+of its bytes in its name (``models-1c291ca3.parquet``) and is never changed; a table is what the
+manifest names. It says as well what made the folder, from what, with which arguments, so it is the
+one answer to two questions. Is the folder up to date? (Same version, arguments and inputs.) Are its
+files whole? (Size and CRC-32 of each; reading a table checks it.)
+
+A writer holds the lock of the folder. It writes into ``.logeval.partial`` inside, moves what is
+ready under names that nobody reads yet, and replaces the manifest by one rename: until then there
+is the old table, from then on the new one, whoever is killed when. What the manifest does not name
+any more is removed after that, by the same writer or by the next one. Files that people open by
+name (``index.html``, figures, ``rejects.tsv``) come into their places after the manifest, in the
+same way. Whatever else is in a folder, say ``models/`` below a log, logeval did not write: it
+stays.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Any
+import re
+import shlex
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+import logeval
 from logeval.errors import LogevalError
-from logeval.storage import files, locks, manifests
-from logeval.storage.manifests import MANIFEST as MANIFEST
-from logeval.storage.manifests import Manifest as Manifest
-from logeval.storage.manifests import check_files as check_files
-from logeval.storage.manifests import checksum as checksum
-from logeval.storage.manifests import identity_of as identity_of
-from logeval.storage.manifests import manifest_of as manifest_of
-from logeval.storage.manifests import why as why
-from logeval.storage.manifests import work_of as work_of
-from logeval.storage.manifests import write_manifest as write_manifest
-from logeval.storage.manifests import written_here
-from logeval.storage.schemas import SERPS as SERPS
-from logeval.storage.schemas import TABLES
+from logeval.storage import files
+from logeval.storage.schemas import SERPS, TABLES
 
-MOVING_SECONDS = 10.0  # to wait for another process that is putting its files in place
-OLD = ".old"  # where the entries that are being replaced wait for the new ones
+MANIFEST = "manifest.json"
+FORMAT = 2  # of the manifest; 1 vouched for files that were replaced under their names
+STAGING = ".logeval.partial"  # where a writer has what is not in its place yet
+JOURNAL = "journal.json"  # in there: which files a writer replaces, and which it puts in place
+BY_CONTENT = re.compile(r"-([0-9a-f]{8})\.parquet$")
+DONE = ("stage", "version", "arguments", "inputs")  # what was done, of all that is known
+Manifest = dict[str, Any]
+T = TypeVar("T")
+
+
+class OtherVersion(LogevalError):
+    """A folder that another version of logeval wrote, in a format that this one does not read."""
+
+
+# -- manifests --------------------------------------------------------------------------------
+
+
+def manifest_of(
+    stage: str, arguments: Manifest, inputs: Iterable[Manifest], **more: Any
+) -> Manifest:
+    """A manifest: what made the table, from what, with which arguments.
+
+    ``again`` is the command that makes it again.
+    """
+    return {
+        "stage": stage,
+        "version": logeval.__version__,
+        "arguments": arguments,
+        "inputs": list(inputs),
+        **more,
+    }
+
+
+def write_manifest(folder: Path, manifest: Manifest, kept: Mapping[str, Manifest] = {}) -> None:
+    """Write the manifest of all files in a folder that is being staged; tables get their names.
+
+    ``kept`` are the records of files that are in their place already, and stay.
+    """
+    records = dict(kept)
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file != folder / MANIFEST:
+            files.flush(file)
+            found = record(file)
+            if file.suffix == ".parquet" and not file.stem.endswith(f"-{found['crc32']}"):
+                file = file.rename(file.with_stem(f"{file.stem}-{found['crc32']}"))
+            records[file.relative_to(folder).as_posix()] = found
+    write_records(folder, {**manifest, "files": records})
+
+
+def write_records(folder: Path, manifest: Manifest) -> None:
+    """Write a manifest that has its records of files already."""
+    manifest = {**manifest, "format": FORMAT}
+    manifest["checksum"] = _own_checksum(manifest)
+    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
+
+
+def _own_checksum(manifest: Manifest) -> str:
+    """CRC-32 of all that a manifest says."""
+    said = {key: value for key, value in manifest.items() if key != "checksum"}
+    as_read = json.loads(json.dumps(said))
+    return f"{zlib.crc32(json.dumps(as_read, sort_keys=True).encode()):08x}"
+
+
+def record(file: Path) -> Manifest:
+    """What a manifest says of a file."""
+    found: Manifest = {"bytes": file.stat().st_size, "crc32": files.crc32(file)}
+    if file.suffix == ".parquet":
+        found["rows"] = pq.read_metadata(file).num_rows
+    return found
 
 
 def there_is(folder: Path | str) -> bool:
-    """Whether a folder holds a table; one that is being replaced is waited for.
-
-    If the process that replaced it was killed, the table of before is put back.
-    """
-    folder, until = Path(folder), time.monotonic() + MOVING_SECONDS
-    while not (folder / MANIFEST).exists():
-        if not any(folder.glob(f".*{files.PARTIAL}*/{OLD}")) or time.monotonic() > until:
-            return False
-        with contextlib.suppress(LogevalError, OSError):  # a folder that is read only
-            recover(folder)
-        time.sleep(locks.POLL_SECONDS)
-    return True
+    """Whether a folder holds a table."""
+    return (Path(folder) / MANIFEST).exists()
 
 
-def read_manifest(folder: Path | str) -> Manifest:
+def read_manifest(path: Path | str) -> Manifest:
     """The manifest of a folder that a stage wrote."""
-    files.check_name(folder)
-    with contextlib.suppress(LogevalError):  # it may be taken away between a look and the next
-        return manifests.read_manifest(folder)
-    there_is(folder)
-    return manifests.read_manifest(folder)
+    files.check_name(path)
+    file = Path(path) / MANIFEST
+    if not file.exists():
+        remedy = "run the stage that makes it" if Path(path).exists() else "check the path"
+        raise LogevalError(f"{path}: there is no {MANIFEST} here; {remedy}")
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise LogevalError(f"{file}: not a manifest ({error}); write the table again") from None
+    kinds = {"stage": str, "version": str, "arguments": dict, "inputs": list, "files": dict}
+    whole = isinstance(found, dict) and all(isinstance(found.get(k), kinds[k]) for k in kinds)
+    if whole and found.get("format") != FORMAT and found.get("checksum") == _own_checksum(found):
+        raise OtherVersion(
+            f"{path}: was written by another version of logeval ({found['version']}); write it "
+            "again, into another folder"
+        )
+    records = [found["files"], found.get("figures", {})] if whole else []
+    if (
+        not whole
+        or found.get("checksum") != _own_checksum(found)
+        or not all(
+            isinstance(one, dict) and {"bytes", "crc32"} <= one.keys() and _is_below(name)
+            for listed in records
+            for name, one in listed.items()
+        )
+    ):
+        raise LogevalError(
+            f"{file}: not a manifest as logeval wrote it (damaged, or edited by hand); write the "
+            "table again"
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _is_below(name: str) -> bool:
+    """Whether a name is that of a file below its folder, and not ``/`` or ``../a``."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and not {"..", "\0"} & {*path.parts, *name}
+
+
+def _records(manifest: Manifest) -> Manifest:
+    """Of all files that a manifest lists."""
+    return {**manifest["files"], **manifest.get("figures", {})}
 
 
 def identity(folder: Path | str) -> str:
     """What a folder holds, as a checksum."""
     return identity_of(read_manifest(folder))
+
+
+def identity_of(manifest: Manifest, parts: tuple[str, ...] = (*DONE, "files")) -> str:
+    """What the folder of a manifest holds, as a checksum; the same work done again has the same."""
+    kept = [manifest[key] for key in parts]
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def work_of(manifest: Manifest) -> str | None:
+    """What was done, as a checksum; the same work has the same result. None: nobody knows."""
+    known = manifest.get("inputs") or manifest.get("arguments")
+    return identity_of(manifest, DONE) if known else None
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file: the identity of an input."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stamp(path: str | Path | int) -> Manifest:
+    """Size and time of last change: whether a file is still the same, as make and rsync decide.
+
+    A number is the descriptor of a file that is open.
+    """
+    stat = os.stat(path)
+    return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+
+
+def command(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """The command that makes a folder again."""
+    return str(manifest.get("again") or "run its stage").replace(
+        "{folder}", shlex.quote(str(folder))
+    )
+
+
+def why(path: Path | str, wanted: Manifest) -> str | None:
+    """Why ``path`` does not hold what a manifest asks for; None if it does."""
+    path = Path(path)
+    if not there_is(path):
+        return "there is no output yet"
+    try:
+        found = read_manifest(path)
+    except OtherVersion:
+        return "it was written by another version of logeval"
+    except LogevalError:
+        return f"its {MANIFEST} cannot be read"
+    wanted = json.loads(json.dumps(wanted))
+    if found["stage"] != wanted["stage"]:
+        return f"it was made by {found['stage']}"
+    if found["version"] != wanted["version"]:
+        return f"it was made by logeval {found['version']}"
+    for key in sorted({*found["arguments"], *wanted["arguments"]}):
+        old, new = found["arguments"].get(key), wanted["arguments"].get(key)
+        if old != new:
+            return f"{key} was {_shown(old)}, and is {_shown(new)}"
+    if found["inputs"] != wanted["inputs"]:
+        return "its input has changed"
+    try:
+        check_files(path, found)
+    except LogevalError as error:
+        return str(error).partition(";")[0]
+    return None
+
+
+def _shown(value: Any) -> str:
+    text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else "another one"
+
+
+def same_work(out: Path | str, manifest: Manifest) -> bool:
+    """Whether ``out`` already holds what this manifest asks for, undamaged; it is tidied up."""
+    recover(Path(out))
+    return why(out, manifest) is None
+
+
+# -- reading ----------------------------------------------------------------------------------
+
+
+def file_of(manifest: Mapping[str, Any], name: str) -> str | None:
+    """The file of a table, as ``runs`` or ``names/item``, below its folder."""
+    ours = (file for file in manifest["files"] if BY_CONTENT.sub("", file) == name)
+    return next((file for file in ours if BY_CONTENT.search(file)), None)
+
+
+def path_of(folder: Path | str, name: str) -> Path:
+    """The file that holds a table, for pandas, DuckDB and others."""
+    file = file_of(read_manifest(folder), name)
+    if file is None:
+        raise LogevalError(f"{folder}: there is no table {name} here; is it a {name} folder?")
+    return Path(folder) / file
+
+
+def read_table(path: Path | str, name: str) -> pa.Table:
+    """Read the table ``name`` from its folder, checked against its checksum and its schema."""
+    return consistent(path, lambda manifest: table_of(path, manifest, name))
+
+
+def consistent(folder: Path | str, read: Callable[[Manifest], T]) -> T:
+    """What ``read`` makes of the files of one manifest; again if they went as others came."""
+    manifest = read_manifest(folder)
+    while True:
+        try:
+            return read(manifest)
+        except (LogevalError, OSError):
+            before, manifest = manifest, read_manifest(folder)
+            if manifest == before:
+                raise
+
+
+def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
+    """A table that a manifest names, checked."""
+    schema, folder = TABLES[name], Path(folder)
+    file = file_of(manifest, name)
+    if file is None:
+        raise LogevalError(f"{folder}: there is no table {name} here; is it a {name} folder?")
+    content = b""
+    with contextlib.suppress(FileNotFoundError):
+        content = (folder / file).read_bytes()
+    if f"{zlib.crc32(content):08x}" != manifest["files"][file]["crc32"]:
+        check_files(folder, manifest, [file])
+    table = pq.read_table(pa.BufferReader(content))
+    for field in (f for f in schema if f.name not in table.column_names):
+        if not field.nullable:
+            raise LogevalError(f"{folder / file}: column {field.name!r} is missing; write it again")
+        table = table.append_column(field, pa.nulls(len(table), field.type))  # an older version's
+    return table.select(schema.names).cast(schema)
+
+
+def check_files(
+    folder: Path, manifest: Mapping[str, Any], names: Iterable[str] | None = None
+) -> None:
+    """Raise unless the files of a manifest (or those named) are there, and as they were written."""
+    listed = manifest["files"]
+    remedy = f"make it again: {command(folder, manifest)}"
+    for name in listed if names is None else names:
+        file = folder / name
+        if name not in listed:
+            raise LogevalError(f"{file}: is not in {folder / MANIFEST}; {remedy}")
+        if not file.is_file():
+            raise LogevalError(f"{file}: is missing; {remedy}")
+        if not _is(file, listed[name]):
+            first = "" if "--overwrite" in remedy else "delete it and "
+            raise LogevalError(
+                f"{file}: is damaged (not the bytes that its manifest vouches for); {first}{remedy}"
+            )
+
+
+def _is(file: Path, record: Manifest) -> bool:
+    return bool(file.stat().st_size == record["bytes"] and files.crc32(file) == record["crc32"])
+
+
+# -- writing ----------------------------------------------------------------------------------
 
 
 def write_parquet(table: pa.Table, path: Path | pa.NativeFile, **tuned: Any) -> None:
@@ -104,103 +356,103 @@ def list_column(rows: NDArray[Any]) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, np.ascontiguousarray(rows).ravel())
 
 
-def read_table(path: Path | str, name: str) -> pa.Table:
-    """Read the table ``name`` from its folder, checked against its checksum and its schema."""
-    schema = TABLES[name]
-    path = Path(path)
-    file = path / f"{name}.parquet"
-    _check_file(path, file)
-    with open(file, "rb") as opened:  # and checked again: another may have taken its place
-        _check_file(path, file)
-        if not os.path.samestat(os.fstat(opened.fileno()), file.stat()):
-            return read_table(path, name)
-        table = pq.read_table(opened)
-    for field in (f for f in schema if f.name not in table.column_names):
-        if not field.nullable:
-            raise LogevalError(f"{file}: column {field.name!r} is missing; write it again")
-        table = table.append_column(field, pa.nulls(len(table), field.type))  # an older version's
-    return table.select(schema.names).cast(schema)
-
-
-def _check_file(path: Path, file: Path) -> None:
-    """Raise unless a table is as its manifest says; one may be replaced while we look."""
-    manifest = read_manifest(path)
-    if file.name not in manifest["files"] and not file.exists():
-        raise LogevalError(f"{path}: there is no {file.name} here; is it a {file.stem} folder?")
-    try:
-        check_files(path, manifest, [file.name])
-    except LogevalError:
-        if read_manifest(path) == manifest:
-            raise
-        _check_file(path, file)
-
-
 @contextlib.contextmanager
 def staged(
     out: Path | str, overwrite: bool | None = None, then: Callable[[], None] = lambda: None
 ) -> Iterator[Path]:
-    """A folder to write into; its content appears in ``out`` by rename, or not at all.
+    """A folder to write into, with a manifest at the end; its content becomes that of ``out``.
 
-    Whatever else is in ``out`` (say, ``models/`` below a log) stays. The manifest is taken away
-    first and put in place last, so it vouches for the rest; if anything goes wrong on the way,
-    or the process is killed, what was there before is put back. Nothing is replaced that the
-    manifest in ``out`` does not list, for logeval did not write it. Only with ``overwrite`` files
-    are replaced that changed since they were written; if it is False, nothing is replaced at all.
-    ``then`` is called when all is in place and before another process may replace it again.
-
-    Only the manifest is flushed to the disk. If the machine dies and a file was not, its checksum
-    tells.
+    Nothing is replaced that the manifest in ``out`` does not list, for logeval did not write it.
+    Only with ``overwrite`` files are replaced that changed since they were written; if it is False,
+    nothing is replaced at all. ``then`` is called when all is in place and before another process
+    may replace it again.
     """
-    files.check_name(out)
     out = output_folder(Path(out))
-    existed = out.exists()
-    # inside an existing folder, which may be a file system of its own, else beside the new one
-    home = out if existed else out.parent
-    home.mkdir(parents=True, exist_ok=True)
-    recover(out)
-    with files.partial_folder(out, home) as staging:
+    with writing(out) as staging:
+        _found_in(out)
         yield staging
-        if out.exists() != existed:
-            raise LogevalError(f"{out}: appeared while its content was made; see what it is")
-        if not existed:
-            staging.rename(out)
-            then()
-            (out / locks.LOCK).unlink()
-        else:
-            with _alone_in(out):
-                _replace_entries(staging, out, overwrite)
-                then()
-
-
-def recover(out: Path) -> None:
-    """Put back what was there before a writer of ``out`` was killed, and remove what it left."""
-    out = output_folder(out)
-    home = out if out.exists() else out.parent
-    if any(True for _ in files.abandoned(home, out.name)):
-        with _alone_in(out):
-            files.remove_abandoned(home, out.name, rescue=lambda left: _roll_back(left, out))
-    if out.is_dir():
-        for left in files.abandoned(out):
-            if not left.is_dir():
-                with contextlib.suppress(OSError):  # a folder that is read only
-                    files.remove(left)
-        locks.clear(out)
-
-
-def same_work(out: Path | str, manifest: Manifest) -> bool:
-    """Whether ``out`` already holds what this manifest asks for, undamaged; it is tidied up."""
-    recover(Path(out))
-    return why(out, manifest) is None
+        made = read_manifest(staging)
+        check_output(out, made["stage"], made["files"], overwrite)
+        commit(out)
+        then()
 
 
 @contextlib.contextmanager
-def _alone_in(out: Path) -> Iterator[None]:
-    """While files are moved; nobody else can be in a folder that does not exist yet."""
-    if out.exists():
-        with locks.holding(out, "another command", MOVING_SECONDS):
-            yield
-    else:
-        yield
+def writing(
+    out: Path, doing: str = "another command", seconds: float = files.WAIT_SECONDS
+) -> Iterator[Path]:
+    """Hold a folder, which is made if need be, as its one writer; yields the folder to stage in."""
+    out = output_folder(out)
+    with contextlib.ExitStack() as held:
+        if not out.exists():
+            held.callback(_remove_if_empty, out)
+        while True:
+            out.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another one failed, and removed it
+                held.enter_context(files.holding(out, doing, seconds))
+                break
+        try:
+            _tidy(out)
+            (out / STAGING).mkdir()
+            yield out / STAGING
+        finally:
+            _tidy(out)
+
+
+def commit(out: Path) -> None:
+    """Make what a writer staged, with its manifest, the content of the folder it holds."""
+    staging = out / STAGING
+    made = read_manifest(staging)["files"]
+    new = [name for name in made if BY_CONTENT.search(name) and (staging / name).exists()]
+    ours = _found_in(out)
+    old = recognised(out, made) if ours is None else list(_records(ours))
+    (staging / JOURNAL).write_text(json.dumps([*old, *new]), encoding="utf-8")
+    for name in new:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(staging / name, out / name)
+    for folder in {(out / name).parent for name in new} - {out}:
+        files.flush(folder)
+    files.put_in_place(staging / MANIFEST, out / MANIFEST)
+    _tidy(out)
+    staging.mkdir()
+
+
+def _tidy(out: Path) -> None:
+    """End what a writer began: files that people open come into their places, old ones go.
+
+    If it was killed before its manifest was in place, what it had moved goes instead.
+    """
+    staging = out / STAGING
+    if not staging.is_dir() or staging.is_symlink():
+        return
+    named, gone = Manifest(), []
+    with contextlib.suppress(LogevalError, OSError, ValueError):
+        named = _records(read_manifest(out)) if there_is(out) else {}
+        gone = json.loads((staging / JOURNAL).read_bytes())
+    for name, vouched in named.items():
+        if (staging / name).is_file() and _is(staging / name, vouched):
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(staging / name, out / name)
+    for name in gone:
+        if name not in named:
+            with contextlib.suppress(OSError):  # Windows: somebody reads it; the next writer, then
+                (out / name).unlink(missing_ok=True)
+            for folder in (out / name).parents[: len(PurePosixPath(name).parts) - 1]:
+                _remove_if_empty(folder)
+    files.remove(staging)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def recover(out: Path) -> None:
+    """End what a killed writer of ``out`` began; if one is at work, or none may be, it stays."""
+    out = output_folder(out)
+    if (out / STAGING).is_dir() or (out / files.LOCK).exists():
+        with contextlib.suppress(LogevalError, OSError), files.holding(out, "another command", 0):
+            _tidy(out)
 
 
 def output_folder(out: Path) -> Path:
@@ -219,58 +471,31 @@ def output_folder(out: Path) -> Path:
     return out
 
 
-def _replace_entries(staging: Path, out: Path, overwrite: bool | None) -> None:
-    made = {p.name for p in staging.iterdir()} - {locks.LOCK}
-    new = sorted(made, key=lambda name: name == MANIFEST)
-    old = _make_way(staging, out, new, overwrite)
-    waiting = staging / OLD
-    waiting.mkdir()
-    try:
-        for name in old:
-            (out / name).rename(waiting / name)
-        for name in new:
-            (staging / name).rename(out / name)
-    except BaseException:
-        _roll_back(staging, out)
-        raise
-    files.flush(out)
-
-
-def _make_way(staging: Path, out: Path, new: list[str], overwrite: bool | None) -> list[str]:
-    """The entries of ``out`` that make way, the manifest first; an error if one must not."""
-    check_output(out, _stage_of(staging), new, overwrite)
-    in_the_way = [name for name in new if os.path.lexists(out / name)]
-    ours = written_here(out)
-    entries = {Path(name).parts[0] for name in ours}
-    outdated = [
-        name
-        for name in entries.difference(in_the_way)
-        if (out / name).exists() and not _foreign(out / name, out, ours)
-    ]
-    return sorted([*in_the_way, *outdated], key=lambda name: name != MANIFEST)
-
-
 def check_output(
     out: Path | str, stage: str | None, names: Iterable[str] = (), overwrite: bool | None = None
 ) -> None:
-    """Raise unless a stage may write entries of these names to ``out``; see ``staged``.
+    """Raise unless a stage may write files of these names to ``out``; see ``staged``.
 
     Asked before the long part starts, and again when it is done.
     """
     out = output_folder(Path(out))
-    in_the_way = [name for name in names if os.path.lexists(out / name)]
+    found = _found_in(out)
     if overwrite is False:
-        check_free(out, in_the_way)
-    if (made := _stage_of(out)) and made != stage:
-        raise LogevalError(f"{out}: holds the output of {made}; choose another folder")
-    ours = written_here(out)
-    for name in in_the_way:
-        if foreign := _foreign(out / name, out, ours):
-            raise LogevalError(
-                f"{foreign[0]}: was not written by logeval, so it is not replaced; "
-                "move it away, or choose another folder"
-            )
-    for file in [] if overwrite else manifests.changed(out):
+        check_free(out, [MANIFEST, *names])
+    if found and found["stage"] != stage:
+        raise LogevalError(f"{out}: holds the output of {found['stage']}; choose another folder")
+    if found is None and os.path.lexists(out / MANIFEST) and not recognised(out):
+        raise _foreign(out / MANIFEST)
+    ours = _records(found) if found else {}
+    for name in names:
+        above = PurePosixPath(name).parents
+        for folder in (out / parent for parent in list(above)[:-1]):
+            if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+                raise _foreign(folder)
+        file = out / name
+        if os.path.lexists(file) and not (name in ours and _regular(file)) and not _named(file):
+            raise _foreign(file)
+    for file in [] if overwrite or found is None else changed(out, found):
         raise LogevalError(
             f"{file}: changed since logeval wrote it (edited, or damaged), so it is not replaced; "
             "move it away, or delete it"
@@ -287,31 +512,74 @@ def check_free(out: Path, names: Iterable[str]) -> None:
             )
 
 
-def _stage_of(folder: Path) -> str | None:
-    with contextlib.suppress(LogevalError):
-        return str(manifests.read_manifest(folder)["stage"])
-    return None
-
-
-def _foreign(entry: Path, out: Path, ours: set[str]) -> list[Path]:
-    """The files of an entry that logeval did not write; it writes no links."""
-    held = [entry]
-    if entry.is_dir() and not entry.is_symlink():
-        held = [f for f in entry.rglob("*") if f.is_symlink() or not f.is_dir()]
-    return sorted(
-        f
-        for f in held
-        if f.relative_to(out).as_posix() not in ours or f.is_symlink() or not f.is_file()
+def _foreign(file: Path) -> LogevalError:
+    return LogevalError(
+        f"{file}: was not written by logeval, so it is not replaced; move it away, or choose "
+        "another folder"
     )
 
 
-def _roll_back(staging: Path, out: Path) -> None:
-    """Put back what was being replaced when a process was stopped, the manifest last."""
-    waiting = staging / OLD
-    if not waiting.is_dir() or not (staging / MANIFEST).exists():
-        return  # nothing was moved yet, or everything is in place
-    for name in {Path(name).parts[0] for name in written_here(staging)} - {MANIFEST}:
-        if not (staging / name).exists():
-            (out / name).rename(staging / name)
-    for entry in sorted(waiting.iterdir(), key=lambda entry: entry.name == MANIFEST):
-        entry.rename(out / entry.name)
+def _found_in(out: Path) -> Manifest | None:
+    """The manifest of a folder that is going to be written to; None if it cannot be read."""
+    try:
+        return read_manifest(out)
+    except OtherVersion:
+        raise
+    except LogevalError:
+        return None
+
+
+def recognised(out: Path, beside: Iterable[str] = ()) -> list[str]:
+    """Files that are logeval's by their names, for the day on which the manifest is damaged."""
+    folders = {out, *((out / name).parent for name in beside)}
+    if not beside:
+        folders |= {f for f in out.glob("*/") if f.name != STAGING and not there_is(f)}
+    found = [file for folder in folders for file in folder.glob("*.parquet") if _named(file)]
+    return [file.relative_to(out).as_posix() for file in found]
+
+
+def _named(file: Path) -> bool:
+    """Whether a file carries its checksum in its name."""
+    match = BY_CONTENT.search(file.name)
+    return match is not None and _regular(file) and files.crc32(file) == match[1]
+
+
+def _regular(file: Path) -> bool:
+    return file.is_file() and not file.is_symlink()
+
+
+def changed(folder: Path, manifest: Manifest, names: Iterable[str] | None = None) -> list[Path]:
+    """The files of a folder (or those named) that are there, and not as logeval wrote them."""
+    known = _records(manifest)
+    there = [name for name in (known if names is None else names) if os.path.lexists(folder / name)]
+    return [
+        folder / name
+        for name in there
+        if name not in known or not (folder / name).is_file() or not _is(folder / name, known[name])
+    ]
+
+
+# -- figures beside a table -------------------------------------------------------------------
+
+
+def check_figures(folder: Path | None, *names: str) -> None:
+    """Raise if a figure would take the place of a file that logeval did not write, or not so."""
+    if folder is None:
+        return
+    for file in changed(folder, _found_in(folder) or {"files": {}}, names):
+        raise LogevalError(
+            f"{file}: was not written by logeval, or changed since, so it is not replaced; "
+            "move it away, or choose another folder"
+        )
+
+
+@contextlib.contextmanager
+def figure_in(folder: Path, name: str) -> Iterator[Path]:
+    """Where to write a figure beside its table; the manifest lists it, for the next time."""
+    with writing(folder) as staging:
+        check_figures(folder, name)
+        yield staging / name
+        manifest = read_manifest(folder)
+        figures = manifest.get("figures", {}) | {name: record(staging / name)}
+        write_records(staging, manifest | {"figures": figures})
+        commit(output_folder(folder))

@@ -132,11 +132,13 @@ class Generate(Stage[Path]):
 
     def run(self) -> Path:
         """Write the log, unless it is there already."""
-        from logeval.storage import files
+        from logeval.storage import files, tables
         from logeval.synthetic.writing import write_log
 
         files.check_regular(self.path)
-        if not self.overwrite and (self.path.exists() or self.truth.exists()):
+        tables.recover(self.truth)  # of a killed one nothing may be left but an empty folder
+        taken = self.truth.is_dir() and any(self.truth.iterdir())
+        if not self.overwrite and (self.path.exists() or taken):
             if self.why(thorough=True) is None:
                 return self.truth
             there = self.path if self.path.exists() else self.truth
@@ -151,16 +153,16 @@ class Generate(Stage[Path]):
 
         A log of the same size and time of last change is taken for the same, unless ``thorough``.
         """
-        from logeval.storage import manifests, tables
+        from logeval.storage import tables
 
         if reason := tables.why(self.truth, self.manifest()):
             return reason
         if not self.path.exists():
             return "there is no output yet"
         found = tables.read_manifest(self.truth)
-        if not thorough and manifests.stamp(self.path) == found.get("stamp"):
+        if not thorough and tables.stamp(self.path) == found.get("stamp"):
             return None
-        same = manifests.record(self.path) == found.get("log")
+        same = tables.record(self.path) == found.get("log")
         return None if same else f"{self.path} is not the log that was written"
 
 

@@ -18,8 +18,6 @@ from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.storage import schemas, tables
 
-FILE = "factors.parquet"
-
 
 @dataclass(frozen=True)
 class Tastes:
@@ -43,7 +41,7 @@ class Tastes:
             "id": np.concatenate([np.arange(n_users), np.arange(1, n_items + 1)]),
             "factors": tables.list_column(np.concatenate([self.users, self.items])),
         }
-        tables.write_parquet(pa.table(columns).cast(schemas.FACTORS), folder / FILE)
+        tables.write_parquet(pa.table(columns).cast(schemas.FACTORS), folder / "factors.parquet")
 
 
 def make_tastes(taste: float, factors: int, users: int, items: int, seed: int) -> Tastes | None:
@@ -57,7 +55,7 @@ def make_tastes(taste: float, factors: int, users: int, items: int, seed: int) -
 
 def read_tastes(truth: Path | str) -> tuple[float, dict[int, Floats], dict[int, Floats]] | None:
     """The taste, and the factors by user_id and by item_id, of a truth folder that has some."""
-    if not (Path(truth) / FILE).exists():
+    if not tables.there_is(truth) or not tables.file_of(tables.read_manifest(truth), "factors"):
         return None
     taste = float(tables.read_manifest(truth)["arguments"]["taste"])
     by_kind: dict[str, dict[int, Floats]] = {"user": {}, "item": {}}

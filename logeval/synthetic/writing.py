@@ -15,7 +15,7 @@ from isal import igzip
 from logeval.errors import LogevalError
 from logeval.log.formats.registry import FORMATS, GENERATED
 from logeval.running.progress import Progress
-from logeval.storage import files, manifests, tables
+from logeval.storage import files, tables
 from logeval.synthetic.generate import Generate
 from logeval.synthetic.sessions import BATCH, draw_sessions
 from logeval.synthetic.tastes import make_tastes
@@ -58,9 +58,9 @@ def write_log(asked: Generate, manifest: tables.Manifest) -> None:
                 file.write(write(drawn, query_id[q], region_id[q], number))
                 progress.advance(size)
         written = {
-            "log": manifests.record(partial),
-            "log_sha256": manifests.checksum(partial),  # as ingest records it: whose truth this is
-            "stamp": manifests.stamp(partial),  # a rename keeps it
+            "log": tables.record(partial),
+            "log_sha256": tables.checksum(partial),  # as ingest records it: whose truth this is
+            "stamp": tables.stamp(partial),  # a rename keeps it
             "replaced_log": replaced,
         }
         tables.write_manifest(staging, manifest | written)
@@ -71,7 +71,7 @@ def _replaceable(out: Path, truth: Path) -> tables.Manifest | None:
     if not out.exists():
         return None
     tables.recover(truth)
-    found = manifests.record(out)
+    found = tables.record(out)
     with contextlib.suppress(LogevalError):
         manifest = tables.read_manifest(truth)
         if found in (manifest.get("log"), manifest.get("replaced_log")):

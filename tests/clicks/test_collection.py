@@ -48,13 +48,6 @@ def test_queries_survive_writing_and_json(models, tmp_path):
     assert all(set(row["base"]) <= set(row["items"]) for row in lists)
 
 
-def test_models_of_an_older_version_are_refused(models, tmp_path):
-    models.write(tmp_path)
-    (tmp_path / "queries.parquet").unlink()
-    with pytest.raises(LogevalError, match="written by an older version: fit them again"):
-        read_models(tmp_path)
-
-
 def test_models_survive_json(models):
     same(models, models_of_json(models.to_json()))
 

@@ -8,6 +8,7 @@ from logeval.clicks.fit import fit_models
 from logeval.errors import LogevalError
 from logeval.log.log import load
 from logeval.log.queries import Query
+from logeval.storage.tables import path_of
 
 
 def test_rare_items_are_dropped_and_counted(log):
@@ -24,12 +25,12 @@ def test_rare_items_are_dropped_and_counted(log):
 def test_fitted_models_are_not_fitted_again(log, tmp_path):
     out = tmp_path / "models"
     fit_models(log, "PBM", out=out, quiet=True)
-    stamp = (out / "models.parquet").stat().st_mtime_ns
+    stamp = path_of(out, "models").stat().st_mtime_ns
     again = fit_models(log, "PBM", out=out, quiet=True)
-    assert (out / "models.parquet").stat().st_mtime_ns == stamp
+    assert path_of(out, "models").stat().st_mtime_ns == stamp
     assert again.fitted["PBM"].report["converged"] == "3 of 3"
     fit_models(log, "PBM", out=out, smoothing="none", overwrite=True, quiet=True)
-    assert (out / "models.parquet").stat().st_mtime_ns != stamp
+    assert path_of(out, "models").stat().st_mtime_ns != stamp
 
 
 def test_the_exact_estimate_is_the_default_and_the_papers_recipe_has_its_names(log):

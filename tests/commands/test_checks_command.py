@@ -11,6 +11,7 @@ from logeval import generate, ingest
 from logeval.cli import app
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality.checks.features import CHECKS
+from logeval.storage.tables import path_of
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_json_has_a_row_per_model_check_and_query_and_the_truth(run, folders, tm
     beside = {(row["model"], row["parameter"]): row for row in told["truth"]}
     assert 0 < beside["PBM", "attraction"]["coverage"] <= 1
     assert beside["CM", "best list"]["regret"] >= 0
-    assert (tmp_path / "out" / "checks.parquet").exists()
+    assert path_of(tmp_path / "out", "checks").exists()
 
 
 def test_people_get_tables_words_and_figures(run, folders, tmp_path):

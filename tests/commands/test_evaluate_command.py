@@ -5,6 +5,7 @@ from logeval.cli import app
 from logeval.commands import evaluate as commands
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
+from logeval.storage.tables import path_of
 from tests.stand_in import models
 
 PROBLEM = "B_LB(L=8,K=3,p=0.4,gap=0.3,gamma=0.5)"
@@ -24,7 +25,7 @@ def test_evaluate_prints_a_table_and_draws(tmp_path):
     assert lines[2].split()[0] == "dcmKL-UCB"
     assert lines[3].split()[0] == "RankedExp3(gamma=0.05)"
     assert max(map(len, lines[1:4])) <= 80
-    assert (out / "runs.parquet").exists()
+    assert path_of(out, "runs").exists()
     assert (out / "regret.pdf").stat().st_size > 1000
     for options in ([], ["--log-x"], ["--per-query"]):
         figure = tmp_path / "figure.svg"

@@ -14,6 +14,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
 from logeval.evaluation.running.plan import checkpoints_of
+from logeval.storage import tables
 from logeval.storage.schemas import RUNS
 from tests.evaluation.my_policy import Greedy
 from tests.faults.commands import Command
@@ -24,7 +25,7 @@ SMALL = {"policies": ["dcmKL-UCB", "RankedExp3"], "horizon": 300, "runs": 20, "q
 
 
 def bytes_of(folder):
-    return (folder / "runs.parquet").read_bytes()
+    return tables.path_of(folder, "runs").read_bytes()
 
 
 @pytest.fixture(scope="module")

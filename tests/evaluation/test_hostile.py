@@ -1,14 +1,11 @@
 """Policies, folders and models that are not as they should be."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import logeval
 from logeval.evaluation.running.store import Store
-from logeval.storage import tables
+from logeval.storage import files, tables
 from tests.stand_in import models
 
 PROBLEM = "B_LB(L=8,K=2,p=0.5,gap=0.4)"
@@ -60,24 +57,6 @@ def test_a_policy_of_an_unknown_track_is_refused():
         regret(Elsewhere)
 
 
-def test_runs_of_an_edited_policy_are_not_taken_for_the_new_one(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    body = "from tests.evaluation.test_hostile import Worst\nclass M(Worst):\n    x = {}\n"
-    (tmp_path / "mine_edited.py").write_text(body.format(1))
-    regret("mine_edited:M", out=tmp_path / "out")
-    regret("mine_edited:M", out=tmp_path / "out")
-    import mine_edited
-
-    (tmp_path / "mine_edited.py").write_text(body.format(2))
-    import importlib
-    import linecache
-
-    linecache.checkcache()
-    importlib.reload(mine_edited)
-    with pytest.raises(logeval.LogevalError, match="the code of policy mine_edited:M"):
-        regret("mine_edited:M", out=tmp_path / "out")
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -94,7 +73,7 @@ def test_a_policy_that_cannot_be_made_is_named(name, message):
 
 def test_a_run_that_was_killed_at_its_very_start_can_be_run_again(tmp_path):
     (tmp_path / "out" / "units").mkdir(parents=True)
-    (tmp_path / "out" / ".logeval").touch()
+    (tmp_path / "out" / tables.STAGING).mkdir()
     assert regret("Random", out=tmp_path / "out") > 0
     assert not (tmp_path / "out" / "units").exists()
 
@@ -102,11 +81,14 @@ def test_a_run_that_was_killed_at_its_very_start_can_be_run_again(tmp_path):
 def with_unit(folder, rows):
     """A folder of runs to which a unit was added, and which was not merged then."""
     store = Store(folder)
-    store.manifest = tables.read_manifest(folder)
     store.units.mkdir()
     store.add(rows)
-    (unit,) = store.units.iterdir()
+    (unit,) = store.units.glob("*.parquet")
     return unit
+
+
+def runs_of(folder):
+    return tables.path_of(folder, "runs").read_bytes()
 
 
 def test_a_damaged_unit_is_computed_again(tmp_path):
@@ -124,7 +106,26 @@ def test_a_damaged_unit_is_computed_again(tmp_path):
         assert [p.name for p in (out / "units").iterdir()] == ["mine.parquet"]
 
 
+def test_a_unit_is_read_again_if_the_journal_was_cut(tmp_path):
+    """Of a journal whose last line is half there, the others count."""
+    rows = {}
+    for policy in ("Random", "Oracle"):
+        regret(policy, out=tmp_path / policy)
+        rows[policy] = tables.read_table(tmp_path / policy, "runs")
+    out = tmp_path / "out"
+    regret("Oracle", out=out)
+    with_unit(out, rows["Random"])
+    Store(out).add(rows["Oracle"])
+    journal = out / "units" / "journal"
+    journal.write_text(journal.read_text()[:-5])
+    store = Store(out)
+    assert [t.equals(rows["Random"]) for _, t in store._read_units()] == [True]
+    regret("Random", out=out)
+    assert logeval.Runs.load(out).table()["policy"].nunique() == 2
+
+
 def test_a_unit_of_other_settings_is_not_used(tmp_path):
+    """The journal of a folder names its own."""
     expected = regret("Random", seed=1, out=tmp_path / "one")
     regret("Random", seed=2, out=tmp_path / "two")
     regret("Oracle", seed=1, out=tmp_path / "out")
@@ -139,40 +140,41 @@ def test_a_unit_that_overlaps_what_is_there_adds_no_row_twice(tmp_path):
     regret("Random", runs=2, out=tmp_path / "two")
     with_unit(tmp_path / "two", tables.read_table(tmp_path / "three", "runs"))
     regret("Random", runs=3, out=tmp_path / "two")
-    more = (tmp_path / "three" / "runs.parquet").read_bytes()
-    assert (tmp_path / "two" / "runs.parquet").read_bytes() == more
+    assert runs_of(tmp_path / "two") == runs_of(tmp_path / "three")
     assert not (tmp_path / "two" / "units").exists()
 
 
-@pytest.mark.parametrize("name", ["runs.parquet", "manifest.json"])
+@pytest.mark.parametrize("name", ["runs", "manifest.json"])
 def test_damaged_runs_are_refused_when_read_and_computed_again(tmp_path, name):
     expected = regret("Random", out=tmp_path)
-    whole = (tmp_path / "runs.parquet").read_bytes()
-    damaged = bytearray((tmp_path / name).read_bytes())
+    whole = runs_of(tmp_path)
+    file = tmp_path / name if name == "manifest.json" else tables.path_of(tmp_path, name)
+    damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 255
-    (tmp_path / name).write_bytes(damaged)
-    with pytest.raises(logeval.LogevalError, match=f"{name}: (is damaged|not a manifest)"):
+    file.write_bytes(damaged)
+    with pytest.raises(logeval.LogevalError, match=rf"{file.name}: (is damaged|not a manifest)"):
         logeval.Runs.load(tmp_path)
     assert regret("Random", out=tmp_path) == expected
-    assert (tmp_path / "runs.parquet").read_bytes() == whole
-    assert (tmp_path / f"{name}.damaged").read_bytes() == damaged
+    assert runs_of(tmp_path) == whole
+    assert file.with_name(f"{file.name}.damaged").read_bytes() == damaged
 
 
-def test_killed_between_the_manifest_and_the_table_the_old_table_counts(tmp_path, monkeypatch):
+def test_killed_before_the_manifest_the_old_table_counts(tmp_path, monkeypatch):
     before = regret("Random", runs=2, out=tmp_path)
-    old = (tmp_path / "runs.parquet").read_bytes()
+    old = runs_of(tmp_path)
 
-    def killed(source, target):
-        if Path(target).name == "runs.parquet":
+    def killed(temporary, path):
+        if len(list(tmp_path.glob("runs-*.parquet"))) == 2:
             raise SystemExit
-        return replace(source, target)
+        return put(temporary, path)
 
-    replace = os.replace
+    put = files.put_in_place
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", killed)
+        patch.setattr(files, "put_in_place", killed)
         with pytest.raises(SystemExit):
             regret("Random", runs=3, out=tmp_path)
-    assert (tmp_path / "runs.parquet").read_bytes() == old
+    assert runs_of(tmp_path) == old
+    assert len(list(tmp_path.glob("runs-*.parquet"))) == 1
     assert logeval.Runs.load(tmp_path).summary()["regret"][0] == before
     regret("Random", runs=3, out=tmp_path)
     assert logeval.Runs.load(tmp_path).table()["run"].nunique() == 3

@@ -115,7 +115,7 @@ def prepared(folder: Path) -> Path:
 def leftovers(out: Path) -> list[str]:
     """Files that nobody should find once a command has ended well."""
     around = [p for p in out.parent.iterdir() if p.name.startswith(f".{out.name}")]
-    inside = [p for p in out.rglob("*") if ".partial" in p.name or p.name in (".lock", ".old")]
+    inside = [p for p in out.rglob("*") if ".partial" in p.name or p.name == ".lock"]
     return [str(p) for p in (*around, *inside)]
 
 

@@ -22,7 +22,6 @@ from logeval.log.lines import blocks
 from logeval.log.lines.line_format import Scanner
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
-from logeval.storage import manifests
 from logeval.synthetic.generate import generate
 from tests.faults.commands import logeval
 from tests.faults.stages import LONG

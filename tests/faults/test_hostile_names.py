@@ -14,7 +14,7 @@ from logeval.commands.show import print_for_programs, print_frame
 from logeval.errors import LogevalError
 from logeval.log import rejects
 from logeval.running import console
-from logeval.storage import manifests, tables
+from logeval.storage import tables
 from logeval.synthetic.generate import generate
 from tests.faults.commands import content, logeval
 
@@ -135,7 +135,7 @@ def test_a_forged_manifest_lists_nothing_outside_its_folder(name, file, raw, tmp
     else:
         manifest = json.loads((out / file).read_text())
         manifest["files"][name] = {"bytes": 1, "crc32": "00000000"}
-        manifest["checksum"] = manifests._own_checksum(manifest)
+        manifest["checksum"] = tables._own_checksum(manifest)
         (out / file).write_text(json.dumps(manifest))
         with pytest.raises(LogevalError, match="not a manifest as logeval wrote it"):
             tables.read_manifest(out)
@@ -147,7 +147,7 @@ def test_a_forged_manifest_lists_nothing_outside_its_folder(name, file, raw, tmp
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rglob", only_below)
         le.ingest(raw, out, overwrite=True, quiet=True)
-    assert name not in manifests.written_here(out)
+    assert name not in tables.written_here(out)
     assert raw.read_bytes() == before
 
 

@@ -10,13 +10,12 @@ import signal
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import pytest
 
 from logeval import ingest, load
 from logeval.errors import LogevalError
-from logeval.storage import tables
+from logeval.storage import files, tables
 from tests.faults.commands import Command, Ended, logeval
 from tests.faults.stages import BY_NAME, LONG, STAGES, copied, leftovers
 
@@ -126,21 +125,17 @@ def test_killed_at_any_moment(name, given, tmp_path):
         assert not leftovers(out)
 
 
-def killed_in_mid_replacement(given, out):
-    """An ingest over another log, killed when the old one is gone and the new one not there."""
-    rename = Path.rename
+def killed_before_its_commit(given, out, again=True):
+    """An ingest whose files are in their place, but not its manifest."""
 
-    def killed(self, target):
-        if target == out / "manifest.json" and self.parent.name != ".old":
-            signal.raise_signal(signal.SIGKILL)
-        return rename(self, target)
+    def killed(temporary, path):
+        signal.raise_signal(signal.SIGKILL)
 
     def call():
-        Path.rename = killed
-        BY_NAME["log"].call(given, out, True)
+        files.put_in_place = killed
+        BY_NAME["log"].call(given, out, again)
 
     assert Command(call=call).wait().code == -signal.SIGKILL
-    assert not (out / "manifest.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -148,20 +143,30 @@ def killed_in_mid_replacement(given, out):
     [load, tables.identity, lambda out: logeval("describe", out)],
     ids=["load", "identity", "describe"],
 )
-def test_readers_put_back_what_was_being_replaced(read, given, tmp_path):
+def test_readers_see_the_old_table_until_the_commit(read, given, tmp_path):
     out = copied(given / "log", tmp_path / "out")
     before = load(out).serps()
-    killed_in_mid_replacement(given, out)
+    killed_before_its_commit(given, out)
     found = read(out)
     assert not isinstance(found, Ended) or found.code == 0, found.said
+    assert load(out).serps() == before
+    tables.recover(out)
     assert load(out).serps() == before
     assert not leftovers(out)
 
 
+def test_a_first_ingest_that_was_killed_is_not_in_the_way(given, tmp_path):
+    """Its files are no table: they go, and the folder is as good as new."""
+    killed_before_its_commit(given, tmp_path / "out")
+    assert list((tmp_path / "out" / "serps").iterdir())
+    log = ingest(given / "raw" / "log.tsv.gz", tmp_path / "out", block_size=9000, quiet=True)
+    assert log.serps() == load(given / "log").serps()
+    assert {f.name for f in (tmp_path / "out" / "serps").iterdir()} == {f.name for f in log.files}
+
+
 def test_ingest_refuses_before_the_work(given, tmp_path, monkeypatch):
-    """A killed process has the manifest; or what is in the way is somebody else's."""
+    """There is another table, or what is in the way is somebody else's."""
     out = copied(given / "log", tmp_path / "out")
-    killed_in_mid_replacement(given, out)
     monkeypatch.setattr("logeval.log.ingestion.write_log", None)
     with pytest.raises(LogevalError, match="holds another table already"):
         ingest(given / "raw" / "log.tsv.gz", out, max_bad=0.5)
@@ -177,16 +182,16 @@ def test_what_duckdb_spilled_before_a_kill_goes_with_the_next_command(given, tmp
 
     def killed():
         with log.connect() as db:
-            (spill,) = tmp_path.iterdir()
+            (spill,) = tmp_path.glob("logeval-*")
             (spill / "spilled").write_text("much")
             assert db.sql("SELECT current_setting('temp_directory')").fetchall() == [(str(spill),)]
             os.kill(os.getpid(), signal.SIGKILL)
 
     ended = Command(call=killed).wait()
     assert ended.code == -signal.SIGKILL, ended.said
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.glob("logeval-*"))) == 1
     with log.connect():
-        (spill,) = tmp_path.iterdir()
+        (spill,) = tmp_path.glob("logeval-*")
         assert not (spill / "spilled").exists()
         assert spill.stat().st_mode & 0o777 == 0o700, "others have no business there"
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ import pytest
 import logeval
 from logeval import LogevalError
 from logeval.evaluation.running.store import Store, keys_of
-from logeval.storage import locks, tables
+from logeval.storage import files, tables
 from tests.faults.commands import Command, content
 
 PROBLEM = "B_LB(L=6,K=2,p=0.5,gap=0.4)"
@@ -33,53 +33,42 @@ def test_two_evaluates_at_once_lose_nothing(tmp_path):
             assert end.is_clear(), end.said
             if end.code:
                 refused += 1
-                assert "evaluate is at work here (process" in end.said
+                assert "is at work here; wait until it ends" in end.said
                 assert evaluate(out, policy).wait().code == 0
         manifest, table = tables.read_manifest(out), logeval.Runs.load(out).table()
         last = table[table["t"] == STEPS].groupby("policy").size()
         assert last.to_dict() == {"Random": 40, "Oracle": 40}
         left = [p.name for p in out.iterdir() if p.name not in manifest["files"]]
-        assert sorted(left) == [".logeval", "manifest.json"]
+        assert left == ["manifest.json"]
     assert refused, "they never met"
 
 
 def test_the_lock_of_a_killed_process_is_taken_over(tmp_path):
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom logeval.storage import locks\n"
-        "with locks.holding(Path(sys.argv[1]), 'evaluate'):\n    os._exit(9)"
+        "import os, sys\nfrom pathlib import Path\nfrom logeval.storage import files\n"
+        "with files.holding(Path(sys.argv[1]), 'evaluate'):\n    os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert (tmp_path / locks.LOCK).read_text().splitlines()[2] == "evaluate"
-    with locks.holding(tmp_path, "evaluate"):
-        assert f"\n{os.getpid()}\n" in (tmp_path / locks.LOCK).read_text()
-        message = rf"at work here \(process {os.getpid()}\); wait"
-        with pytest.raises(LogevalError, match=message), locks.holding(tmp_path, "evaluate"):
+    assert "evaluate (process" in (tmp_path / files.LOCK).read_text()
+    with files.holding(tmp_path, "evaluate"):
+        message = rf"evaluate \(process {os.getpid()}\) is at work here; wait"
+        with pytest.raises(LogevalError, match=message), files.holding(tmp_path, "report", 0.1):
             pass
     assert not list(tmp_path.iterdir())
-
-
-def test_the_lock_of_another_machine_is_believed_and_the_remedy_named(tmp_path):
-    (tmp_path / locks.LOCK).write_text("elsewhere\n7\nevaluate\n")
-    message = r"process 7 on elsewhere.*delete .*\.lock"
-    with pytest.raises(LogevalError, match=message), locks.holding(tmp_path, "evaluate"):
-        pass
-    (tmp_path / locks.LOCK).unlink()
-    with locks.holding(tmp_path, "evaluate"):
-        pass
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("precious")
-    (tmp_path / locks.LOCK).symlink_to(precious)
-    with pytest.raises(OSError, match="symbolic link"), locks.holding(tmp_path, "evaluate"):
+    (tmp_path / files.LOCK).symlink_to(precious)
+    with pytest.raises(OSError, match="symbolic link"), files.holding(tmp_path, "evaluate"):
         pass
     assert precious.read_text() == "precious"
 
 
 def test_who_waits_gets_the_lock_when_it_is_free(tmp_path):
     def hold(seconds):
-        with locks.holding(tmp_path, "evaluate", 20):
+        with files.holding(tmp_path, "evaluate", 20):
             time.sleep(seconds)
 
     from threading import Thread
@@ -89,7 +78,7 @@ def test_who_waits_gets_the_lock_when_it_is_free(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    with locks.holding(tmp_path, "evaluate"):
+    with files.holding(tmp_path, "evaluate"):
         pass
     assert not list(tmp_path.iterdir())
 
@@ -125,7 +114,7 @@ def test_the_summary_says_which_replicas_are_missing(tmp_path):
 def test_a_table_that_is_replaced_while_it_is_read_is_not_called_damaged(tmp_path, monkeypatch):
     settings = {"problem": PROBLEM, "policies": ["Random"], "horizon": 5, "quiet": True}
     logeval.evaluate(**settings, runs=1, out=tmp_path)
-    check, calls = tables.check_files, []
+    check, calls = tables.table_of, []
 
     def replaced_before(*arguments):
         if not calls:
@@ -133,7 +122,7 @@ def test_a_table_that_is_replaced_while_it_is_read_is_not_called_damaged(tmp_pat
             logeval.evaluate(**settings, runs=2, out=tmp_path)
         return check(*arguments)
 
-    monkeypatch.setattr(tables, "check_files", replaced_before)
+    monkeypatch.setattr(tables, "table_of", replaced_before)
     assert tables.read_table(tmp_path, "runs")["run"].to_pylist()[-1] == 1
 
 
@@ -160,6 +149,6 @@ def test_two_writers_of_one_folder(tmp_path):
         codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
         assert codes == [0, 0]
         found = content(tmp_path / "out")
-        assert set(found) == {"a", "b", "c", "manifest.json", ".logeval"}
+        assert set(found) == {"a", "b", "c", "manifest.json"}
         assert found["a"] == found["b"] == found["c"] != b"before"
         tables.check_files(tmp_path / "out", tables.read_manifest(tmp_path / "out"))

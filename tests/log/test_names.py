@@ -9,6 +9,7 @@ from logeval.errors import LogevalError
 from logeval.log.names import Names, shortened
 from logeval.storage import tables
 from logeval.storage.schemas import NAMES
+from logeval.storage.tables import path_of
 from tests.log import written
 
 PAGES = written.pages(40)
@@ -61,11 +62,11 @@ def test_a_stage_may_keep_the_names_it_needs(log, tmp_path):
 
 def test_damaged_names_are_not_believed(tmp_path):
     log = logeval.ingest(pd.DataFrame(written.results(PAGES)), tmp_path / "log", quiet=True)
-    file = tmp_path / "log" / "names" / "item.parquet"
+    file = path_of(tmp_path / "log", "names/item")
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    with pytest.raises(LogevalError, match=r"item.parquet: is damaged"):
+    with pytest.raises(LogevalError, match=r"item-.*parquet: is damaged"):
         log.names.name_of("item", 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 import logeval
 from logeval.clicks.models.cm import CM
 from logeval.clicks.models.registry import MODELS, model_names
-from logeval.policies.registry import POLICIES, own_sources, parse_policies
+from logeval.policies.registry import POLICIES, parse_policies
 from tests.evaluation.my_policy import Greedy
 
 
@@ -31,7 +31,7 @@ def test_a_registered_policy_is_known_by_its_name_and_is_still_the_users_own():
     assert (spec.name, spec.cls, spec.parameters) == ("Mine(epsilon=0.3)", Mine, {"epsilon": 0.3})
     assert parse_policies([Mine])[0].name == "Mine"
     assert not spec.built_in
-    assert list(own_sources([spec])) == ["Mine(epsilon=0.3)"]
+    assert (spec.name, spec.built_in) == ("Mine(epsilon=0.3)", False)
     problem = "B_LB(L=6,K=2,p=0.4,gap=0.3)"
     named, given = (
         logeval.evaluate(problem=problem, policies=[p], horizon=50, runs=2, quiet=True).table()

@@ -15,6 +15,7 @@ from logeval.reports.content import Content
 from logeval.reports.page import Page
 from logeval.reports.sections.replay import the_replay
 from logeval.running import seeds
+from logeval.storage.tables import path_of
 from tests.replay.worlds import all_lists
 from tests.serps import Serp, write_serps
 
@@ -285,13 +286,13 @@ def test_the_command_prints_rows_as_json_and_writes_a_folder(log, tmp_path):
     assert rows[1]["support"] is None
     assert rows[1]["low"] < rows[1]["value"]
     assert (out / "estimates.png").exists()
-    stored = pd.read_parquet(out / "estimates.parquet")
+    stored = pd.read_parquet(path_of(out, "estimates"))
     assert stored["value"].tolist() == [r["value"] for r in rows]
-    before = (out / "estimates.parquet").stat().st_mtime_ns
+    before = (path_of(out, "estimates")).stat().st_mtime_ns
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 0
     assert "95% interval" in again.stdout
-    assert (out / "estimates.parquet").stat().st_mtime_ns == before
+    assert (path_of(out, "estimates")).stat().st_mtime_ns == before
 
 
 def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):

@@ -16,6 +16,7 @@ from logeval.replay.policy import replay_policy
 from logeval.replay.replays import between_logs, curve, in_both_orders
 from logeval.replay.stream import ReplayEnvironment, streams_of
 from logeval.running import seeds
+from logeval.storage.tables import path_of
 from tests.replay.worlds import all_lists, logged_of
 from tests.serps import Serp, write_serps
 
@@ -190,7 +191,7 @@ def test_the_commands(log, tmp_path, monkeypatch):
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "dcmKL-UCB" in done.stdout
-    assert (out / "replays.parquet").exists()
+    assert path_of(out, "replays").exists()
     assert (out / "replays.png").exists()
     arguments = ["replay", "cross-check", str(log), *common, "--runs", "3", "--horizon", "300"]
     arguments += ["--out", str(tmp_path / "check")]

@@ -14,6 +14,7 @@ from logeval.cli import app
 from logeval.replay.estimators.registry import parse_estimators
 from logeval.replay.validate import replay_validate
 from logeval.replay.validation import Errors, is_larger
+from logeval.storage.tables import path_of
 from tests.replay import loops
 from tests.replay.test_estimate import drawn
 from tests.serps import Serp, write_serps
@@ -129,8 +130,9 @@ def test_the_command(log, tmp_path):
     shown = json.loads(done.stdout)
     assert {r["estimator"] for r in shown["rows"]} == {"IP", "RCTR"}
     assert "parts cannot choose" in shown["verdict"]
-    for name in ("validation.parquet", "validation.png", "clips.png", "manifest.json"):
+    for name in ("validation.png", "clips.png", "manifest.json"):
         assert (tmp_path / "out" / name).exists()
+    assert path_of(tmp_path / "out", "validation").exists()
 
 
 def test_by_default_all_positions_of_the_lists_are_validated(log):

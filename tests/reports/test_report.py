@@ -26,7 +26,7 @@ from logeval.reports.sections.simulators import the_simulators
 from logeval.reports.sections.verdict import the_verdict
 from logeval.reports.verdict import verdict
 from logeval.running.words import cell, number
-from logeval.storage import manifests
+from logeval.storage import tables
 from logeval.tracks.keys import Panel
 from tests.reports.tables import around, problem, rows, runs_of
 from tests.undrawn import draw_nothing
@@ -239,8 +239,8 @@ def test_models_that_changed_since_the_runs_are_refused(site, tmp_path):
 def test_models_that_are_gone_are_said_to_be(site, tmp_path, monkeypatch):
     draw_nothing(monkeypatch)
     runs = shutil.copytree(site / "runs", tmp_path / "runs")
-    manifest = manifests.read_manifest(runs) | {"models_folder": str(tmp_path / "nowhere")}
-    manifests.write_records(runs, manifest)
+    manifest = tables.read_manifest(runs) | {"models_folder": str(tmp_path / "nowhere")}
+    tables.write_records(runs, manifest)
     text = logeval.report([runs, site / "runs"], tmp_path / "x", quiet=True).read_text()
     assert f"the models of {runs} are no longer in {tmp_path / 'nowhere'}" in text
     assert "<h2>The click models</h2>" in text  # of the other

@@ -23,7 +23,7 @@ from logeval.errors import LogevalError, printable
 from logeval.log.log import Log
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, Ints, place_of
-from logeval.storage import manifests
+from logeval.storage import tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ def check_belongs(truth: FittedModels, log: Log, name: str) -> None:
     made_from = printable(source["name"] for source in sources)
     out = truth.manifest["arguments"].get("out")
     of = f"is of another {out}; ingest that, or" if own else "does not say of which file it is;"
-    again = manifests.command(log.path, truth.manifest)
+    again = tables.command(log.path, truth.manifest)
     raise LogevalError(
         f"{log.path}: was made from {made_from}, but {name} {of} make both again: {again}, and "
         "ingest LOG"

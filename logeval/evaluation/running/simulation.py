@@ -18,14 +18,14 @@ from logeval.evaluation.running.feedback import Feedback, check_late, notes_of
 from logeval.evaluation.running.matching import Simulators, in_tracks, simulators_of
 from logeval.evaluation.running.plan import Plan, check_runs, checkpoints_of, run_unit
 from logeval.evaluation.running.position_order import order_notes
-from logeval.evaluation.running.store import Store, against_best_known, edited, keys_of
+from logeval.evaluation.running.store import Store, against_best_known, keys_of
 from logeval.evaluation.statistics.pilot import pilot_runs
-from logeval.policies.registry import PolicySpec, own_sources
+from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Setting
 from logeval.running.seeds import generator
 from logeval.running.work import run_tasks
 from logeval.storage.schemas import RUNS
-from logeval.storage.tables import read_manifest, read_table
+from logeval.storage.tables import read_manifest, read_table, there_is
 from logeval.tracks.registry import TRACKS
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def simulate(asked: Evaluate) -> Runs:
         with contextlib.closing(run_all(units)) as finished:
             for rows in finished:
                 store.add(rows)
-        store.merge()
-        store.add_problems(known)
+        store.merge(known)
         rows = store.rows(plan.keys())
         return Runs(rows, asked.seed, store.folder, known, notes, about, names)
 
@@ -101,18 +100,18 @@ def _check_makeable(plan: Plan) -> None:
 
 def missing_runs(asked: Evaluate, out: Path) -> str | None:
     """Why ``out`` does not hold all runs that are asked for; None if it does."""
-    if not (out / "runs.parquet").exists():
+    if not there_is(out):
         return "there is no output yet"
     if Store(out).units.exists():
         return "a process was killed while it merged its runs"
     plan = _plan(asked, simulators_of(asked))
+    if own := [spec.name for spec in plan.policies if not spec.built_in]:
+        return f"{own[0]} is a class of your own, whose code may have changed"
     wanted = set(plan.keys())
     try:
         manifest = read_manifest(out)
         if (made_by := manifest["version"]) != __version__:
             return f"it was made by logeval {made_by}"
-        if changed := edited(manifest, own_sources(plan.policies)):
-            return changed[0]
         missing = wanted - keys_of(read_table(out, "runs"))
     except LogevalError as error:
         return str(error).partition(";")[0]

@@ -1,18 +1,16 @@
 """The folder of a runs table, filled unit by unit.
 
-``manifest.json`` comes first and says what the folder is for: settings that differ are refused.
-Finished units are moved into ``units/`` whole; the name of a unit holds the checksum of its bytes
-and of the settings that it was made with, and one that does not agree is computed again. When all
-are there they are merged, sorted, into ``runs.parquet``, whose bytes therefore do not depend on
-how the work was cut or interrupted. One process at a time writes there, and reads what is there
-once.
+``manifest.json`` comes first and says what the folder is for: settings that differ are refused. A
+finished unit is a file in ``units/`` that carries its checksum in its name, and is then named by
+the journal there: what is not named, or does not agree, is computed again. When all are there they
+are merged, sorted, into the table ``runs``, whose bytes therefore do not depend on how the work was
+cut or interrupted. One process at a time writes there, and reads what is there once. Runs of a
+policy of the user's own always run again, and take the place of those that are there.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import re
 import sys
 import zlib
@@ -28,24 +26,21 @@ import pyarrow.parquet as pq
 from logeval.errors import LogevalError, visible
 from logeval.evaluation.running.plan import Plan
 from logeval.log.names import Names
-from logeval.policies.registry import own_sources
-from logeval.running.own_code import UNKNOWN
-from logeval.storage import files, locks, manifests, tables
+from logeval.storage import files, tables
 from logeval.storage.schemas import PROBLEMS, RUNS
 from logeval.tracks.fitted import Fitted
 from logeval.tracks.keys import Panel, ProblemKey, ReplicaKey
 from logeval.tracks.meters import TOLERANCE
 
-# what a run that was killed at its very start leaves behind
-OURS = ("units", manifests.MARKER, locks.LOCK)
+OURS = ("units", tables.STAGING, files.LOCK)  # what a run killed at its very start left
 # of the manifest, by value: these are compared one by one, or may differ
 NOT_COMPARED = (
-    "arguments", "problems", "inputs", "again", "models_folder", "models_work", "own_policies",
-    "notes", "simulators", "names",
+    "arguments", "problems", "inputs", "again", "models_folder", "models_work", "notes",
+    "simulators", "names",
 )  # fmt: skip
 BY_SIMULATOR = ("rewards", "positions")  # settings
-UNIT = re.compile(r"(?P<settings>[0-9a-f]{16})-(?P<crc>[0-9a-f]{8})\.parquet")
-TABLES = ("runs.parquet", "problems.parquet")
+UNIT = re.compile(r"unit-([0-9a-f]{8})\.parquet")
+TABLES = {"runs": RUNS, "problems": PROBLEMS}
 
 
 class Store:
@@ -54,16 +49,18 @@ class Store:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         self.units = self.folder / "units"
+        self.journal = self.units / "journal"
         self.manifest: tables.Manifest = {}
-        self._merged = RUNS.empty_table()
-        self._units: dict[Path, pa.Table] = {}  # whole, of these settings, and not merged
+        self._staging = self.folder
+        self._tables = {name: schema.empty_table() for name, schema in TABLES.items()}
+        self._units: dict[Path, pa.Table] = {}  # whole, and not merged
+        self._own: frozenset[str] = frozenset()  # policies that are the user's code
+        self._fresh: list[pa.Table] = []  # their runs
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes from writing to the folder, which is made if need be."""
-        tables.output_folder(self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with locks.holding(self.folder, "evaluate"):
+        with tables.writing(self.folder, "evaluate", seconds=0) as self._staging:
             yield
 
     def open(
@@ -88,17 +85,14 @@ class Store:
         checksums = {str(p.key): p.checksum() for p in problems}
         again = "logeval evaluate MODELS --out {folder}"
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums, again=again)
-        work = manifests.work_of(models.manifest)
+        work = tables.work_of(models.manifest)
         manifest["models_folder"], manifest["models_work"] = models.folder, [work]
-        sources = own_sources(plan.policies)
-        manifest["own_policies"] = sources  # checksums of their code
         manifest["notes"], manifest["simulators"] = list(notes), dict(simulators or {})
         names, found = names or Names(), self._found()
         if found:
             names = Names.of(found) | names
             self._refuse_differences(found, manifest)
             manifest["problems"] = {**found["problems"], **checksums}
-            manifest["own_policies"] = {**found.get("own_policies", {}), **sources}
             known = [*found.get("models_work", []), work]
             manifest["models_work"] = sorted({work for work in known if work})
             manifest["figures"] = found.get("figures", {})
@@ -107,49 +101,51 @@ class Store:
             for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
         manifest["names"] = names.kept()
-        self.units.mkdir(parents=True, exist_ok=True)
-        for left in self.units.glob(f".*{files.PARTIAL}*"):  # of killed ones: the folder is ours
-            files.remove(left)
         self.manifest = manifest
-        self._vouch(self._whole_tables(found))
-        if (runs := self.folder / "runs.parquet").exists():
-            self._merged = pq.read_table(runs)
+        self._own = frozenset(spec.name for spec in plan.policies if not spec.built_in)
+        kept = self._read_tables(found) if found else {}
+        if found is None:
+            self.journal.unlink(missing_ok=True)  # nobody knows of which settings
+        tables.write_manifest(self._staging, manifest, kept)
+        tables.commit(self.folder)
+        self._tables["runs"] = self._without_own(self._tables["runs"])
+        self.units.mkdir(exist_ok=True)
+        files.remove_abandoned(self.units)
         self._units = dict(self._read_units())
 
+    def _without_own(self, rows: pa.Table) -> pa.Table:
+        return rows.filter(pc.invert(pc.is_in(rows["policy"], pa.array(self._own, pa.string()))))
+
     def _found(self) -> tables.Manifest | None:
-        """The manifest that is there; a damaged one is set aside with the table it vouched for."""
-        if not (self.folder / tables.MANIFEST).exists():
-            others = self.folder.iterdir() if self.folder.exists() else []
-            if any(p.name not in OURS and files.PARTIAL not in p.name for p in others):
+        """The manifest that is there; a damaged one is set aside with the tables it vouched for."""
+        if not tables.there_is(self.folder):
+            if any(p.name not in OURS for p in self.folder.iterdir()):
                 raise LogevalError(
                     f"{self.folder}: holds other files; name a new folder for the output"
                 )
             return None
         try:
             return tables.read_manifest(self.folder)
+        except tables.OtherVersion:
+            raise
         except LogevalError:
-            if not manifests.written_here(self.folder):
+            if not (ours := tables.recognised(self.folder)):
                 raise
-            for name in (tables.MANIFEST, *TABLES):
+            for name in (*ours, tables.MANIFEST):
                 self._set_aside(self.folder / name)
             return None
 
-    def _whole_tables(self, found: tables.Manifest | None) -> dict[str, tables.Manifest]:
-        """The records of the merged tables; a damaged one is set aside, and computed again."""
-        if found is None:
-            return {}
-        records = {}
+    def _read_tables(self, found: tables.Manifest) -> dict[str, tables.Manifest]:
+        """Read the tables; the records of those that are whole. Others are computed again."""
+        kept = {}
         for name in TABLES:
-            file = self.folder / name
-            if not file.exists():
-                continue
-            record = _record(file)
-            known = [found.get(key, {}).get(name) for key in ("files", "replaced")]
-            if record in known:
-                records[name] = record
-            else:
-                self._set_aside(file)
-        return records
+            if file := tables.file_of(found, name):
+                try:
+                    self._tables[name] = tables.table_of(self.folder, found, name)
+                    kept[file] = found["files"][file]
+                except LogevalError:
+                    self._set_aside(self.folder / file)
+        return kept
 
     def _set_aside(self, file: Path) -> None:
         if file.exists():
@@ -157,11 +153,6 @@ class Store:
             text = f"{file}: is damaged, kept as {aside.name}; made again"
             print(visible(text), file=sys.stderr)  # a progress bar may have taken the stream
             file.replace(aside)
-
-    def _vouch(self, records: dict[str, tables.Manifest], **replaced: tables.Manifest) -> None:
-        """Write the manifest; until a new table is in place, the old one counts as well."""
-        self.manifest = {**self.manifest, "files": records, "replaced": replaced}
-        manifests.write_records(self.folder, self.manifest)
 
     def _refuse_differences(self, found: dict[str, Any], asked: dict[str, Any]) -> None:
         if found.get("stage") != "evaluate":
@@ -181,7 +172,6 @@ class Store:
             for name, checksum in asked["problems"].items()
             if found["problems"].get(name, checksum) != checksum
         ]
-        differences += edited(found, asked["own_policies"])
         if differences:
             raise LogevalError(
                 f"{self.folder}: holds runs with other settings ({'; '.join(differences)}); "
@@ -194,49 +184,43 @@ class Store:
 
     def add(self, rows: pa.Table) -> None:
         """Keep the rows of a finished unit."""
+        if rows["policy"][0].as_py() in self._own:
+            self._fresh.append(rows)
+            return
         sink = pa.BufferOutputStream()
         tables.write_parquet(rows, sink)
         content = sink.getvalue().to_pybytes()
-        unit = self.units / f"{self._settings_of(rows)}-{zlib.crc32(content):08x}.parquet"
+        unit = self.units / f"unit-{zlib.crc32(content):08x}.parquet"
         with files.replacing(unit) as partial:
             partial.write_bytes(content)
+        with open(self.journal, "a", encoding="utf-8") as journal:
+            journal.write(f"{unit.name}\n")
         self._units[unit] = rows
 
-    def merge(self) -> None:
-        """Move all units into the runs table; those that were read are removed, and no others."""
-        if self._units:
-            self._merged = _united(self._parts())
-            self._replace("runs.parquet", self._merged)
-        for unit in self._units:
+    def merge(self, problems: pa.Table) -> None:
+        """Put all units into the runs table, and add to that of problems, in one commit.
+
+        Units that were read are removed, and no others.
+        """
+        runs = self._tables["runs"]
+        if self._units or self._fresh:
+            runs = self._tables["runs"] = _united(self._parts())
+        known = [*self._tables["problems"].to_pylist(), *problems.to_pylist()]
+        rows = {tuple(row[name] for name in ProblemKey._fields): row for row in known}
+        merged = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=PROBLEMS)
+        tables.write_parquet(runs, self._staging / "runs.parquet")
+        tables.write_parquet(merged, self._staging / "problems.parquet")
+        tables.write_manifest(self._staging, self.manifest)
+        tables.commit(self.folder)
+        for unit in (*self._units, self.journal):
             unit.unlink(missing_ok=True)
-        self._units = {}
+        self._units, self._fresh = {}, []
         with contextlib.suppress(OSError):  # somebody may have put a file of his own there
             self.units.rmdir()
 
-    def add_problems(self, problems: pa.Table) -> None:
-        """Add to the table of problems."""
-        file = self.folder / "problems.parquet"
-        old = pq.read_table(file).to_pylist() if file.exists() else []
-        rows = {
-            tuple(row[name] for name in ProblemKey._fields): row
-            for row in [*old, *problems.to_pylist()]
-        }
-        merged = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=PROBLEMS)
-        self._replace(file.name, merged)
-
-    def _replace(self, name: str, rows: pa.Table) -> None:
-        """Put a merged table in place; the manifest vouches for the old one until then."""
-        with files.replacing(self.folder / name) as partial:
-            tables.write_parquet(rows, partial)
-            records = dict(self.manifest["files"])
-            old = {name: records[name]} if name in records else {}
-            record = {**manifests.record(partial), "rows": rows.num_rows}
-            self._vouch({**records, name: record}, **old)
-        self._vouch({**records, name: record})
-
     def rows(self, asked: Sequence[ReplicaKey]) -> pa.Table:
         """The rows of the replicas asked for, sorted; an error if they are not all there."""
-        rows = select(self._merged, asked)
+        rows = select(self._tables["runs"], asked)
         if missing := set(asked) - keys_of(rows):
             raise LogevalError(
                 f"{self.folder}: {len(missing)} of {len(set(asked))} runs are missing, though they "
@@ -245,49 +229,20 @@ class Store:
         return rows
 
     def _parts(self) -> list[pa.Table]:
-        return [self._merged, *self._units.values()]
+        return [self._tables["runs"], *self._units.values(), *self._fresh]
 
     def _read_units(self) -> Iterator[tuple[Path, pa.Table]]:
-        """The units that are whole and belong to these settings."""
-        for unit in sorted(self.units.glob("*.parquet")):
-            name = UNIT.fullmatch(unit.name)
-            if not name:
-                continue  # not ours
-            content = unit.read_bytes()
-            if f"{zlib.crc32(content):08x}" != name["crc"]:
-                unit.unlink()  # cut short by a crash of the machine, or damaged: computed again
-                continue
-            rows = pq.read_table(pa.BufferReader(content))
-            if self._settings_of(rows) == name["settings"]:
-                yield unit, rows
-
-    def _settings_of(self, rows: pa.Table) -> str:
-        """What a unit was made with (replicas, settings, models, code of the policy), hashed."""
-        keys = sorted(keys_of(rows))
-        names = {str(key.problem) for key in keys}
-        panels = {str(Panel(key.simulator, key.track)) for key in keys}
-        arguments, policies = self.manifest["arguments"], {key.policy for key in keys}
-        made_with = [
-            self.manifest["version"],
-            [arguments[key] for key in ("horizon", "seed", "checkpoints")],
-            [[arguments[key].get(name) for name in sorted(panels)] for key in BY_SIMULATOR],
-            [self.manifest["problems"].get(name) for name in sorted(names)],
-            [self.manifest["own_policies"].get(name) for name in sorted(policies)],
-            keys,
-        ]
-        return hashlib.sha256(json.dumps(made_with).encode()).hexdigest()[:16]
-
-
-def edited(found: tables.Manifest, sources: dict[str, str]) -> list[str]:
-    """Which policies have runs that were made by other code, as far as can be known."""
-    there = found.get("own_policies", {})
-    return [
-        f"the code of policy {name} cannot be compared, keep the class in a file of its own"
-        if UNKNOWN in (there[name] + checksum)
-        else f"the code of policy {name} is not the same, or of a file that it imports"
-        for name, checksum in sources.items()
-        if there.get(name, checksum) != checksum
-    ]
+        """The units that the journal names, and that are whole."""
+        lines = (
+            self.journal.read_text(encoding="utf-8").split("\n") if self.journal.exists() else []
+        )
+        for name in filter(UNIT.fullmatch, dict.fromkeys(lines)):
+            unit = self.units / name
+            content = unit.read_bytes() if unit.exists() else b""
+            if f"unit-{zlib.crc32(content):08x}.parquet" == name:
+                yield unit, pq.read_table(pa.BufferReader(content))
+            else:
+                unit.unlink(missing_ok=True)  # damaged: computed again
 
 
 def _united(parts: Sequence[pa.Table]) -> pa.Table:
@@ -355,14 +310,6 @@ def keys_of(rows: pa.Table) -> set[ReplicaKey]:
     keys = rows.group_by(list(fields)).aggregate([])
     columns = [keys[name].to_pylist() for name in fields]
     return {ReplicaKey(*key) for key in zip(*columns, strict=True)}
-
-
-def _record(file: Path) -> tables.Manifest:
-    """What the manifest says of a merged table; a damaged one has no rows."""
-    try:
-        return manifests.record(file)
-    except (pa.ArrowException, OSError):
-        return {}
 
 
 def horizon_of(rows: pa.Table) -> int:

@@ -14,19 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from logeval.log.formats.format import Job, Read
-from logeval.storage import files, tables
+from logeval.storage import schemas, tables
 
 T = TypeVar("T")
-
-
-def name_by_content(folder: Path) -> None:
-    """Add its checksum to the name of every part: ``part-00000-1c291ca3.parquet``.
-
-    The files of two logs that take each other's place then never share a name, unless they are the
-    same, and a reader who has checked a file cannot open another one.
-    """
-    for part in sorted(folder.iterdir()):
-        part.rename(part.with_stem(f"{part.stem}-{files.crc32(part)}"))
 
 
 def write_parts(
@@ -61,6 +51,8 @@ def _itself(read: Read) -> Read:
 
 def _write(job: Job, path: Path) -> Read:
     table, read = job()
-    write = tables.write_serps if table.schema.names == tables.SERPS.names else tables.write_parquet
+    write = (
+        tables.write_serps if table.schema.names == schemas.SERPS.names else tables.write_parquet
+    )
     write(table, path)
     return read

@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedFormatter, NullFormatter
 
 from logeval.errors import LogevalError
 from logeval.storage import files
-from logeval.storage.manifests import figure_in
+from logeval.storage.tables import figure_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,4 +152,5 @@ def save_figure(figure: Any, out: Path | str, dpi: int = 150) -> Path:
 def figure_beside(figure: Any, folder: Path | str, name: str) -> Path:
     """Write a figure into the folder of its table, whose manifest then lists it."""
     with figure_in(Path(folder), name) as path:
-        return save_figure(figure, path)
+        save_figure(figure, path)
+    return Path(folder) / name

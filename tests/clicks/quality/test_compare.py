@@ -10,6 +10,7 @@ from logeval.clicks.quality import scores
 from logeval.clicks.quality.compare import compare_models, score
 from logeval.clicks.settings import Fitting
 from logeval.errors import LogevalError
+from logeval.storage.tables import path_of
 from tests.serps import Serp, write_serps
 
 
@@ -25,7 +26,7 @@ def test_the_model_behind_the_clicks_wins_the_comparison(log, tmp_path):
     assert paired.loc["GCTR", "high"] < 0
     cm = comparison.coverage.set_index("model").loc["CM"]
     assert cm["impossible"] > 0
-    assert (tmp_path / "quality.parquet").exists()
+    assert path_of(tmp_path, "quality").exists()
 
 
 def test_differences_are_drawn_from_the_best_model(log):

@@ -21,6 +21,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from logeval.errors import LogevalError
 from logeval.storage import files, tables
 from logeval.storage.schemas import CLICK_STATISTICS
 
@@ -84,7 +85,10 @@ def _partial(folders: list[Path], key: str, held: contextlib.ExitStack) -> Path 
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            return held.enter_context(files.partial_file(folder / f"{key}.parquet"))
+            try:
+                return held.enter_context(files.partial_file(folder / f"{key}.parquet", 0))
+            except LogevalError:  # another process folds the same
+                return None
     return None
 
 

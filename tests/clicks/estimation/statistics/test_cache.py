@@ -56,7 +56,7 @@ def test_a_log_that_cannot_be_written_is_kept_in_the_cache_of_the_user(log, fold
     (log.path / "click_statistics").write_text("")  # no folder can be made here
     assert fold(log).equals(fold(log))
     assert len(folded) == len(names(tmp_path / "cache" / "logeval" / "click_statistics")) == 1
-    assert names(log.path) == [".logeval", "click_statistics", "manifest.json", "serps"]
+    assert names(log.path) == ["click_statistics", "manifest.json", "serps"]
 
 
 def test_where_nothing_can_be_written_every_fit_folds(log, folded, tmp_path):
@@ -109,11 +109,11 @@ def test_what_a_dead_process_left_is_removed(log):
     (entry,) = folder.iterdir()
     name = f".{entry.name[:32]}.parquet"
     entry.unlink()
-    for file in (f"{name}.partial-there-1-1", ".0.parquet.partial-there-1-1"):
+    for file in (f"{name}.partial", ".0.parquet.partial"):
         (folder / file).write_text("half")
     with files.partial_file(folder / "1.parquet") as used:  # by another process that is alive
         fold(log)
-        assert set(folder.iterdir()) == {entry, used}
+        assert set(folder.iterdir()) == {entry, used, folder / ".1.parquet.lock"}
 
 
 def test_nothing_but_the_partial_file_is_written(tmp_path):

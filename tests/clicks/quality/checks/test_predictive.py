@@ -14,7 +14,7 @@ from logeval.clicks.quality.check import check_models
 from logeval.clicks.quality.checks.features import CHECKS
 from logeval.errors import LogevalError
 from logeval.storage import tables
-from logeval.storage.manifests import manifest_of
+from logeval.storage.tables import manifest_of
 from tests.clicks.examples import random_lists, random_model
 from tests.serps import Serp, sampled_serps, write_serps
 
