@@ -280,7 +280,7 @@ def test_the_checksum_of_an_unchanged_generated_log_is_not_taken_again(tmp_path,
     generate(tmp_path / "log.tsv", **settings, quiet=True)
     asked = Generate(tmp_path / "log.tsv", **settings)
     with monkeypatch.context() as patch:
-        patch.delattr(manifests, "record")
+        patch.delattr(tables, "record")
         assert asked.why() is None
     os.utime(tmp_path / "log.tsv")
     assert asked.why() is None
