@@ -450,7 +450,7 @@ def test_run_notices_what_was_done_to_its_output_by_hand(recipe, tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["recipe.toml", "log.tsv.gz", "log/serps/mine"])
+@pytest.mark.parametrize("name", ["recipe.toml", "log.tsv.gz", "log/rejects.tsv"])
 def test_a_recipe_never_overwrites_what_the_user_has(recipe, tmp_path, name):
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)

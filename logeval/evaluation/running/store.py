@@ -110,7 +110,6 @@ class Store:
         tables.commit(self.folder)
         self._tables["runs"] = self._without_own(self._tables["runs"])
         self.units.mkdir(exist_ok=True)
-        files.remove_abandoned(self.units)
         self._units = dict(self._read_units())
 
     def _without_own(self, rows: pa.Table) -> pa.Table:
@@ -191,8 +190,7 @@ class Store:
         tables.write_parquet(rows, sink)
         content = sink.getvalue().to_pybytes()
         unit = self.units / f"unit-{zlib.crc32(content):08x}.parquet"
-        with files.replacing(unit) as partial:
-            partial.write_bytes(content)
+        unit.write_bytes(content)
         with open(self.journal, "a", encoding="utf-8") as journal:
             journal.write(f"{unit.name}\n")
         self._units[unit] = rows
@@ -232,17 +230,15 @@ class Store:
         return [self._tables["runs"], *self._units.values(), *self._fresh]
 
     def _read_units(self) -> Iterator[tuple[Path, pa.Table]]:
-        """The units that the journal names, and that are whole."""
-        lines = (
-            self.journal.read_text(encoding="utf-8").split("\n") if self.journal.exists() else []
-        )
-        for name in filter(UNIT.fullmatch, dict.fromkeys(lines)):
-            unit = self.units / name
-            content = unit.read_bytes() if unit.exists() else b""
-            if f"unit-{zlib.crc32(content):08x}.parquet" == name:
+        """The units that the journal names, and that are whole; others are computed again."""
+        text = self.journal.read_text(encoding="utf-8") if self.journal.exists() else ""
+        named = set(text.split("\n"))
+        for unit in sorted(file for file in self.units.iterdir() if UNIT.fullmatch(file.name)):
+            content = unit.read_bytes()
+            if unit.name in named and f"unit-{zlib.crc32(content):08x}.parquet" == unit.name:
                 yield unit, pq.read_table(pa.BufferReader(content))
             else:
-                unit.unlink(missing_ok=True)  # damaged: computed again
+                unit.unlink()
 
 
 def _united(parts: Sequence[pa.Table]) -> pa.Table:
