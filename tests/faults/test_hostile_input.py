@@ -22,6 +22,7 @@ from logeval.log.lines import blocks
 from logeval.log.lines.line_format import Scanner
 from logeval.log.queries import Query, sql_condition
 from logeval.policies.registry import parse_policies
+from logeval.storage import tables
 from logeval.synthetic.generate import generate
 from tests.faults.commands import logeval
 from tests.faults.stages import LONG
