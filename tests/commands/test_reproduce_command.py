@@ -50,9 +50,9 @@ def test_programs_get_all_columns(tmp_path):
     [
         (["dcm-9"], "dcm-9"),
         (["dcm-3c"], "needs an ingested log"),
-        (["all"], "give --out FOLDER"),
+        (["all"], "give out=FOLDER"),
         (["all", "--out", "x"], "give one"),
-        (["dcm-3b", "--scale", "2"], "--scale 2: must be"),
+        (["dcm-3b", "--scale", "2"], "scale=2: must be"),
         (["dcm-3c", "--log", "a", "--log", "b"], "one log"),
     ],
 )
