@@ -2,7 +2,7 @@ from typer.testing import CliRunner
 
 import logeval
 from logeval.cli import app
-from logeval.commands import evaluate as commands
+from logeval.commands.evaluate import print_relative
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
 from logeval.storage.tables import path_of
@@ -29,7 +29,7 @@ def test_evaluate_prints_a_table_and_draws(tmp_path):
     assert (out / "regret.pdf").stat().st_size > 1000
     for options in ([], ["--log-x"], ["--per-query"]):
         figure = tmp_path / "figure.svg"
-        assert run("plot", "regret", out, "--out", figure, *options).exit_code == 0
+        assert run("plot", out, "--out", figure, *options).exit_code == 0
         assert "<svg" in figure.read_text()
 
 
@@ -46,7 +46,27 @@ def test_steps_of_the_curves_and_draws_of_the_parameters(tmp_path):
     assert sorted(set(rows["t"].to_pylist())) == [10, 50]
     assert sorted(set(rows["draw"].to_pylist())) == [1, 2, 3]
     wrong = run("evaluate", folder, "--policy", "Random", "--checkpoints", "x")
-    assert "--checkpoints x: write a number, or steps like 10,100" in wrong.stderr
+    assert "checkpoints=x: write a number, or steps like 10,100" in wrong.stderr
+
+
+def test_both_tracks_stand_in_one_table_with_their_rewards(capsys):
+    runs = evaluate(models("PBM", (5,), K=3), policies=["dcmKL-UCB", "UCB1"], horizon=60, runs=2,
+                    quiet=True)  # fmt: skip
+    print_relative(runs)
+    found = {tuple(line.split()[:3]) for line in capsys.readouterr().out.splitlines()}
+    assert found >= {("dcmKL-UCB", "ranking", "list"), ("dcmKL-UCB", "ranking", "top"),
+                     ("UCB1", "rank1", "pair")}  # fmt: skip
+
+
+def test_one_simulator_can_be_plotted_and_an_unknown_one_is_named(tmp_path):
+    evaluate(models("PBM", (5, 6), K=3), policies="Random", horizon=20, runs=1, quiet=True,
+             out=tmp_path / "runs")  # fmt: skip
+    figure = tmp_path / "figure.svg"
+    plot = ["plot", tmp_path / "runs", "--out", figure]
+    assert run(*plot, "--per-query", "--simulator", "pbm").exit_code == 0
+    assert "<svg" in figure.read_text()
+    for wrong in (["--simulator", "UBM"], ["--track", "rank1"], ["--what", "attraction"]):
+        assert "unknown" in run(*plot, *wrong).stderr
 
 
 def test_unknown_policies_are_an_error():
@@ -76,24 +96,5 @@ def test_tracks_share_an_axis(tmp_path):
     assert "one axis" not in result.stdout
     for kind in ("relative", "remaining"):
         figure = tmp_path / f"{kind}.svg"
-        assert run("plot", kind, out, "--out", figure, "--log-x").exit_code == 0
+        assert run("plot", out, "--what", kind, "--out", figure, "--log-x").exit_code == 0
         assert "<svg" in figure.read_text()
-
-
-def test_relative_table_names_the_rewards():
-    runs = evaluate(models("PBM", (5,), K=3), policies=["dcmKL-UCB", "UCB1"], horizon=60, runs=2,
-                    quiet=True)  # fmt: skip
-    lines = commands.relative_text(runs).splitlines()[6:]
-    found = {tuple(line.split()[:3]) for line in lines}
-    assert found == {("dcmKL-UCB", "ranking", "list"), ("dcmKL-UCB", "ranking", "top"),
-                     ("UCB1", "rank1", "pair")}  # fmt: skip
-
-
-def test_help_shows_an_example():
-    for command in (
-        ["evaluate"],
-        ["plot", "regret"],
-        ["plot", "relative"],
-        ["plot", "remaining"],
-    ):
-        assert "Example: logeval" in run(*command, "--help").stdout

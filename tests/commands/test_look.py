@@ -15,8 +15,6 @@ import logeval
 from logeval.cli import app
 from logeval.clicks.inspection import inspect
 from logeval.clicks.models.registry import MODELS
-from logeval.commands.show import table_text
-from logeval.running.words import cell
 from tests.clicks.examples import three_queries
 
 
@@ -107,14 +105,3 @@ def test_debug_shows_where_an_error_was_raised():
     assert "Traceback" not in CliRunner().invoke(app, wrong).output
     for flag in ("--debug", "--verbose"):
         assert "Traceback" in CliRunner().invoke(app, [flag, *wrong]).output
-
-
-def test_a_table_too_wide_is_continued_below_and_no_number_is_broken():
-    names = ["estimator", *(f"column {i}" for i in range(12))]
-    rows = [["IP", *(1234.5 + i for i in range(12))], ["list", *(0.125 * i for i in range(12))]]
-    text = table_text(names, rows)
-    assert max(map(len, text.splitlines())) <= 80
-    words = text.split()
-    assert words.count("IP") == len(text.split("\n\n")) > 1
-    for i in range(12):
-        assert cell(1234.5 + i) in words
