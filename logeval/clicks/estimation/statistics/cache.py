@@ -26,12 +26,12 @@ from logeval.storage import files, tables
 from logeval.storage.schemas import CLICK_STATISTICS
 
 LIMIT = 1 << 30
-T = TypeVar("T")
+K = TypeVar("K")
 
 
 def cached(
-    log: Path, manifest: tables.Manifest, fold: Callable[[Path], None], read: Callable[[Path], T]
-) -> T:
+    log: Path, manifest: tables.Manifest, fold: Callable[[Path], None], read: Callable[[Path], K]
+) -> K:
     """The statistics that ``fold`` writes to a file, ``read`` again if they are there already."""
     key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:32]
     folders = [log / "click_statistics", user_cache() / "click_statistics"]
