@@ -16,8 +16,7 @@ import numpy as np
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
 from logeval.running import seeds
-from logeval.tracks.contextual.environment import ContextualEnvironment
-from logeval.tracks.contextual.problems import contextual
+from logeval.tracks.contextual import ContextualEnvironment, contextual
 from tests.references import as_policy
 
 L, K, REPLICAS = 100, 10, 20

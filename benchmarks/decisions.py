@@ -21,7 +21,7 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.lists import Lists
-from logeval.clicks.quality.checks.predictive import quick_records
+from logeval.clicks.quality.predictive import quick_records
 from logeval.log.names import Names
 from logeval.reports.verdict import verdict
 

@@ -23,21 +23,18 @@ from scipy.special import expit
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logeval import evaluate, generate, ingest
-from logeval.clicks.drift.change import changes_of
-from logeval.clicks.drift.fit import Drift, fit_by_period
-from logeval.clicks.drift.fold import Strata, fold_by_period
+from logeval.clicks.drift import Drift, Strata, changes_of, fit_by_period, fold_by_period
 from logeval.clicks.fit import Fit
-from logeval.evaluation.running.loop import run
+from logeval.evaluation.loop import run
 from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
-from logeval.replay.replays import between_logs, curve, replayed
-from logeval.replay.stream import QueryStream
+from logeval.replay.replays import QueryStream, between_logs, curve, replayed
 from logeval.running import seeds
 from logeval.synthetic.world import make_world
 from logeval.tracks.meters import Meters
-from logeval.tracks.ranking.environment import RANKING, RankingEnvironment
+from logeval.tracks.ranking import RANKING, RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 from tests.references import as_policy
 

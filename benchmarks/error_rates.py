@@ -25,8 +25,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import numpy as np
 from scipy import stats
 
-from logeval.evaluation.statistics import comparisons, summary
 from logeval.evaluation.statistics import intervals as ours
+from logeval.evaluation.statistics import summary
+from logeval.evaluation.statistics.intervals import compare, compare_ratios
 from logeval.running.seeds import generator
 
 INTERACTION, NOISE, COMMON = 0.4, 0.5, 0.3
@@ -190,7 +191,7 @@ def others(R, seed):
         row["ratio of means"] = f"{((low <= truth) & (truth <= high)).mean():.3f}"
         for factor in (1.0, 1.5, 4.0):
             pairs = policies(rng, Q, N, log_sd, np.array([factor, 1.0]), R)
-            found = [comparisons.compare(sample) for sample in pairs]
+            found = [compare(sample) for sample in pairs]
             held = [c.low[0, 1] <= factor - 1 <= c.high[0, 1] for c in found]
             row[f"difference, {factor} to 1"] = f"{np.mean(held):.3f}"
         yield row
@@ -212,7 +213,7 @@ def errors(R, seed):
             "before: interval": f"{was[:, 1].mean():.3f}",
             "Holm": f"{np.mean([(holm_t(s) < 0.05).any() for s in u[:SLOW]]):.3f}",
             "sign flips": f"{np.mean([(sign_flips(s) <= 0.05).any() for s in u[:SLOW]]):.3f}",
-            "logeval": f"{np.mean([comparisons.compare(s).told_apart().any() for s in x]):.3f}",
+            "logeval": f"{np.mean([compare(s).told_apart().any() for s in x]):.3f}",
         }
 
 
@@ -224,7 +225,7 @@ def power(R, seed):
         rng = generator(seed, "power", P, Q, N, str(log_sd))
         x = policies(rng, Q, N, log_sd, factors, R)
         u = x[:, 0] if Q == 1 else x.mean(axis=2)
-        found = [comparisons.compare(sample) for sample in x]
+        found = [compare(sample) for sample in x]
         row = {"policies": P, "queries": Q, "runs": N, "log-sd": log_sd}
         for factor in (1.5, 2, 4):
             pairs = factors == factor
@@ -248,8 +249,8 @@ def ratios(R, seed):
         factors = np.array(FACTORS[P], dtype=float)
         equal = policies(rng, Q, N, log_sd, np.ones(P), R)
         unequal = policies(rng, Q, N, log_sd, factors, R)
-        wrong = [comparisons.compare_ratios(s).told_apart().any() for s in equal]
-        right = [comparisons.compare_ratios(s).told_apart()[0, factors == 1.5] for s in unequal]
+        wrong = [compare_ratios(s).told_apart().any() for s in equal]
+        right = [compare_ratios(s).told_apart()[0, factors == 1.5] for s in unequal]
         row = {"policies": P, "queries": Q, "runs": N, "log-sd": log_sd}
         yield {**row, "error": f"{np.mean(wrong):.3f}", "1.5 to 1": f"{np.mean(right):.2f}"}
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from scipy.special import expit
 
 from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
-from logeval.clicks.support.harvesting import METHODS, harvest
+from logeval.clicks.support.graph import METHODS, harvest
 from logeval.storage.schemas import CLICK_STATISTICS
 from logeval.synthetic.world import EXAMINATION
 

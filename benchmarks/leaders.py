@@ -13,7 +13,7 @@ from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.policies.shared.blocks import SETS, WAYS
 from logeval.running import seeds
-from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 from reproduction.data import named
 

@@ -20,7 +20,7 @@ from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
 from logeval.running.seeds import Uniforms
-from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 from tests.references import as_policy
 

@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 from logeval.evaluation.evaluate import evaluate
-from logeval.evaluation.statistics.comparisons import critical_value
-from logeval.evaluation.statistics.paired import by_policy
-from logeval.evaluation.statistics.pilot import POWER, SIZE, need
+from logeval.evaluation.statistics.intervals import by_policy, critical_value
+from logeval.evaluation.statistics.summary import POWER, SIZE, need
 from logeval.running.arrays import Floats
 from logeval.synthetic.world import make_world
 

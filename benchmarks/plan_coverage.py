@@ -28,10 +28,9 @@ from logeval.clicks.fitting import fit_one
 from logeval.clicks.lists import Lists
 from logeval.log.queries import Query
 from logeval.planning import effects
-from logeval.planning.effects import effects_of, pairs_of, traffic_of
+from logeval.planning.effects import _moved, effects_of, pairs_of, traffic_of
 from logeval.planning.plan import Plan
 from logeval.planning.power import power
-from logeval.planning.rehearsal import _moved
 from logeval.running.arrays import place_of
 from logeval.synthetic.world import make_world
 from logeval.tracks.fitted import fitted_queries

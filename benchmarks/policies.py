@@ -11,14 +11,14 @@ import time
 
 import numpy as np
 
-from logeval.evaluation.running.loop import run
+from logeval.evaluation.loop import run
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
 from logeval.running import seeds
+from logeval.tracks.lists import b_lb
 from logeval.tracks.meters import Meters
 from logeval.tracks.rank1 import RANK1, Rank1Environment, needle
-from logeval.tracks.ranking.environment import RANKING, RankingEnvironment
-from logeval.tracks.ranking.problems import b_lb
+from logeval.tracks.ranking import RANKING, RankingEnvironment
 from tests.references import as_policy
 
 SIZES = ((16, 4), (100, 10), (871, 10))

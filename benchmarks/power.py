@@ -23,7 +23,7 @@ import pandas as pd
 import logeval
 from logeval.clicks.collection import FittedModels
 from logeval.planning.effects import AB
-from logeval.planning.interleaving import INTERLEAVINGS
+from logeval.planning.power import INTERLEAVINGS
 from logeval.planning.rankers import best_of_known
 from logeval.tracks.fitted import fitted_queries
 

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 from logeval.log.ingest import ingest
-from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.estimators import parse_estimators
 from logeval.replay.logged import read_logged
-from logeval.replay.random_lists import against_random
+from logeval.replay.validation import against_random
 from logeval.synthetic.generate import generate
 
 LOGS = 15

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logeval.replay.estimate import replay_estimate
+from logeval.replay.stages import replay_estimate
 from logeval.running import seeds
 from logeval.storage import tables
 from logeval.storage.schemas import SERPS

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from logeval.clicks.collection import read_models as read_models
     from logeval.clicks.fit import fit_models as fit_models
     from logeval.clicks.models.model import ClickModel as ClickModel
-    from logeval.clicks.models.users.browsing import Browsing as Browsing
-    from logeval.clicks.models.users.chain import Chain as Chain
     from logeval.clicks.quality.check import check_models as check_models
     from logeval.clicks.quality.compare import compare_models as compare_models
     from logeval.clicks.quality.compare import score as score
     from logeval.clicks.support.support import support as support
+    from logeval.clicks.users.browsing import Browsing as Browsing
+    from logeval.clicks.users.chain import Chain as Chain
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from logeval.policies.registry import register as register
     from logeval.policies.setting import Policy as Policy
     from logeval.policies.setting import Setting as Setting
-    from logeval.replay.cross_check import replay_cross_check as replay_cross_check
-    from logeval.replay.estimate import replay_estimate as replay_estimate
-    from logeval.replay.policy import replay_policy as replay_policy
-    from logeval.replay.validate import replay_validate as replay_validate
+    from logeval.replay.stages import replay_cross_check as replay_cross_check
+    from logeval.replay.stages import replay_estimate as replay_estimate
+    from logeval.replay.stages import replay_policy as replay_policy
+    from logeval.replay.stages import replay_validate as replay_validate
     from logeval.reports.report import report as report
     from logeval.synthetic.generate import generate as generate
 
 _HOME = {
-    "Browsing": "logeval.clicks.models.users.browsing",
-    "Chain": "logeval.clicks.models.users.chain",
+    "Browsing": "logeval.clicks.users.browsing",
+    "Chain": "logeval.clicks.users.chain",
     "ClickModel": "logeval.clicks.models.model",
     "LogevalError": "logeval.errors",
     "Policy": "logeval.policies.setting",
@@ -64,10 +64,10 @@ _HOME = {
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
     "register": "logeval.policies.registry",
-    "replay_cross_check": "logeval.replay.cross_check",
-    "replay_estimate": "logeval.replay.estimate",
-    "replay_policy": "logeval.replay.policy",
-    "replay_validate": "logeval.replay.validate",
+    "replay_cross_check": "logeval.replay.stages",
+    "replay_estimate": "logeval.replay.stages",
+    "replay_policy": "logeval.replay.stages",
+    "replay_validate": "logeval.replay.stages",
     "report": "logeval.reports.report",
     "score": "logeval.clicks.quality.compare",
     "support": "logeval.clicks.support.support",

@@ -30,11 +30,11 @@ from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fit import Fit
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import AUTO, kind_of, option_names
-from logeval.clicks.quality.choosing import PAPERS
+from logeval.clicks.quality.scores import PAPERS
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
+from logeval.evaluation.matching import in_tracks
 from logeval.evaluation.results import Runs
-from logeval.evaluation.running.matching import in_tracks
 from logeval.features.make import MakeFeatures
 from logeval.log.formats.registry import format_of
 from logeval.log.ingest import Ingest
@@ -43,7 +43,7 @@ from logeval.log.log import Log
 from logeval.log.log import load as load_log
 from logeval.log.queries import GivenQueries, among, several
 from logeval.log.reading.source import Source
-from logeval.replay.estimate import ReplayEstimate
+from logeval.replay.stages import ReplayEstimate
 from logeval.reports.report import Report
 from logeval.stage import Stage, arguments_of, fits, recipe_keys
 from logeval.storage import files, tables

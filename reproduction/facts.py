@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from logeval.running.words import with_error
+from logeval.tracks.lists import dcm_upper
 from logeval.tracks.rank1 import rank1_upper
-from logeval.tracks.ranking.theory import dcm_upper
 from reproduction.measures import hardnesses, over, parameters, two_queries
 from reproduction.run import Outcome
 from reproduction.verdicts import together

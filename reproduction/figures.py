@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from logeval.reports.figures.canvas import legend_below, new_axes, new_panels
-from logeval.reports.figures.regret import draw_curves, plot_regret
-from logeval.reports.figures.tracks import plot_cosine
+from logeval.reports.figures.regret import draw_curves, plot_cosine, plot_regret
 from reproduction.measures import bounds as theorems
 from reproduction.measures import parameters, regret, two_queries
 from reproduction.run import Outcome

@@ -18,8 +18,8 @@ from scipy.special import ndtri
 from scipy.stats import spearmanr
 
 from logeval.running.arrays import Floats
+from logeval.tracks import lists
 from logeval.tracks.rank1 import Hardness, rank1_hardness
-from logeval.tracks.ranking import theory
 from reproduction.data import Measure
 
 if TYPE_CHECKING:
@@ -90,15 +90,15 @@ def parameters(problem: str) -> dict[str, str]:
 def bounds(paper: str, problem: str) -> dict[str, Callable[[int], float]]:
     """The theorems of cascading-bandits or dcm-bandits on B_LB as functions of n."""
     of = {name: float(value) for name, value in parameters(problem).items()}
-    L, K, slope = int(of["L"]), int(of["K"]), theory.b_lb_lower_slope(problem)
+    L, K, slope = int(of["L"]), int(of["K"]), lists.b_lb_lower_slope(problem)
     assert slope is not None
     w, v = np.where(np.arange(L) < K, of["p"], of["p"] - of["gap"]), np.full(K, of["gamma"])
     lower = {f"Theorem {3 if paper == 'dcm' else 4} (lower)": lambda n: float(slope * np.log(n))}
     if paper == "dcm":
-        return lower | {"Theorem 1 (upper, dcmKL-UCB)": lambda n: theory.dcm_upper(w, v, n)}
+        return lower | {"Theorem 1 (upper, dcmKL-UCB)": lambda n: lists.dcm_upper(w, v, n)}
     return lower | {
-        "Theorem 3 (upper, CascadeKL-UCB)": lambda n: float(theory.cascade_kl_upper(w, K, n)),
-        "Theorem 2 (upper, CascadeUCB1)": lambda n: float(theory.cascade_ucb1_upper(w, K, n)),
+        "Theorem 3 (upper, CascadeKL-UCB)": lambda n: float(lists.cascade_kl_upper(w, K, n)),
+        "Theorem 2 (upper, CascadeUCB1)": lambda n: float(lists.cascade_ucb1_upper(w, K, n)),
     }
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logeval import __version__
-from logeval.reports.figures.canvas import save_figure
-from logeval.reports.figures.style import styled
+from logeval.reports.figures.canvas import save_figure, styled
 from logeval.running.words import rounded, with_error
 from logeval.storage import files
 from reproduction.data import Claim, Experiment

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.clicks.models.users.browsing import Browsing
-from logeval.clicks.models.users.chain import Chain
+from logeval.clicks.users.browsing import Browsing
+from logeval.clicks.users.chain import Chain
 from logeval.tracks.fitted import fitted_queries
-from logeval.tracks.ranking.problems import RankingProblem, ranking_problems
+from logeval.tracks.lists import RankingProblem, ranking_problems
 
 NAMES = ("CM", "DCM", "DBN", "CCM", "PBM", "UBM")
 

@@ -205,7 +205,7 @@ def test_an_empty_selection_of_queries_is_an_error_and_spoils_nothing(folder, tm
 
 
 def test_click_statistics_of_no_query_are_not_taken_for_those_of_all(folder):
-    from logeval.clicks.estimation.statistics.fold import fold
+    from logeval.clicks.estimation.fold import fold
 
     log = logeval.load(folder / "log")
     assert fold(log, queries=[]).num_rows == 0

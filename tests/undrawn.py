@@ -1,7 +1,7 @@
 """Reports without their figures: drawing takes seconds, and most tests look at something else."""
 
 from logeval.reports import page
-from logeval.reports.figures.inline import Inline
+from logeval.reports.figures.canvas import Inline
 
 
 def draw_nothing(monkeypatch):

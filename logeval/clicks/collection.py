@@ -21,11 +21,10 @@ import pyarrow.compute as pc
 
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.lists import Lists
-from logeval.clicks.model_rows import parameter_rows, query_rows
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
 from logeval.clicks.models.registry import model_names, model_of
-from logeval.clicks.read_rows import check_base, fitted_of_rows
+from logeval.clicks.rows import check_base, fitted_of_rows, parameter_rows, query_rows
 from logeval.errors import LogevalError, printable
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, GivenQuery, Query, among

@@ -77,8 +77,8 @@ class Fit(Fitting["FittedModels"]):
 
     def _check_periods(self, auto: bool) -> None:
         """What cannot be fitted by period."""
-        from logeval.clicks.drift.fold import check_periods
-        from logeval.clicks.estimation.statistics.fold import Holdout
+        from logeval.clicks.drift import check_periods
+        from logeval.clicks.estimation.fold import Holdout
 
         if self.periods is None:
             return
@@ -97,18 +97,18 @@ class Fit(Fitting["FittedModels"]):
     def make(self, manifest: Manifest) -> "FittedModels":
         """Fold the log once, fit every model, score it on what was held out."""
         from logeval.clicks.collection import FittedModels, refuse_to_replace
-        from logeval.clicks.drift.change import of_log
+        from logeval.clicks.drift import of_log
         from logeval.clicks.estimation.patterns import Counted
         from logeval.clicks.lists import Lists
         from logeval.clicks.models.registry import AUTO, own_models, without_method
-        from logeval.clicks.quality.checks.predictive import quick_records
-        from logeval.clicks.quality.choosing import (
+        from logeval.clicks.quality.predictive import quick_records
+        from logeval.clicks.quality.scores import (
             alternatives,
             candidates,
             chosen,
             other_fits,
+            score_model,
         )
-        from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
 
         if self.out is not None and not self.overwrite:
@@ -159,9 +159,7 @@ class Fit(Fitting["FittedModels"]):
     def _by_period(self, fitted: "dict[str, FittedModel]") -> "tuple[FittedModels, ...]":
         """The models of each period; what was found goes to the reports of the constant ones."""
         from logeval.clicks.collection import FittedModels
-        from logeval.clicks.drift.fit import fit_by_period, fits_of
-        from logeval.clicks.drift.fold import fold_by_period
-        from logeval.clicks.drift.words import in_words
+        from logeval.clicks.drift import fit_by_period, fits_of, fold_by_period, in_words
         from logeval.running.progress import Progress
 
         data = fold_by_period(

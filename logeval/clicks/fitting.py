@@ -13,10 +13,8 @@ from logeval.clicks.estimation.patterns import Counted, FoldedClicks
 from logeval.clicks.fitted import FittedClasses, FittedModel, averaged
 from logeval.clicks.models.own import checked_fit
 from logeval.clicks.models.registry import kind_of
-from logeval.clicks.support.identified import Identified, identified
-from logeval.clicks.support.resting import resting
+from logeval.clicks.support.identified import OTHERS, Identified, identified, record, resting
 from logeval.clicks.support.selection import expected_empty
-from logeval.clicks.support.words import OTHERS, record
 from logeval.running.arrays import Bools
 
 NO_CLICK = "there is no click in these SERPs"

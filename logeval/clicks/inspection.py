@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.estimation.fold import counted_patterns, fold
 from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
-from logeval.clicks.estimation.statistics.counted import counted_patterns
-from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.users.optimum import Optimum
+from logeval.clicks.users.optimum import Optimum
 from logeval.log.log import Log, load
 from logeval.log.names import Names, apart, shortened
 from logeval.log.queries import GivenQuery, Query

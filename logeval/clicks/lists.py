@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
-from logeval.clicks.model_rows import lists_of, query_columns
+from logeval.clicks.rows import lists_of, query_columns
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, Ints, place_of, sum_by
 from logeval.storage.schemas import LISTS

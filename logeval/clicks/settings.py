@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
+from logeval.clicks.estimation.estimates import DRAWS, ITERATIONS, TOLERANCE
 from logeval.errors import LogevalError
 from logeval.log.queries import several
 from logeval.stage import (
@@ -110,8 +110,8 @@ class Fitting(Stage[R]):
 
     def check(self) -> None:
         """Names of models, methods and options, and what goes together."""
+        from logeval.clicks.estimation.fold import Holdout
         from logeval.clicks.estimation.priors import check
-        from logeval.clicks.estimation.statistics.fold import Holdout
         from logeval.clicks.models.registry import (
             MODELS,
             check_options,
@@ -171,7 +171,7 @@ class Fitting(Stage[R]):
         return found
 
     def _patterns(self, scheduler: str | None) -> tuple["FoldedClicks", "Patterns | None"]:
-        from logeval.clicks.estimation.statistics.fold import fold_patterns
+        from logeval.clicks.estimation.fold import fold_patterns
 
         if self.opened.holds == "counts":
             return self._counted(), None
@@ -197,7 +197,7 @@ class Fitting(Stage[R]):
 
     def _counted(self) -> "Counted":
         """Those of a table of counts, to which not every model can be fitted."""
-        from logeval.clicks.estimation.statistics.counted import counted_patterns
+        from logeval.clicks.estimation.fold import counted_patterns
         from logeval.clicks.models.registry import MODELS, model_of
 
         where, can = self.opened.title, [name for name, kind in MODELS.items() if kind.from_counts]

@@ -68,9 +68,7 @@ def show(
 ) -> None:
     """Regret, the verdict, and figures beside the table."""
     from logeval.reports.figures.canvas import figure_beside
-    from logeval.reports.figures.regret import regret_figure
-    from logeval.reports.figures.robustness import plot_variance
-    from logeval.reports.figures.tracks import figure_of
+    from logeval.reports.figures.regret import figure_of, plot_variance, regret_figure
     from logeval.reports.verdict import verdict
 
     if asked.pilot:
@@ -106,7 +104,7 @@ def show(
 
 def show_pilot(runs: Runs, as_json: bool) -> None:
     """The runs that a comparison needs, and their time."""
-    from logeval.reports.pilot import pilot_words
+    from logeval.reports.verdict import pilot_words
 
     words = pilot_words(runs)
     if as_json:
@@ -131,7 +129,7 @@ def summary_tables(runs: Runs) -> Iterator[tuple[str, list[tuple[str, ...]], boo
 
     That is whether the first that competes is told apart from all others.
     """
-    from logeval.reports.details import of_panel
+    from logeval.reports.headline import of_panel
 
     for panel in runs.panels():
         part = of_panel(runs.summary(), panel)

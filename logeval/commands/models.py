@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from logeval.clicks.collection import FittedModels
     from logeval.clicks.inspection import Inspection
-    from logeval.clicks.quality.checks.predictive import Checks
     from logeval.clicks.quality.comparison import Comparison
-    from logeval.exports.exported import Exported
+    from logeval.clicks.quality.predictive import Checks
+    from logeval.exports.files import Exported
 
 ITEM_WIDTH = 32  # characters of an item's name
 
@@ -50,7 +50,7 @@ def show_fit(
     as_csv: Csv = False,
 ) -> None:
     """A row per model, what the checks say of each, what rests on the prior, and notes."""
-    from logeval.clicks.support.words import sentence
+    from logeval.clicks.support.identified import sentence
 
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
@@ -172,7 +172,7 @@ def show_checks(
     else:
         _print_checks(checks)
     if figures is not None:
-        from logeval.reports.figures.checks import save_check_figures
+        from logeval.reports.figures.models import save_check_figures
 
         paths = save_check_figures(checks, figures)
         drawn = ", ".join(path.name for path in paths) or "there is no check to draw"

@@ -57,10 +57,8 @@ def plot(
     from logeval.clicks.collection import FittedModels
     from logeval.evaluation.results import Runs
     from logeval.pipeline import load
-    from logeval.reports.figures.canvas import check_kind, save_figure
-    from logeval.reports.figures.regret import regret_figure
-    from logeval.reports.figures.style import styled
-    from logeval.reports.figures.tracks import FIGURES, figure_of
+    from logeval.reports.figures.canvas import check_kind, save_figure, styled
+    from logeval.reports.figures.regret import FIGURES, figure_of, regret_figure
 
     found = load(folder)
     what = what or ("regret" if isinstance(found, Runs) else "attraction")

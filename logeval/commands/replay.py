@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 from logeval.commands.command import command
 from logeval.commands.show import Json, print_for_programs, print_frame
 from logeval.planning.plan import Plan
-from logeval.replay.cross_check import ReplayCrossCheck
-from logeval.replay.estimate import ReplayEstimate
-from logeval.replay.policy import ReplayPolicy
-from logeval.replay.validate import ReplayValidate
+from logeval.replay.stages import ReplayCrossCheck, ReplayEstimate, ReplayPolicy, ReplayValidate
 from logeval.stage import Stage
 
 if TYPE_CHECKING:
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from logeval.replay.estimates import Estimates
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
-    from logeval.reports.answers.answer import Answer
+    from logeval.reports.answers.checks import Answer
 
 
 @command(Plan, figures=["power.png"])
@@ -82,7 +79,7 @@ def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = Fa
 @command(ReplayValidate, figures=["validation.png", "clips.png"])
 def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json = False) -> None:
     """The error of each estimator, and which to use."""
-    from logeval.reports.figures.replay import plot_clips
+    from logeval.reports.figures.models import plot_clips
 
     shown = found.table[found.table["clip"].isna()].drop(columns=["clip"])
     shown = shown.rename(columns={"positions": "K"})

@@ -169,9 +169,9 @@ class Evaluate(Stage["Runs"]):
 
     def check(self) -> None:
         """Names, numbers, and what goes together; code of the user's is not imported."""
-        from logeval.evaluation.running.feedback import Feedback
-        from logeval.evaluation.running.matching import in_tracks
-        from logeval.evaluation.running.plan import check_runs, checkpoints_of
+        from logeval.evaluation.loop import Feedback
+        from logeval.evaluation.matching import in_tracks
+        from logeval.evaluation.plan import check_runs, checkpoints_of
         from logeval.tracks.registry import TRACKS, home_track
 
         if not self.policies:
@@ -209,13 +209,13 @@ class Evaluate(Stage["Runs"]):
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""
-        from logeval.evaluation.running.simulation import pilot, simulate
+        from logeval.evaluation.simulation import pilot, simulate
 
         return pilot(self) if self.pilot else simulate(self)
 
     def why(self) -> str | None:
         """Which runs are missing in ``out``; None if none is."""
-        from logeval.evaluation.running.simulation import missing_runs
+        from logeval.evaluation.simulation import missing_runs
 
         assert self.out is not None
         return missing_runs(self, Path(self.out))

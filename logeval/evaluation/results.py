@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
-from logeval.evaluation.running.store import horizon_of, sorted_rows
-from logeval.evaluation.statistics import intervals, pilot, ranker, relative, robustness
-from logeval.evaluation.statistics.paired import by_step
-from logeval.evaluation.statistics.summary import cautions, pairs, summary
+from logeval.evaluation.statistics import intervals, ranker, robustness
+from logeval.evaluation.statistics import summary as relative
+from logeval.evaluation.statistics.intervals import by_step
+from logeval.evaluation.statistics.summary import Need, cautions, need, pairs, summary
+from logeval.evaluation.store import horizon_of, sorted_rows
 from logeval.log.names import Names
 from logeval.policies.registry import parse_policies
 from logeval.storage import tables
@@ -157,9 +158,9 @@ class Runs(Shown):
         parts = [self._testable(panel, pairs(rows)) for panel, rows in self._at(t)]
         return pd.concat(parts, ignore_index=True)
 
-    def needs(self) -> dict[Panel, pilot.Need]:
+    def needs(self) -> dict[Panel, Need]:
         """How many runs, or queries, tell policies apart that differ by 10%, by panel."""
-        found = {panel: pilot.need(rows) for panel, rows in self._at(None)}
+        found = {panel: need(rows) for panel, rows in self._at(None)}
         return {panel: one for panel, one in found.items() if one is not None}
 
     def _testable(self, panel: Panel, table: pd.DataFrame) -> pd.DataFrame:
@@ -402,7 +403,7 @@ class Runs(Shown):
 
     def plot_relative(self, simulator: str | None = None, **how: Any) -> Axes:
         """Regret as a share of the optimal reward over time, all tracks on one axis."""
-        from logeval.reports.figures.tracks import plot_relative
+        from logeval.reports.figures.regret import plot_relative
 
         return plot_relative(self, simulator, **how)
 

@@ -9,7 +9,7 @@ from logeval.errors import LogevalError
 from logeval.stage import Arg, Manifest, ModelsFolder, Overwrite, Stage, function, split, stage
 
 if TYPE_CHECKING:
-    from logeval.exports.exported import Exported
+    from logeval.exports.files import Exported
     from logeval.log.log import Log
 
 THRESHOLDS = (0.1, 0.3, 0.6)
@@ -132,7 +132,7 @@ class Export(Stage["Exported"]):
 
     def run(self) -> "Exported":
         """What is exported, written to ``out`` where that is given."""
-        from logeval.exports.exported import exported
+        from logeval.exports.files import exported
         from logeval.storage import files
 
         out = None if self.out is None else Path(self.out)

@@ -126,7 +126,7 @@ class Description(Shown):
 
     def plot(self, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
         """CTR by rank, and SERPs of the queries, most frequent first."""
-        from logeval.reports.figures.log import plot_log
+        from logeval.reports.figures.models import plot_log
 
         return plot_log(self, axes)
 

@@ -1,25 +1,49 @@
-"""What both rankers show for each query, and the effect that a test looks for there."""
+"""What both rankers show for each query, and the effect that a test looks for there.
+
+Rehearsals: by how much a list that was chosen by the clicks is flattered by them.
+
+A best list is chosen by the same clicks that say what it earns, so it comes out too good. A
+rehearsal does all of it again where the truth is known: users with one of the draws of the
+parameters click on the lists of the log, the models are fitted to these clicks, the lists chosen,
+and the effect planned. Those users then say what its effect is. The mean error of some rehearsals
+is the bias of the plan, which is taken off; their spread is the error that remains.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.models.users.mixture import Users
-from logeval.planning.interleaving import INTERLEAVINGS, Interleaved, Interleaving
-from logeval.planning.moments import credit_moments, metric_moments
-from logeval.planning.power import Effect
-from logeval.planning.rankers import Shown, shown_by
-from logeval.running.arrays import Floats
+from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.fit import Fit
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.lists import Lists
+from logeval.clicks.users.mixture import Users
+from logeval.log.queries import Query
+from logeval.planning.power import (
+    INTERLEAVINGS,
+    Effect,
+    Interleaved,
+    Interleaving,
+    credit_moments,
+    metric_moments,
+)
+from logeval.planning.rankers import AFTER, Shown, shown_by
+from logeval.running.arrays import Floats, Ints, place_of, sum_by
+from logeval.running.progress import Progress
 from logeval.running.seeds import generator
-from logeval.tracks.fitted import FittedQuery
+from logeval.storage.schemas import CLICK_STATISTICS
+from logeval.tracks.fitted import FittedQuery, fitted_queries
 
 if TYPE_CHECKING:
     from logeval.planning.plan import Plan
+
 
 # What is drawn of interleavings, spread over queries by their traffic: pairs of lists of rankers
 # that show many, and lists of a probabilistic interleaving. A query has some at least.
@@ -134,3 +158,110 @@ def _moments(users: Users, shown: Shown, metric: str) -> tuple[float, float]:
 def mean_of(users: Users, shown: Shown, metric: str) -> float:
     """What a search of a ranker earns."""
     return _moments(users, shown, metric)[0]
+
+
+DRAWS = 10  # of the parameters of a rehearsal's fit
+EFFORT = 0.05  # of what is drawn of interleavings
+
+Errors = dict[tuple[str, str], Floats]  # planned - true effect of each rehearsal
+
+
+def is_chosen(ranker: str) -> bool:
+    """Whether a ranker is made of the users that judge it."""
+    return ranker.partition(":")[0] == "best" or AFTER.fullmatch(ranker) is not None
+
+
+def rehearsed(
+    asked: Plan, fitted: FittedModel, metrics: Sequence[str], queries: Sequence[FittedQuery]
+) -> Errors:
+    """The errors of rehearsals by design and metric; none where nothing was chosen by clicks."""
+    rankers = [str(asked.control), str(asked.treatment)]
+    lists, made = asked.fitted.lists, asked.fitted.manifest
+    known = lists is not None and made.get("stage") == Fit.NAME and fitted.n_draws > 0
+    if not (asked.rehearsals and asked.draws and known and any(map(is_chosen, rankers))):
+        return {}
+    assert lists is not None
+    given = {key: value for key, value in made["arguments"].items() if key != "sources"}
+    fit = Fit(made.get("log_folder", ""), **given).replace(draws=min(asked.draws, DRAWS))
+    others = [asked.fitted.named(r[5:]).model for r in rankers if r.startswith("best:")]
+    errors: dict[tuple[str, str], list[float]] = {}
+    with Progress("rehearse", asked.rehearsals, "plans", asked.quiet) as progress:
+        for r in range(asked.rehearsals):
+            users = fitted.drawn(r % fitted.n_draws + 1)
+            data = simulated(users, lists, generator(asked.seed, "plan", "rehearsal", r))
+            again = {name: fit.fit(name, data) for name in dict.fromkeys([fitted.model, *others])}
+            models = FittedModels(again, {}, Lists.of(data))
+            found = _errors(asked, models, fitted.model, users, metrics, queries)
+            for key, error in found.items():
+                errors.setdefault(key, []).append(error)
+            progress.advance(1)
+    return {key: np.array(each) for key, each in errors.items()}
+
+
+def _errors(
+    asked: Plan,
+    models: FittedModels,
+    name: str,
+    users: FittedModel,
+    metrics: Sequence[str],
+    wanted: Sequence[FittedQuery],
+) -> dict[tuple[str, str], float]:
+    """What a plan made of the models is off, of known users."""
+    own, keys = models.fitted[name], [Query.of(f.query) for f in wanted]
+    mine = replace(models, fitted={name: own})
+    queries = fitted_queries(mine, wanted[0].K, metrics[0], keys)
+    pairs, _ = pairs_of(asked, models, queries, metrics[0], EFFORT)
+    there = [(f, pair) for f, pair in zip(queries, pairs, strict=True) if pair is not None]
+    if not there:
+        return {}
+    kept, shown = [f for f, _ in there], [pair for _, pair in there]
+    traffic = traffic_of(kept, asked.traffic)
+    of = [Query.of(f.query) for f in kept]
+    planned = [
+        effects_of([draw.of(q).users for q in of], shown, traffic, metrics)
+        for draw in own.some_draws(DRAWS)
+    ]
+    theirs = [users.of(q) for q in of]
+    rows = [place_of(f.model.items, model.items) for f, model in zip(kept, theirs, strict=True)]
+    moved = [_moved(pair, to) for pair, to in zip(shown, rows, strict=True)]
+    true = effects_of([model.users for model in theirs], moved, traffic, metrics)
+    return {key: _mean(planned, key) - true[key].mean for key in true}
+
+
+def _mean(effects: Sequence[Effects], key: tuple[str, str]) -> float:
+    return float(np.mean([one[key].mean for one in effects]))
+
+
+def _moved(pair: Pair, to: Ints) -> Pair:
+    """The same lists, in rows of another model."""
+    control, treatment = (Shown(to[one.A], one.p) for one in (pair.control, pair.treatment))
+    return Pair(control, treatment, tuple(one._replace(A=to[one.A]) for one in pair.interleaved))
+
+
+def simulated(users: FittedModel, lists: Lists, rng: np.random.Generator) -> Patterns:
+    """Clicks of these users on every list of a log, shown as often as there."""
+    rows: dict[str, list[pa.Array]] = {name: [] for name in CLICK_STATISTICS.names}
+    n = len(lists.serps)
+    for q, query in enumerate(lists.queries):
+        if query not in users.index:
+            continue
+        model = users.of(query, unseen=True)
+        for length in np.unique(lists.length[lists.query == q]).tolist():
+            mine = np.flatnonzero((lists.query == q) & (lists.length == length))
+            each = np.repeat(mine, lists.serps[mine].astype(np.int64))
+            A = place_of(lists.items[each, :length], model.items[:-1])
+            A = np.where(A < 0, len(model.items) - 1, A)  # dropped from the model
+            clicks = model.sample(A, rng.random(A.shape))
+            bits = clicks.astype(np.int64) @ (1 << np.arange(length))
+            keys, group = np.unique(bits * n + each, return_inverse=True)
+            shown = lists.items[keys % n, :length]
+            columns = {
+                "query_id": np.full(len(keys), query.query_id),
+                "region_id": [query.region_id] * len(keys),
+                "holdout": np.zeros(len(keys), dtype=bool), "items": list(shown),
+                "clicks": keys // n, "count": sum_by(group, np.ones(len(group)), len(keys)),
+            }  # fmt: skip
+            for f in CLICK_STATISTICS:
+                rows[f.name].append(pa.array(columns[f.name], f.type))
+    arrays = [pa.concat_arrays(rows[f.name]) for f in CLICK_STATISTICS]
+    return patterns_of(pa.table(arrays, schema=CLICK_STATISTICS))

@@ -19,18 +19,18 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
-from logeval.clicks.models.users.chain import Chain
-from logeval.clicks.models.users.mixture import classes_of
+from logeval.clicks.users.chain import Chain
+from logeval.clicks.users.mixture import classes_of
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
-from logeval.replay.targets.table import read_target_table
+from logeval.replay.targets import read_target_table
 from logeval.running.arrays import Floats, Ints, place_of, sum_by
 from logeval.running.seeds import generator
 from logeval.tracks.fitted import FittedQuery
-from logeval.tracks.ranking.environment import RANKING
-from logeval.tracks.ranking.problems import ranking_problems
+from logeval.tracks.lists import ranking_problems
+from logeval.tracks.ranking import RANKING
 
 AFTER = re.compile(r"(?P<policy>.+)@(?P<steps>[0-9]{1,9})")
 RUNS_AFTER = 20  # of a policy, whose last lists are equally likely

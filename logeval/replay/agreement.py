@@ -18,14 +18,12 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.queries import Query
 from logeval.replay.estimates import point_and_interval
-from logeval.replay.estimators.estimator import Estimator
-from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.estimators import Estimator, parse_estimators
 from logeval.replay.fitting import fit
 from logeval.replay.logged import cut, read_logged
-from logeval.replay.policy import replay_policy
-from logeval.replay.replays import PolicyReplay, curve
-from logeval.replay.stream import streams_of
-from logeval.replay.targets.read import lists_target
+from logeval.replay.reading import lists_target
+from logeval.replay.replays import PolicyReplay, curve, streams_of
+from logeval.replay.stages import replay_policy
 from logeval.running.arrays import Ints
 from logeval.storage import tables
 from logeval.storage.results import Stored
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from logeval.replay.cross_check import ReplayCrossCheck
-    from logeval.reports.answers.answer import Answer
+    from logeval.replay.stages import ReplayCrossCheck
+    from logeval.reports.answers.checks import Answer
 
 ESTIMATORS = ("IP", "Prefix")  # beside DR with the best-scoring model
 CANDIDATES = ("dcm", "pbm", "ubm", "sdbn", "ccm")  # for the best-scoring model
@@ -55,15 +53,15 @@ class CrossCheck(Stored):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Every policy by every method."""
-        from logeval.reports.figures.replay import plot_cross_check
+        from logeval.reports.figures.models import plot_cross_check
 
         return plot_cross_check(self, ax)
 
     def verdict(self) -> Answer:
         """The answer in words."""
-        from logeval.reports.answers.cross_check import verdict
+        from logeval.reports.answers.estimates import cross_check_verdict
 
-        return verdict(self)
+        return cross_check_verdict(self)
 
 
 def cross_check(asked: ReplayCrossCheck, manifest: tables.Manifest) -> CrossCheck:

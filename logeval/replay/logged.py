@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from logeval.clicks.estimation.fold import choose, click_bits
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
-from logeval.clicks.estimation.statistics.fold import choose, click_bits
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
-from logeval.replay.targets.target import prefix_numbers
+from logeval.replay.targets import prefix_numbers
 from logeval.running.arrays import Floats, Ints
 
 FOLD_MEMORY = "350MB"  # of DuckDB; it goes to disk beyond

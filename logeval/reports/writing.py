@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 from logeval import __version__
 from logeval.evaluation.results import Runs
-from logeval.reports.content import content_of
-from logeval.reports.figures.style import styled
-from logeval.reports.page import Page
+from logeval.reports.figures.canvas import styled
+from logeval.reports.page import Page, content_of
 from logeval.reports.sections import SECTIONS
 from logeval.running.progress import Progress
 from logeval.storage import tables

@@ -133,7 +133,7 @@ class Generate(Stage[Path]):
     def run(self) -> Path:
         """Write the log, unless it is there already."""
         from logeval.storage import files, tables
-        from logeval.synthetic.writing import write_log
+        from logeval.synthetic.sessions import write_log
 
         files.check_regular(self.path)
         tables.recover(self.truth)  # of a killed one nothing may be left but an empty folder

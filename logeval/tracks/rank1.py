@@ -16,16 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from logeval.clicks.lists import Ranker
-from logeval.clicks.models.users.mixture import Mixture
+from logeval.clicks.users.mixture import Mixture
 from logeval.errors import LogevalError
 from logeval.running.arrays import Floats, Ints, sum_by
 from logeval.running.kernels import njit
 from logeval.running.names import format_call
 from logeval.tracks.fitted import FittedQuery
-from logeval.tracks.keys import numbers
-from logeval.tracks.labels import Labels
+from logeval.tracks.keys import Labels, numbers
+from logeval.tracks.lists import click_matrix, examination
 from logeval.tracks.meters import Left, PairRegret
-from logeval.tracks.ranking.problems import click_matrix, examination
 from logeval.tracks.track import SYNTHETIC, Problem, Replicas, Reward, Simulation, Track
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from logeval.errors import unknown_names
 from logeval.running.names import parse_call
-from logeval.tracks.contextual.environment import CONTEXTUAL
+from logeval.tracks.contextual import CONTEXTUAL
 from logeval.tracks.rank1 import RANK1
-from logeval.tracks.ranking.environment import RANKING
+from logeval.tracks.ranking import RANKING
 from logeval.tracks.track import Problem, Track
 
 TRACKS: dict[str, Track] = {track.name: track for track in (RANKING, RANK1, CONTEXTUAL)}

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from logeval.clicks.fit import Fit, fit_models
-from logeval.clicks.quality.choosing import (
+from logeval.clicks.quality.scores import (
     EQUAL,
+    Score,
     as_good,
     chosen,
     log_likelihood,
     other_fits,
     told_apart,
 )
-from logeval.clicks.quality.scores import Score
 from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
 from logeval.synthetic.generate import generate

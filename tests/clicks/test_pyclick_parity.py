@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from logeval.clicks.estimation.fold import fold, held_out_rows
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.statistics.fold import fold, held_out_rows
 from logeval.clicks.fit import fit_models
-from logeval.clicks.quality import scores as quality
+from logeval.clicks.quality import scores
 from logeval.log.log import load
 from logeval.log.queries import Query
 from tests.serps import read_relpred, write_serps
@@ -88,11 +88,11 @@ def test_pooled_parameters(golden, pooled, name):
 def test_held_out_quality(golden, pooled, log, name):
     expected = golden["models"][name]
     table = held_out_rows(fold(load(log), holdout="days:1"))
-    score = quality.score_model(pooled.fitted[name], patterns_of(table))
+    score = scores.score_model(pooled.fitted[name], patterns_of(table))
     sums = score.count @ score.columns()
-    likelihood, perplexity, _ = quality.measures(sums)
+    likelihood, perplexity, _ = scores.measures(sums)
     assert perplexity == pytest.approx(expected["test_perplexity"], abs=EM)
-    assert quality.at_ranks(sums)[0] == pytest.approx(expected["test_perplexity_at_rank"], abs=EM)
+    assert scores.at_ranks(sums)[0] == pytest.approx(expected["test_perplexity_at_rank"], abs=EM)
     if name == "CM":  # PyClick's: marginal down to the first click, 1e-6 at every rank below
         data = patterns_of(table)
         below = np.arange(data.K) > data.first_click[:, None]

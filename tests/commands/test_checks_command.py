@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from logeval import generate, ingest
 from logeval.cli import app
 from logeval.clicks.fit import fit_models
-from logeval.clicks.quality.checks.features import CHECKS
+from logeval.clicks.quality.deviations import CHECKS
 from logeval.storage.tables import path_of
 
 

@@ -14,7 +14,7 @@ import logeval
 from logeval.cli import app
 from logeval.clicks.models.registry import MODELS
 from logeval.policies.registry import POLICIES, named_policies, parse_policies
-from logeval.reports.content import content_of
+from logeval.reports.page import content_of
 from logeval.reports.report import Report
 from logeval.running.words import cell
 from tests.clicks.examples import three_queries
@@ -24,7 +24,7 @@ OWN = """
 from dataclasses import dataclass
 import numpy as np
 import logeval
-from logeval.clicks.models.cm import CM
+from logeval.clicks.models.counting import CM
 
 @dataclass(frozen=True)
 class Patient(CM):

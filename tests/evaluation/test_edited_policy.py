@@ -63,7 +63,7 @@ def test_its_units_are_not_kept_for_the_next_command(edited, tmp_path, monkeypat
     edited(0)
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr("logeval.evaluation.running.store.Store.merge", lambda *_: 1 / 0)
+        patch.setattr("logeval.evaluation.store.Store.merge", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             evaluate(policies=[NAME, "Random"], runs=2, out=out, **RUN)
     assert len(list((out / "units").glob("*.parquet"))) == 1  # of Random

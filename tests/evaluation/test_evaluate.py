@@ -12,8 +12,8 @@ from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.ubm import UBM
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
+from logeval.evaluation.plan import checkpoints_of
 from logeval.evaluation.results import Runs
-from logeval.evaluation.running.plan import checkpoints_of
 from logeval.storage import tables
 from logeval.storage.schemas import RUNS
 from tests.evaluation.my_policy import Greedy
@@ -72,7 +72,7 @@ def test_a_dask_cluster_gives_the_same_bytes(finished, tmp_path):
 
 
 def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path, monkeypatch):
-    from logeval.evaluation.running import plan
+    from logeval.evaluation import plan
 
     some = {**SMALL, "runs": 3, "policies": ["RankedExp3"]}
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **some)
@@ -83,7 +83,7 @@ def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path,
         computed.extend((unit.policy.name, run) for _, run in unit.replicas)
         return original(unit, tick)
 
-    monkeypatch.setattr("logeval.evaluation.running.simulation.run_unit", counting)
+    monkeypatch.setattr("logeval.evaluation.simulation.run_unit", counting)
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **SMALL)
     assert len(computed) == 40 - 3
     assert ("RankedExp3", 2) not in computed
@@ -187,7 +187,7 @@ def test_wrong_lists_of_a_users_policy_are_named():
 
 
 def test_a_wrong_optimum_is_noticed():
-    from logeval.tracks.ranking.problems import b_lb
+    from logeval.tracks.lists import b_lb
 
     class Wrong:
         name, K, items, rewards = "CM", 2, np.arange(4), ("satisfaction",)
@@ -203,13 +203,13 @@ def test_a_wrong_optimum_is_noticed():
 @pytest.fixture
 def poorly_searched(monkeypatch):
     """Users in classes, whose best list is one that nearly any policy beats."""
-    from logeval.clicks.models.users import mixture_optimum
+    from logeval.clicks.users import mixture
 
     def worst(users, K, reward, starts, items, kicks=0):
         A = np.argsort(users.w, kind="stable")[:K]
         return A, float(users.expected_reward(A[None], reward)[0])
 
-    monkeypatch.setattr(mixture_optimum, "_searched", worst)
+    monkeypatch.setattr(mixture, "_searched", worst)
     rng, items = np.random.default_rng(0), np.arange(8)
     classes = tuple(
         UBM(items, 3, rng.uniform(0.1, 0.9, 8), rng.uniform(0.2, 1.0, (3, 4))) for _ in range(3)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from logeval.evaluation.evaluate import evaluate
-from logeval.tracks.contextual.environment import ContextualEnvironment
-from logeval.tracks.contextual.problems import ContextualProblem, in_turn
-from logeval.tracks.contextual.worlds import GroundSet
+from logeval.tracks.contextual import ContextualEnvironment, ContextualProblem, in_turn
+from logeval.tracks.worlds import GroundSet
 from tests.stand_in import models
 
 RUNS, STEPS = 400, 30

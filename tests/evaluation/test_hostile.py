@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import logeval
-from logeval.evaluation.running.store import Store
+from logeval.evaluation.store import Store
 from logeval.storage import files, tables
 from tests.stand_in import models
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from logeval import evaluate
-from logeval.evaluation.statistics.comparisons import compare, critical_value
-from logeval.evaluation.statistics.pilot import FEWEST, POWER, Need, need, needed, pilot_runs
-from logeval.reports.pilot import duration, pilot_words
+from logeval.evaluation.statistics.intervals import compare, critical_value
+from logeval.evaluation.statistics.summary import FEWEST, POWER, Need, need, needed, pilot_runs
+from logeval.reports.verdict import duration, pilot_words
 
 Z = 0.8416212
 

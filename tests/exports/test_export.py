@@ -21,7 +21,7 @@ from logeval.cli import app
 from logeval.clicks.collection import FittedModels, models_of_json
 from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.registry import MODELS
-from logeval.exports.propensities import examination
+from logeval.exports.tables import examination
 from tests.clicks.examples import all_patterns, random_lists, random_model, three_queries
 from tests.serps import sampled_serps, write_serps
 from tests.uncompiled import uncompiled

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import logeval
-from logeval.clicks.estimation.statistics import fold as click_statistics
+from logeval.clicks.estimation import fold
 from logeval.errors import LogevalError
-from logeval.evaluation.running.store import Store
+from logeval.evaluation.store import Store
 from logeval.log.formats.registry import line_format
 from logeval.log.lines import blocks as ranges
 from logeval.log.lines.blocks import range_blocks
@@ -317,7 +317,7 @@ def test_workers_killed_during_ingest_and_statistics_change_nothing(processes, t
     address = processes.scheduler_address
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "progress_of", killing)
-        patch.setattr(click_statistics, "SHARD_FILES", 2)
+        patch.setattr(fold, "SHARD_FILES", 2)
         patch.setattr(ranges, "RANGE_BLOCKS", 20)
         there = logeval.ingest(logs, tmp_path / "there", **settings, scheduler=address)
         logeval.fit_models(there, "dcm", out=tmp_path / "two", **options, scheduler=address)

@@ -9,7 +9,7 @@ import pytest
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.log.columns import blocks
+from logeval.log.columns import text_files
 from tests.faults.test_fuzz import cases, damaged
 from tests.log import written
 from tests.log.named import adds_up, named
@@ -52,7 +52,7 @@ def test_damaged_rows_are_read_as_the_slow_reader_reads_them(tmp_path, monkeypat
         content = damaged(whole, rng)
         if content.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"{", b"[", b"PAR1", b"ARROW1")):
             continue
-        monkeypatch.setattr(blocks, "BLOCK", rng.choice([200, 1000, 1 << 20]))
+        monkeypatch.setattr(text_files, "BLOCK", rng.choice([200, 1000, 1 << 20]))
         records = records_of(content.removeprefix(b"\xef\xbb\xbf"), delimiter)
         try:
             log = ingested(tmp_path, content)
@@ -77,7 +77,7 @@ def test_damaged_objects_are_read_as_the_slow_reader_reads_them(tmp_path, monkey
     compared = 0
     for case in range(cases(60, 50_000)):
         content = damaged(whole, rng)
-        monkeypatch.setattr(blocks, "BLOCK", rng.choice([500, 1 << 20]))
+        monkeypatch.setattr(text_files, "BLOCK", rng.choice([500, 1 << 20]))
         try:
             log = ingested(tmp_path, content)
         except LogevalError:

@@ -4,7 +4,7 @@ import pytest
 
 import logeval
 from logeval import LogevalError
-from logeval.clicks.estimation.statistics.fold import fold
+from logeval.clicks.estimation.fold import fold
 from logeval.log.log import Log
 from logeval.storage import tables
 from logeval.synthetic.generate import generate

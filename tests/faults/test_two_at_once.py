@@ -9,7 +9,7 @@ import pytest
 
 import logeval
 from logeval import LogevalError
-from logeval.evaluation.running.store import Store, keys_of
+from logeval.evaluation.store import Store, keys_of
 from logeval.storage import files, tables
 from tests.faults.commands import Command, content
 

@@ -9,14 +9,12 @@ from scipy import sparse
 import logeval
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.features.contexts import CONTEXTS, dimension, item_contexts
-from logeval.features.factors import normalised, truncated_svd
 from logeval.features.make import make_features
-from logeval.features.matrix import click_matrix
-from logeval.features.table import read_features
+from logeval.features.table import click_matrix, read_features
+from logeval.features.vectors import CONTEXTS, dimension, item_contexts, normalised, truncated_svd
 from logeval.log.ingest import ingest
 from logeval.synthetic.generate import generate
-from logeval.tracks.contextual.worlds import fill_contexts
+from logeval.tracks.worlds import fill_contexts
 
 ALL = slice(None)
 
@@ -56,7 +54,7 @@ def test_the_matrix_counts_clicked_serps_of_users(log):
 
 def test_of_too_many_items_those_clicked_most_are_used(log, monkeypatch):
     whole = click_matrix(log)
-    monkeypatch.setattr("logeval.features.matrix.MOST", 20)
+    monkeypatch.setattr("logeval.features.table.MOST", 20)
     clicks = whole.clicks.sum(axis=0)
     rare = whole.item_ids[np.flatnonzero(clicks == 1)[:2]]
     found = click_matrix(log, wanted=np.array([*rare, -7]))
@@ -71,7 +69,7 @@ def test_of_too_many_items_those_clicked_most_are_used(log, monkeypatch):
 
 def test_batches_may_end_within_a_user(log, monkeypatch):
     whole = click_matrix(log)
-    monkeypatch.setattr("logeval.features.matrix.CHUNK", 3)
+    monkeypatch.setattr("logeval.features.table.CHUNK", 3)
     found = click_matrix(log)
     assert (found.user_ids == whole.user_ids).all()
     assert (found.clicks != whole.clicks).nnz == 0
@@ -108,7 +106,7 @@ def test_the_svd_is_numpys(shape):
 def test_arpack_and_the_dense_way_agree(monkeypatch, shape):
     A = random_clicks(shape, 0.2, seed=1)
     dense = truncated_svd(A, 8)
-    monkeypatch.setattr("logeval.features.factors.DENSE", 10)
+    monkeypatch.setattr("logeval.features.vectors.DENSE", 10)
     arpack = truncated_svd(A, 8)
     assert arpack.values == pytest.approx(dense.values)
     assert arpack.items.of(ALL) == pytest.approx(dense.items.of(ALL), abs=1e-7)
@@ -119,7 +117,7 @@ def test_arpack_and_the_dense_way_agree(monkeypatch, shape):
 def test_vectors_looked_at_in_blocks_are_the_same(monkeypatch, shape):
     A = random_clicks(shape, 0.2, seed=1)
     whole = truncated_svd(A, 8)
-    monkeypatch.setattr("logeval.features.factors.BLOCK", 7)
+    monkeypatch.setattr("logeval.features.vectors.BLOCK", 7)
     blocks = truncated_svd(A, 8)
     for one, other in ((whole.users, blocks.users), (whole.items, blocks.items)):
         assert other.of(ALL) == pytest.approx(one.of(ALL), abs=1e-12)
@@ -222,7 +220,7 @@ def test_an_item_never_clicked_has_the_vector_0(log):
 
 def test_features_and_models_share_no_session(folder, log, models):
     """Moving a session from one half to the other moves it from features to models."""
-    from logeval.clicks.estimation.statistics.fold import Holdout
+    from logeval.clicks.estimation.fold import Holdout
 
     with log.connect() as db:
         half = Holdout(share=0.5).sql(0)

@@ -11,14 +11,13 @@ from typer.testing import CliRunner
 import logeval
 from logeval.cli import app
 from logeval.clicks.collection import models_of_json, read_models
+from logeval.clicks.estimation.fold import fold
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.statistics.fold import fold
-from logeval.clicks.quality.checks.against_log import against_log
-from logeval.clicks.quality.checks.sample import Sample
+from logeval.clicks.quality.predictive import Sample, against_log
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.names import Names, apart
-from logeval.planning.bandit import in_its_place
+from logeval.planning.experiment import in_its_place
 from logeval.replay.estimates import Estimates
 from logeval.tracks.fitted import fitted_queries
 from tests.log import written

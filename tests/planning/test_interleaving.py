@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from logeval.planning.interleaving import Probabilistic, TeamDraft, softmax
+from logeval.planning.power import Probabilistic, TeamDraft, softmax
 
 RNG = np.random.default_rng(0)
 

@@ -19,9 +19,15 @@ from logeval.cli import app
 from logeval.clicks.models.classes import Classes
 from logeval.log.queries import Query
 from logeval.planning.effects import AB, interleaved, traffic_of
-from logeval.planning.interleaving import INTERLEAVINGS, TeamDraft
-from logeval.planning.moments import credit_moments, metric_moments
-from logeval.planning.power import Effect, power, searches_needed
+from logeval.planning.power import (
+    INTERLEAVINGS,
+    Effect,
+    TeamDraft,
+    credit_moments,
+    metric_moments,
+    power,
+    searches_needed,
+)
 from logeval.planning.rankers import Shown, best_of_known, impressions, shown_by
 from logeval.tracks.fitted import fitted_queries
 from tests.clicks.examples import all_patterns, random_model, three_queries

@@ -12,12 +12,11 @@ import logeval
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fit import Fit
 from logeval.log.queries import Query
-from logeval.planning.effects import AB
+from logeval.planning.effects import AB, is_chosen, rehearsed, simulated
 from logeval.planning.experiment import corrected, interval_of
 from logeval.planning.plan import Plan
 from logeval.planning.power import Effect
 from logeval.planning.rankers import best_of_known, impressions
-from logeval.planning.rehearsal import is_chosen, rehearsed, simulated
 from logeval.running.seeds import generator
 from logeval.tracks.fitted import fitted_queries
 from tests.clicks.examples import three_queries
@@ -53,7 +52,7 @@ def test_an_error_is_the_plan_of_a_simulated_log_less_the_truth(models, monkeypa
         seen.append(users.estimates["w"].value)
         return simulated(users, *more)
 
-    monkeypatch.setattr("logeval.planning.rehearsal.simulated", watched)
+    monkeypatch.setattr("logeval.planning.effects.simulated", watched)
     asked = Plan(models, metric="clicks", rehearsals=3, quiet=True)
     dcm = models["DCM"]
     kept = fitted_queries(models, None, "clicks", None)

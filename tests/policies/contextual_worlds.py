@@ -7,10 +7,9 @@ import numpy as np
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
-from logeval.tracks.contextual.environment import ContextualEnvironment
-from logeval.tracks.contextual.problems import ContextualProblem, contextual
-from logeval.tracks.contextual.problems import in_turn as queries_in_turn
-from logeval.tracks.contextual.worlds import GroundSet, People
+from logeval.tracks.contextual import ContextualEnvironment, ContextualProblem, contextual
+from logeval.tracks.contextual import in_turn as queries_in_turn
+from logeval.tracks.worlds import GroundSet, People
 
 
 def queries(sizes=(9, 5, 7), K=3, D=6, F=2, seed=0):

@@ -7,7 +7,7 @@ from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import upper
 from logeval.policies.shared.kernel_policy import allocate, plain, view_of
 from logeval.running import seeds
-from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 from tests.references import as_policy
 

@@ -10,7 +10,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.policies.registry import parse_policies
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem
-from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import make, setting_of
 from tests.references import as_policy

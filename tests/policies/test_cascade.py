@@ -5,8 +5,8 @@ import pytest
 
 from logeval.policies.cascade import ALL, FIRST, LAST, Memory, learn_one, positions
 from logeval.policies.shared.bounds import KL
-from logeval.tracks.ranking.environment import RankingEnvironment
-from logeval.tracks.ranking.problems import b_lb
+from logeval.tracks.lists import b_lb
+from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import lists_of, make, one_replica, steps
 
 CASES = [  # feedback, clicks, observed, counted

@@ -7,7 +7,7 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.policies.shared.options import discount_of, steps_in_memory, window_of
-from logeval.tracks.ranking.problems import b_lb
+from logeval.tracks.lists import b_lb
 from tests.policies.running import make, reference_of, steps, users_of
 
 

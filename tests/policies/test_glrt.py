@@ -7,7 +7,7 @@ import pytest
 
 from logeval.policies import glrt
 from logeval.policies.shared.options import error_of, exploration_of
-from logeval.tracks.ranking.problems import b_lb
+from logeval.tracks.lists import b_lb
 from tests.policies.running import make, one_replica, reference_of, steps, users_of
 from tests.references import glrt as paper
 from tests.references.bounds import kl

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from logeval.clicks.models.users.chain import Chain
+from logeval.clicks.users.chain import Chain
 from logeval.policies.registry import POLICIES, parse_policies
+from logeval.tracks.lists import RankingProblem
 from logeval.tracks.rank1 import Rank1Environment, Rank1Problem, needle
-from logeval.tracks.ranking.environment import RankingEnvironment
-from logeval.tracks.ranking.problems import RankingProblem
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 from tests.policies.running import make, setting_of
 from tests.references import CONTEXTUAL, REFERENCES, as_policy

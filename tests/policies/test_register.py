@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import logeval
-from logeval.clicks.models.cm import CM
+from logeval.clicks.models.counting import CM
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.policies.registry import POLICIES, parse_policies
 from tests.evaluation.my_policy import Greedy

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from logeval.replay.bootstrap import SMALL, draw, resampled
-from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay.estimators import parse_estimators
+from logeval.replay.fitting import SMALL, draw, resampled
 from logeval.replay.logged import parts_sql, read_logged
-from logeval.replay.values.values import Values
+from logeval.replay.values import Values
 from logeval.running import seeds
 from tests.replay.worlds import logged_of, target_of
 from tests.serps import Serp, write_serps

@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 from logeval import LogevalError
 from logeval.cli import app
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimate import replay_estimate
-from logeval.reports.content import Content
-from logeval.reports.page import Page
+from logeval.replay.stages import replay_estimate
+from logeval.reports.page import Content, Page
 from logeval.reports.sections.replay import the_replay
 from logeval.running import seeds
 from logeval.storage.tables import path_of

@@ -6,13 +6,11 @@ import pytest
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.errors import LogevalError
-from logeval.replay.estimators.estimator import View
-from logeval.replay.estimators.registry import ESTIMATORS, parse_estimators
+from logeval.replay.estimators import ESTIMATORS, View, parse_estimators
 from logeval.replay.fitting import fit_models
 from logeval.replay.logged import cut
-from logeval.replay.targets.target import ListTarget
-from logeval.replay.values.predictions import Prediction
-from logeval.replay.values.values import Values
+from logeval.replay.targets import ListTarget
+from logeval.replay.values import Prediction, Values
 from logeval.running import seeds
 from tests.replay import loops
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of

@@ -12,9 +12,14 @@ from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
 from logeval.replay.agreement import CrossCheck
 from logeval.replay.logged import read_logged
-from logeval.replay.policy import replay_policy
-from logeval.replay.replays import between_logs, curve, in_both_orders
-from logeval.replay.stream import ReplayEnvironment, streams_of
+from logeval.replay.replays import (
+    ReplayEnvironment,
+    between_logs,
+    curve,
+    in_both_orders,
+    streams_of,
+)
+from logeval.replay.stages import replay_policy
 from logeval.running import seeds
 from logeval.storage.tables import path_of
 from tests.replay.worlds import all_lists, logged_of

@@ -6,11 +6,10 @@ import pytest
 from logeval import generate, ingest, replay_validate
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.errors import LogevalError
-from logeval.replay import random_lists
-from logeval.replay.estimators.registry import parse_estimators
+from logeval.replay import validation
+from logeval.replay.estimators import parse_estimators
 from logeval.replay.logged import read_logged
-from logeval.replay.random_lists import RANKERS, Judged, against_random, rankers, scores
-from logeval.replay.validation import Validation
+from logeval.replay.validation import RANKERS, Judged, Validation, against_random, rankers, scores
 from tests.clicks.examples import table_of
 
 
@@ -82,7 +81,7 @@ def test_estimators_see_the_ranked_lists_alone(log, monkeypatch):
         seen.append(read_logged(*args, **asked))
         return seen[-1]
 
-    monkeypatch.setattr(random_lists, "read_logged", spied)
+    monkeypatch.setattr(validation, "read_logged", spied)
     whole = read_logged(log, part="CASE WHEN random THEN 0 ELSE -1 END")
     random = whole.patterns.take(whole.part >= 0)
     list(against_random(log, random, 2, parse_estimators(["RCTR"]), "per-query", 0.0, 0, True))

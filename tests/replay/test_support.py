@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logeval.replay.values.support import Support
+from logeval.replay.values import Support
 
 # one column for each position, one row for each query; of query 1 one SERP in four has weight 4
 SUPPORT = Support(

@@ -8,9 +8,8 @@ from benchmarks.replay_coverage import draw
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.estimates import point_and_interval
-from logeval.replay.estimators.registry import parse_estimators
-from logeval.replay.values.predictions import Prediction
-from logeval.replay.values.values import Values
+from logeval.replay.estimators import parse_estimators
+from logeval.replay.values import Prediction, Values
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
 

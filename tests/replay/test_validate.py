@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from logeval import LogevalError
 from logeval.cli import app
-from logeval.replay.estimators.registry import parse_estimators
-from logeval.replay.validate import replay_validate
+from logeval.replay.estimators import parse_estimators
+from logeval.replay.stages import replay_validate
 from logeval.replay.validation import Errors, is_larger
 from logeval.storage.tables import path_of
 from tests.replay import loops

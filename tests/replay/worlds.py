@@ -10,7 +10,7 @@ from scipy import sparse
 
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.replay.logged import Logged
-from logeval.replay.targets.target import ListTarget
+from logeval.replay.targets import ListTarget
 from logeval.storage import schemas
 
 

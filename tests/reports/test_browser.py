@@ -3,10 +3,8 @@
 import pytest
 
 import logeval
-from logeval.reports.content import Content
-from logeval.reports.page import Page
-from logeval.reports.sections.queries import query_by_query
-from logeval.reports.sections.regret import curves, final_tables
+from logeval.reports.page import Content, Page
+from logeval.reports.sections.regret import curves, final_tables, query_by_query
 from logeval.reports.sections.verdict import the_verdict
 from logeval.reports.verdict import Verdict
 from tests.reports.browser import CHROMIUM, Browser

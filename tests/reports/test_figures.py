@@ -11,8 +11,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from logeval.errors import LogevalError
-from logeval.reports.figures.canvas import drawn, new_panels, save_figure
-from logeval.reports.figures.inline import inline
+from logeval.reports.figures.canvas import drawn, inline, new_panels, save_figure
 from tests.reports.tables import rows, runs_of
 
 USER = """
@@ -25,7 +24,7 @@ settings = dict(matplotlib.rcParams)
 import logeval
 from logeval.reports.figures.canvas import save_figure
 from logeval.reports.figures.regret import regret_figure
-from logeval.reports.figures.style import styled
+from logeval.reports.figures.canvas import styled
 runs = logeval.evaluate(
     problem="B_LB(L=4,K=2,p=0.2,gap=0.1)", policies=["Random"], horizon=5, runs=2, quiet=True
 )

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from logeval.reports.against import break_even_text
+from logeval.reports.headline import break_even_text
 from logeval.reports.verdict import verdict
 from logeval.running.words import out_of, searches
 from tests.reports.tables import around, problem, rows, runs_of

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logeval.reports.limits import flattens, late_slope
+from logeval.reports.headline import flattens, late_slope
 from logeval.reports.verdict import verdict
 from tests.reports.tables import problem, rows, runs_of
 

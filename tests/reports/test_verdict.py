@@ -7,7 +7,7 @@ import pytest
 from logeval.clicks.fitting import NO_CLICK
 from logeval.policies.pairs import UCB1Elim
 from logeval.policies.rank1elim import Rank1ElimKL
-from logeval.reports.limits import late_slope
+from logeval.reports.headline import late_slope
 from logeval.reports.verdict import verdict
 from logeval.running.words import interval, joined, number, p_value
 from tests.reports.tables import around, problem, rows, runs_of

@@ -17,8 +17,7 @@ from scipy.stats import qmc
 import logeval
 from logeval.storage import files, tables
 from logeval.synthetic.generate import generate, truth_folder
-from logeval.synthetic.tastes import read_tastes
-from logeval.synthetic.world import MODELS_OFFERED, radical_inverse
+from logeval.synthetic.world import MODELS_OFFERED, radical_inverse, read_tastes
 
 # Of 35,064 real Yandex SERPs of 20 frequent queries (docs/synthetic.md).
 REAL_CTR = [0.257, 0.249, 0.170, 0.154, 0.106, 0.073, 0.069, 0.047, 0.050, 0.045]
@@ -113,7 +112,7 @@ def test_plain_gz_and_zst_hold_the_same_log(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_number_of_sessions(tmp_path, monkeypatch):
-    monkeypatch.setattr("logeval.synthetic.writing.BATCH", 1000)
+    monkeypatch.setattr("logeval.synthetic.sessions.BATCH", 1000)
     generate(tmp_path / "warm.tsv", sessions=1000, queries=50, quiet=True)
     peaks = []
     for sessions in (3_000, 30_000):

@@ -8,7 +8,7 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.running.kernels import best_first_one
-from logeval.tracks.contextual.problems import parse_contextual
+from logeval.tracks.contextual import parse_contextual
 from logeval.tracks.registry import TRACKS
 from tests.policies.contextual_worlds import PROBLEMS, environment, in_turn, policy_in
 

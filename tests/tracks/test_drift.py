@@ -8,13 +8,13 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.evaluation.running.loop import run
+from logeval.evaluation.loop import run
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Setting
 from logeval.running import seeds
+from logeval.tracks.lists import b_lb_lower_slope
 from logeval.tracks.meters import Meters, Regret
-from logeval.tracks.ranking.environment import RankingEnvironment
-from logeval.tracks.ranking.theory import b_lb_lower_slope
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 
 CHANGING = "B_LB(L=6,K=2,p=0.5,gap=0.4,gamma=0.5,changes=2)"

@@ -1,4 +1,7 @@
-"""Estimates with their uncertainty, and what a fit is asked for and gives back."""
+"""When EM stops, and how many draws of the posterior are kept, unless users say otherwise.
+
+Estimates with their uncertainty, and what a fit is asked for and gives back.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval.clicks.estimation.defaults import DRAWS, ITERATIONS, TOLERANCE
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.estimation.priors import (
     Pair,
@@ -21,6 +23,11 @@ from logeval.running.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from logeval.clicks.models.model import ClickModel
+
+
+ITERATIONS = 10_000
+TOLERANCE = 1e-9  # of the relative change of likelihood
+DRAWS = 20
 
 
 @dataclass(frozen=True)

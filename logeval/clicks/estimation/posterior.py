@@ -22,8 +22,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import betaincinv, logit
 
-from logeval.clicks.estimation.beta_binomial import Betas
-from logeval.clicks.estimation.beta_walk import BetaWalk
+from logeval.clicks.estimation.beta import Betas, BetaWalk
 from logeval.clicks.estimation.em import CAP, Params
 from logeval.clicks.estimation.estimates import Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import FoldedClicks

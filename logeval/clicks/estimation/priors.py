@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from logeval.clicks.estimation.beta_binomial import Betas, fit_betas
+from logeval.clicks.estimation.beta import Betas, fit_betas
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.errors import unknown_names
 from logeval.running.arrays import Bools, Floats, Ints, sum_by

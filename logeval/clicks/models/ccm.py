@@ -15,16 +15,15 @@ from functools import partial
 
 import numpy as np
 
-from logeval.clicks.estimation.binomial import Split
-from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
-from logeval.clicks.estimation.chain.inference import Tally
-from logeval.clicks.estimation.chain.information import Slopes
+from logeval.clicks.estimation.beta import Split
+from logeval.clicks.estimation.chain import ChainEM, Count, Counts, Tally, examination, fit_chain
 from logeval.clicks.estimation.classes.beside import ChainClasses
 from logeval.clicks.estimation.em import Params
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
+from logeval.clicks.estimation.information import Slopes
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ChainModel, Parameter
-from logeval.clicks.models.users.chain import Formulas, Parameters
+from logeval.clicks.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
 
 TAUS = ("tau1", "tau2", "tau3")

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.users.mixture import Mixture
-from logeval.clicks.models.users.mixture_optimum import best_of_classes
-from logeval.clicks.models.users.optimum import Optimum
+from logeval.clicks.users.mixture import Mixture, best_of_classes
+from logeval.clicks.users.optimum import Optimum
 from logeval.errors import LogevalError
 from logeval.running.arrays import Floats
 

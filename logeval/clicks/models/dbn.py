@@ -19,17 +19,15 @@ from typing import ClassVar
 import numpy as np
 
 from logeval.clicks.estimation import em
-from logeval.clicks.estimation.binomial import Split
-from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
-from logeval.clicks.estimation.chain.inference import Tally
-from logeval.clicks.estimation.chain.information import Slopes
+from logeval.clicks.estimation.beta import Split
+from logeval.clicks.estimation.chain import ChainEM, Count, Counts, Tally, examination, fit_chain
 from logeval.clicks.estimation.classes.beside import ChainClasses
-from logeval.clicks.estimation.counted import fit_counts
-from logeval.clicks.estimation.counts import last_clicks, up_to_last_click
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.estimation.information import Slopes
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, last_clicks, up_to_last_click
+from logeval.clicks.estimation.uncertain import fit_counts
 from logeval.clicks.models.model import ChainModel, Examined, Parameter
-from logeval.clicks.models.users.chain import Formulas, Parameters
+from logeval.clicks.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
 
 FEW_CLICKS = 200  # per item, with fewer of which intervals of the DBN were too narrow

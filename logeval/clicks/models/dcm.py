@@ -26,18 +26,16 @@ from typing import ClassVar
 import numpy as np
 
 from logeval.clicks.estimation import em
-from logeval.clicks.estimation.binomial import Split
-from logeval.clicks.estimation.chain.em import ChainEM, Count, Counts, examination, fit_chain
-from logeval.clicks.estimation.chain.inference import Tally
-from logeval.clicks.estimation.chain.information import Slopes
+from logeval.clicks.estimation.beta import Split
+from logeval.clicks.estimation.chain import ChainEM, Count, Counts, Tally, examination, fit_chain
 from logeval.clicks.estimation.classes.beside import ChainClasses
-from logeval.clicks.estimation.counted import fit_counts, ratios
-from logeval.clicks.estimation.counts import up_to_last_click
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.estimation.information import Slopes
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, up_to_last_click
 from logeval.clicks.estimation.priors import Pair
+from logeval.clicks.estimation.uncertain import fit_counts, ratios
 from logeval.clicks.models.model import ChainModel, Parameter
-from logeval.clicks.models.users.chain import Formulas, Parameters
+from logeval.clicks.users.chain import Formulas, Parameters
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 UNSEEN = (

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from logeval.clicks.models.users.chain import Chain, Formulas
-from logeval.clicks.models.users.mixture import Mixture, Users
-from logeval.clicks.models.users.optimum import Optimum, best_browsing, best_chain
+from logeval.clicks.users.chain import Chain, Formulas
+from logeval.clicks.users.mixture import Mixture, Users
+from logeval.clicks.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
 from logeval.running.arrays import Bools, Floats, Ints, place_of
 from logeval.running.seeds import generator

@@ -9,9 +9,9 @@ import numpy as np
 from logeval.clicks.estimation.estimates import ModelEstimate
 from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.users.browsing import Browsing
-from logeval.clicks.models.users.chain import Chain
-from logeval.clicks.models.users.mixture import classes_of
+from logeval.clicks.users.browsing import Browsing
+from logeval.clicks.users.chain import Chain
+from logeval.clicks.users.mixture import classes_of
 from logeval.errors import LogevalError
 from logeval.running.own_code import is_built_in
 

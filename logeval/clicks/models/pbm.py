@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from logeval.clicks.estimation import em
-from logeval.clicks.estimation.browsing.cells import fold
-from logeval.clicks.estimation.browsing.em import fit_browsing, fit_em, fit_mle, with_exact_one
+from logeval.clicks.estimation.browsing import fit_browsing, fit_em, fit_mle, fold, with_exact_one
 from logeval.clicks.estimation.classes.beside import BrowsingClasses
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ClickModel, Parameter
-from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.users.browsing import Browsing
 from logeval.running.arrays import Bools, Floats
 
 SHRUNK = (

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from logeval.clicks.estimation.classes.fit import number_of
 from logeval.clicks.models.ccm import CCM
-from logeval.clicks.models.cm import CM
-from logeval.clicks.models.ctr import DCTR, GCTR, RCTR
+from logeval.clicks.models.counting import CM, DCTR, GCTR, RCTR
 from logeval.clicks.models.dbn import DBN, SDBN
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.model import ClickModel

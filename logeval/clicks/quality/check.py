@@ -19,7 +19,7 @@ from logeval.stage import (
 
 if TYPE_CHECKING:
     from logeval.clicks.collection import FittedModels
-    from logeval.clicks.quality.checks.predictive import Checks
+    from logeval.clicks.quality.predictive import Checks
 
 
 @stage(
@@ -68,17 +68,17 @@ class CheckModels(Stage["Checks"]):
     def make(self, manifest: Manifest) -> "Checks":
         """The checks, with a change of ranker and beside the truth where there is one."""
         from logeval.clicks.collection import opened_models
-        from logeval.clicks.drift.change import of_log
-        from logeval.clicks.quality.checks.counted import counted_checks
-        from logeval.clicks.quality.checks.predictive import check_patterns
-        from logeval.clicks.quality.checks.sample import (
+        from logeval.clicks.drift import of_log
+        from logeval.clicks.quality.counted import counted_checks
+        from logeval.clicks.quality.predictive import (
+            check_patterns,
             fit_of_log,
             fitted_to_ranked,
             held_out_sample,
         )
-        from logeval.clicks.quality.ranker_change import changed_rankers
+        from logeval.clicks.quality.randomised import changed_rankers
         from logeval.clicks.quality.truth import against_truth, check_belongs
-        from logeval.clicks.support.harvesting import harvested_beside
+        from logeval.clicks.support.graph import harvested_beside
 
         fitted = self.fitted
         beside = None

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from logeval.clicks.estimation.defaults import DRAWS
+from logeval.clicks.estimation.estimates import DRAWS
 from logeval.clicks.settings import MOST_DRAWS, Fitting
 from logeval.clicks.settings import Holdout as HoldoutArg
 from logeval.errors import LogevalError
@@ -130,8 +130,8 @@ class ScoreModels(Stage["Comparison"]):
 
     def make(self, manifest: Manifest) -> "Comparison":
         """The score of each model."""
+        from logeval.clicks.estimation.fold import fold
         from logeval.clicks.estimation.patterns import patterns_of
-        from logeval.clicks.estimation.statistics.fold import fold
         from logeval.clicks.naming import naming_of
         from logeval.clicks.quality.comparison import compared, scored_on
         from logeval.clicks.quality.judged import judged_rows, order_scores

@@ -12,21 +12,37 @@ class). Attraction is known of
 * shown (DCTR): items shown.
 
 The tests prove it: by the rank of the Jacobian of the probabilities of all clicks on given lists.
+
+Parameters of a fit that rest on the prior more than on the clicks.
+
+The attraction of items, and the examination of places, that the clicks do not compare with the
+largest part of their query (``identified``); likewise the continuation of users (gamma, tau1) that
+nothing decides; and every parameter with fewer observations than its prior counts for.
+
+What the clicks of a log decide about a model, in words, with what to do about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logeval.clicks.estimation.browsing.cells import Cells, fold
+from logeval.clicks.estimation.browsing import Cells, fold
+from logeval.clicks.estimation.estimates import ModelEstimate
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
-from logeval.clicks.models.model import ClickModel
+from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.ubm import transition
 from logeval.clicks.support.graph import CARRIES, FIRM, Parts, parts_of
+from logeval.log.names import Names
+from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
+
+if TYPE_CHECKING:
+    from logeval.clicks.fitted import FittedModel
+
 
 Place = Callable[[Patterns], Ints]  # of each shown (pattern, position)
 MIXED = 0.1  # lists that mix less are apart: chosen on other logs than those of docs/measured.md
@@ -159,3 +175,114 @@ def _chain(data: FoldedClicks, until: str) -> Identified:
     known = sum_by(data.item_query, data.impressions * items, data.Q)
     total = sum_by(data.item_query, data.impressions, data.Q)
     return Identified(known / np.maximum(total, 1e-300), items)
+
+
+CONTINUATION = ("gamma", "tau1")  # of users who did not click
+
+
+def resting(
+    kind: type[ClickModel], fit: ModelEstimate, found: Identified | None, item_query: Ints
+) -> dict[str, Bools]:
+    """By field of a parameter, in the shape of its estimate: which values rest on the prior."""
+    return {p.field: _resting(p, fit, found, item_query) for p in kind.PARAMETERS}
+
+
+def _resting(p: Parameter, fit: ModelEstimate, found: Identified | None, item_query: Ints) -> Bools:
+    seen = fit.estimates[p.field].observations
+    if p.kind == "item":
+        strength = fit.priors[p.field].strength[item_query]
+    else:
+        strength = np.broadcast_to(fit.shared_strength.get(p.field, 0.0), seen.shape)
+    marked: Bools = ~(seen >= strength)
+    if found is None:
+        return marked
+    if p.name == "attraction" and p.kind == "item":
+        marked = marked | ~found.items
+    if p.name == "examination" and found.places is not None:
+        marked = marked | ~found.places.reshape(marked.shape)
+    if p.field in CONTINUATION and found.decay is not None:
+        marked = marked | ~found.decay
+    return marked
+
+
+NAMED = 8  # queries that a sentence names
+OTHERS = {"position": "DCM", "transition": "DCM", "decay": "SDBN"}  # which need less
+
+
+def record(
+    queries: Sequence[Query],
+    found: Identified,
+    fitted: FittedModel,
+    needs_less: Identified | None = None,
+    pages: bool = True,
+) -> dict[str, Any]:
+    """What the report of a fit keeps: how many queries it carries, which not, and what rests.
+
+    ``needs_less`` is what the clicks decide about the model that needs less (``OTHERS``). Without
+    ``pages`` it was fitted to counts.
+    """
+    other = 0 if needs_less is None else int((needs_less.carried & ~found.carried).sum())
+    marks = [m for part in fitted.classes for m in part.prior.values()]
+    lost = [str(q) for q, ok in zip(queries, found.carried, strict=True) if not ok]
+    return {
+        "carried": int(found.carried.sum()),
+        "queries": len(queries),
+        "not_carried": lost[:1000],
+        "apart": int(found.apart.sum()),
+        "other": other,
+        "prior_parameters": int(sum(m.sum() for m in marks)),
+        "parameters": int(sum(m.size for m in marks)),
+        "examined_by": fitted.kind.examined_by,
+        **({} if pages else {"pages": False}),
+    }
+
+
+def sentence(model: str, known: dict[str, Any], names: Names | None = None) -> str:
+    """The record of a fit as a sentence: how many queries can carry the model, and which cannot.
+
+    By their ``names``, if there are any.
+    """
+    Q, carried, lost = known["queries"], known["carried"], known["not_carried"]
+    share = known["prior_parameters"] / max(known["parameters"], 1)
+    resting = f"{share:.0%} of its parameters rest on the prior more than on the clicks"
+    if not lost:
+        every = "the query" if Q == 1 else f"all {Q:,} queries"
+        return f"{model}: {every} can carry it; {resting}"
+    why = _why(known)
+    other = OTHERS.get(known["examined_by"]) if known.get("other") else None
+    other = other if known.get("pages", True) else "DCTR"
+    use = f"use the {other}, which needs less, or " if other else ""
+    titles = {} if names is None else names.titles(lost)
+    lost = [titles.get(query, query) for query in lost]
+    left = f"leave them out: evaluate --identified (they are {few(lost)})"
+    if carried == 0:
+        left = "get a log whose lists change more"
+    return f"{model}: {carried:,} of {Q:,} queries can carry it; {why}. {resting}; {use}{left}"
+
+
+def _why(known: dict[str, Any]) -> str:
+    """Why the other queries cannot: lists that do not mix, or too few SERPs of lists that do."""
+    lost, apart = known["queries"] - known["carried"], known.get("apart", 0)
+    if known["examined_by"] not in ("position", "transition") or not apart:
+        return WHY[known["examined_by"]]
+    few = f", {lost - apart:,} have too few SERPs" if lost > apart else ""
+    return (
+        f"of the others {apart:,} show lists that hardly mix, so what attracts and what is "
+        f"examined cannot be separated{few}"
+    )
+
+
+WHY = {
+    "position": "the others have too few SERPs to tell what attracts from what is examined",
+    "decay": "in the others too few items were clicked at several ranks to say how many users stop "
+    "reading",
+    "last-click": "the others have too few clicks, or items that nobody surely examined",
+}
+WHY |= {"transition": WHY["position"], "first-click": WHY["last-click"]}
+WHY |= {"shown": "the others have too few clicks"}
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of some queries, as --queries takes them."""
+    more = f", ... ({len(names):,} in all)" if len(names) > NAMED else ""
+    return ",".join(names[:NAMED]) + more

@@ -1,4 +1,16 @@
-"""What a log supports, before anything is fitted to it: per query, and in words.
+"""What a table of counts supports: swaps need impressions and clicks by position, and no pages.
+
+The counts do not say which clicks were made on one page, so the intervals of the examination leave
+out what those have in common.
+
+How sure a log of this size is: expected widths of intervals, from its own counts.
+
+With examination e(k) from swaps, an item was examined x(i) = sum of n(i, k) e(k) times, so its
+attraction w(i), clicks over x(i), drawn to the mean of the query as if by ``BELIEF`` examinations
+more, has the variance w (1 - w) / (x + BELIEF). The best list has the largest w, and is worth the
+sum of e(k) w(k) clicks. More SERPs of the same ranker multiply x.
+
+What a log supports, before anything is fitted to it: per query, and in words.
 
 ``share_pbm`` is the share of the query's impressions whose items and positions the clicks compare
 with each other, likewise ``share_ubm``, ``share_dbn`` and ``share_dcm`` (``identified``): a query
@@ -16,28 +28,127 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 
+from logeval.clicks.estimation.fold import counted_patterns, fold
 from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
-from logeval.clicks.estimation.statistics.counted import counted_patterns
-from logeval.clicks.estimation.statistics.fold import fold
+from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.registry import MODELS
-from logeval.clicks.support.counted import counted_table, counted_words
-from logeval.clicks.support.graph import CARRIES
-from logeval.clicks.support.harvesting import METHODS, harvest
-from logeval.clicks.support.identified import MIXED, identified
+from logeval.clicks.support.graph import CARRIES, METHODS, harvest
+from logeval.clicks.support.identified import MIXED, few, identified
 from logeval.clicks.support.selection import CLICKS_ALONE, clicks_alone, selected_by_clicks
-from logeval.clicks.support.size import expected_widths, size_words
-from logeval.clicks.support.words import few
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, sum_by
-from logeval.running.words import joined
+from logeval.running.words import joined, number
 from logeval.storage.results import Shown
 
 if TYPE_CHECKING:
-    from logeval.reports.answers.answer import Answer
+    from logeval.reports.answers.checks import Answer
+
+
+def counted_table(data: Counted) -> pd.DataFrame:
+    """A row per query: how much of it a PBM can be fitted to."""
+    found = identified(PBM, data, "per-query")
+    assert found is not None
+    assert found.cut is not None
+    return pd.DataFrame(
+        {
+            "query": [str(query) for query in data.queries],
+            "serps": data.serps.astype(np.int64),  # at least: see ``Counted``
+            "share_pbm": found.share,
+            "cut_clicks": np.where(np.isfinite(found.cut), found.cut, np.nan),
+        }
+    )
+
+
+def counted_words(table: pd.DataFrame) -> list[str]:
+    """What can be fitted, and to how many queries."""
+    can = [name for name, kind in MODELS.items() if kind.from_counts]
+    others = [name for name in can if name != PBM.name]
+    Q, carried = len(table), int((table["share_pbm"] >= CARRIES).sum())
+    found = [
+        f"{carried:,} of {Q:,} queries can carry a PBM, which needs items that were clicked at "
+        "several ranks, or attraction and examination cannot be separated",
+        f"{joined(others)} can be fitted to all of them. Cascades and the UBM cannot: counts do "
+        "not say what else was clicked on a page",
+    ]
+    if carried < Q:
+        found[0] += "; of the others use the DCTR, which does not tell them apart"
+    return found
+
+
+BELIEF = 25.0  # examinations; chosen on other logs than those of docs/measured.md
+NORMAL = 1.959964
+
+
+def expected_widths(data: Patterns, examination: Floats) -> pd.DataFrame:
+    """Per query: value of the best list, widths of 95% intervals, SERPs that would halve the first.
+
+    ``width_value`` is of that value in clicks per search, ``width_items`` the median of the
+    attraction of its items; ``serps_to_halve`` is the number of SERPs in all, with which the first
+    would be half as wide.
+    """
+    e = filled(examination)
+    x = data.sum_items(data.shown.count * e[data.shown.position])
+    clicks = data.item_clicks
+    by_query = [sum_by(data.item_query, each, data.Q) for each in (clicks, x)]
+    mean = (by_query[0] / np.maximum(by_query[1], 1e-300))[data.item_query]
+    w = np.clip((clicks + BELIEF * mean) / (x + BELIEF), 0.0, 1.0)
+    rows = []
+    for q in range(data.Q):
+        mine = np.arange(data.offsets[q], data.offsets[q + 1])
+        K = min(int(data.positions[q]), len(mine))
+        top = mine[np.argsort(-w[mine], kind="stable")[:K]]
+        weight = np.sort(e[: data.positions[q]])[::-1][:K]
+        spread = w[top] * (1 - w[top])
+        variance = _variance(1.0, weight**2 * spread, x[top])
+        half = np.nan
+        if variance > 0.0:
+            half = brentq(_more_than, 1.0, 1e9, (weight**2 * spread, x[top], variance / 4))
+        rows.append(
+            {
+                "value": float(weight @ w[top]),
+                "width_value": 2 * NORMAL * np.sqrt(variance),
+                "width_items": float(np.median(2 * NORMAL * np.sqrt(spread / (x[top] + BELIEF)))),
+                "serps_to_halve": np.ceil(half * data.serps[q]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _variance(more: float, spread: Floats, x: Floats) -> float:
+    """Of the value of a list, with so many times the SERPs."""
+    return float((spread / (more * x + BELIEF)).sum())
+
+
+def _more_than(more: float, spread: Floats, x: Floats, wanted: float) -> float:
+    return _variance(more, spread, x) - wanted
+
+
+def filled(examination: Floats) -> Floats:
+    """Examination by rank, relative to the largest; a rank without a value has that above it."""
+    known = pd.Series(examination).ffill().fillna(1.0).to_numpy(dtype=np.float64)
+    return np.asarray(known / known.max())
+
+
+def size_words(table: pd.DataFrame) -> list[str]:
+    """How sure a fit would be, and what would halve its intervals."""
+    sure = table[table["width_value"] > 0.0]
+    if sure.empty:
+        return []
+    middle = sure.iloc[(sure["width_value"] / sure["value"]).argsort().iloc[len(sure) // 2]]
+    return [
+        f"Expect a 95% interval about {number(middle['width_value'])} wide for the best list's "
+        f"{number(middle['value'])} clicks per search (query {middle['query']}, in relative width "
+        "the median), "
+        f"and {number(middle['width_items'])} wide for the attraction of its items; "
+        f"{middle['serps_to_halve']:,.0f} SERPs of it, in place of {middle['serps']:,}, would "
+        "halve the first"
+    ]
+
 
 NEEDY = ("PBM", "UBM", "DBN", "DCM")  # the models that need most come first
 ONE_LIST = 0.95  # of the SERPs of a query
@@ -63,9 +174,9 @@ class Support(Shown):
 
     def verdict(self) -> Answer:
         """The answer in words."""
-        from logeval.reports.answers.support import verdict
+        from logeval.reports.answers.checks import support_verdict
 
-        return verdict(self)
+        return support_verdict(self)
 
 
 def support(log: Log | Path | str, top: int = 20) -> Support:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.evaluation.statistics import intervals
-from logeval.evaluation.statistics.paired import by_query
+from logeval.evaluation.statistics.intervals import by_query
 from logeval.running.arrays import Floats
 
 LAST = 0.1  # of the steps: what "at the end" means

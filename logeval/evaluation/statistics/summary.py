@@ -2,18 +2,58 @@
 
 All numbers are of the replicas (query and run) that all policies have. The Oracle, which knows
 the answer, is shown and does not compete.
+
+One axis for all tracks: cumulative regret over cumulative optimal reward.
+
+A step earns a list in one track and a pair in the other, so regrets of two tracks do not compare;
+their shares of the optimum do. In a PBM the list policies are also judged by the pair that they
+show at the most examined position, which earns what the rank-1 track earns. ``reward`` says which
+of the rewards of the track is meant (``Track.rewards``).
+
+The policies of all tracks of a PBM against each other, by the pair at the best position.
+
+A list policy is judged by the item that it shows at the most examined position, a rank-1 policy
+by its pair: both earn a click there, so their regrets are compared query by query like those of one
+track. They are given as shares of what the best pairs earn on average, so that the mean over
+queries is the ratio of means that ``Runs.relative`` has. Runs of two tracks meet different users,
+so what pairs them is the query.
+
+How many runs a comparison needs, from a few: to tell policies apart that differ by 10%.
+
+The two policies that lost least are looked at. Their paired difference has a variance b^2 between
+queries (and draws) and s^2 between the runs of one, so with Q queries and N runs the standard error
+of its mean is sqrt((b^2 + s^2 / N) / Q). A difference of ``SIZE`` of the smaller regret is found
+with probability ``POWER`` if it is c + z of these, with c the critical value of all comparisons
+together (``comparisons``). More runs do nothing about b: where it alone is too much, more queries
+are needed. Their number is known as well as the variance between those of the pilot is, whose log
+has a standard error of about sqrt(2 / (Q - 1)), and the regret, squared: hence a range.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics import intervals
-from logeval.evaluation.statistics.comparisons import ROUNDING, compare, compare_ratios
-from logeval.evaluation.statistics.paired import REPLICA, by_policy
+from logeval.evaluation.statistics.intervals import (
+    REPLICA,
+    ROUNDING,
+    by_policy,
+    by_step,
+    compare,
+    compare_ratios,
+    critical_value,
+    mean,
+    units,
+)
 from logeval.running.arrays import Bools, Floats
+from logeval.tracks.registry import TRACKS
 
 ORACLE = "Oracle"
 FEW = 10  # queries (or runs of one) below which only large differences are found
@@ -168,3 +208,147 @@ def _spread(competes: Bools, values: Floats) -> Floats:
     spread = np.full(len(competes), np.nan)
     spread[competes] = values
     return spread
+
+
+KEYS = ["simulator", "track", "policy"]
+
+
+def relative(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per simulator, track, policy and reward at one step, the smallest share first.
+
+    ``relative_regret`` with its 95% interval (``low``, ``high``).
+    """
+    found = []
+    for keys, part in rows.groupby(KEYS):
+        for reward, curve in _curves(part).items():
+            about: dict[str, Any] = {**dict(zip(KEYS, keys, strict=True)), "reward": reward}
+            found.append(curve.drop(columns="t").assign(**about))
+    table = pd.concat(found)[[*KEYS, "reward", "relative_regret", "low", "high"]]
+    return table.sort_values(["simulator", "relative_regret"], kind="stable", ignore_index=True)
+
+
+def relative_curves(rows: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """Per policy and reward: t, relative_regret, low, high; of the rows of one simulator."""
+    return {
+        (str(keys[2]), reward): curve
+        for keys, part in rows.groupby(KEYS)
+        for reward, curve in _curves(part).items()
+    }
+
+
+def _curves(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Mean regret over mean optimal reward of a policy at each t, by what it is judged by.
+
+    These are the rewards of the track, as far as they were measured.
+    """
+    found = {}
+    for reward in TRACKS[rows["track"].iloc[0]].rewards:
+        if rows[reward.regret].notna().all():
+            x, y = by_step(rows, reward.regret), by_step(rows, reward.optimal)
+            share, low, high = intervals.ratio(x, y)
+            columns = {"t": np.unique(rows["t"]), "relative_regret": share, "low": low}
+            found[reward.name] = pd.DataFrame({**columns, "high": np.minimum(high, 1.0)})
+    return found
+
+
+TRACK = "top pair"
+
+
+def top_pair_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one simulator at one step, with ``regret`` the share of the best pairs' mean reward.
+
+    Empty unless the policies of several tracks were measured so. What runs in every track
+    (Random, Oracle) is taken from the first.
+    """
+    rows = rows[rows["pair_regret"].notna() & (rows["pair_optimal_reward"] > 0.0)]
+    if rows["track"].nunique() < 2:
+        return rows.iloc[:0]
+    rows = rows.drop_duplicates(["policy", *REPLICA])
+    best = rows.groupby("query")["pair_optimal_reward"].mean().mean()
+    share, optimal = rows["pair_regret"] / best, rows["pair_optimal_reward"] / best
+    return rows.assign(regret=share, track=TRACK, optimal_reward=optimal, reward=optimal - share)
+
+
+def compare_top_pairs(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Summary and pairs (as ``Runs.summary`` and ``Runs.pairs``) of these shares, if any."""
+    found = top_pair_rows(rows)
+    if found.empty or found["policy"].nunique() < 2:
+        return None
+    return summary(found), pairs(found)
+
+
+SIZE, POWER = 0.1, 0.8
+FREEDOM = 40  # degrees of freedom behind s^2: then it is known to a factor of 1.5, in most cases
+FEWEST, MOST = 3, 100_000  # runs, of a pilot and altogether
+
+
+class Need(NamedTuple):
+    """What a comparison needs."""
+
+    policies: tuple[str, str]  # the two that were looked at
+    regret: float  # of the better
+    queries: int
+    runs: float  # of each query; inf: no number of runs is enough
+    queries_needed: float  # with the runs of the pilot; nan: of a single query nothing is known
+    queries_low: float  # 80% interval of their number
+    queries_high: float
+
+
+def pilot_runs(queries: int) -> int:
+    """The runs of a pilot with so many queries (and draws)."""
+    return max(FEWEST, 1 + math.ceil(FREEDOM / queries))
+
+
+def need(rows: pd.DataFrame) -> Need | None:
+    """What the comparison of a panel needs; None without two policies, or without regret."""
+    policies, x = by_policy(rows[~rows["policy"].map(is_oracle)], "regret")
+    if len(policies) < 2:
+        return None
+    order = np.argsort(mean(x), kind="stable")
+    regret = float(mean(x)[order[0]])
+    if regret <= 0.0:
+        return None
+    pair = x[..., order[1]] - x[..., order[0]]
+    runs, queries = needed(pair, SIZE * regret, len(policies))
+    spread = units(x[..., order[:1]])
+    error = float(spread.error()[0]) / regret if len(x) > 1 else np.nan
+    factor = math.exp(float(ndtri(0.9)) * math.sqrt(2 / max(len(x) - 1, 1) + 4 * error**2))
+    return Need(
+        (policies[order[0]], policies[order[1]]), regret, len(x), runs, queries,
+        queries / factor, queries * factor,
+    )  # fmt: skip
+
+
+def needed(pair: Floats, size: float, policies: int) -> tuple[float, float]:
+    """Runs of each query, and queries with as many runs as now, for differences of a pair.
+
+    These are (Q, N) or (Q, D, N). Either may be inf; the queries are nan for a single one.
+    """
+    z = float(ndtri(POWER))
+
+    def enough(variance: float) -> Callable[[int], bool]:
+        return lambda n: (critical_value(n, policies) + z) * math.sqrt(variance / n) <= size
+
+    if len(pair) == 1 and pair.ndim == 2:
+        return _smallest(enough(float(np.nanvar(pair, ddof=1)))), math.nan
+    u, N = units(pair[..., None]), pair.shape[-1]
+    within = float(np.nanmean(np.nanvar(pair, axis=-1, ddof=1)))
+    between = max(float(u.values.var(ddof=1)) - within / N, 0.0)
+    allowed = (size / (critical_value(u.size, policies) + z)) ** 2 * u.n - between
+    runs = max(2.0, math.ceil(within / allowed)) if allowed > 0.0 else math.inf
+    queries = math.nan if len(pair) == 1 else _smallest(enough(between + within / N))
+    return (runs if runs <= MOST else math.inf), queries
+
+
+def _smallest(enough: Callable[[int], bool]) -> float:
+    """The smallest number from 2 on that is enough: doubled, then halved; inf beyond ``MOST``."""
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > MOST:
+            return math.inf
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return float(high)

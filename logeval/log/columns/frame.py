@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 
 from logeval.errors import LogevalError
-from logeval.log.columns.json_lines import as_array
 from logeval.log.columns.table_file import (
     BATCH_ROWS,
     DAMAGED,
@@ -25,6 +24,7 @@ from logeval.log.columns.table_file import (
     plain,
     readable,
 )
+from logeval.log.columns.text_files import as_array
 from logeval.storage.tables import Manifest
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from logeval.errors import LogevalError
 from logeval.log.columns.arrow_file import ARROW, PARQUET, STREAM, ArrowTable, ParquetTable
-from logeval.log.columns.csv_file import CsvTable
 from logeval.log.columns.frame import Frame
-from logeval.log.columns.json_lines import JsonLines
 from logeval.log.columns.table_file import TableFile, readable
+from logeval.log.columns.text_files import CsvTable, JsonLines
 from logeval.log.reading.source import Source
 
 KINDS: dict[bytes, Callable[[Source], TableFile]] = {

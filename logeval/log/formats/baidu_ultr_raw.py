@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from logeval.log.columns.baidu_sessions import BaiduSessions, looks_like
 from logeval.log.columns.frame import Frame
 from logeval.log.columns.table_file import TableFile
+from logeval.log.columns.text_files import BaiduSessions, looks_like
 from logeval.log.formats.format import Format, Job, Read, Reading
 from logeval.log.reading.source import Source
 from logeval.log.rows.pages import ACCOUNTS

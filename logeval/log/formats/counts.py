@@ -13,7 +13,7 @@ from typing import ClassVar
 from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
 from logeval.log.formats.format import Format, Job, Read, Reading
-from logeval.log.layouts.recognition import recognised
+from logeval.log.layouts import recognised
 from logeval.log.reading.source import Source
 from logeval.log.rows.counted import ACCOUNTS, read_counts
 

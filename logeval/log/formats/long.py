@@ -14,7 +14,7 @@ from typing import ClassVar
 from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
 from logeval.log.formats.format import Format, Job, Read, Reading
-from logeval.log.layouts.recognition import column_names, recognised
+from logeval.log.layouts import column_names, recognised
 from logeval.log.reading.source import Source
 from logeval.log.rows.pages import ACCOUNTS
 from logeval.log.rows.reader import read_tables

@@ -19,7 +19,7 @@ from logeval.log.formats import (
     yandex_relpred,
 )
 from logeval.log.formats.format import Format
-from logeval.log.layouts.recognition import NAME_THEM, check_almost
+from logeval.log.layouts import NAME_THEM, check_almost
 from logeval.log.lines.line_format import LineFormat
 from logeval.log.reading.source import Source
 

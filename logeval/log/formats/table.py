@@ -14,9 +14,9 @@ from typing import ClassVar
 from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
 from logeval.log.formats.format import Format, Job, Read, Reading
-from logeval.log.layouts.recognition import recognised
+from logeval.log.layouts import recognised
 from logeval.log.reading.source import Source
-from logeval.log.rows.page_writer import write_pages
+from logeval.log.rows.pages import write_pages
 from logeval.log.rows.reader import read_tables
 
 PAGES = {"queries": "result pages", "rejected": "rejected (rejects.tsv)"}

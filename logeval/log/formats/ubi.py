@@ -18,10 +18,10 @@ from logeval.log.columns.frame import Frame
 from logeval.log.columns.opening import open_table
 from logeval.log.columns.table_file import TableFile, one_array
 from logeval.log.formats.format import Format, Job, Read, Reading
-from logeval.log.layouts.recognition import column_names
+from logeval.log.layouts import column_names
 from logeval.log.reading.source import Source
+from logeval.log.rows.conversion import Numbering
 from logeval.log.rows.ids import Ids
-from logeval.log.rows.numbering import Numbering
 from logeval.log.rows.reader import spilled_pages
 from logeval.log.rows.ubi_records import ACTION, COLUMNS, HITS, SEARCH, TIME, convert_records
 from logeval.log.rows.values import time_unit

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from logeval.log.names import KINDS, file_of, shortened
-from logeval.log.rows.texts import EIGHT, ONE, A, B, buffers, mixed, word
+from logeval.log.rows.values import EIGHT, ONE, A, B, buffers, mixed, word
 from logeval.running.arrays import Ints
 from logeval.running.kernels import njit_inline, njit_views
 

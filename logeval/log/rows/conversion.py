@@ -1,21 +1,32 @@
-"""What rows are once their values are known, and what is common to all that become such rows."""
+"""What rows are once their values are known, and what is common to all that become such rows.
+
+Rows with ids as they were given -> numbers inside, and the runs that rows of a search form.
+
+A run is as many neighbours of one search as there are.
+
+Rows on their way to pages, on disk: all of them in their order, and the runs that they form.
+
+In most logs a search is one run; then the rows are in order already. What belongs to a search
+stands once per run, what belongs to a result once per row.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from copy import copy
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from logeval.errors import visible
 from logeval.log.columns.table_file import Batch
-from logeval.log.layouts.recognition import Layout, as_days
+from logeval.log.layouts import Layout, as_days
 from logeval.log.rejects import EXCERPT, Reject
-from logeval.log.rows.ids import Given, NotNumbers, given_ids, session_numbers
-from logeval.log.rows.texts import BAD, GOOD, Sums
-from logeval.log.rows.values import DAY, as_numbers, as_texts, as_times
+from logeval.log.rows.ids import Given, Ids, NotNumbers, given_ids, session_numbers
+from logeval.log.rows.values import BAD, DAY, GOOD, Sums, as_numbers, as_texts, as_times
 from logeval.running.arrays import Bools, Floats, Ints
 
 NONE = -1  # where there is no such number
@@ -138,3 +149,128 @@ def of_search(columns: dict[str, pa.Array], layout: Layout, rejects: Rejects) ->
             rejects.add(bad, f"{role} is neither true nor false", columns[role])
             found[role] = flags.filled(NONE)
     return found
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Runs and their rows, column by column; rows of run r: first[r] to first[r + 1].
+
+    The first run may go on with the one before; then it has no place among ``runs``.
+    """
+
+    runs: dict[str, Ints]
+    rows: dict[str, Ints | Floats]
+    first: Ints
+
+
+class Numbering:
+    """Gives numbers to ids and runs, batch after batch."""
+
+    def __init__(self, ids: Ids) -> None:
+        self.ids = ids
+        self.runs = 0
+        self._last: dict[str, int] = {}  # what the row before shares with its run
+
+    def of(self, rows: Rows) -> Numbered:
+        """The next rows."""
+        ids = {kind: self.ids.of(kind, given) for kind, given in rows.ids.items()}
+        shared = {kind: ids[kind] for kind in OF_SEARCH if kind in ids}
+        if rows.first is None:
+            assert rows.key is not None
+            shared = {"hi": rows.key.hi, "lo": rows.key.lo} | shared
+            new = self._new(shared)
+            begins = np.flatnonzero(new)
+            run = self.runs - 1 + np.cumsum(new)
+            per_run = {k: v[begins] for k, v in (shared | rows.of_search).items()}
+        else:
+            begins = rows.first[:-1]
+            numbers = self.runs + np.arange(len(begins))
+            run = np.repeat(numbers, np.diff(rows.first))
+            key = (numbers.astype(np.uint64), np.zeros(len(begins), np.uint64))
+            hi, lo = key if rows.key is None else rows.key
+            per_run = {"hi": hi, "lo": lo} | shared | rows.of_search
+            self._last = {}
+        of_result = {kind: ids[kind] for kind in OF_RESULT if kind in ids}
+        per_row = {"run": run, "position": rows.position, "clicks": rows.clicks}
+        numbered = Numbered(
+            {"run": self.runs + np.arange(len(begins)), **per_run},
+            per_row | of_result | rows.of_result,
+            np.append(begins, len(rows)),
+        )
+        self.runs += len(begins)
+        return numbered
+
+    def _new(self, shared: dict[str, Ints]) -> Bools:
+        """Where a run begins."""
+        new = np.zeros(len(shared["hi"]), np.bool_)
+        for name, values in shared.items():
+            new[1:] |= values[1:] != values[:-1]
+            new[0] |= not self._last or self._last[name] != int(values[0])
+        self._last = {name: int(values[-1]) for name, values in shared.items()}
+        return new
+
+
+NOTHING = np.empty(0, np.int64)
+
+
+class Spill:
+    """Rows and runs, in two files of ``folder``, and what of all rows must be known."""
+
+    def __init__(self, folder: Path, numbering: Numbering) -> None:
+        self.folder, self._numbering = folder, numbering
+        folder.mkdir()
+        self.rows = 0
+        self.repeated = 0  # searches that were there before, whole; known once pages are made
+        self.first_position: int | None = None
+        self.first_day: int | None = None  # since 1970, if days are dates
+        self.first_time: int | None = None  # likewise
+        self._writers: dict[str, pq.ParquetWriter] = {}
+
+    @property
+    def run_file(self) -> Path:
+        """One row per run."""
+        return self.folder / "runs.parquet"
+
+    @property
+    def row_file(self) -> Path:
+        """One row per row."""
+        return self.folder / "rows.parquet"
+
+    def add(self, rows: Rows) -> None:
+        """Keep the next rows."""
+        if len(rows):
+            found = self._numbering.of(rows)
+            self._write(self.run_file, found.runs)
+            self._write(self.row_file, found.rows)
+            self.rows += len(rows)
+            days = rows.of_search.get("day", NOTHING) if rows.dates else NOTHING
+            times = rows.of_search.get("time", NOTHING) if rows.clock else NOTHING
+            self.first_position = _least(self.first_position, rows.position)
+            self.first_day = _least(self.first_day, days)
+            self.first_time = _least(self.first_time, times)
+
+    def _write(self, file: Path, columns: dict[str, Ints | Floats]) -> None:
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        if file.name not in self._writers:
+            self._writers[file.name] = pq.ParquetWriter(
+                file,
+                table.schema,
+                compression="none",
+                use_dictionary=False,
+                write_statistics=False,
+            )
+        self._writers[file.name].write_table(table)
+
+    def close(self) -> None:
+        """Nothing more is coming."""
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}
+
+
+def _least(known: int | None, values: Ints) -> int | None:
+    """The least of what is known and of those values that are there."""
+    there = values[values >= 0]
+    if not len(there):
+        return known
+    return int(there.min()) if known is None else min(known, int(there.min()))

@@ -19,12 +19,11 @@ import pyarrow.parquet as pq
 from logeval.errors import LogevalError
 from logeval.log.columns.table_file import Batch, TableFile
 from logeval.log.formats.format import Job, Read, Reading
-from logeval.log.layouts.recognition import Layout
+from logeval.log.layouts import Layout
 from logeval.log.rows.conversion import Converted, Rejects, Rows
 from logeval.log.rows.ids import Ids
 from logeval.log.rows.reader import common_layout, converted, text_kinds
-from logeval.log.rows.texts import GOOD
-from logeval.log.rows.values import as_numbers
+from logeval.log.rows.values import GOOD, as_numbers
 from logeval.storage import database
 from logeval.storage.schemas import COUNTS
 

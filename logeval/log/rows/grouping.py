@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 
 from logeval.errors import LogevalError, one_line
 from logeval.log.columns.arrow_file import row_batches
-from logeval.log.rows.conversion import OF_SEARCH
-from logeval.log.rows.spill import Spill
+from logeval.log.rows.conversion import OF_SEARCH, Spill
 from logeval.running.arrays import Floats, Ints
 from logeval.storage import database
 

@@ -15,19 +15,15 @@ from functools import partial
 from logeval.errors import LogevalError, printable
 from logeval.log.columns.table_file import Batch, TableFile, one_array
 from logeval.log.formats.format import Job, Read, Reading
-from logeval.log.layouts.recognition import Kind, Layout, Map, check_complete, recognise
+from logeval.log.layouts import Kind, Layout, Map, check_complete, recognise
 from logeval.log.names import KINDS
 from logeval.log.reading.parts import in_order
-from logeval.log.rows.conversion import Converted
+from logeval.log.rows.conversion import Converted, Numbering, Spill
 from logeval.log.rows.grouping import Chunk, chunks
 from logeval.log.rows.ids import Ids, NotNumbers, are_numbers
-from logeval.log.rows.lists import as_lists
-from logeval.log.rows.numbering import Numbering
-from logeval.log.rows.page_lists import convert_pages
 from logeval.log.rows.pages import ALL_COUNTS, Facts, serps_of
-from logeval.log.rows.results import convert_results
-from logeval.log.rows.spill import Spill
-from logeval.log.rows.values import DAY
+from logeval.log.rows.results import convert_pages, convert_results
+from logeval.log.rows.values import DAY, as_lists
 
 READING = 0.6  # of the time, where rows go onto the disk
 Convert = Callable[[Batch, int], Converted]  # of a batch and the number of its file

@@ -17,9 +17,7 @@ import pyarrow.compute as pc
 from logeval.log.columns.table_file import Batch
 from logeval.log.rows.conversion import APART, NONE, SEEN, Converted, Rejects, Rows
 from logeval.log.rows.ids import given_ids, sums_of
-from logeval.log.rows.lists import as_lists
-from logeval.log.rows.texts import BAD, GOOD
-from logeval.log.rows.values import DAY, as_texts, as_times, check_exact
+from logeval.log.rows.values import BAD, DAY, GOOD, as_lists, as_texts, as_times, check_exact
 from logeval.running.arrays import Bools
 
 SEARCH, QUERY, USER, HITS = "query_id", "user_query", "client_id", "query_response_hit_ids"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from logeval.planning.effects import AB
 from logeval.planning.experiment import RARE
-from logeval.planning.interleaving import INTERLEAVINGS, TeamDraft
-from logeval.reports.answers.answer import Answer
+from logeval.planning.power import INTERLEAVINGS, TeamDraft
+from logeval.reports.answers.checks import Answer
 from logeval.running.words import UNITS, interval, joined, number, rounded
 
 if TYPE_CHECKING:

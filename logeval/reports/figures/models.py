@@ -1,26 +1,58 @@
 """Figures of click models: termination, attraction and examination with their intervals, and
-perplexity by rank. Each function draws into the given axes, or new ones, and returns them."""
+perplexity by rank. Each function draws into the given axes, or new ones, and returns them.
+
+Figures of predictive checks: the log's clicks beside the bands of a model's users.
+
+The picture of a log: CTR by rank, and how often the queries are asked.
+
+Power against searches: an A/B test and two interleavings.
+
+Figures of replay: estimates, validation, replayed policies, and the cross-check.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
+from logeval.clicks.quality.deviations import CHECKS
 from logeval.errors import LogevalError, unknown_names
+from logeval.log.describe import Description
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, Query
-from logeval.reports.figures.canvas import legend_below, new_axes
-from logeval.reports.figures.style import COLOURS, MARKERS
+from logeval.planning.effects import AB, CREDIT
+from logeval.replay.replays import curve
+from logeval.reports.figures.canvas import (
+    CELLS,
+    COLOURS,
+    MARKERS,
+    legend_below,
+    log_scale,
+    look,
+    new_axes,
+    save_figure,
+)
 from logeval.running.arrays import Floats
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from logeval.clicks.quality.comparison import Comparison
+    from logeval.clicks.quality.predictive import Checks
+    from logeval.clicks.quality.randomised import RankerChange
+    from logeval.planning.experiment import ExperimentPlan
+    from logeval.replay.agreement import CrossCheck
+    from logeval.replay.estimates import Estimates
+    from logeval.replay.replays import PolicyReplay
+    from logeval.replay.validation import Validation
 
 
 def plot_termination(
@@ -202,3 +234,291 @@ def _item_field(fitted: FittedModel) -> str:
     if not fields:
         raise LogevalError(f"{fitted.model} has no parameter of items; plot another model")
     return fields[0]
+
+
+LABELS = {
+    "clicks-per-serp": ("clicks on a SERP", "share of SERPs"),
+    "ctr-by-rank": ("rank", "CTR"),
+    "first-click": ("rank of the first click", "share of SERPs with a click"),
+    "last-click": ("rank of the last click", "share of SERPs with a click"),
+    "distance": ("ranks to the next click", "share of such pairs"),
+    "after-click": ("rank", "CTR after a click higher up"),
+    "top-items": ("items, most shown first", "CTR"),
+    "swaps": ("upper of two neighbouring ranks", "share of its clicks, items seen at both"),
+    "calibration": ("predicted click probability", "CTR"),
+}
+GRID = 4  # columns
+
+
+def plot_check(checks: Checks, check: str, models: Iterable[str] | None = None) -> Figure:
+    """One panel per model: the log (dots) and 95% of the model's simulations (band).
+
+    Components outside of what chance and the parameters' uncertainty allow, corrected for all that
+    was looked at, have a red ring.
+    """
+    from matplotlib.figure import Figure
+
+    if check not in CHECKS:
+        raise unknown_names("check", [check], CHECKS)
+    curves = checks.curves
+    rows = curves[curves["query"].isna() & (curves["check"] == check)]
+    names = list(models or dict.fromkeys(curves["model"]))
+    columns = min(len(names), GRID)
+    lines = -(-len(names) // columns)
+    figure = Figure(figsize=(2.3 * columns + 0.4, 1.9 * lines + 0.3), layout="constrained")
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
+    for i, ax in enumerate(axes.flat):
+        if i >= len(names):
+            ax.set_visible(False)
+            continue
+        _panel(ax, rows[rows["model"] == names[i]], check)
+        ax.set_title(names[i], fontsize="medium")
+    axes[0, 0].set_ylim(bottom=0)  # of all panels; before they are drawn it would fix their top
+    figure.supxlabel(LABELS[check][0], fontsize="medium")
+    figure.supylabel(LABELS[check][1], fontsize="medium")
+    return figure
+
+
+def _panel(ax: Axes, rows: pd.DataFrame, check: str) -> None:
+    if check == "after-click":
+        _after(ax, rows)
+        return
+    x = rows["expected" if check == "calibration" else "x"].to_numpy(dtype=np.float64)
+    order = np.argsort(x, kind="stable")
+    x = x[order]
+    log, mean, low, high = (
+        rows[c].to_numpy(dtype=np.float64)[order] for c in ("observed", "expected", "low", "high")
+    )
+    bars = np.maximum([mean - low, high - mean], 0.0)
+    ax.errorbar(x, mean, bars, fmt="none", ecolor=COLOURS[0], elinewidth=4, alpha=0.45)
+    ax.plot(x, log, "o", color="black", ms=3)
+    if check == "calibration":
+        ax.plot([0, high.max(initial=0)], [0, high.max(initial=0)], color="grey", lw=0.6)
+    wrong = rows["faulted"].to_numpy(dtype=np.bool_)[order]
+    ax.plot(x[wrong], log[wrong], "o", mfc="none", mec=COLOURS[1], ms=8, mew=1.2)
+
+
+def _after(ax: Axes, rows: pd.DataFrame) -> None:
+    """One line per rank of the earlier click: the log dotted, the model drawn."""
+    earlier = rows["component"].str.split(" after ").str[1].astype(int)
+    for i, (_, part) in enumerate(rows.groupby(earlier)):
+        if i >= 4:
+            break  # the first ranks; the table has all
+        colour = COLOURS[i % len(COLOURS)]
+        part = part.sort_values("x")
+        x = part["x"].to_numpy(dtype=np.float64)
+        low, high = (part[c].to_numpy(dtype=np.float64) for c in ("low", "high"))
+        log = part["observed"].to_numpy(dtype=np.float64)
+        ax.fill_between(x, low, high, color=colour, alpha=0.25, lw=0)
+        ax.plot(x, log, "o", ls=":", color=colour, ms=2.5, lw=0.8)
+        wrong = part["faulted"].to_numpy(dtype=np.bool_)
+        ax.plot(x[wrong], log[wrong], "o", mfc="none", mec="black", ms=6, mew=0.8)
+
+
+def verdicts_of(checks: Checks) -> dict[str, dict[str, tuple[float, bool]]]:
+    """The error of every check over all queries that was judged, and whether it is faulted."""
+    rows = checks.table[checks.table["query"].isna()]
+    found: dict[str, dict[str, tuple[float, bool]]] = {name: {} for name in rows["model"].unique()}
+    for _, row in rows[rows["components"] > 0].iterrows():
+        found[row["model"]][row["check"]] = (float(row["error"]), bool(row["faulted"]))
+    return found
+
+
+def plot_verdicts(
+    errors: Mapping[str, Mapping[str, tuple[float, bool]]], ax: Axes | None = None
+) -> Axes:
+    """Models by checks over all queries: how far off, and whether that is faulted.
+
+    A cell has the error (total variation distance, mean error of CTR, or calibration error) and is
+    coloured where the check faults the model; one that was not judged has none.
+    """
+    from matplotlib.colors import ListedColormap
+
+    ax = ax or new_axes(1.4 + 0.62 * len(CHECKS), 0.6 + 0.22 * len(errors))
+    faulted = np.full((len(errors), len(CHECKS)), 0.5)
+    for i, mine in enumerate(errors.values()):
+        for j, check in enumerate(CHECKS):
+            error, wrong = mine.get(check, (None, None))
+            text = "-" if error is None else f"{error:.3f}"
+            ax.text(j, i, text, ha="center", va="center")
+            faulted[i, j] = 0.5 if wrong is None else float(wrong)
+    edges = (np.arange(n + 1) - 0.5 for n in faulted.shape[::-1])
+    ax.pcolormesh(*edges, faulted, cmap=ListedColormap(list(CELLS.values())), vmin=0, vmax=1)
+    ax.invert_yaxis()
+    ax.set_xticks(range(len(CHECKS)), [n.replace("-", "\n", 1) for n in CHECKS])
+    ax.set_yticks(range(len(errors)), list(errors))
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def plot_ranker_change(change: RankerChange, ax: Axes | None = None) -> Axes:
+    """Log-likelihood of each model on the same SERPs, fitted with and without such lists."""
+    table = change.table
+    ax = ax or new_axes(4.6, 1.0 + 0.28 * len(table))
+    y = np.arange(len(table))
+    before, after = (
+        table[f"log_likelihood_{part}"].to_numpy(dtype=np.float64) for part in ("random", "change")
+    )
+    ax.hlines(y, after, before, color="grey", lw=1)
+    ax.plot(before, y, "o", mfc="white", mec=COLOURS[0], ms=5, label="random split")
+    ax.plot(after, y, "o", color=COLOURS[1], ms=5, label="change of ranker")
+    ax.set_yticks(y, list(table["model"]))
+    ax.invert_yaxis()
+    ax.set_xlabel("log-likelihood of the same test SERPs")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def save_check_figures(checks: Checks, folder: Path) -> list[Path]:
+    """One figure per check, one of all verdicts, and one of the change of ranker."""
+    figures: dict[str, Figure] = {}
+    if checks.verdicts:
+        figures["verdicts"] = plot_verdicts(verdicts_of(checks)).figure  # type: ignore[assignment]
+    for check in CHECKS:
+        if (checks.curves["check"] == check).any():
+            figures[check] = plot_check(checks, check)
+    if checks.change is not None:
+        figures["ranker-change"] = plot_ranker_change(checks.change).figure  # type: ignore[assignment]
+    paths = []
+    for name, figure in figures.items():
+        paths.append(folder / f"{name}.png")
+        save_figure(figure, paths[-1])
+    return paths
+
+
+def plot_log(description: Description, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
+    """Two axes: CTR by rank; SERPs of the queries, most frequent first, on log scales.
+
+    Of a table of counts impressions in the place of SERPs.
+    """
+    if axes is None:
+        axes = Figure(figsize=(7, 2.8), layout="constrained").subplots(1, 2)
+    left, right = axes
+    ctr = description.ctr_by_rank
+    left.bar(ctr["rank"], ctr["ctr"], color="#0072B2")
+    frequency = description.frequency
+    what, many = ("SERPs", "serps") if "serps" in frequency else ("impressions", "impressions")
+    left.set(xlabel="rank", ylabel=f"share of {what} with a click", xticks=ctr["rank"])
+    last = np.cumsum(frequency["queries"])
+    right.step(last, frequency[many], where="post", color="#D55E00")
+    right.plot(last, frequency[many], ".", color="#D55E00", markersize=3)
+    for axis in (right.xaxis, right.yaxis) if len(frequency) else ():
+        log_scale(axis)
+    right.set(xlabel="queries, most frequent first", ylabel=what)
+    return axes
+
+
+def plot_power(found: ExperimentPlan, ax: Axes | None = None) -> Axes:
+    """The probability to find the difference by searches, with what was asked for as a line."""
+    ax = ax or new_axes(5.0, 3.4)
+    rows = found.curve[found.curve["metric"].isin([found.facts["metric"], CREDIT])]
+    for i, design in enumerate(dict.fromkeys(rows["design"])):
+        mine = rows[rows["design"] == design]
+        style = {**look(f"estimator {i}".replace(" ", "-")), "marker": ""}
+        label = f"{design}, {found.facts['metric']}" if design == AB else design
+        ax.plot(mine["searches"], mine["power"], label=label, **style)  # type: ignore[arg-type]
+    ax.axhline(found.facts["power"], color="#7F7F7F", lw=0.8, ls=":")
+    log_scale(ax.xaxis)
+    title = f"{found.facts['treatment']} against {found.facts['control']}"
+    ax.set(xlabel="searches", ylabel="power", ylim=(0.0, 1.02), title=title)
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_estimates(found: Estimates, ax: Axes | None = None) -> Axes:
+    """The overall value of every target by every estimator, with intervals."""
+    rows = found.overall()
+    ax = ax or new_axes(5.0, 1.2 + 0.28 * len(rows))
+    y = np.arange(len(rows))[::-1]
+    value = rows["value"].to_numpy()
+    half = np.nan_to_num((rows["high"] - rows["low"]).to_numpy(dtype=float) / 2)
+    ax.errorbar(value, y, xerr=half, fmt="o", color="#0072B2", capsize=2, label="estimate, 95%")
+    # on the queries that each estimator covers
+    ax.plot(rows["logged"], y, "|", color="#7F7F7F", ms=14, label="the log itself")
+    truth = rows.drop_duplicates("target")["truth"].dropna()
+    if len(truth) == 1:
+        ax.axvline(truth.iloc[0], color="#D55E00", label="truth")
+    several = rows["target"].nunique() > 1
+    names = [
+        f"{e} ({_short(t)})" if several else e
+        for e, t in zip(rows["estimator"], rows["target"], strict=True)
+    ]
+    ax.set_yticks(y, names)
+    target = "" if several else f" of {_short(rows['target'].iloc[0])}"
+    ax.set(xlabel=f"clicks per SERP{target}, K = {rows['positions'].iloc[0]}")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def _short(target: str) -> str:
+    """A target without the folders that its file or log is in."""
+    kind, colon, path = target.rpartition(":")
+    return f"{kind}{colon}{Path(path).name}"
+
+
+def plot_validation(found: Validation, ax: Axes | None = None) -> Axes:
+    """RMSE against K, the clip chosen on other parts, with the noise of the truth as floor."""
+    ax = ax or new_axes(5.0, 3.6)
+    rows = found.table[found.table["clip"].isna()]
+    for i, (name, mine) in enumerate(rows.groupby("estimator", sort=False)):
+        style = look(f"estimator {i}".replace(" ", "-"))
+        ax.plot(mine["positions"], mine["rmse"], label=name, **style)
+    floor = rows.drop_duplicates("positions")
+    ax.fill_between(floor["positions"], 0, floor["floor"], color="#DDDDDD", label="noise of truth")
+    ax.set(xlabel="positions K", ylabel="RMSE (clicks per SERP)")
+    ax.set_ylim(0, None)
+    ax.legend(frameon=False, fontsize="x-small", ncols=2)
+    return ax
+
+
+def plot_clips(found: Validation, ax: Axes | None = None) -> Axes:
+    """RMSE against the clip at the largest K."""
+    table, positions = found.table, int(found.table["positions"].max())
+    ax = ax or new_axes(5.0, 3.6)
+    rows = table[(table["positions"] == positions) & table["clip"].notna()]
+    for i, (name, mine) in enumerate(rows.groupby("estimator", sort=False)):
+        ax.plot(mine["clip"], mine["rmse"], label=name, **look(f"estimator-{i}"))
+    ax.axhline(rows["floor"].iloc[0], color="#7F7F7F", linestyle=":", label="noise of truth")
+    log_scale(ax.xaxis)
+    ax.set(xlabel="clip M", ylabel=f"RMSE at K = {positions}")
+    ax.legend(frameon=False, fontsize="x-small", ncols=2)
+    return ax
+
+
+def plot_replays(found: PolicyReplay, ax: Axes | None = None) -> Axes:
+    """Clicks per step of replayed policies over accepted steps, with 95% bands."""
+    ax = ax or new_axes(5.0, 3.6)
+    for name, mine in found.table.groupby("policy", sort=False):
+        steps = np.array(sorted(mine["t"].unique()))
+        points = np.array([curve(mine, int(t)) for t in steps])
+        good = np.isfinite(points[:, 0])
+        t, mean, half = steps[good], points[good, 0], np.nan_to_num(points[good, 1])
+        style = look(str(name))
+        ax.plot(t, mean, label=name, **style)
+        ax.fill_between(t, mean - half, mean + half, alpha=0.2, color=style["color"], linewidth=0)
+    log_scale(ax.xaxis)
+    ax.set(xlabel="accepted SERPs t", ylabel="clicks per search so far")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_cross_check(found: CrossCheck, ax: Axes | None = None) -> Axes:
+    """Every policy by every method."""
+    table = found.table
+    methods = list(dict.fromkeys(table["method"]))
+    names = list(dict.fromkeys(table["policy"]))
+    ax = ax or new_axes(6.0, 1.2 + 0.45 * len(methods))
+    for i, name in enumerate(names):
+        mine = table[table["policy"] == name].set_index("method").loc[methods]
+        y = np.arange(len(methods))[::-1] - 0.5 + (i + 1) / (len(names) + 1)
+        half = np.nan_to_num((mine["high"] - mine["low"]).to_numpy() / 2)
+        style = look(name)
+        ax.errorbar(
+            mine["value"], y, xerr=half, fmt=style["marker"], color=style["color"], capsize=2,
+            label=name,
+        )  # fmt: skip
+    ax.set_yticks(np.arange(len(methods))[::-1], methods)
+    ax.set(xlabel="clicks per SERP")
+    ax.legend(frameon=False, fontsize="small")
+    return ax

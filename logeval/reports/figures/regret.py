@@ -1,4 +1,11 @@
-"""Figures of cumulative regret: over time, query by query, and its differences to the best."""
+"""Figures of cumulative regret: over time, query by query, and its differences to the best.
+
+Reward per search over time: each policy beside today's ranker and the best list.
+
+Figures across tracks, and of single ones: relative regret, elimination, cosine distance.
+
+What the choice of the click model changes: ranks by simulator, and shares of the variance.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +18,31 @@ import pandas as pd
 from matplotlib import rcParams
 
 from logeval.errors import LogevalError, unknown_names
-from logeval.evaluation.statistics.summary import is_oracle
-from logeval.reports.figures.canvas import legend_below, log_scale, new_axes, new_panels
-from logeval.reports.figures.style import SEARCHES, look
+from logeval.evaluation.statistics.summary import is_oracle, relative_curves
+from logeval.reports.figures.canvas import (
+    COLOURS,
+    SEARCHES,
+    legend_below,
+    log_scale,
+    look,
+    new_axes,
+    new_panels,
+)
 from logeval.running.names import parse_call
 from logeval.running.words import UNITS, interval, joined, number, p_value
 from logeval.tracks.registry import TRACKS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from logeval.evaluation.results import Runs
+    from logeval.evaluation.statistics.ranker import RewardOverTime
+    from logeval.evaluation.statistics.robustness import Sensitivity
     from logeval.tracks.keys import Panel
+
 
 BANDS = 5  # curves whose bands can be told apart
 
@@ -42,7 +61,7 @@ def plot_regret(
 
     ``per_query`` draws small multiples, one per query, and returns their array of axes.
     ``bounds`` adds dotted lines, by name: slopes in log t (as a lower bound of
-    ``logeval.tracks.ranking.theory``).
+    ``logeval.tracks.lists``).
     """
     panel = _one(runs, panels_of(runs, simulator, track))
     if per_query:
@@ -205,3 +224,244 @@ def lower_bounds(panel: Panel) -> dict[str, float]:
     slope_of = TRACKS[panel.track].lower_slopes.get(parse_call(panel.simulator)[0])
     slope = None if slope_of is None else slope_of(panel.simulator)
     return {} if slope is None else {"lower bound": slope}
+
+
+LEVELS = {"the best list": ("#808080", ":"), "today's ranker": ("#000000", "--")}
+ROOM = 0.16  # of the height of the axes: two lines of text
+BEYOND = 0.3  # of the range of the curves, which bands may leave by
+
+
+def reward_figure(runs: Runs, panels: Sequence[Panel]) -> Figure:
+    """A panel for each simulator and track, and one legend for all."""
+    size = (7.4, 2.5) if len(panels) == 1 else (4.4, 2.45)
+    figure, axes = new_panels(len(panels), *size, columns=2)
+    handles: dict[str, Any] = {}
+    for ax, panel in zip(axes, panels, strict=True):
+        plot_reward(runs, panel, ax)
+        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+    names = [name for name in handles if name not in LEVELS]  # these have their names beside them
+    figure.legend(
+        [handles[name] for name in names], names, loc="outside upper center", frameon=False,
+        ncols=min(len(names), 3),
+    )  # fmt: skip
+    return figure
+
+
+def plot_reward(runs: Runs, panel: Panel, ax: Axes) -> None:
+    """The policies that lose least, at most ``BANDS``, with their bands, and the two levels."""
+    found = runs.reward_over_time(panel)
+    mine = drawn_policies(runs, panel)
+    curves = {policy: found.curves[policy] for policy in mine if policy in found.curves}
+    for policy, curve in curves.items():
+        style = look(policy)
+        t, ends = _spread(curve), curve[["reward", "low", "high"]].to_numpy()
+        reward, low, high = np.vstack([ends[:1], ends, ends[-1:]]).T  # to both ends of the axis
+        ax.plot(t, reward, label=policy, markevery=0.15, ms=4, **style)
+        ax.fill_between(t, low, high, color=style["color"], alpha=0.18, lw=0)
+    levels = {"the best list": found.best, "today's ranker": found.ranker}
+    levels = {name: level for name, level in levels.items() if level == level}
+    for name, level in levels.items():
+        colour, line = LEVELS[name]
+        ax.plot(t, np.full(len(t), level), line, color=colour, label=name, lw=1.4, zorder=3)
+    unit = UNITS[runs.units()[panel]]
+    ax.set(
+        title=runs.title(panel), xlabel=SEARCHES, ylabel=f"{unit} per search", xlim=(0, t[-1]),
+        ylim=_range(found, list(curves)),
+    )  # fmt: skip
+    ax.spines[["top", "right"]].set_visible(False)
+    _at_the_right(ax, levels)
+
+
+def drawn_policies(runs: Runs, panel: Panel) -> list[str]:
+    """The policies that lose least; the Oracle is the best list."""
+    summary = runs.summary()
+    mine = summary[(summary["simulator"] == panel.simulator) & (summary["track"] == panel.track)]
+    names = [str(policy) for policy in mine["policy"] if policy != "Oracle"]
+    return names[:BANDS] or [str(policy) for policy in mine["policy"]]
+
+
+def _spread(curve: Any) -> np.ndarray:
+    """Where the means of the pieces of a curve stand: in their middle."""
+    start, t = curve["start"].to_numpy(), curve["t"].to_numpy()
+    return np.concatenate([[0.0], np.round((start + t) / 2), t[-1:]])
+
+
+def _range(found: RewardOverTime, policies: Sequence[str]) -> tuple[float, float]:
+    """From the lowest to the highest curve or level; bands may leave it a little."""
+    curves = [found.curves[policy] for policy in policies]
+    levels = [level for level in (found.ranker, found.best) if level == level]
+    low = min([float(curve["reward"].min()) for curve in curves] + levels)
+    high = max([float(curve["reward"].max()) for curve in curves] + levels)
+    span = max(high - low, 0.01 * abs(high), 1e-6)
+    bands = [(float(curve["low"].min()), float(curve["high"].max())) for curve in curves]
+    bands = [band for band in bands if not np.isnan(band).any()]  # where there are intervals
+    lowest = max(min([low, *(b for b, _ in bands)]), low - BEYOND * span)
+    highest = min(max([high, *(b for _, b in bands)]), high + BEYOND * span)
+    return max(lowest - 0.05 * span, min(0.0, low)), highest + 0.05 * span
+
+
+def _at_the_right(ax: Axes, levels: dict[str, float]) -> None:
+    """Names and values of the levels at their ends, apart from each other."""
+    bottom, top = ax.get_ylim()
+    places = {name: (level - bottom) / (top - bottom) for name, level in levels.items()}
+    if len(places) == 2:
+        best, ranker = places.values()
+        short = max(ROOM - (best - ranker), 0.0) / 2
+        places = dict(zip(places, (best + short, ranker - short), strict=True))
+    for name, y in places.items():
+        text = f"{name.removeprefix('the ')}\n{number(levels[name])}"
+        ax.text(
+            1.015, y, text, transform=ax.transAxes, va="center", color=LEVELS[name][0],
+            fontsize="small",
+        )  # fmt: skip
+
+
+LINES = {reward.name: reward.line for track in TRACKS.values() for reward in track.rewards}
+CURVES = 12  # that can be told apart
+
+
+def plot_relative(
+    runs: Runs, simulator: str | None = None, *, ax: Axes | None = None, log_x: bool = False
+) -> Axes:
+    """Regret as a share of the optimal reward over time, all tracks on one axis.
+
+    The line and the label say what is counted: one of the rewards of the track. Of many curves,
+    those that earn the same are drawn: the pair at the most examined position.
+    """
+    known = sorted({panel.simulator for panel in runs.panels()})
+    if simulator is None and len(known) > 1:
+        raise LogevalError(f"name the simulator: {', '.join(known)}")
+    if simulator is not None and simulator not in known:
+        raise unknown_names("simulator", [simulator], known)
+    simulator = simulator or known[0]
+    rows = runs.table()
+    found = relative_curves(rows[rows["simulator"] == simulator])
+    if len(found) > CURVES:
+        found = {key: curve for key, curve in found.items() if key[1] != "list"}
+    curves = {f"{policy}: {reward}": curve for (policy, reward), curve in found.items()}
+    lines = {f"{policy}: {reward}": LINES[reward] for policy, reward in found}
+    ax = ax if ax is not None else new_axes(5.4, 4.0)
+    draw_curves(ax, curves, "relative_regret", log_x=log_x, lines=lines)
+    ax.set(ylabel="regret / optimal reward", title=simulator)
+    legend_below(ax)
+    return ax
+
+
+def plot_remaining(
+    runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False
+) -> Axes:
+    """Rows (solid) and columns (dotted) that are not eliminated over time, means."""
+    ax = ax if ax is not None else new_axes(5.4, 3.2)
+    for column, line in (("rows", "-"), ("columns", ":")):
+        left = {f"{p}: {column}": curve for p, curve in runs.remaining(simulator).items()}
+        draw_curves(ax, left, f"{column}_left", log_x=log_x, lines=dict.fromkeys(left, line))
+    log_scale(ax.yaxis)
+    ax.yaxis.set_minor_formatter("{x:g}")
+    ax.set(ylabel="not eliminated", title=simulator)
+    ax.autoscale(axis="y")
+    legend_below(ax)
+    return ax
+
+
+def plot_cosine(runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False) -> Axes:
+    """Cosine distance of the estimated theta to the true one over time, means."""
+    ax = ax if ax is not None else new_axes(5, 3.6)
+    rows = runs.table()
+    rows = rows[(rows["simulator"] == simulator) & rows["cosine_distance"].notna()]
+    means = rows.groupby(["policy", "t"])["cosine_distance"].mean().reset_index("t")
+    curves = {str(policy): curve for policy, curve in means.groupby("policy", sort=True)}
+    draw_curves(ax, curves, "cosine_distance", log_x=log_x)
+    ax.set(ylabel="cosine distance to theta", title=simulator)
+    legend_below(ax)
+    return ax
+
+
+# by name: what draws a simulator, what must have been measured on it, and else
+FIGURES = {
+    "relative": (plot_relative, "regret", "there are no runs"),
+    "remaining": (plot_remaining, "rows_left", "no policy eliminates in these runs"),
+    "cosine": (
+        plot_cosine,
+        "cosine_distance",
+        "no policy of these runs estimates a theta that is known",
+    ),
+}
+
+
+def figure_of(runs: Runs, name: str, *, log_x: bool = False) -> Figure:
+    """One of ``FIGURES``; a panel for each simulator."""
+    plot, column, nothing = FIGURES[name]
+    simulators = simulators_with(runs, column)
+    if not simulators:
+        raise LogevalError(nothing)
+    figure, axes = new_panels(len(simulators))
+    for ax, simulator in zip(axes, simulators, strict=True):
+        plot(runs, simulator, ax=ax, log_x=log_x)
+    return figure
+
+
+def simulators_with(runs: Runs, column: str) -> list[str]:
+    """The simulators where this was measured."""
+    rows = runs.table()
+    return sorted(set(rows["simulator"][rows[column].notna()]))
+
+
+SOURCES = {
+    "runs": COLOURS[8],
+    "queries": COLOURS[0],
+    "parameters": COLOURS[2],
+    "choice of model": COLOURS[1],
+}
+
+
+def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
+    """A line per policy through its rank in every simulator; crossings are what does not survive.
+
+    The title has the smallest of Kendall's taus between two simulators.
+    """
+    regret = found.regret
+    if ax is None:
+        ax = new_axes(2.2 + 1.3 * regret.shape[1], 1.0 + 0.28 * len(regret))
+    ranks = regret.rank(axis=0, method="first")
+    x = np.arange(regret.shape[1])
+    for policy in regret.index:
+        ax.plot(x, ranks.loc[policy], markersize=5, **look(policy))
+    last = ranks[regret.columns[-1]]
+    for policy in regret.index:
+        ax.annotate(
+            policy, (x[-1], last[policy]), xytext=(8, 0), textcoords="offset points",
+            va="center", fontsize="small", annotation_clip=False,
+        )  # fmt: skip
+    ax.set_xticks(x, list(regret.columns))
+    ax.set_yticks(np.arange(1, len(regret) + 1))
+    ax.set(ylabel="rank by regret", xlim=(-0.2, x[-1] + 0.2))
+    ax.invert_yaxis()
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    least = found.tau.sort_values("tau", kind="stable").iloc[0]
+    ax.set_title(
+        f"least agreement: {least['a']} and {least['b']}, tau {least['tau']:.2f} "
+        f"[{least['low']:.2f}, {least['high']:.2f}]",
+        fontsize="medium",
+    )
+    return ax
+
+
+def plot_variance(runs: Runs, t: int | None = None, ax: Axes | None = None) -> Axes:
+    """One bar per policy: the share of each source in the variance of its mean regret."""
+    table = runs.variance(t)
+    tracks = table["track"].nunique() > 1
+    name = table["policy"] + (" (" + table["track"] + ")" if tracks else "")
+    shares = table.assign(name=name).pivot(index="name", columns="source", values="share")
+    if ax is None:
+        ax = new_axes(6.0, 0.9 + 0.3 * len(shares))
+    start = 0.0 * shares.iloc[:, 0]
+    for source, colour in SOURCES.items():
+        if source in shares and shares[source].max() > 0.0:
+            ax.barh(shares.index, shares[source], left=start, label=source, color=colour)
+            start = start + shares[source]
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xlabel("share of the variance of mean regret")
+    ax.invert_yaxis()
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(SOURCES), frameon=False)
+    return ax

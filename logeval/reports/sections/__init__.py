@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from logeval.reports.content import Content
-from logeval.reports.page import Page
-from logeval.reports.sections.background import the_glossary, the_log, the_models, what_was_run
-from logeval.reports.sections.queries import query_by_query
-from logeval.reports.sections.regret import curves, final_tables
+from logeval.reports.page import Content, Page
+from logeval.reports.sections.regret import (
+    across_tracks,
+    curves,
+    final_tables,
+    query_by_query,
+    the_sensitivity,
+    the_variance,
+)
 from logeval.reports.sections.replay import the_replay
-from logeval.reports.sections.robustness import the_sensitivity, the_variance
-from logeval.reports.sections.simulators import the_simulators
-from logeval.reports.sections.tracks import across_tracks
+from logeval.reports.sections.simulators import (
+    the_glossary,
+    the_log,
+    the_models,
+    the_simulators,
+    what_was_run,
+)
 from logeval.reports.sections.verdict import the_verdict
 
 SECTIONS: list[Callable[[Page, Content], None]] = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from logeval.reports.answers.estimates import verdict
-from logeval.reports.content import Content
-from logeval.reports.page import Page
+from logeval.reports.page import Content, Page
 
 
 def the_replay(page: Page, content: Content) -> None:

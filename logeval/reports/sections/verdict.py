@@ -9,11 +9,9 @@ from typing import Any
 import pandas as pd
 
 from logeval.evaluation.results import Runs
-from logeval.reports.against import ends_of
-from logeval.reports.content import Content
-from logeval.reports.details import of_panel
-from logeval.reports.figures.reward import drawn_policies, reward_figure
-from logeval.reports.page import Cell, Page
+from logeval.reports.figures.regret import drawn_policies, reward_figure
+from logeval.reports.headline import ends_of, of_panel
+from logeval.reports.page import Cell, Content, Page
 from logeval.reports.trust import faults
 from logeval.reports.verdict import verdict
 from logeval.running.names import parse_call

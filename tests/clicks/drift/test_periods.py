@@ -8,10 +8,19 @@ import pytest
 from scipy.special import expit, logit
 
 from logeval.clicks.collection import read_models
-from logeval.clicks.drift.change import changes_of, deviations, of_log
-from logeval.clicks.drift.fit import RHO, fit_by_period, fits_of
-from logeval.clicks.drift.fold import Strata, fold_by_period, periods_of
-from logeval.clicks.drift.words import changes, in_words
+from logeval.clicks.drift import (
+    RHO,
+    Strata,
+    changes,
+    changes_of,
+    deviations,
+    fit_by_period,
+    fits_of,
+    fold_by_period,
+    in_words,
+    of_log,
+    periods_of,
+)
 from logeval.clicks.fit import Fit, fit_models
 from logeval.clicks.quality.check import check_models
 from logeval.errors import LogevalError

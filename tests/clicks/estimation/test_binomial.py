@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from logeval.clicks.estimation.binomial import Split, binomial, share_of
+from logeval.clicks.estimation.beta import Split, binomial, share_of
 
 
 @pytest.mark.parametrize(("n", "p"), [(1, 0.3), (2, 0.9), (7, 0.02), (40, 0.5), (5000, 0.3)])

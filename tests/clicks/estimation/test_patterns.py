@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from logeval.clicks.estimation.fold import fold
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.statistics.fold import fold
 from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.storage.schemas import CLICK_STATISTICS

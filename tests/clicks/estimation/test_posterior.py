@@ -8,8 +8,7 @@ from scipy import special, stats
 
 from benchmarks.intervals import clicks_of
 from logeval.clicks.estimation import posterior as under_test
-from logeval.clicks.estimation.beta_binomial import Betas
-from logeval.clicks.estimation.beta_walk import BetaWalk, log_rising
+from logeval.clicks.estimation.beta import Betas, BetaWalk, log_rising
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.estimation.posterior import interval

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from logeval.clicks.estimation.beta_binomial import digamma, fit_betas, trigamma
+from logeval.clicks.estimation.beta import digamma, fit_betas, trigamma
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.estimation.priors import BENDS, Exposure, evidence, item_prior

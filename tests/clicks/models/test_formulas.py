@@ -8,7 +8,7 @@ import pytest
 from logeval.clicks.models import ccm, dbn, dcm
 from logeval.clicks.models.model import ChainModel
 from logeval.clicks.models.registry import MODELS
-from logeval.clicks.models.users.chain import Chain
+from logeval.clicks.users.chain import Chain
 from tests.clicks.examples import random_lists, random_model
 
 CHAINS = [name for name, kind in MODELS.items() if issubclass(kind, ChainModel)]

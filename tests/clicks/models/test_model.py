@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from logeval.clicks.models.ubm import UBM
-from logeval.clicks.models.users.browsing import Browsing
+from logeval.clicks.users.browsing import Browsing
 from logeval.errors import LogevalError
 from tests.clicks.examples import ALL, all_patterns, random_lists, random_model
 

@@ -9,12 +9,7 @@ from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS
-from logeval.clicks.quality.ranker_change import (
-    Split,
-    changed_rankers,
-    ctr_error,
-    split_by_rank,
-)
+from logeval.clicks.quality.randomised import Split, changed_rankers, ctr_error, split_by_rank
 from logeval.clicks.quality.scores import score_model
 from logeval.errors import LogevalError
 from tests.clicks.examples import random_model, statistics_of

@@ -5,14 +5,13 @@ import pytest
 from scipy.optimize import minimize
 
 from benchmarks.harvesting import log_of
-from logeval.clicks.estimation.browsing.cells import fold
+from logeval.clicks.estimation.browsing import fold
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fitting import fit_one
-from logeval.clicks.quality.checks.predictive import check_patterns
-from logeval.clicks.quality.checks.sample import sample_of
-from logeval.clicks.support import harvesting
-from logeval.clicks.support.harvesting import METHODS, harvest, swap_weights
+from logeval.clicks.quality.predictive import check_patterns, sample_of
+from logeval.clicks.support import graph
+from logeval.clicks.support.graph import METHODS, harvest, swap_weights
 from logeval.synthetic.world import EXAMINATION
 from tests.clicks.examples import table_of
 
@@ -52,20 +51,20 @@ def test_all_pairs_maximise_the_likelihood_of_where_an_item_was_clicked(data):
         return -(c @ np.log(e)).sum() + (c.sum(1) * np.log(n @ e)).sum()
 
     best = minimize(loss, np.zeros(data.K - 1), method="BFGS", options={"gtol": 1e-6})
-    found = harvesting._all_pairs(cells).log_e
+    found = graph._all_pairs(cells).log_e
     assert found[1:] == pytest.approx(best.x, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["_all_pairs", "_chain", "_pivot"])
 def test_slopes_are_derivatives(data, method):
     cells = cells_of(data)
-    found = getattr(harvesting, method)(cells)
+    found = getattr(graph, method)(cells)
     rng = np.random.default_rng(1)
     for row in rng.choice(np.flatnonzero(cells.clicks > 3), 5, replace=False):
         step = np.zeros(len(cells.clicks))
         step[row] = 1e-4
-        up = getattr(harvesting, method)(cells._replace(clicks=cells.clicks + step)).log_e
-        down = getattr(harvesting, method)(cells._replace(clicks=cells.clicks - step)).log_e
+        up = getattr(graph, method)(cells._replace(clicks=cells.clicks + step)).log_e
+        down = getattr(graph, method)(cells._replace(clicks=cells.clicks - step)).log_e
         assert (up - down) / 2e-4 == pytest.approx(found.slopes[row], abs=1e-5)
 
 
@@ -99,7 +98,7 @@ def test_weights_of_the_check_are_those_of_the_chain(data):
     clicks = data.clicks * data.count[:, None]
     upper = np.einsum("pk,pk->k", clicks, weights[:, :, 0])[:-1]
     lower = np.einsum("pk,pk->k", clicks, weights[:, :, 1])[1:]
-    chain = harvesting._chain(cells_of(data)).log_e
+    chain = graph._chain(cells_of(data)).log_e
     assert np.log(lower / upper) == pytest.approx(np.diff(chain))
 
 
@@ -108,7 +107,7 @@ def test_the_variance_is_that_of_a_loop_over_serps():
     rng = np.random.default_rng(2)
     data = log_of(200, True, rng)
     cells = cells_of(data)
-    found = harvesting.Linear(np.log(EXAMINATION), rng.normal(size=(len(cells.item), data.K)))
+    found = graph.Linear(np.log(EXAMINATION), rng.normal(size=(len(cells.item), data.K)))
     row = {pair: r for r, pair in enumerate(zip(cells.item, cells.cell, strict=True))}
     w = np.zeros(data.I)
     for i in range(data.I):
@@ -125,7 +124,7 @@ def test_the_variance_is_that_of_a_loop_over_serps():
             for b in range(data.K):
                 common += (a != b) * count * g[a] * g[b] * left[a] * left[b]
     assert (common > 0).any()
-    assert harvesting._variance(found, cells, data) == pytest.approx(own + np.maximum(common, 0))
+    assert graph._variance(found, cells, data) == pytest.approx(own + np.maximum(common, 0))
 
 
 def test_the_check_compares_the_ratios_of_the_chain_with_those_of_the_model(data):
@@ -133,7 +132,7 @@ def test_the_check_compares_the_ratios_of_the_chain_with_those_of_the_model(data
     sample = sample_of(fitted.queries, data, 10**9, 0, fitted_to=True)
     curves = check_patterns([fitted], sample, 80, quiet=True).curves
     rows = curves[(curves["check"] == "swaps") & curves["query"].isna()]
-    ratio = np.exp(np.diff(harvesting._chain(cells_of(data)).log_e))
+    ratio = np.exp(np.diff(graph._chain(cells_of(data)).log_e))
     assert rows["observed"].to_numpy() == pytest.approx(1 / (1 + ratio))
     # what PBM users do on these lists, exactly
     p = np.zeros(data.items.shape)

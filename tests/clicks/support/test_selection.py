@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import logeval
+from logeval.clicks.estimation.fold import fold
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.statistics.fold import fold
 from logeval.clicks.support.selection import expected_empty, selected_by_clicks
 from logeval.log.log import load
 from tests.clicks.examples import table_of

@@ -7,8 +7,7 @@ from benchmarks.harvesting import log_of
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fitting import fit_one
-from logeval.clicks.support.size import BELIEF, expected_widths, filled, size_words
-from logeval.clicks.support.support import support_of
+from logeval.clicks.support.support import BELIEF, expected_widths, filled, size_words, support_of
 from tests.clicks.examples import table_of
 
 

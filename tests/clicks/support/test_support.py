@@ -6,8 +6,8 @@ import pytest
 from logeval import evaluate, fit_models
 from logeval.clicks.collection import models_of_json, read_models
 from logeval.clicks.support.graph import CARRIES
+from logeval.clicks.support.identified import sentence
 from logeval.clicks.support.support import support
-from logeval.clicks.support.words import sentence
 from logeval.errors import LogevalError
 from logeval.log.log import load
 from logeval.reports.trust import faults, trust

@@ -5,8 +5,8 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.evaluation.running.feedback import Disturbed, Feedback
-from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.evaluation.loop import Disturbed, Feedback
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 
 PROBLEM = "CM(w=0.5/0.5/0.2/0.2/0.1/0.05,K=2)"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.evaluation.running.loop import TICK, CheckedPolicy, run
+from logeval.evaluation.loop import TICK, CheckedPolicy, run
 
 
 class Told:

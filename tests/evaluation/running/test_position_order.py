@@ -6,7 +6,7 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.evaluation.running.position_order import common_order, loss, order_notes
+from logeval.evaluation.matching import common_order, loss, order_notes
 from logeval.policies.registry import parse_policies
 from logeval.tracks.registry import synthetic_problem
 

@@ -7,7 +7,8 @@ from scipy import stats
 
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics import comparisons, intervals
+from logeval.evaluation.statistics import intervals
+from logeval.evaluation.statistics.intervals import compare, compare_ratios, critical_value, p_of
 from logeval.evaluation.statistics.robustness import components_of
 from logeval.storage.schemas import RUNS
 
@@ -149,7 +150,7 @@ def test_two_policies_are_compared_by_the_paired_t_test():
     x = rng.lognormal(size=(8, 3, 2))
     a, b = x.mean(axis=1).T
     expected = stats.ttest_rel(a, b)
-    found = comparisons.compare(x)
+    found = compare(x)
     assert found.p[0, 1] == pytest.approx(expected.pvalue)
     inner = expected.confidence_interval()
     near, far = (found.low, inner.low) if a.mean() > b.mean() else (found.high, inner.high)
@@ -159,7 +160,7 @@ def test_two_policies_are_compared_by_the_paired_t_test():
 def test_the_critical_value_of_many_units_is_tukeys():
     for P in (3, 6, 12):
         tukey = stats.studentized_range.ppf(0.95, P, np.inf) / math.sqrt(2)
-        assert comparisons.critical_value(2000, P) == pytest.approx(tukey, rel=0.01)
+        assert critical_value(2000, P) == pytest.approx(tukey, rel=0.01)
 
 
 @pytest.mark.parametrize(("n", "P"), [(7, 4), (5, 8)])  # fewer units than policies, or more
@@ -169,13 +170,13 @@ def test_the_critical_value_of_few_units_is_that_of_drawn_data(n, P):
     x = rng.normal(size=(R, n, P))
     d = x[:, :, i] - x[:, :, j]
     t = np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / math.sqrt(n))
-    above = (t.max(axis=1) > comparisons.critical_value(n, P)).mean()
+    above = (t.max(axis=1) > critical_value(n, P)).mean()
     assert above == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 * (1 / R + 1 / 40_000)))
 
 
 @pytest.mark.parametrize(("n", "P"), [(2, 2), (7, 2), (12, 3), (7, 4), (5, 8)])
 def test_at_the_critical_value_p_is_5_percent(n, P):
-    p = comparisons.p_of(np.array([comparisons.critical_value(n, P)]), n, P)
+    p = p_of(np.array([critical_value(n, P)]), n, P)
     assert p == pytest.approx(0.05, abs=1e-4)
 
 
@@ -187,20 +188,20 @@ def test_p_is_the_share_of_drawn_data_with_a_difference_as_large():
     largest = (np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / math.sqrt(n))).max(axis=1)
     t = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
     shares = (largest[:, None] >= t).mean(axis=0)
-    assert comparisons.p_of(t, n, P) == pytest.approx(shares, abs=0.02)
-    assert comparisons.p_of(t, n, P)[0] == 1.0
+    assert p_of(t, n, P) == pytest.approx(shares, abs=0.02)
+    assert p_of(t, n, P)[0] == 1.0
 
 
 def test_p_beyond_the_draws_is_bonferronis_and_never_0():
     t = np.array([20.0, 100.0, 1000.0])
-    found = comparisons.p_of(t, 8, 4)
+    found = p_of(t, 8, 4)
     assert found[1:] == pytest.approx(6 * 2 * stats.t.sf(t[1:], 7))
     assert (np.diff(found) < 0).all()
     assert (found > 0).all()
 
 
 def test_a_policy_alone_is_like_itself():
-    assert comparisons.compare(np.array([[[1.0]], [[2.0]], [[4.0]]])).p.tolist() == [[1.0]]
+    assert compare(np.array([[[1.0]], [[2.0]], [[4.0]]])).p.tolist() == [[1.0]]
 
 
 def test_intervals_of_differences_worked_out_by_hand():
@@ -210,7 +211,7 @@ def test_intervals_of_differences_worked_out_by_hand():
     x = np.array([a, b]).T[:, None]
     c, r = 4.302653, max(2 / 12, 13**0.5 / 24) / 3**0.5
     for unit in (1.0, 0.001):
-        found = comparisons.compare(unit * x)
+        found = compare(unit * x)
         assert found.low[1, 0] == pytest.approx(unit * (12 - c), rel=1e-6)
         wider = 12 + c + 5 * (2 * c * c + 1) / 6 * r
         assert found.high[1, 0] == pytest.approx(unit * wider, rel=1e-6)
@@ -220,34 +221,34 @@ def test_intervals_of_differences_worked_out_by_hand():
 
 def test_the_interval_of_a_ratio_has_two_equal_arms():
     x = np.exp([[[0.0, 1.0]], [[0.5, 2.5]], [[1.0, 2.0]]])  # differences of logarithms 1, 2, 1
-    found = comparisons.compare_ratios(x)
+    found = compare_ratios(x)
     half = 4.302653 / 3  # the standard error is 1 / 3
     ends = (found.low[1, 0], found.high[1, 0])
     assert ends == pytest.approx((4 / 3 - half, 4 / 3 + half), rel=1e-6)
 
 
 def test_two_units_are_compared():
-    found = comparisons.compare(np.array([[[5.0, 6.0]], [[5.0, 8.0]]]))
+    found = compare(np.array([[[5.0, 6.0]], [[5.0, 8.0]]]))
     assert found.p[1, 0] == pytest.approx(2 * stats.t.sf(2.0, 1))  # differences 1 and 3
     assert np.isfinite(found.low).all()
 
 
 def test_a_difference_that_never_varies_is_certain():
     a = np.array([1.0, 2.0, 4.0])
-    found = comparisons.compare(np.stack([a, a + 0.5], axis=1)[:, None])
+    found = compare(np.stack([a, a + 0.5], axis=1)[:, None])
     assert found.p[0, 1] == found.p[1, 0] == 0.0
     assert found.low[1, 0] == found.high[1, 0] == 0.5
     assert found.told_apart()[0, 1]
 
 
 def test_a_policy_without_regret_is_compared():
-    found = comparisons.compare(np.array([[[0.0, 1.0]], [[0.0, 2.0]], [[0.0, 4.0]]]))
+    found = compare(np.array([[[0.0, 1.0]], [[0.0, 2.0]], [[0.0, 4.0]]]))
     assert np.isfinite(found.high).all()
     assert found.p[0, 1] == pytest.approx(stats.ttest_1samp([1.0, 2.0, 4.0], 0).pvalue)
 
 
 def test_more_policies_need_larger_differences():
-    values = [comparisons.critical_value(6, P) for P in (2, 3, 5, 9)]
+    values = [critical_value(6, P) for P in (2, 3, 5, 9)]
     assert values == sorted(values)
     bonferroni = stats.t.isf(0.025 / 36, 5)
     assert values[-1] <= bonferroni
@@ -257,7 +258,7 @@ def test_a_difference_is_told_apart_exactly_where_p_is_small():
     rng = np.random.default_rng(1)
     for n in (3, 5, 12):
         x = rng.lognormal(size=(n, 2, 5)) * [1, 1.5, 2, 4, 8]
-        found = comparisons.compare(x)
+        found = compare(x)
         assert (found.told_apart() == (found.p <= 0.05)).all()
         assert (found.low == -found.high.T).all()
         assert (found.low <= found.difference).all()
@@ -270,38 +271,38 @@ def test_equal_policies_are_rarely_told_apart():
     wrong = 0
     for _ in range(R):
         x = rng.lognormal(sigma=0.5, size=(10, 1, 1)) * rng.lognormal(sigma=0.5, size=(10, 4, 6))
-        wrong += comparisons.compare(x).told_apart().any()
+        wrong += compare(x).told_apart().any()
     assert wrong / R <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / R)
 
 
 def test_the_best_set_holds_all_that_cannot_be_told_from_the_best():
     rng = np.random.default_rng(0)
     x = rng.normal([10, 10.05, 15, 30], 0.5, size=(8, 5, 4))
-    assert comparisons.compare(x).best_set().tolist() == [True, True, False, False]
+    assert compare(x).best_set().tolist() == [True, True, False, False]
 
 
 def test_ratios_do_not_feel_what_a_query_does_to_all_policies():
     rng = np.random.default_rng(0)
     scale = rng.lognormal(sigma=2.0, size=(5, 1, 1))
     x = scale * [1.0, 1.5] * rng.lognormal(sigma=0.05, size=(5, 4, 2))
-    found = comparisons.compare_ratios(x)
+    found = compare_ratios(x)
     a, b = np.log(x.mean(axis=1)).T
     expected = stats.ttest_rel(b, a)
     assert found.p[1, 0] == pytest.approx(expected.pvalue)
     assert found.low[1, 0] == pytest.approx(expected.confidence_interval().low)
     assert np.exp(found.difference[1, 0]) == pytest.approx(1.5, rel=0.1)
-    assert found.p[1, 0] < 0.01 < comparisons.compare(x).p[1, 0]
+    assert found.p[1, 0] < 0.01 < compare(x).p[1, 0]
     x[0, :, 0] = 0.0
-    assert np.isnan(comparisons.compare_ratios(x).p).all()
+    assert np.isnan(compare_ratios(x).p).all()
 
 
 def test_one_unit_compares_nothing_and_identical_policies_are_equal():
-    one = comparisons.compare(np.array([[[1.0, 2.0]]]))
+    one = compare(np.array([[[1.0, 2.0]]]))
     assert one.difference[1, 0] == 1.0
     assert np.isnan(one.p).all()
     assert np.isnan(one.low).all()
     assert one.best_set().all()
-    twins = comparisons.compare(np.array([[[1.0, 1.0, 5.0], [2.0, 2.0, 7.0], [4.0, 4.0, 9.0]]]))
+    twins = compare(np.array([[[1.0, 1.0, 5.0], [2.0, 2.0, 7.0], [4.0, 4.0, 9.0]]]))
     assert (twins.low[0, 1], twins.high[0, 1], twins.p[0, 1]) == (0.0, 0.0, 1.0)
 
 

@@ -6,10 +6,10 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.evaluation.results import Runs
-from logeval.reports.figures import tracks
+from logeval.reports.figures import regret
 from logeval.reports.figures.canvas import save_figure
 from logeval.tracks import rank1
-from logeval.tracks.ranking.environment import RankingEnvironment, TopPair
+from logeval.tracks.ranking import RankingEnvironment, TopPair
 from tests.stand_in import lists, models
 
 PBM = models("PBM", (5, 7), K=3)
@@ -117,14 +117,14 @@ def test_rows_and_columns_left_never_grow(runs):
 
 def test_figures(runs, tmp_path):
     for name in ("relative", "remaining"):
-        figure = tracks.figure_of(runs, name, log_x=True)
+        figure = regret.figure_of(runs, name, log_x=True)
         assert "<svg" in save_figure(figure, tmp_path / "figure.svg").read_text()
-    ax = tracks.plot_relative(runs, "PBM")
+    ax = regret.plot_relative(runs, "PBM")
     labels = ax.get_legend_handles_labels()[1]
     assert {"dcmKL-UCB: list", "dcmKL-UCB: top pair", "Rank1ElimKL: pair"} <= set(labels)
     only = evaluate(PBM, policies=["UCB1"], horizon=20, runs=1, quiet=True)
     with pytest.raises(LogevalError, match="no policy eliminates"):
-        tracks.figure_of(only, "remaining")
+        regret.figure_of(only, "remaining")
 
 
 class First:

@@ -8,8 +8,8 @@ from scipy import stats
 
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.sensitivity import sensitivity, tau
-from logeval.reports.figures.robustness import plot_sensitivity
+from logeval.evaluation.statistics.robustness import sensitivity, tau
+from logeval.reports.figures.regret import plot_sensitivity
 from logeval.storage.schemas import RUNS
 
 

@@ -168,7 +168,7 @@ def test_baidu_as_it_was_published(tmp_path, monkeypatch):
         tmp_path, a=gzip.compress(written.baidu_raw(PAGES[:30])), b=written.baidu_raw(PAGES[30:])
     )
     for size in (1 << 20, 700):
-        monkeypatch.setattr("logeval.log.columns.baidu_sessions.BLOCK", size)
+        monkeypatch.setattr("logeval.log.columns.text_files.BLOCK", size)
         log = logeval.ingest(paths, quiet=True)
         assert set(log.manifest["formats"]) == {"baidu-ultr-raw"}
         assert [page["clicks"] for page in named(log)] == [page["clicks"] for page in PAGES]

@@ -14,7 +14,7 @@ import pytest
 import logeval
 from logeval.errors import LogevalError
 from logeval.log import ingestion
-from logeval.log.columns import blocks
+from logeval.log.columns import text_files
 from logeval.log.columns.table_file import TableFile
 from logeval.log.ingest import Ingest
 from logeval.storage.tables import SERPS
@@ -255,9 +255,9 @@ def test_a_table_in_blocks_is_the_whole_table(tmp_path, monkeypatch):
         text = end.join(["query_id,note,items,clicks", *rows]) + rng.choice(["", end, end * 60])
         path = tmp_path / "table.csv"
         path.write_bytes(text.encode())
-        monkeypatch.setattr(blocks, "BLOCK", 1 << 20)
+        monkeypatch.setattr(text_files, "BLOCK", 1 << 20)
         (whole,) = batches(path)
-        monkeypatch.setattr(blocks, "BLOCK", rng.choice([7, 50, 333]))
+        monkeypatch.setattr(text_files, "BLOCK", rng.choice([7, 50, 333]))
         assert pa.concat_tables(batches(path)).equals(whole)
         assert len(whole) == len(rows)
 

@@ -10,7 +10,7 @@ import logeval
 from logeval.cli import app
 from logeval.errors import LogevalError
 from logeval.log.columns.frame import Frame
-from logeval.log.layouts.recognition import check_complete, recognise
+from logeval.log.layouts import check_complete, recognise
 from tests.log import written
 from tests.log.named import named
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logeval.log.rows import dictionary
-from logeval.log.rows.dictionary import Dictionary
-from logeval.log.rows.ids import NotNumbers, given_ids, session_numbers, sums_of
-from logeval.log.rows.texts import GOOD, MISSING, numbers_of, sums_of_numbers, sums_of_texts
+from logeval.log.rows import ids
+from logeval.log.rows.ids import Dictionary, NotNumbers, given_ids, session_numbers, sums_of
+from logeval.log.rows.values import GOOD, MISSING, numbers_of, sums_of_numbers, sums_of_texts
 
 SIMILAR = [
     *[f"item-{i}" for i in range(20_000)],
@@ -79,8 +78,8 @@ def test_a_number_and_its_digits_are_the_same_key():
 @given(st.lists(st.lists(st.text(max_size=2), max_size=8), max_size=8))
 def test_ids_are_numbered_in_the_order_in_which_names_come(batches):
     with pytest.MonkeyPatch.context() as patch, _folder() as folder:
-        patch.setattr(dictionary, "PLACES", 4)  # so that it grows
-        patch.setattr(dictionary, "ROW_GROUP", 3)
+        patch.setattr(ids, "PLACES", 4)  # so that it grows
+        patch.setattr(ids, "ROW_GROUP", 3)
         names = Dictionary(folder / "names" / "item.parquet")
         found = [names.ids(pa.array(batch, pa.string())).tolist() for batch in batches]
         names.close()

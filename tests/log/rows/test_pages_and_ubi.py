@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import logeval
-from logeval.log.columns import blocks
+from logeval.log.columns import text_files
 from logeval.log.rows import grouping
-from logeval.log.rows.lists import as_lists
+from logeval.log.rows.values import as_lists
 from tests.log.named import adds_up, named, some
 from tests.log.slow_tables import number, read_ubi
 
@@ -193,7 +193,7 @@ def test_ubi_records_are_read_as_the_slow_reader_reads_them(records, views, bloc
     records = [first, *records]
     text = "".join(json.dumps(record) + "\n" for record in records)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(blocks, "BLOCK", block)
+        patch.setattr(text_files, "BLOCK", block)
         patch.setattr(grouping, "CHUNK_ROWS", chunk)
         patch.setattr("logeval.log.formats.ubi._check", lambda tables: None)
         path = Path(folder) / "log"

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import logeval
-from logeval.log.columns import blocks
+from logeval.log.columns import text_files
 from logeval.log.rows import grouping
 from tests.log.named import adds_up, named, some
 from tests.log.rows_strategy import ROLES, ROWS
@@ -87,7 +87,7 @@ def check(log, rows, **options):
 def test_rows_in_any_file_are_read_as_the_slow_reader_reads_them(rows, kind, block, chunk, workers):
     content = WRITERS[kind](rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", max(block, len(content) // 100))
+        patch.setattr(text_files, "BLOCK", max(block, len(content) // 100))
         patch.setattr(grouping, "CHUNK_ROWS", chunk)
         check(ingested([content], workers=workers), rows)
 

@@ -9,8 +9,8 @@ from logeval.policies.registry import POLICIES
 from logeval.policies.shared import topk
 from logeval.policies.shared.bounds import BUDGETS, KL, UCB1, kl_budget
 from logeval.policies.shared.topk import BLOCK
-from logeval.tracks.ranking.environment import RankingEnvironment
-from logeval.tracks.ranking.problems import b_lb
+from logeval.tracks.lists import b_lb
+from logeval.tracks.ranking import RankingEnvironment
 from tests.policies.running import RANKING, by_bound, lists_of, make, one_replica
 from tests.stand_in import large_dcm
 

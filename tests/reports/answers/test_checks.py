@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from logeval.clicks.quality.checks.predictive import Checks
-from logeval.clicks.quality.checks.verdict import ModelVerdict
+from logeval.clicks.quality.deviations import ModelVerdict
+from logeval.clicks.quality.predictive import Checks
 
 
 def model(name, faulted=0, serps=500, error=0.1, faulted_queries=0):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from logeval.tracks.ranking.environment import RANKING, RankingEnvironment
+from logeval.tracks.ranking import RANKING, RankingEnvironment
 from tests.stand_in import NAMES, lists, models, stand_in
 from tests.tracks.contract import REPLICAS, EnvironmentContract
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
-from logeval.tracks.ranking.environment import RankingEnvironment
+from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.tracks.fitted import fitted_queries, shortened
-from logeval.tracks.ranking.problems import b_lb
+from logeval.tracks.lists import b_lb
 from logeval.tracks.registry import synthetic_problem
 from tests.stand_in import lists, models
 

@@ -12,14 +12,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from logeval.clicks.estimation.browsing.cells import Cells
-from logeval.clicks.estimation.browsing.em import complete_rows, expect_rows
-from logeval.clicks.estimation.browsing.information import examination_variances
-from logeval.clicks.estimation.chain.em import ChainClicks, ChainEM
-from logeval.clicks.estimation.chain.inference import log_likelihood_rows
-from logeval.clicks.estimation.chain.information import shared_variances
+from logeval.clicks.estimation.browsing import (
+    Cells,
+    complete_rows,
+    examination_variances,
+    expect_rows,
+)
+from logeval.clicks.estimation.chain import ChainClicks, ChainEM, log_likelihood_rows
 from logeval.clicks.estimation.em import CAP, Params
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
+from logeval.clicks.estimation.information import shared_variances
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.estimation.priors import Pair, evidence
 from logeval.running.arrays import Bools, Floats, Ints, distinct, sum_by

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from logeval.clicks.estimation.browsing import information as under_test
-from logeval.clicks.estimation.browsing.cells import fold
+from logeval.clicks.estimation import browsing
+from logeval.clicks.estimation.browsing import fold
 from logeval.clicks.estimation.patterns import patterns_of
 from tests.clicks.examples import random_model, statistics_of
 
@@ -15,7 +15,7 @@ from tests.clicks.examples import random_model, statistics_of
 @pytest.mark.parametrize("rows", [1, 100_000])
 def test_variances_are_the_inverse_of_the_information(rows, monkeypatch):
     """Of two queries with a prior, in which the first position is taken as known."""
-    monkeypatch.setattr(under_test, "CHUNK", rows)
+    monkeypatch.setattr(browsing, "CHUNK", rows)
     rng = np.random.default_rng(4)
     K, G = 3, 2
     truths = [random_model("PBM", rng, L=4, K=K, low=0.2, high=0.8) for _ in range(G)]
@@ -50,5 +50,5 @@ def test_variances_are_the_inverse_of_the_information(rows, monkeypatch):
 
     w, e = np.split(x, [data.I])
     strength = np.split(a + b, [data.I])
-    found = under_test.examination_variances(cells, w, e, *strength, fixed)
+    found = browsing.examination_variances(cells, w, e, *strength, fixed)
     assert found == pytest.approx(expected[data.I :], rel=1e-4)

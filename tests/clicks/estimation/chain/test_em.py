@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy.special import expit, logit
 
-from logeval.clicks.estimation.chain.em import ChainClicks, Count
+from logeval.clicks.estimation.chain import ChainClicks, Count
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.estimation.priors import item_prior

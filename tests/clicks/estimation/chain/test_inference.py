@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from logeval.clicks.estimation.chain.inference import Users, tallied
+from logeval.clicks.estimation.chain import Users, tallied
 from logeval.clicks.estimation.patterns import Patterns
 from tests.clicks.examples import all_patterns
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from logeval.clicks.estimation.chain import information as under_test
+from logeval.clicks.estimation import information
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.models import ccm, dbn, dcm
 from logeval.clicks.models.registry import MODELS
@@ -48,7 +48,7 @@ def test_information_is_minus_the_second_derivative_of_the_likelihood(name):
 
     x = {f: np.asarray(getattr(at, f)) for f in fields}
     x = {f: v if f in em.items else v[None] for f, v in x.items()}
-    ((q, J),) = under_test.informations(data, em.formulas, em.slopes, em.items, x)
+    ((q, J),) = information.informations(data, em.formulas, em.slopes, em.items, x)
     assert q == 0
     assert J == pytest.approx(expected, abs=2e-3)
 
@@ -61,9 +61,9 @@ def test_variances_without_correlations_of_items_are_near_those_with(monkeypatch
     em, w, v = BY_EM["DCM"], truth.w[: data.I], truth.v[None]
     strength = {"w": np.ones_like(w), "v": np.ones_like(v)}
     arguments = (data, em.formulas, em.slopes, em.items, {"w": w, "v": v}, strength)
-    dense = under_test.shared_variances(*arguments)["v"]
-    monkeypatch.setattr(under_test, "MAX_DENSE", 0)
-    diagonal = under_test.shared_variances(*arguments)["v"]
+    dense = information.shared_variances(*arguments)["v"]
+    monkeypatch.setattr(information, "MAX_DENSE", 0)
+    diagonal = information.shared_variances(*arguments)["v"]
     assert diagonal == pytest.approx(dense, rel=0.05)
     assert not np.array_equal(diagonal, dense)
 
@@ -79,9 +79,9 @@ def test_variances_are_the_diagonal_of_the_inverse_of_all_information(monkeypatc
     x = {"w": rng.uniform(0.2, 0.8, data.I), "v": rng.uniform(0.2, 0.8, (3, 4))}
     strength = {"w": rng.uniform(1, 9, data.I), "v": rng.uniform(1, 9, (3, 4))}
     prior = {f: strength[f] * x[f] * (1 - x[f]) for f in x}
-    monkeypatch.setattr(under_test, "BLOCK", block)
-    found = under_test.shared_variances(data, em.formulas, em.slopes, em.items, x, strength)["v"]
-    for q, J in under_test.informations(data, em.formulas, em.slopes, em.items, x):
+    monkeypatch.setattr(information, "BLOCK", block)
+    found = information.shared_variances(data, em.formulas, em.slopes, em.items, x, strength)["v"]
+    for q, J in information.informations(data, em.formulas, em.slopes, em.items, x):
         own = prior["w"][data.offsets[q] : data.offsets[q + 1]]
         whole = J + np.diag(np.append(own, prior["v"][q]))
         assert found[q] == pytest.approx(np.diag(np.linalg.inv(whole))[-4:], rel=1e-6)

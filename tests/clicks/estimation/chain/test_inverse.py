@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from logeval.clicks.estimation.chain.inverse import SMALL, inverse_of, invert_small
+from logeval.clicks.estimation.information import SMALL, inverse_of, invert_small
 
 
 def test_small_matrices_are_inverted():

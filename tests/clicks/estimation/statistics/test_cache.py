@@ -9,9 +9,9 @@ from threading import Barrier
 import duckdb
 import pytest
 
-from logeval.clicks.estimation.statistics import cache as statistics_cache
-from logeval.clicks.estimation.statistics import fold as click_statistics
-from logeval.clicks.estimation.statistics.fold import fold
+from logeval.clicks.estimation import fold as click_statistics
+from logeval.clicks.estimation import fold as statistics_cache
+from logeval.clicks.estimation.fold import fold
 from logeval.log.log import load
 from logeval.storage import files
 from tests.serps import Serp, write_serps

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from logeval.clicks.estimation.fold import Holdout, fold, held_out_rows
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.statistics.fold import Holdout, fold, held_out_rows
 from logeval.errors import LogevalError
 from logeval.log.log import load
 from logeval.log.queries import Query

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from logeval.clicks.estimation import fold
 from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.fold import StoredPatterns, store
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.clicks.estimation.statistics import fold as click_statistics
-from logeval.clicks.estimation.statistics.stored import StoredPatterns, store
 from logeval.clicks.models.registry import MODELS
 from logeval.storage import schemas
 from tests.clicks.examples import random_model, statistics_of
@@ -54,7 +54,7 @@ def test_a_block_has_whole_queries(both):
 @pytest.mark.parametrize("scope", ["pooled", "partial"])
 @pytest.mark.parametrize("name", MODELS)
 def test_fits_are_those_of_memory(both, name, scope, monkeypatch):
-    monkeypatch.setattr("logeval.clicks.estimation.browsing.information.CHUNK", 7)
+    monkeypatch.setattr("logeval.clicks.estimation.browsing.CHUNK", 7)
     memory, disk = (MODELS[name].fit(x, Options(MODELS[name].methods[0], scope)) for x in both)
     assert memory.iterations == disk.iterations
     for field, expected in memory.estimates.items():
@@ -76,11 +76,11 @@ def test_large_logs_stay_on_disk(tmp_path, monkeypatch):
     def cached(log, manifest, write, read):
         return read(file)
 
-    monkeypatch.setattr(click_statistics, "cached", cached)
+    monkeypatch.setattr(fold, "cached", cached)
     log = type("Log", (), {"path": tmp_path, "identity": ""})()
-    small = click_statistics.fold_patterns(log, holdout=0.3)
-    monkeypatch.setattr(click_statistics, "IN_MEMORY", 10)
-    train, held_out = click_statistics.fold_patterns(log, holdout=0.3)
+    small = fold.fold_patterns(log, holdout=0.3)
+    monkeypatch.setattr(fold, "IN_MEMORY", 10)
+    train, held_out = fold.fold_patterns(log, holdout=0.3)
     assert isinstance(train, StoredPatterns)
     assert train.serps.sum() == small[0].serps.sum() == rows["count"][~rows["holdout"]].sum()
     assert held_out.serps.sum() == small[1].serps.sum() == rows["count"][rows["holdout"]].sum()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.ubm import UBM
-from logeval.clicks.models.users import optimum
+from logeval.clicks.users import optimum
 from tests.clicks.examples import ALL, random_model
 
 K, L = 4, 6

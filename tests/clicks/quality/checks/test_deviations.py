@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from logeval.clicks.quality.checks.deviations import FALSE_ALARMS, FAMILIES, Family, deviations
-from logeval.clicks.quality.checks.features import CLICKED, SERPS, Layout
-from logeval.clicks.quality.checks.verdict import words
+from logeval.clicks.quality.deviations import (
+    CLICKED,
+    FALSE_ALARMS,
+    FAMILIES,
+    SERPS,
+    Family,
+    Layout,
+    deviations,
+    words,
+)
 
 N = 99
 

@@ -7,15 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from logeval.clicks.quality.checks.against_log import Batch, observed_features, replicates
-from logeval.clicks.quality.checks.features import (
-    BINS,
-    COUNT,
-    EDGES,
-    MOST_CLICKS,
-    TOP_ITEMS,
-    Layout,
-)
+from logeval.clicks.quality.deviations import BINS, COUNT, EDGES, MOST_CLICKS, TOP_ITEMS, Layout
+from logeval.clicks.quality.predictive import Batch, observed_features, replicates
 from tests.clicks.examples import all_patterns, random_model
 
 NAMES = ("shown", "rank", "first", "last", "distance", "after", "item_shown", "item")

@@ -11,7 +11,7 @@ import pytest
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality.check import check_models
-from logeval.clicks.quality.checks.features import CHECKS
+from logeval.clicks.quality.deviations import CHECKS
 from logeval.errors import LogevalError
 from logeval.storage import tables
 from logeval.storage.tables import manifest_of

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from logeval.clicks.quality.checks.deviations import Deviations
-from logeval.clicks.quality.checks.features import CHECKS, Components, Layout
-from logeval.clicks.quality.checks.verdict import ModelVerdict, verdict_of, words
+from logeval.clicks.quality.deviations import (
+    CHECKS,
+    Components,
+    Deviations,
+    Layout,
+    ModelVerdict,
+    verdict_of,
+    words,
+)
 
 CRITICAL = 4.0
 

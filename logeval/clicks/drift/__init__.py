@@ -1,1 +1,0 @@
-"""Users that change from day to day: click models by period, and whether they predict better."""

@@ -1,1 +1,0 @@
-"""serps -> click statistics, kept beside the log, in memory or on disk."""

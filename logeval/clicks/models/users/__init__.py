@@ -1,1 +1,0 @@
-"""Who clicks: the two families of users, and the list that is best for them."""

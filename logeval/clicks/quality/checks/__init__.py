@@ -1,1 +1,0 @@
-"""Predictive checks: the clicks of a model's users beside those of the log."""

@@ -1,0 +1,316 @@
+"""Which policies assume an order of the positions that the simulator does not have, at what price.
+
+TopRank, UniRank, BatchRank, BubbleRank and the cascade family put the k-th best item at position k,
+or at the k-th position of their ``order``. Fitted examination (PBM) and termination (DCM) need
+not fall with the rank; where they do not, such a list loses something even with the right items.
+What it loses is computed, and another order is advised only where it loses clearly less.
+
+Which policies run on which problems: those of a track on the problems of the track.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from logeval.clicks.collection import FittedModels, read_models
+from logeval.clicks.drift import changes, which
+from logeval.clicks.fitting import NO_CLICK
+from logeval.clicks.models.dcm import UNSEEN
+from logeval.errors import LogevalError, unknown_names
+from logeval.log.queries import Query
+from logeval.policies.registry import PolicySpec, tracks_with_own_classes
+from logeval.policies.shared.options import positions
+from logeval.running.arrays import Ints
+from logeval.running.words import joined, out_of
+from logeval.tracks.fitted import (
+    Fitted,
+    FittedQuery,
+    by_period,
+    drawn_queries,
+    fitted_queries,
+    identified_queries,
+    shortened,
+    unsure_queries,
+)
+from logeval.tracks.registry import TRACKS, home_track, synthetic_problem
+from logeval.tracks.track import SYNTHETIC, Problem
+
+if TYPE_CHECKING:
+    from logeval.evaluation.evaluate import Evaluate
+
+
+KNOWN = "known"  # an order that is the simulator's own
+LITTLE = 0.001  # of the optimum: less is not worth a sentence
+CLEARLY = 0.8  # of the loss: an order that loses more than this of it is not advised
+
+
+def order_notes(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> list[str]:
+    """One note for all policies that assume the same order, with their loss by simulator."""
+    weighted: dict[str, list[Any]] = {}
+    for problem in problems:
+        if problem.position_weights() is not None:
+            weighted.setdefault(problem.simulator, []).append(problem)
+    by_order: dict[str, list[str]] = {}
+    for spec in specs:
+        order = spec.parameters.get("order", "descending")
+        assumes = getattr(spec.cls, "PARAMETERS", {}).get("order") in (str, "descending")
+        if assumes and order != KNOWN:
+            by_order.setdefault(order, []).append(spec.name)
+    notes = []
+    for order, names in by_order.items():
+        losses = {name: loss(mine, order) for name, mine in weighted.items()}
+        losses = {name: lost for name, lost in losses.items() if lost > LITTLE}
+        if losses:
+            notes.append(_note(names, losses, {name: weighted[name] for name in losses}))
+    return notes
+
+
+def loss(problems: Sequence[Any], order: str) -> float:
+    """What the best items in this order lose, of the best lists, over all problems."""
+    best = shown = 0.0
+    for problem in problems:
+        A = np.empty_like(problem.best)
+        A[positions(order, problem.positions)] = problem.best_items
+        shown += float(problem.users.expected_reward(A[None], problem.reward)[0])
+        best += float(problem.users.expected_reward(problem.best[None], problem.reward)[0])
+    return 1.0 - shown / best if best > 0.0 else 0.0
+
+
+def common_order(problems: Sequence[Any]) -> str:
+    """The positions by how much they count on average, as the option ``order`` wants them."""
+    ranks = np.mean([_ranks(problem.position_weights()) for problem in problems], axis=0)
+    return ">".join(str(k + 1) for k in np.argsort(ranks, kind="stable"))
+
+
+def _ranks(weights: Any) -> Ints:
+    """0 for the position that counts most, and so on."""
+    return np.argsort(np.argsort(-weights, kind="stable"), kind="stable")
+
+
+def _note(names: list[str], losses: dict[str, float], problems: dict[str, list[Any]]) -> str:
+    place, they = ("places", "it loses") if len(names) == 1 else ("place", "they lose")
+    lost = joined([f"{out_of([share])} on {name}" for name, share in losses.items()])
+    text = (
+        f"{joined(names)} {place} items in an order of the positions that is not the best one: "
+        f"even with the right items {they} {lost}"
+    )
+    order = common_order([p for mine in problems.values() for p in mine])
+    better = {name: loss(mine, order) for name, mine in problems.items()}
+    if all(better[name] < CLEARLY * losses[name] for name in losses):
+        less = joined([out_of([share]) for share in better.values()])
+        text += f"; order={order} would lose {less}"
+    return text
+
+
+@dataclass(frozen=True)
+class Simulators:
+    """What ``evaluate`` was asked to simulate: synthetic problems, or fitted click models.
+
+    A synthetic problem is of one track. A click model may be a problem of several: a PBM has lists,
+    and pairs; with features it is a problem of the tracks that take these.
+    """
+
+    synthetic: tuple[Problem, ...] = ()
+    fitted: Fitted = field(default_factory=Fitted)
+    remarks: tuple[str, ...] = ()  # on the models
+
+    @property
+    def track(self) -> str:
+        """The track of policies that are at home in any."""
+        if not self.synthetic:
+            return home_track(self.fitted.features is not None)
+        mine = {problem.track for problem in self.synthetic}
+        return next(name for name in TRACKS if name in mine)
+
+    def problems(self, track: str) -> Sequence[Problem]:
+        """The problems of a track; an error if it has none."""
+        if track != "ranking" and any(f.later for f in self.fitted.queries):
+            raise LogevalError(f"drift: users change in the ranking track, and not in {track}")
+        if not self.synthetic and (TRACKS[track].features or self.fitted.features is None):
+            return TRACKS[track].problems(self.fitted)
+        found = [problem for problem in self.synthetic if problem.track == track]
+        if not found:
+            raise LogevalError(
+                f"policies of the track {track} cannot run on a {self.track} problem"
+            )
+        return found
+
+    def known(self, draws: int) -> dict[str, Any]:
+        """What is known of the simulators that were fitted to a log: their checks, and draws."""
+        reports = self.fitted.manifest.get("models", {})
+        names: dict[str, int] = {}
+        for f in self.fitted.queries:
+            if f.serps == f.serps:
+                names[f.simulator] = max(names.get(f.simulator, 1), 1 + len(f.later))
+        return {
+            name: {
+                "checks": _checks(reports.get(name, {}), periods > 1),
+                "identified": self.fitted.unsure.get(name),
+                "draws": draws,
+                "periods": periods,
+            }
+            for name, periods in names.items()
+        }
+
+    def notes(self, problems: Sequence[Problem]) -> list[str]:
+        """What the user should know about the models, and about the problems that they make."""
+        note = shortened(self.fitted.queries)
+        of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
+        first = [one for one in (note, walk(problems, self.fitted.come_and_go)) if one]
+        return [*first, *of_problems, *self.remarks, *unproven(problems)]
+
+
+def _checks(report: dict[str, Any], changing: bool) -> dict[str, Any] | None:
+    """What the checks say; that users change is no fault of those who do."""
+    found: dict[str, Any] | None = report.get("checks")
+    if found is None or not changing or "drift" not in found["faulted"]:
+        return found
+    return found | {"faulted": found["faulted"][:-1], "faults": found["faults"][:-1]}
+
+
+def walk(problems: Sequence[Problem], come_and_go: bool = False) -> str | None:
+    """What to tell the user where the steps walk through periods."""
+    given: list[Any] = [p for p in problems if getattr(p, "later", ())]
+    if not given:
+        return None
+    periods = max(len(p.later) + 1 for p in given)
+    changing = {
+        name: [p.changes for p in given if p.simulator == name]
+        for name in dict.fromkeys(p.simulator for p in given)
+    }
+    if not any(map(any, changing.values())):
+        return (
+            f"the log shows no change of users, so that its {periods} periods have the same models "
+            "and this is what evaluate says without --drift"
+        )
+    how = (
+        f"the searches walk through {periods} periods of equal length, and regret is against the "
+        "best list of each moment"
+    )
+    if all(p.query == SYNTHETIC for p in given):
+        return f"users change: {how}"
+    if come_and_go:
+        return how
+    counts = "; ".join(f"{name}: {sum(x)} of {len(x)} queries" for name, x in changing.items())
+    if any(p.ranker is not None for p in given):
+        how += "; today's ranker mixes the lists of the whole log in each"
+    return (
+        f"users change ({counts}): {how}. The fitted change is cautious, about half of the true "
+        "one in simulations: true users may favour policies that forget more than these do"
+    )
+
+
+def unproven(problems: Sequence[Problem]) -> list[str]:
+    """What to tell the user where the best list was searched for, and not proven to be best."""
+    found = []
+    for simulator in dict.fromkeys(problem.simulator for problem in problems):
+        mine = [p for p in problems if p.simulator == simulator]
+        gaps = [p.gap for p in mine if not p.proven]
+        if gaps:
+            of = "queries" if len({p.query for p in mine}) == len(mine) else "draws of all queries"
+            by = "" if np.isnan(gaps).any() else f" by at most {np.mean(gaps):.2g} per search"
+            found.append(
+                f"{simulator}: the best list was searched for and is not proven to be best for "
+                f"{len(gaps)} of {len(mine)} {of}; regret is against the best one that is known, "
+                f"and may be too small{by}"
+            )
+    return found
+
+
+def simulators_of(asked: Evaluate) -> Simulators:
+    """The simulators that ``evaluate`` was asked for."""
+    if asked.problem is not None:
+        problems = [synthetic_problem(name, asked.reward) for name in asked.problem]
+        simulators = [p.simulator for p in problems]
+        if twice := [name for name in simulators if simulators.count(name) > 1]:
+            raise LogevalError(f"problem {twice[0]} is given twice")
+        tracks = {p.track for p in problems}
+        if len(tracks) > 1 and (apart := tracks & tracks_with_own_classes()):
+            raise LogevalError(f"evaluate problems of the {min(apart)} track apart from others")
+        if asked.drift and not all(getattr(p, "later", ()) for p in problems):
+            raise LogevalError(
+                "drift: users of a synthetic problem change if it says so, as "
+                "B_LB(L=16,K=4,p=0.2,gap=0.15,changes=3)"
+            )
+        return Simulators(tuple(problems))
+    folder = asked.models if isinstance(asked.models, str | Path) else None
+    models: Any = asked.models if folder is None else read_models(folder)
+    queries = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
+    left_out: list[str] = []
+    if asked.identified:
+        queries, left_out = identified_queries(queries, models)
+    if asked.draws:
+        queries = drawn_queries(queries, models, asked.draws)
+    if asked.drift:
+        queries = by_period(queries, models, asked.come_and_go)
+    fitted = Fitted(
+        queries,
+        None if folder is None else str(folder),
+        getattr(models, "manifest", {}),
+        asked.reward,
+        asked.features,
+        asked.block,
+        asked.same_log,
+        unsure_queries(queries, models),
+        asked.come_and_go,
+    )
+    reports = [model.report for model in getattr(models, "fitted", {}).values()]
+    notes = [note for report in reports for note in report.get("notes", [])]
+    remarks = [note for note in notes if UNSEEN in note or NO_CLICK in note]
+    if not asked.drift:
+        simulated = dict.fromkeys(f.simulator for f in queries)
+        known = getattr(models, "fitted", {})
+        said = [_constant(name, known[name].report) for name in simulated if name in known]
+        remarks += [one for one in said if one]
+    if asked.come_and_go:
+        remarks.append(_coming_and_going(queries, models.periods))
+    return Simulators((), fitted, (*remarks, *left_out))
+
+
+def _coming_and_going(queries: Sequence[FittedQuery], periods: Sequence[FittedModels]) -> str:
+    """What to tell the user where items come and go."""
+    absent = []
+    for f in queries:
+        of_query = [one.fitted[f.simulator] for one in periods]
+        at = of_query[0].span(of_query[0].index[Query.of(f.query)])
+        absent.append(1.0 - np.mean([one.shown[at] for one in of_query if one.shown is not None]))
+    away = np.mean(absent)
+    return (
+        f"items come and go: in a period {away:.0%} of a query's items, on average over queries, "
+        "are ones that the log did not show in it (rarely shown ones by chance: fewer in longer "
+        "periods); nobody clicks them, and policies have to find that out. Today's ranker is left "
+        "out, since its lists are not known by period"
+    )
+
+
+def _constant(name: str, report: dict[str, Any]) -> str | None:
+    """What to tell the user where the users of the log change, and those simulated do not."""
+    found = report.get("drift")
+    if not found or not changes(found):
+        return None
+    return (
+        f"{name}: the users of the log change over its {len(found['periods'])} periods "
+        f"({which(found)}), and those simulated here do not; "
+        "compare policies that forget with evaluate --drift before choosing one"
+    )
+
+
+def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:
+    """The policies, each in its own track; Random and Oracle in every track that the others have.
+
+    ``track`` allows one track only; ``default`` is that of these two alone.
+    """
+    if track is not None and track not in TRACKS:
+        raise unknown_names("track", [track], TRACKS)
+    if strange := [str(s.track) for s in specs if s.track not in (*TRACKS, None)]:
+        raise unknown_names("track of a policy", strange, TRACKS)
+    wrong = [s for s in specs if track is not None and s.track not in (track, None)]
+    if wrong:
+        raise LogevalError(f"policy {wrong[0].name} is not of the track {track}")
+    present = [t for t in TRACKS if any(s.track == t for s in specs)] or [track or default]
+    return [replace(s, track=t) for s in specs for t in present if s.track in (t, None)]

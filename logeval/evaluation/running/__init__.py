@@ -1,1 +1,0 @@
-"""Runs: which policies meet which problems, the loop, and the table that keeps what they earned."""

@@ -1,1 +1,0 @@
-"""What the columns of somebody's log mean."""

@@ -1,1 +1,0 @@
-"""One file per estimator; ``registry`` has their names."""

@@ -1,0 +1,446 @@
+"""What the stages of replay are told, and check, alike.
+
+``replay estimate``: what rankers would have earned on the traffic that was logged.
+
+``replay validate``: which estimator to trust on this log.
+
+``replay policy``: what learning policies would have earned, from the log itself.
+
+``replay cross-check``: do simulators and the log agree on which policy is best?
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, Union
+
+from logeval.errors import LogevalError
+from logeval.stage import (
+    Arg,
+    LogFolder,
+    Manifest,
+    Queries,
+    Quiet,
+    Seed,
+    Stage,
+    TopQueries,
+    function,
+    stage,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from logeval.policies.registry import PolicySpec
+    from logeval.replay.agreement import CrossCheck
+    from logeval.replay.estimates import Estimates
+    from logeval.replay.estimators import Estimator
+    from logeval.replay.replays import PolicyReplay
+    from logeval.replay.validation import Validation
+
+
+R = TypeVar("R")
+MOST_PARTS = 1000  # each fits the click models anew
+MOST_SMOOTHING = 1_000_000_000
+
+Smoothing = Annotated[
+    float,
+    Arg("SERPs added to every cell of the propensities.", least=0, most=MOST_SMOOTHING),
+]
+Scope = Annotated[
+    Literal["per-query", "partial", "pooled"], Arg("Click models per-query, partial or pooled.")
+]
+Items = Annotated[
+    int | None, Arg("Keep only this many candidates per query, the most shown.", least=1)
+]
+Estimators = Annotated[
+    Sequence[str],
+    Arg("IP, IP(normalised), PBM, DR(ubm), ...; repeatable.", option="--estimator/-e"),
+]
+POLICY = Arg("A policy that shows lists, module:Class, or all.", option="--policy")
+Out = Annotated[Path | str | None, Arg("Folder for the table and the figure.", "output")]
+
+
+@dataclass(frozen=True)
+class Replaying(Stage[R]):
+    """Some queries of a log."""
+
+    log: LogFolder
+    _: KW_ONLY
+    queries: Queries = None
+    top_queries: TopQueries = None
+    out: Out = None
+    seed: Seed = 0
+    quiet: Quiet = False
+
+
+def check_clip(clip: float) -> None:
+    """Refuse what is no largest weight; infinity is none."""
+    if not clip > 0:
+        raise LogevalError(f"clip={clip}: the largest weight must be above 0")
+
+
+MOST_ROUNDS = 1_000_000
+
+
+@stage(
+    "replay estimate",
+    example="logeval replay estimate data/yandex --target best:dcm --positions 3 --out replay",
+    again="logeval replay estimate LOG --target TARGET --out {folder}",
+    read="logeval.replay.estimates:Estimates.read",
+)
+class ReplayEstimate(Replaying["Estimates"]):
+    """Estimate what a ranker would have earned on the logged traffic.
+
+    In clicks per SERP. A target is a table (a file or a DataFrame; docs/replay.md), ``log:FOLDER``,
+    ``day:27``, ``logged``, ``random``, ``by-ctr`` or ``best:MODEL``. Queries of which the log has
+    shown less than ``min_support`` of what a target shows are left out, and counted. Several
+    targets are estimated in the same resampled logs, so differences between their values are
+    paired. ``DR(auto)`` is DR with the click model that predicts held-out sessions best, of PBM,
+    DCM, UBM and DBN; where it is among the estimators the answer is its. Intervals come from
+    ``rounds`` bootstrap rounds over sessions; estimators with a click model fit it again in
+    ``refits``.
+    """
+
+    target: Annotated[
+        Union[str, Path, "DataFrame", Sequence[Union[str, Path, "DataFrame"]]],
+        Arg(
+            "A table, log:FOLDER, day:27, logged, random, by-ctr or best:MODEL; repeatable.",
+            option="--target",
+        ),
+    ]
+    _: KW_ONLY
+    estimators: Estimators = ("DR(auto)", "IP", "PBM", "Prefix")
+    positions: Annotated[
+        int | None, Arg("K: the positions that count; default: up to 10.", least=1, most=1000)
+    ] = None
+    clip: Annotated[float | None, Arg("Largest weight; default: none.")] = None
+    smoothing: Smoothing = 0.0
+    cross_fit: Annotated[
+        int,
+        Arg(
+            "Parts of the sessions; each gets the propensities and models of the others.",
+            least=1,
+            most=MOST_PARTS,
+        ),
+    ] = 1
+    propensities: Annotated[
+        Literal["estimated", "logged"], Arg("estimated from the log, or logged (IP and DR).")
+    ] = "estimated"
+    scope: Scope = "per-query"
+    rounds: Annotated[int, Arg("Bootstrap rounds; 0: no intervals.", least=0, most=MOST_ROUNDS)] = (
+        1000
+    )
+    refits: Annotated[
+        int, Arg("Rounds that fit click models again (DM, DR).", least=0, most=MOST_ROUNDS)
+    ] = 20
+    min_support: Annotated[
+        float, Arg("Leave queries out of which the log has shown less.", least=0, most=1)
+    ] = 0.8
+    force: Annotated[bool, Arg("Leave nothing out: what was never shown counts as no clicks.")] = (
+        False
+    )
+
+    def check(self) -> None:
+        """Names of estimators and targets, and what goes together."""
+        from logeval.replay.reading import check_target
+        from logeval.replay.targets import target_rows
+
+        if not self.targets:
+            raise LogevalError("there is no target; name one, as by-ctr")
+        if not self.chosen:
+            raise LogevalError("there is no estimator; name one, as IP")
+        if self.clip is not None:
+            check_clip(self.clip)
+        for name, number in (("rounds", self.rounds), ("refits", self.refits)):
+            if number == 1:
+                raise LogevalError(f"{name}=1: must be 0 (no interval) or at least 2")
+        if self.propensities == "logged":
+            wrong = [e for e in self.chosen if e.NAME not in ("IP", "DR", "DM", "RCTR")]
+            if wrong:
+                raise LogevalError(
+                    f"propensities=logged: they are those of an item at a position, and "
+                    f"{wrong[0]} weights something else; use IP or DR"
+                )
+            if self.smoothing:
+                raise LogevalError("propensities=logged: there is nothing to smooth")
+        for name, frame in self.given.items():
+            if frame is None:
+                check_target(name)
+            else:
+                target_rows(frame, name, self.names)
+
+    @property
+    def given(self) -> "dict[str, DataFrame | None]":
+        """The targets by name, with their rows where these were given themselves."""
+        several = isinstance(self.target, list | tuple)
+        found: dict[str, DataFrame | None] = {}
+        for one in self.target if several else [self.target]:  # type: ignore[union-attr]
+            is_name = isinstance(one, str | Path)
+            frames = sum(frame is not None for frame in found.values())
+            name = str(one) if is_name else f"table {frames + 1}" if frames else "table"
+            if name in found:
+                raise LogevalError(f"target {name} is given twice")
+            found[name] = None if is_name else one  # type: ignore[assignment]
+        return found
+
+    @property
+    def targets(self) -> list[str]:
+        """The targets by name."""
+        return list(self.given)
+
+    @property
+    def chosen(self) -> "list[Estimator]":
+        """The estimators."""
+        from logeval.replay.estimators import parse_estimators
+
+        return parse_estimators(self.estimators)
+
+    def arguments(self) -> Manifest:
+        """The settings, with estimators as they print."""
+        chosen = [str(e) for e in self.chosen]
+        return super().arguments() | {"target": self.targets, "estimators": chosen}
+
+    def inputs(self) -> list[Manifest]:
+        """The log, and the targets that are files or logs."""
+        from logeval.storage import tables
+
+        found = super().inputs()
+        for name, frame in self.given.items():
+            kind, _, rest = name.partition(":")
+            if frame is not None:
+                known = hashlib.sha256(frame.to_csv().encode()).hexdigest()
+            elif kind == "log":
+                known = tables.identity(rest)
+            else:
+                known = tables.checksum(Path(name)) if Path(name).is_file() else ""
+            found.append({name: known})
+        return found
+
+    def make(self, manifest: Manifest) -> "Estimates":
+        """The estimates of all targets."""
+        from logeval.replay.estimates import estimate
+
+        return estimate(self, manifest)
+
+
+replay_estimate = function(ReplayEstimate)
+
+
+@stage(
+    "replay validate",
+    example="logeval replay validate data/yandex --positions 1,2,3 --clip 10,100 --parts 5",
+    again="logeval replay validate LOG --out {folder}",
+    read="logeval.replay.validation:Validation.read",
+)
+class ReplayValidate(Replaying["Validation"]):
+    """Leave one day (or part) out and predict its clicks: which estimator to use on this log.
+
+    A part is one of ``parts`` equal shares of the sessions. With ``randomised`` the targets are
+    parts (10 unless told otherwise) of the SERPs that were shown in random order, as the log says,
+    and the log is the rest of it. Then it is also said, for the largest of the ``positions``, how
+    often the estimators' intervals hold there, and whether they order rankers as the clicks do.
+    """
+
+    _: KW_ONLY
+    positions: Annotated[
+        str | Sequence[int] | None,
+        Arg("As 1..10, or 1,3,5; default: all that the lists have, up to 10."),
+    ] = None
+    clips: Annotated[str | Sequence[float], Arg("Clips to try, as 1,10,100.", option="--clip")] = (
+        "1,10,100,1000"
+    )
+    parts: Annotated[
+        int | None,
+        Arg("Leave out parts of the sessions instead of days.", least=2, most=MOST_PARTS),
+    ] = None
+    randomised: Annotated[
+        bool,
+        Arg("Predict the lists in random order, in parts, from the ranked ones."),
+    ] = False
+    estimators: Estimators = (
+        "List", "Prefix", "IP", "PBM", "INTERPOL(window=1)", "Item", "RCTR", "DM", "DR",
+        "DR(auto)", "Cascade-DR",
+    )  # fmt: skip
+    smoothing: Smoothing = 0.0
+    scope: Scope = "per-query"
+
+    def check(self) -> None:
+        """Positions, clips and names of estimators."""
+        if isinstance(self.positions, str):
+            self._set("positions", _positions(self.positions))
+        if isinstance(self.clips, str):
+            self._set("clips", _clips(self.clips))
+        if self.positions is not None and (not self.positions or min(self.numbers) < 1):
+            raise LogevalError("positions must be one or more numbers from 1 on, as 1,3,5 or 1..10")
+        if not self.clips:
+            raise LogevalError("there is no clip; name one, as 10, or inf for none")
+        for clip in self.weights:
+            check_clip(clip)
+        _ = self.chosen
+
+    @property
+    def numbers(self) -> list[int]:
+        """The positions K that are asked for; none: those of the log."""
+        return [int(k) for k in self.positions or ()]
+
+    @property
+    def weights(self) -> list[float]:
+        """The clips."""
+        return [float(clip) for clip in self.clips]
+
+    @property
+    def chosen(self) -> "list[Estimator]":
+        """The estimators; RCTR, which others are compared with, is always among them."""
+        from logeval.replay.estimators import parse_estimators
+
+        chosen = parse_estimators(self.estimators)
+        known = any(e.NAME == "RCTR" for e in chosen)
+        return chosen if known else chosen + parse_estimators(["RCTR"])
+
+    def arguments(self) -> Manifest:
+        """The settings, with estimators as they print."""
+        return super().arguments() | {"estimators": [str(e) for e in self.chosen]}
+
+    def make(self, manifest: Manifest) -> "Validation":
+        """The errors of all estimators."""
+        from logeval.replay.validation import validate
+
+        return validate(self, manifest)
+
+
+def _positions(text: str) -> list[int]:
+    first, dots, last = text.partition("..")
+    try:
+        if dots:
+            return list(range(int(first), int(last) + 1))
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise LogevalError(f"positions={text}: write them as 1..10, or 1,3,5") from None
+
+
+def _clips(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise LogevalError(f"clips={text}: write numbers, as 1,10,100") from None
+
+
+replay_validate = function(ReplayValidate)
+
+MOST_SHUFFLES = 100_000
+TOP_QUERIES = 20
+
+
+@stage(
+    "replay policy",
+    example="logeval replay policy data/yandex --policy dcmKL-UCB --positions 2 --items 4",
+    again="logeval replay policy LOG --policy POLICY --out {folder}",
+    read="logeval.replay.replays:PolicyReplay.read",
+)
+class ReplayPolicy(Replaying["PolicyReplay"]):
+    """Replay learning policies on the log: a SERP answers when it shows the wanted list.
+
+    A run is a shuffle of the log; equal runs of two policies meet the same order. ``items``
+    keeps the most shown candidates only. In the ``order`` of time a run goes through the days of
+    the log, and shuffles the searches of each day: users who change meet the policy as they did;
+    a note says what the same policy earns when all days are shuffled.
+    """
+
+    policies: Annotated[str | type | Sequence[str | type], POLICY]
+    _: KW_ONLY
+    positions: Annotated[int, Arg("A SERP counts when its first K items match.", least=1)] = 2
+    items: Items = None
+    horizon: Annotated[int | None, Arg("Accepted SERPs at most; default: 10000.", least=1)] = None
+    shuffles: Annotated[int, Arg("Random orders of the log.", least=1, most=MOST_SHUFFLES)] = 10
+    order: Annotated[
+        Literal["shuffled", "time"],
+        Arg("shuffled, or time: by the log's days, those of a day shuffled, beside shuffled."),
+    ] = "shuffled"
+    checkpoints: Annotated[
+        int | Sequence[int] | None, Arg("Steps at which totals are kept.", on_command_line=False)
+    ] = None
+
+    def check(self) -> None:
+        """Policies that show lists, of enough candidates."""
+        from logeval.clicks.rows import LONGEST_LIST
+        from logeval.tracks.ranking import RANKING
+
+        if self.positions > LONGEST_LIST:
+            raise LogevalError(f"positions={self.positions}: must be at most {LONGEST_LIST:,}")
+        if not self.policies:
+            raise LogevalError("there is no policy to replay; name one, as dcmKL-UCB")
+        if wrong := [s for s in self.specs if s.track not in (RANKING.name, None)]:
+            raise LogevalError(
+                f"policy {wrong[0].name}: only policies that show lists can be replayed"
+            )
+        if self.items is not None and self.items < self.positions:
+            raise LogevalError(
+                f"items={self.items}: a list of {self.positions} needs as many candidates"
+            )
+        if self.queries is None and self.top_queries is None:
+            self._set("top_queries", TOP_QUERIES)
+
+    @property
+    def specs(self) -> "list[PolicySpec]":
+        """The policies."""
+        from logeval.policies.registry import parse_policies
+
+        return parse_policies(self.policies)
+
+    def arguments(self) -> Manifest:
+        """The settings, with policies as they print."""
+        return super().arguments() | {"policies": [spec.name for spec in self.specs]}
+
+    def own(self) -> list[str]:
+        """Policies that are classes of the user's own."""
+        return [spec.name for spec in self.specs if not spec.built_in]
+
+    def make(self, manifest: Manifest) -> "PolicyReplay":
+        """The replays."""
+        from logeval.replay.replays import replay
+
+        return replay(self, manifest)
+
+
+replay_policy = function(ReplayPolicy)
+
+
+@stage(
+    "replay cross-check",
+    example="logeval replay cross-check data/yandex --policy dcmKL-UCB --policy Random --items 4",
+    again="logeval replay cross-check LOG --policy POLICY --out {folder}",
+    read="logeval.replay.agreement:CrossCheck.read",
+)
+class ReplayCrossCheck(Replaying["CrossCheck"]):
+    """The same policies by simulators, by replay and by estimates: do they agree on the best?
+
+    Simulated are a DCM, a PBM and the model that scores best; estimated are the IP, Prefix and
+    DR values (of that model) of the lists that the policies ended with.
+    """
+
+    policies: Annotated[str | type | Sequence[str | type], POLICY]
+    _: KW_ONLY
+    positions: Annotated[int, Arg("Length of the lists.", least=1)] = 2
+    items: Items = None
+    horizon: Annotated[int | None, Arg("Steps at most.", least=1)] = None
+    runs: Annotated[int, Arg("Runs, and shuffles of the log.", least=2)] = 10
+    rounds: Annotated[int, Arg("Bootstrap rounds.", least=0, on_command_line=False)] = 200
+
+    def check(self) -> None:
+        """Two policies at least."""
+        from logeval.policies.registry import named_policies
+
+        self._set("policies", named_policies(self.policies))
+        if len(self.policies) < 2:  # type: ignore[arg-type]
+            raise LogevalError("a cross-check compares policies; name two or more, as Random")
+
+    def make(self, manifest: Manifest) -> "CrossCheck":
+        """The three ways side by side."""
+        from logeval.replay.agreement import cross_check
+
+        return cross_check(self, manifest)
+
+
+replay_cross_check = function(ReplayCrossCheck)

@@ -1,0 +1,375 @@
+"""How far an estimate rests on the log: support, effective sample size, clipping.
+
+An estimator with little support is not noisy, it is wrong: what the log never showed counts as
+no clicks (or as the model says, for DR). So estimates below a threshold are refused.
+
+Cells: what the weights of an estimator depend on, and which SERPs fall into each.
+
+level            a cell is                         its clicks
+item-position    an item at a position             at that position
+prefix           the first k items                 at position k
+list             the whole list, and a position k  at position k
+position         a position                        at that position
+
+Every estimator is a sum over the cells of one level of clicks times a weight. How many SERPs
+and clicks a cell has is a matrix product with the number of SERPs of each pattern, so that many
+resampled logs are one product.
+
+What fitted click models predict on the log's lists, and the value of a target.
+
+The value of a target by several estimators, for many resampled logs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.fitted import FittedModel
+from logeval.clicks.quality.scores import local_items
+from logeval.errors import LogevalError
+from logeval.log.queries import Query
+from logeval.replay.estimators import OF_CELLS, Estimator, View, ratio
+from logeval.replay.logged import Logged
+from logeval.replay.targets import MarginalTarget, Target
+from logeval.running.arrays import Bools, Floats, Ints, sum_by
+
+COLUMNS = ("support", "effective_serps", "clipped", "largest_weight", "supported_positions")
+
+
+@dataclass(frozen=True)
+class Support:
+    """What the log has of a target in the eyes of an estimator, by query and position (Q, K)."""
+
+    supported: Floats  # probability of the target that the log has shown
+    mass: Floats  # probability of the target
+    weight: Floats  # sum of the weights of the SERPs, clipped
+    square: Floats  # sum of their squares
+    clipped: Floats  # SERPs whose weight was clipped
+    largest: Floats  # largest weight before clipping
+
+    def columns(
+        self, n: Floats, share: Floats, enough: float, at_positions: Floats | None = None
+    ) -> dict[str, Any]:
+        """``COLUMNS`` over all queries and of each, (Q + 1,).
+
+        n (Q,) are the SERPs and share (Q,) the part of each query in the overall value.
+        ``supported_positions`` is the largest K up to which every position has enough support;
+        ``at_positions`` (Q, K) says it where it is not seen here: a list has support as a whole, or
+        not.
+        """
+        per_serp = (share / np.maximum(n, 1))[:, None]  # a SERP's part in the overall value
+        used, K = share > 0, self.mass.shape[1]
+        supported, mass = _above(share @ self.supported, self.supported), share @ self.mass
+        at = supported if at_positions is None else _above(share @ at_positions, at_positions)
+        mass = _above(mass, self.mass)
+        weight = _above((per_serp * self.weight).sum(axis=0), self.weight)
+        square = _above((per_serp**2 * self.square).sum(axis=0), self.square)
+        clipped = np.append(self.clipped[used].sum(), self.clipped.sum(axis=1))
+        largest = self.largest.max(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            at = np.where(mass > 0, at / mass, 1.0)
+            support = supported.sum(axis=1) / mass.sum(axis=1)
+            effective = np.nan_to_num(weight**2 / square).mean(axis=1)
+        values = (
+            support,
+            effective,
+            clipped / np.maximum(np.append(n[used].sum(), n) * K, 1),
+            np.append(largest[used].max(initial=0.0), largest),
+            np.cumprod(at >= enough, axis=1).sum(axis=1),
+        )
+        return dict(zip(COLUMNS, values, strict=True))
+
+    def fewest(self, n: Floats, share: Floats) -> float:
+        """The effective SERPs of the position that rests on the fewest, of those with any."""
+        per_serp = (share / np.maximum(n, 1))[:, None]
+        weight = (per_serp * self.weight).sum(axis=0)
+        square = (per_serp**2 * self.square).sum(axis=0)
+        return float((weight[square > 0] ** 2 / square[square > 0]).min(initial=np.inf))
+
+
+def _above(overall: Floats, of_queries: Floats) -> Floats:
+    return np.concatenate([overall[None], of_queries])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one level that matter to a target.
+
+    At the item-position level the K positions of an item follow each other, cell i K + k.
+    """
+
+    Q: int
+    K: int
+    query: Ints  # (c,)
+    position: Ints  # (c,) from 0
+    h: Floats  # (c,) probability that the target shows the cell
+    mass: Floats  # (Q, K) probability that the target shows anything at a position
+    shown: sparse.csr_matrix  # (c, P) 1 where a SERP of the pattern falls into the cell
+    clicked: sparse.csr_matrix  # (c, P) 1 where it is also clicked there
+    logged_p: Floats | None = None  # (c,) logged propensity, where those are used; a cell each
+    first: Bools | None = None  # (c,) the first of the cells that differ by that alone
+
+    @cached_property
+    def by_position(self) -> sparse.csr_matrix:
+        """(Q K, c) sums over the cells of a query and position."""
+        c = len(self.query)
+        row = self.query * self.K + self.position
+        one = np.ones(c, dtype=np.float32)
+        return sparse.csr_matrix((one, (row, np.arange(c))), shape=(self.Q * self.K, c))
+
+    def sums(self, values: Floats) -> Floats:
+        """The sums of cell values (c, B) by query and position, (Q, K, B)."""
+        total: Floats = (self.by_position @ values).reshape(self.Q, self.K, -1)
+        return total
+
+    def predicted(self, clicks: Floats) -> sparse.csr_matrix:
+        """As ``clicked``, with a model's click probabilities (P, K) in place of the clicks."""
+        at = self.shown.tocoo()
+        values = clicks[at.col, self.position[at.row]]
+        return sparse.csr_matrix((values, (at.row, at.col)), shape=self.shown.shape)
+
+    def propensities(self, N: Floats, n: Floats, smoothing: float) -> Floats:
+        """How often the logger showed each cell (c, B), from the log itself or as logged; 0: never.
+
+        The frequency of a cell is that of its N (c, B) SERPs among the n (Q, B) of its query;
+        smoothing adds s SERPs to each of the D cells of a query and position,
+        (N + s) / (n + s D).
+        """
+        if self.logged_p is not None:
+            return np.repeat(self.logged_p[:, None], N.shape[1], axis=1)
+        serps = n[self.query]
+        if smoothing:
+            seen = N > 0
+            D = self.sums(seen.astype(np.float64))[self.query, self.position]
+            return np.where(seen, (N + smoothing) / (serps + smoothing * D), 0.0)
+        return np.divide(N, serps, out=np.zeros(N.shape), where=serps > 0)
+
+
+def cells_of(level: str, logged: Logged, target: Target) -> Cells:
+    """The cells of a level that the target shows: others have weight 0."""
+    K, query = target.K, logged.patterns.query
+    items, clicks = logged.patterns.items[:, :K], logged.patterns.clicks[:, :K]
+    p, k = (x.astype(np.int32) for x in np.nonzero(items >= 0))  # a log has many: half as wide
+    cell: Ints
+    if level == "item-position":
+        h = target.item_positions()
+        keep = np.repeat(h.any(axis=1), K)  # all positions of an item
+        owner, h, cell = np.repeat(target.item_query, K), h.ravel(), items[p, k] * K + k
+        position = np.arange(len(h)) % K
+    elif level == "position":
+        h, owner = target.mass().ravel(), np.repeat(np.arange(target.Q), K)
+        keep, position, cell = np.ones(len(h), np.bool_), np.arange(len(h)) % K, query[p] * K + k
+    else:
+        node, h, owner, position = target.prefixes(items, query, whole=level == "list")
+        cell = node[p, k]
+        if level == "list":  # which is known by the prefix where it ends
+            end = node[np.arange(len(node)), (node >= 0).sum(axis=1) - 1]
+            depth, owner = np.repeat(position, K), np.repeat(owner, K)
+            position, cell = np.arange(len(depth)) % K, end[p] * K + k
+            h = np.repeat(h, K) * (position <= depth)
+        keep = h > 0
+    place = np.full(len(h), -1, dtype=np.int64)
+    place[keep] = np.arange(keep.sum())
+    cell = place[cell]
+    p, k, cell = p[cell >= 0], k[cell >= 0], cell[cell >= 0]
+    owner, position, h = owner[keep], position[keep], h[keep]
+    logged_p = first = None
+    if logged.propensities is not None and level == "item-position":
+        values, which = np.unique(logged.propensities[p, k], return_inverse=True)
+        keys, cell = np.unique(cell * len(values) + which, return_inverse=True)
+        logged_p, at = values[keys % len(values)], keys // len(values)
+        owner, position, h = owner[at], position[at], h[at]
+        first = np.diff(at, prepend=-1) > 0
+    one, c, shape = np.ones(len(p), dtype=np.float32), clicks[p, k], (len(h), len(items))
+    shown = sparse.csr_matrix((one, (cell, p)), shape=shape)
+    clicked = sparse.csr_matrix((one[c], (cell[c], p[c])), shape=shape)
+    mass = target.mass()
+    return Cells(target.Q, K, owner, position, h, mass, shown, clicked, logged_p, first)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One model: click probabilities on the log's lists, and of the target."""
+
+    clicks: Floats  # (P, K)
+    value: Floats  # (Q,) expected clicks of the target
+    e: Floats | None = None  # (Q, K) examination, of a PBM
+
+
+def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Prediction:
+    """What the model says of the log's lists, cut to the target's positions, and of the target."""
+    if isinstance(target, MarginalTarget) and fitted.kind.name not in OF_CELLS:
+        raise LogevalError(
+            f"target {target.name}: it gives probabilities per rank, and {fitted.model} needs "
+            f"whole lists; use a model of item and position ({', '.join(OF_CELLS)})"
+        )
+    K, queries = target.K, patterns.queries
+    logged = click_probabilities(
+        fitted, queries, patterns.query, patterns.items[:, :K], patterns.item_ids
+    )
+    query, items, probability = target.lists()
+    clicks = click_probabilities(fitted, queries, query, items, target.item_ids)
+    value = sum_by(query, probability * clicks.sum(axis=1), target.Q)
+    e = None
+    if fitted.model == "PBM":
+        e = np.stack([fitted.of(q, unseen=True, K=K).e for q in queries])  # type: ignore[attr-defined]
+    return Prediction(logged, value, e)
+
+
+def click_probabilities(
+    fitted: FittedModel, queries: list[Query], query: Ints, items: Ints, item_ids: Ints
+) -> Floats:
+    """P(c_k = 1) of lists (n, K) of numbered items; 0 where a list has none."""
+    K = items.shape[1]
+    out = np.zeros(items.shape)
+    order = np.argsort(query, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(query[order])) + 1):
+        if not len(rows):
+            continue
+        model = fitted.of(queries[query[rows[0]]], unseen=True, K=K)
+        A = local_items(model.items, item_ids[items[rows]])  # beyond the end any item will do
+        # a click never depends on what stands below it
+        out[rows] = model.click_probs_of_rows(A)
+    out[items < 0] = 0.0
+    return out
+
+
+Predictions = list[dict[str, Prediction]]  # by fold and click model
+
+
+class Values:
+    """One target on one log. ``values`` may be asked for any numbers of SERPs per pattern.
+
+    Weights are at most ``clip``; ``smoothing`` SERPs are added to every cell. With ``folds`` parts
+    of the sessions (cross-fitting) the SERPs of one get the propensities and models of the others,
+    so that a SERP has no part in its own propensity.
+    """
+
+    def __init__(
+        self,
+        logged: Logged,
+        target: Target,
+        estimators: Sequence[Estimator],
+        *,
+        clip: float = np.inf,
+        smoothing: float = 0.0,
+        folds: int = 1,
+    ) -> None:
+        self.logged, self.target, self.estimators = logged, target, list(estimators)
+        self.clip, self.smoothing, self.folds = clip, smoothing, folds
+        self.Q, P = logged.patterns.Q, len(logged.patterns.count)
+        one = np.ones(P, dtype=np.float32)
+        at = (logged.patterns.query, np.arange(P))
+        self._by_query = sparse.csr_matrix((one, at), shape=(self.Q, P))
+        self.cells = {
+            level: cells_of(level, logged, target)
+            for level in dict.fromkeys(e.LEVEL for e in self.estimators)
+            if level is not None
+        }
+
+    def predictions(self, models: list[dict[str, FittedModel]]) -> Predictions:
+        """What fitted click models, by fold and name, say of the log and of the target."""
+        patterns = self.logged.patterns
+        return [
+            {name: predict(model, patterns, self.target) for name, model in of_fold.items()}
+            for of_fold in models
+        ]
+
+    def serps(self, W: Floats) -> Floats:
+        """The number of SERPs of each query, (Q, B)."""
+        return np.asarray(self._by_query @ W)
+
+    def values(self, W: Floats, predictions: Predictions) -> dict[Estimator, Floats]:
+        """The value of the target (Q, B) under each estimator, in the logs W (P, B).
+
+        nan where a log has no SERP of the query.
+        """
+        n = self.serps(W)
+        out = {}
+        folded = self._folded(W)
+        for estimator in self.estimators:
+            total = np.zeros((self.Q, W.shape[1]))
+            if estimator.LEVEL is not None:
+                total = self._weighted(estimator, folded, n, predictions)
+            if estimator.model is not None:
+                for (mine, _), of_fold in zip(folded, predictions, strict=True):
+                    share = ratio(self.serps(mine), n)
+                    total = total + share * of_fold[estimator.model].value[:, None]
+            out[estimator] = np.where(n > 0, total, np.nan)
+        return out
+
+    def _folded(self, W: Floats) -> list[tuple[Floats, Floats]]:
+        """Of each fold its SERPs, and those that its propensities come from."""
+        if self.folds == 1:
+            return [(W, W)]
+        mine = [W * (self.logged.part == f)[:, None] for f in range(self.folds)]
+        return [(m, W - m) for m in mine]
+
+    def _weighted(
+        self,
+        estimator: Estimator,
+        folded: list[tuple[Floats, Floats]],
+        n: Floats,
+        predictions: Predictions,
+    ) -> Floats:
+        cells = self.cells[estimator.LEVEL or ""]
+        total = weight = np.zeros((self.Q, cells.K, n.shape[1]))
+        for (mine, others), of_fold in zip(folded, predictions, strict=True):
+            rho = estimator.weights(self._view(estimator, cells, others, of_fold))
+            rho = np.minimum(rho, self.clip)
+            gain = cells.clicked @ mine
+            if estimator.model is not None:
+                gain = gain - cells.predicted(of_fold[estimator.model].clicks) @ mine
+            total = total + cells.sums(gain * rho)
+            if estimator.normalised:
+                weight = weight + cells.sums((cells.shown @ mine) * rho)
+        if estimator.normalised:
+            by_position = ratio(total, weight) * cells.mass[:, :, None]
+        else:
+            by_position = ratio(total, n[:, None, :])
+        return by_position.sum(axis=1)
+
+    def _view(
+        self, estimator: Estimator, cells: Cells, W: Floats, of_fold: dict[str, Prediction]
+    ) -> View:
+        p = cells.propensities(cells.shown @ W, self.serps(W), self.smoothing)
+        examined = of_fold["pbm"].e if estimator.EXAMINATION else None
+        e = None if examined is None else examined[cells.query, cells.position]
+        return View(cells.h, p, cells.K, e)
+
+    def prefix_support(self) -> Floats:
+        """``supported`` of Prefix (Q, K): what List would have at a smaller K."""
+        cells = cells_of("prefix", self.logged, self.target)
+        seen = (cells.shown @ self.logged.patterns.count)[:, None] > 0
+        return cells.sums(cells.h[:, None] * seen)[:, :, 0]
+
+    def support(self, estimator: Estimator, predictions: Predictions) -> Support | None:
+        """How the log itself supports the estimator; None for one that does not weight it."""
+        if estimator.LEVEL is None:
+            return None
+        W = self.logged.patterns.count[:, None]
+        cells = self.cells[estimator.LEVEL]
+        view = self._view(estimator, cells, W, predictions[0])
+        once = np.ones(len(cells.h)) if cells.first is None else cells.first
+        seen = cells.h[:, None] * estimator.supported(view) * once[:, None]
+        weight = square = clipped = np.zeros((self.Q, cells.K))
+        largest: Floats = np.zeros(self.Q * cells.K)
+        at = cells.query * cells.K + cells.position
+        for (mine, others), of_fold in zip(self._folded(W), predictions, strict=True):
+            rho = estimator.weights(self._view(estimator, cells, others, of_fold))
+            N = cells.shown @ mine
+            cut = np.minimum(rho, self.clip)
+            weight = weight + cells.sums(N * cut)[:, :, 0]
+            square = square + cells.sums(N * cut**2)[:, :, 0]
+            clipped = clipped + cells.sums(N * (rho > self.clip))[:, :, 0]
+            np.maximum.at(largest, at, (rho * (N > 0))[:, 0])
+        supported = cells.sums(seen)[:, :, 0]
+        largest = largest.reshape(self.Q, cells.K)
+        return Support(supported, cells.mass, weight, square, clipped, largest)

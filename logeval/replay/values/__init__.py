@@ -1,1 +1,0 @@
-"""The value of a target: cells with weights, click models, support, intervals."""

@@ -1,1 +1,0 @@
-"""The contextual track: lists of items that have features."""

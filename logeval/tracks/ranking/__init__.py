@@ -1,1 +1,0 @@
-"""The ranking track: lists in, clicks and expected rewards out."""
