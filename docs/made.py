@@ -76,9 +76,9 @@ def outputs(lines):
 def output():
     """docs/output.md."""
     yield "# What the commands print\n"
-    yield "Made by `python docs/made.py output > docs/output.md`, which runs them on a small synthetic"
-    yield "log. Tables fit 80 columns; `--json` and `--csv` give all columns. Progress and hints go to"
-    yield "standard error and are not shown here.\n"
+    yield "Made by `python docs/made.py output > docs/output.md`, which runs them on a small"
+    yield "synthetic log. Tables fit 80 columns; `--json` and `--csv` give all columns. Progress and"
+    yield "hints go to standard error and are not shown here.\n"
     for command, text in outputs(COMMANDS.splitlines()):
         yield f"```text\n$ {command}\n{text}\n```\n"
 
