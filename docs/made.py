@@ -77,8 +77,8 @@ def output():
     """docs/output.md."""
     yield "# What the commands print\n"
     yield "Made by `python docs/made.py output > docs/output.md`, which runs them on a small"
-    yield "synthetic log. Tables fit 80 columns; `--json` and `--csv` give all columns. Progress and"
-    yield "hints go to standard error and are not shown here.\n"
+    yield "synthetic log. Tables fit 80 columns; `--json` and `--csv` give all columns. Progress"
+    yield "and hints go to standard error and are not shown here.\n"
     for command, text in outputs(COMMANDS.splitlines()):
         yield f"```text\n$ {command}\n{text}\n```\n"
 
