@@ -169,6 +169,7 @@ def print_robustness(runs: Runs) -> None:
     for track, part in runs.best().groupby("track"):
         for line in best_text(part):
             print(wrapped(f"{track}: {line}"))
+    print()
     shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
     shown = shares.map(lambda x: "" if x != x else f"{x:.0%}").reset_index()
     print_frame("Shares in the variance of mean regret", shown, 2)
