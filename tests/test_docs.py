@@ -18,7 +18,7 @@ from docs import made
 from logeval import pipeline
 from logeval.clicks.models.registry import MODELS
 from logeval.policies.registry import POLICIES
-from logeval.reports import trust
+from logeval.reports import glossary
 from logeval.storage import schemas
 from tests.faults.commands import logeval
 from tests.references import REFERENCES
@@ -228,8 +228,8 @@ def test_the_tutorial_shows_what_its_commands_print(tmp_path):
 
 
 def test_the_glossary_is_that_of_the_report():
-    assert (ROOT / "docs" / "glossary.md").read_text() == trust.markdown(), (
-        "run: python -m logeval.reports.trust > docs/glossary.md"
+    assert (ROOT / "docs" / "glossary.md").read_text() == glossary.markdown(), (
+        "run: python -m logeval.reports.glossary > docs/glossary.md"
     )
 
 

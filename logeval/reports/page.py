@@ -28,7 +28,7 @@ from logeval.log.log import Log, load
 from logeval.log.names import Names, shortened
 from logeval.replay.estimates import Estimates
 from logeval.reports.figures.canvas import drawn, inline, laid_out
-from logeval.reports.trust import GLOSSARY, anchor, docs_page
+from logeval.reports.glossary import GLOSSARY, anchor, docs_page
 from logeval.reports.verdict import Verdict
 from logeval.running.words import cell
 from logeval.storage import tables

@@ -17,11 +17,11 @@ import logeval
 from logeval.evaluation import results
 from logeval.log.names import Names
 from logeval.reports.figures.regret import lower_bounds
+from logeval.reports.glossary import GLOSSARY, PAGES, anchor
 from logeval.reports.page import Content, Page
 from logeval.reports.sections.regret import curves, ends_first, final_tables, query_by_query
 from logeval.reports.sections.simulators import the_simulators
 from logeval.reports.sections.verdict import the_verdict
-from logeval.reports.trust import GLOSSARY, PAGES, anchor
 from logeval.reports.verdict import verdict
 from logeval.running.words import cell, number
 from logeval.storage import tables
