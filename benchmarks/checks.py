@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.clicks.estimation.classes.fit import number_of
-from logeval.clicks.estimation.estimates import DRAWS, Options
+from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.fold import held_out_rows, training_rows
 from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.clicks.fitted import FittedModel
@@ -27,6 +27,7 @@ from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS, model_names, model_of
 from logeval.clicks.quality.predictive import check_patterns, sample_of
 from logeval.clicks.quality.randomised import changed_rankers
+from logeval.clicks.settings import DRAWS
 from logeval.running.progress import Progress
 from logeval.storage import schemas
 from logeval.synthetic.sessions import draw_sessions

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from logeval.clicks.estimation.estimates import DRAWS, ITERATIONS, TOLERANCE
 from logeval.errors import LogevalError
 from logeval.log.queries import several
 from logeval.stage import (
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from logeval.clicks.fitted import FittedModel
 
 R = TypeVar("R")
+ITERATIONS = 10_000
+TOLERANCE = 1e-9  # of the relative change of likelihood, at which EM stops
+DRAWS = 20  # of the posterior
 MOST_DRAWS = 1_000  # each as large as the table of models without them
 
 

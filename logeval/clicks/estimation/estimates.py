@@ -1,7 +1,4 @@
-"""When EM stops, and how many draws of the posterior are kept, unless users say otherwise.
-
-Estimates with their uncertainty, and what a fit is asked for and gives back.
-"""
+"""Estimates with their uncertainty, and what a fit is asked for and gives back."""
 
 from __future__ import annotations
 
@@ -19,15 +16,11 @@ from logeval.clicks.estimation.priors import (
     flat_prior,
     prior_over_queries,
 )
+from logeval.clicks.settings import DRAWS, ITERATIONS, TOLERANCE
 from logeval.running.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from logeval.clicks.models.model import ClickModel
-
-
-ITERATIONS = 10_000
-TOLERANCE = 1e-9  # of the relative change of likelihood
-DRAWS = 20
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from logeval.clicks.estimation.estimates import DRAWS
-from logeval.clicks.settings import MOST_DRAWS, Fitting
+from logeval.clicks.settings import DRAWS, MOST_DRAWS, Fitting
 from logeval.clicks.settings import Holdout as HoldoutArg
 from logeval.errors import LogevalError
 from logeval.stage import (
