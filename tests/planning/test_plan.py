@@ -343,7 +343,7 @@ def test_the_command_keeps_its_plan_and_draws_it(models, tmp_path):
         ({"treatment": "nonsense"}, "a ranker is logged, best"),
         ({"treatment": "Nonsense@5"}, "unknown policy"),
         ({"treatment": "best:dbm"}, "unknown"),
-        ({"metric": "revenue"}, "unknown metric"),
+        ({"metric": "revenue"}, "metric='revenue'"),
         ({"model": "pbm", "metric": "satisfaction"}, "satisfaction"),
         ({"bandit": "Nobody"}, "unknown policy"),
         ({"rehearsals": 2}, "ask for at least 3, or for 0"),
