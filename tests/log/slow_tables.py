@@ -13,9 +13,12 @@ NO_NUMBER = ("nan", "null", "none", "na", "n/a", "\\n")
 
 
 def records_of(text, delimiter=","):
-    """The records of a CSV as lists of bytes; None if a quote is never closed."""
+    """The records of a CSV as lists of bytes; None if a quote is never closed, or swallows rows.
+
+    It does if text follows its end after a line break, or if each line has all the delimiters.
+    """
     records, record, value = [], [], bytearray()
-    state = "start"
+    state, begin = "start", 0
     for i in range(len(text)):
         c = text[i : i + 1]
         if state == "quoted":
@@ -34,7 +37,13 @@ def records_of(text, delimiter=","):
         elif c in b"\r\n":
             if record or value or state != "start":
                 records.append([*record, bytes(value)])
-            record, value, state = [], bytearray(), "start"
+                lines = text[begin:i].splitlines()
+                every = {line.count(delimiter.encode()) for line in lines}
+                if len(lines) > 1 and every == {len(records[0]) - 1}:
+                    return None
+            record, value, state, begin = [], bytearray(), "start", i + 1
+        elif state == "closed" and len(text[begin:i].splitlines()) > 1:
+            return None
         else:
             value += c
             state = "plain"
