@@ -508,7 +508,7 @@ def check_free(out: Path, names: Iterable[str]) -> None:
         if os.path.lexists(out / name):
             raise LogevalError(
                 f"{out / name}: is there already; choose another folder, or replace it with "
-                "overwrite=True"
+                "--overwrite (overwrite=True)"
             )
 
 

@@ -292,7 +292,7 @@ def test_models_without_draws_are_exported_without_intervals():
     [
         ({}, "nothing to export"),
         ({"judgments": "csv", "ltr": "svmlight"}, "judgments and ltr to export"),
-        ({"judgments": "xml"}, "known: csv, json, qrels"),
+        ({"judgments": "xml"}, "must be 'qrels', 'csv' or 'json'"),
         ({"judgments": "csv", "thresholds": [0.5, 0.2]}, "must ascend"),
         ({"judgments": "csv", "thresholds": [0.5], "quantiles": 3}, "give one of them"),
         ({"judgments": "json", "uncertain": "mark"}, "no place for a mark"),

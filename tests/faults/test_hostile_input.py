@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from zstandard import ZstdCompressor
 
@@ -149,7 +150,7 @@ def test_models_with_a_position_beyond_all_lists_are_refused(tmp_path):
         common | {"parameter": "examination", "position": 10**9},
     ]
     (tmp_path / "m.json").write_text(json.dumps(rows))
-    end = logeval("models", "import", tmp_path / "m.json", "--out", tmp_path / "out")
+    end = logeval("import-models", tmp_path / "m.json", "--out", tmp_path / "out")
     assert end.code == 2
     assert "lists have at least 1 and at most 1,000 positions" in end.said
 
@@ -226,14 +227,16 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_half_written(tmp_path, log, 
             folder / "models",
         ],
         "evaluate": [*evaluate, "--out", folder / "runs"],
-        "plot": ["plot", "regret", runs, "--out", folder / "a.pdf"],
+        "plot": ["plot", runs, "--out", folder / "a.pdf"],
         "report": ["report", runs, "--out", folder / "report"],
     }[stage]
     end = logeval(*command, before=small_disk)
     assert end.code == 2, end.said
     assert end.is_clear(), end.said
     left = [p for p in folder.rglob("*") if p.is_file()]
-    assert all(p.name in (".logeval", "manifest.json") for p in left), left
+    units = [p for p in left if p.parent.name == "units"]  # finished ones, which are whole
+    assert all(len(pq.read_table(p)) for p in units if p.suffix == ".parquet")
+    assert all(p.name == "manifest.json" or p in units for p in left), left
     assert logeval(*command).code == 0
 
 

@@ -247,7 +247,7 @@ def test_a_bad_target_is_refused_and_nothing_is_written(log, tmp_path, rows, col
         ({"min_support": float("nan")}, "min_support=nan"),
         ({"clip": float("nan")}, "clip=nan"),
         ({"cross_fit": 100_000_000}, "cross_fit=100000000: must be at most 1,000"),
-        ({"scope": "x"}, "unknown scope"),
+        ({"scope": "x"}, "scope='x': must be"),
         ({"estimators": ["ABC"]}, "unknown estimator"),
         ({"target": "day:99"}, "no SERPs"),
         ({"target": "day:x"}, "day:27"),

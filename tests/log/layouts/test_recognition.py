@@ -90,11 +90,11 @@ def test_a_column_that_only_sounds_like_a_role_is_not_used_and_said():
         ),
         (
             "search_id",
-            r"no column for search \(which rows are one search\).*session\+query'}; user",
+            r"no column for search \(which rows are one search\).*session\+query; user",
         ),
         ("search_term", "no column for query"),
-        ("url", r"no column for item \(the result\) in its rows per result; .*{'item': 'COLUMN'}$"),
-        ("is_click", r"no column for clicks \(clicks on the result\).*{'clicks': 'COLUMN'}$"),
+        ("url", r"no column for item \(the result\) in its rows per result; .*--map item=COLUMN"),
+        ("is_click", r"no column for clicks \(clicks on the result\).*--map clicks=COLUMN"),
     ],
 )
 def test_what_is_missing_is_asked_for(gone, message):
