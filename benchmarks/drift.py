@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,8 @@ def drifts(folder: Path, drift: float, seed: int, periods: str = "week") -> Drif
     ingest(f"{log}.tsv", out=log, quiet=True)
     data = fold_by_period(load(log), periods, None, None, 0.2, seed)
     asked = Fit(log, ["dcm"], method="mle")
-    return fit_by_period(lambda p: asked.fit("DCM", p, intervals=False), data, lambda n: None)
+    fit = partial(asked.fit, "DCM", intervals=False)
+    return fit_by_period(fit(data.train), fit, data, lambda n: None)
 
 
 def alarms() -> None:

@@ -354,11 +354,12 @@ class Drift:
 
 
 def fit_by_period(
-    fit: Callable[[Patterns], FittedModel], data: ByPeriod, tick: Callable[[int], None]
+    constant: FittedModel,
+    fit: Callable[[Patterns], FittedModel],
+    data: ByPeriod,
+    tick: Callable[[int], None],
 ) -> Drift:
-    """``fit`` fits a model to patterns; ``tick`` hears of every fit."""
-    constant = fit(data.train)
-    tick(1)
+    """``fit`` fits a model, that was fitted to all periods, to patterns; ``tick`` hears of each."""
     P, held_out, count = len(data.periods), data.held_out, data.held_out.count
     serp = np.repeat(np.arange(data.train.P), data.train.count.astype(np.int64))
     period = data.train_period[serp]
@@ -411,7 +412,7 @@ def shown_by_period(data: ByPeriod, model: FittedModel) -> Bools:
 
 def fits_of(periods: int) -> int:
     """How many fits that takes."""
-    return 1 + len(RHO) * periods
+    return len(RHO) * periods
 
 
 def log_likelihood(fitted: FittedModel, data: Patterns) -> Floats:

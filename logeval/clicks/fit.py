@@ -170,6 +170,7 @@ class Fit(Fitting["FittedModels"]):
         with Progress("periods", fits, "fits", self.quiet) as progress:
             for name in fitted:
                 found[name] = fit_by_period(
+                    fitted[name],
                     lambda patterns, name=name: self.fit(name, patterns, intervals=False),  # type: ignore[misc]
                     data,
                     progress.advance,

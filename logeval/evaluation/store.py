@@ -190,9 +190,13 @@ class Store:
         tables.write_parquet(rows, sink)
         content = sink.getvalue().to_pybytes()
         unit = self.units / f"unit-{zlib.crc32(content):08x}.parquet"
-        unit.write_bytes(content)
-        with open(self.journal, "a", encoding="utf-8") as journal:
-            journal.write(f"{unit.name}\n")
+        try:
+            unit.write_bytes(content)
+            with open(self.journal, "a", encoding="utf-8") as journal:
+                journal.write(f"{unit.name}\n")
+        except BaseException:  # a full disk: no part of it stays
+            unit.unlink(missing_ok=True)
+            raise
         self._units[unit] = rows
 
     def merge(self, problems: pa.Table) -> None:

@@ -93,16 +93,16 @@ def test_weights_fall_with_the_distance_of_periods(logs):
         seen.append([patterns.count[data.train_period == j].sum() for j in range(3)])
         return asked.fit("PBM", patterns, intervals=False)
 
-    found = fit_by_period(fit, data, lambda n: None)
-    whole = np.array(seen[0])
-    assert len(seen) == fits_of(3) == 1 + 3 * len(RHO)
+    constant = fit(data.train)
+    found = fit_by_period(constant, fit, data, lambda n: None)
+    whole = np.array(seen.pop(0))
+    assert len(seen) == fits_of(3) == 3 * len(RHO)
     for i, rho in enumerate(RHO):
         for j in range(3):
             expected = whole * rho ** np.abs(np.arange(3) - j)
-            assert seen[1 + 3 * i + j] == pytest.approx(expected)
+            assert seen[3 * i + j] == pytest.approx(expected)
     # users who do not change have the constant model in every period
     assert not found.queries.found.any()
-    constant = fit(data.train)
     for model in found.models:
         for name, x in constant.estimates.items():
             assert model.estimates[name].value.tolist() == x.value.tolist()
