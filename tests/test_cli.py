@@ -218,7 +218,7 @@ def test_what_to_type_next_is_quoted(tmp_path, folder):
     for end, path in ((fitted, models), (evaluated, runs)):
         (line,) = (one for one in end.stderr.splitlines() if one.startswith("more: "))
         assert str(path) in shlex.split(line)
-    (models / "models.parquet").write_bytes(b"")
+    tables.path_of(models, "models").write_bytes(b"")
     again = run("inspect", models, "--query", 1, check=False).stderr.partition("logeval fit-models")
     assert str(models) in shlex.split(again[2].replace("`", " "))
 

@@ -148,7 +148,7 @@ def test_bad_arguments(log, tmp_path):
         ({"positions": [1], "clips": [1.0, float("nan")]}, "above 0"),
         ({"positions": [1], "smoothing": float("nan")}, "smoothing=nan"),
         ({"positions": [1], "smoothing": float("inf")}, "smoothing=inf"),
-        ({"positions": [1], "scope": "each"}, "unknown scope"),
+        ({"positions": [1], "scope": "each"}, "scope='each': must be"),
         ({"positions": [1], "parts": 1}, "parts=.*: must be at"),
         ({"positions": [1], "parts": 10**9}, "parts=.*: must be at"),
     ):

@@ -275,7 +275,7 @@ def test_runs_of_a_synthetic_problem_alone_make_a_page(tmp_path):
     )
     page = logeval.report([tmp_path / "r", tmp_path / "r"], tmp_path / "site", quiet=True)
     assert "Random" in page.read_text()
-    with pytest.raises(logeval.LogevalError, match="unknown style"):
+    with pytest.raises(logeval.LogevalError, match="style='poster': must be"):
         logeval.report(tmp_path / "r", tmp_path / "x", style="poster", quiet=True)
 
 
