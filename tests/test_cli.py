@@ -12,6 +12,7 @@ import time
 import pytest
 
 import logeval
+from logeval.storage import tables
 from tests.faults.commands import logeval as forked
 
 LOGEVAL = [sys.executable, "-m", "logeval.cli"]
