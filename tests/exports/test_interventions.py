@@ -191,4 +191,4 @@ def test_the_command_has_from(world, tmp_path):
     wrong = CliRunner().invoke(
         app, ["export", str(tmp_path / "m"), "--judgments", "csv", *asked[4:]]
     )
-    assert "--from goes with --propensities csv" in " ".join(wrong.stderr.split())
+    assert "propensities_from goes with propensities=csv" in " ".join(wrong.stderr.split())
