@@ -103,7 +103,7 @@ def test_without_changes_nothing_is_different():
 
 def test_who_starts_again_after_a_change_loses_less():
     name = "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=1,changes=3)"
-    policies = ["CascadeKL-UCB(init=sample)", "GLRT-CascadeKL-UCB(init=sample)"]
+    policies = ["CascadeKL-UCB(init=sample)", "GLRT-CascadeKL-UCB"]
     rows = evaluate(problem=[name], policies=policies, horizon=12_000, runs=6, quiet=True).table()
     last = rows[rows.t == 12_000].groupby("policy").regret
     mean, error = last.mean(), last.sem()
