@@ -65,7 +65,7 @@ def test_a_pilot_says_what_comes_next(folder):
 
 
 def test_random_lists_are_the_truth_on_request(folder):
-    asked = ["check-models", folder / "m", folder / "log", "--randomised", "--no-ranker-change"]
+    asked = ["check-models", folder / "m", folder / "log", "--randomised"]
     text = run(*asked, "--simulations", 80, "-q")
     assert "Fitted to ranked lists, on those in random order" in text
     assert "Examination relative to the first rank" in text

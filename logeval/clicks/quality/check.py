@@ -31,10 +31,10 @@ class CheckModels(Stage["Checks"]):
     """Simulate clicks on held-out lists and compare them with the log's.
 
     If the models were fitted to a part of this log, the held-out part is checked; if to all of
-    it, all of it, which is lenient; otherwise all SERPs of the queries they know. Models of this
-    log are also fitted again, to see how they bear a change of ranker. ``truth`` are the true
-    models of a generated log, as ``generate`` puts them beside it. Where the log says which lists
-    were shown in random order, ``randomised`` fits the models to the others, and checks them there.
+    it, all of it, which is lenient; otherwise all SERPs of the queries they know. ``truth`` are
+    the true models of a generated log, as ``generate`` puts them beside it. Where the log says
+    which lists were shown in random order, ``randomised`` fits the models to the others, and
+    checks them there.
     """
 
     REUSED: ClassVar[bool] = False
@@ -46,13 +46,6 @@ class CheckModels(Stage["Checks"]):
     serps: Annotated[int, Arg("Held-out SERPs to check on, drawn if there are more.", least=1)] = (
         20_000
     )
-    ranker_change: Annotated[
-        bool,
-        Arg(
-            "Fit the models again, to lists unlike those they are scored on.",
-            option="--ranker-change/--no-ranker-change",
-        ),
-    ] = True
     randomised: Annotated[
         bool,
         Arg("Fit the models again to the ranked lists, and check them on those in random order."),
@@ -66,17 +59,15 @@ class CheckModels(Stage["Checks"]):
     quiet: Quiet = False
 
     def make(self, manifest: Manifest) -> "Checks":
-        """The checks, with a change of ranker and beside the truth where there is one."""
+        """The checks, beside the truth where there is one."""
         from logeval.clicks.collection import opened_models
         from logeval.clicks.drift import of_log
         from logeval.clicks.quality.counted import counted_checks
         from logeval.clicks.quality.predictive import (
             check_patterns,
-            fit_of_log,
             fitted_to_ranked,
             held_out_sample,
         )
-        from logeval.clicks.quality.randomised import changed_rankers
         from logeval.clicks.quality.truth import against_truth, check_belongs
         from logeval.clicks.support.graph import harvested_beside
 
@@ -99,18 +90,11 @@ class CheckModels(Stage["Checks"]):
         )
         days = of_log(self.opened, sample.test.queries, None)
         verdicts = {name: one.with_change(days) for name, one in checks.verdicts.items()}
-        change = None
-        fit = fit_of_log(fitted, self.opened)
-        if self.ranker_change and fit is not None:
-            data, _ = fit.replace(holdout=None).patterns()
-            change = changed_rankers(
-                list(fitted.fitted), data.in_memory(), fit.fit, seed=self.seed, quiet=self.quiet
-            )
         queries = checks.table["query"].dropna().unique()
         manifest["names"] = self.opened.names.of_queries(queries).kept()
         swaps = harvested_beside(fitted.fitted.values(), sample.test)
         return replace(
-            checks, verdicts=verdicts, truth=beside, change=change, examination=swaps,
+            checks, verdicts=verdicts, truth=beside, examination=swaps,
             randomised=table, manifest=manifest,
         )  # fmt: skip
 

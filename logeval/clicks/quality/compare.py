@@ -1,7 +1,6 @@
 """``compare-models`` and ``score``: click models on SERPs that they were not fitted to."""
 
 from dataclasses import KW_ONLY
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from logeval.clicks.settings import DRAWS, MOST_DRAWS, Fitting
@@ -24,27 +23,6 @@ if TYPE_CHECKING:
     from logeval.clicks.quality.comparison import Comparison
 
 
-Qrels = Annotated[
-    Path | str | None,
-    Arg("Judgments (TREC qrels): NDCG, MRR and AP of the models' orders against them.", "input"),
-]
-
-
-def check_qrels(qrels: Path | str | None) -> None:
-    """Raise for a file that is not there, or not of judgments."""
-    from logeval.clicks.quality.judged import read_qrels
-
-    if qrels is not None:
-        read_qrels(qrels)
-
-
-def qrels_input(qrels: Path | str | None) -> list[Manifest]:
-    """The judgments, as a manifest records them."""
-    from logeval.storage.tables import checksum
-
-    return [] if qrels is None else [{"qrels": checksum(Path(qrels))}]
-
-
 @stage(
     "compare-models",
     example="logeval compare-models data/yandex --model dcm --model pbm --top-queries 20",
@@ -62,7 +40,6 @@ class CompareModels(Fitting["Comparison"]):
     draws: Annotated[
         int, Arg("As of fit_models.", least=0, most=MOST_DRAWS, on_command_line=False)
     ] = DRAWS
-    qrels: Qrels = None
     out: OutFolder = None
     quiet: Quiet = False
 
@@ -71,31 +48,21 @@ class CompareModels(Fitting["Comparison"]):
         super().check()
         if self.holdout is None:
             raise LogevalError("holdout=None: some SERPs must be left to score on, as 0.1")
-        check_qrels(self.qrels)
-
-    def inputs(self) -> list[Manifest]:
-        """The log, and the judgments."""
-        return [*super().inputs(), *qrels_input(self.qrels)]
 
     def make(self, manifest: Manifest) -> "Comparison":
         """Every model, fitted and scored."""
-        from logeval.clicks.naming import Naming
         from logeval.clicks.quality.comparison import compared
-        from logeval.clicks.quality.judged import judged_rows, order_scores
         from logeval.clicks.quality.scores import score_model
         from logeval.running.progress import Progress
 
         data, held_out = self.patterns()
         assert held_out is not None  # patterns() refuses an empty one
-        scores, judged = {}, {}
+        scores = {}
         with Progress("fit", len(self.models), "models", self.quiet) as progress:
             for name in self.models:
-                fitted = self.fit(name, data, intervals=False)
-                scores[name] = score_model(fitted, held_out)
-                if self.qrels is not None:
-                    judged[name] = order_scores(fitted, self.qrels, Naming(self.opened.names))
+                scores[name] = score_model(self.fit(name, data, intervals=False), held_out)
                 progress.advance(1)
-        return compared(scores, self.seed, manifest, judged=judged_rows(judged))
+        return compared(scores, self.seed, manifest)
 
 
 @stage(
@@ -115,40 +82,27 @@ class ScoreModels(Stage["Comparison"]):
     log: LogFolder
     _: KW_ONLY
     known_queries: Annotated[bool, Arg("Leave out queries the models were not fitted to.")] = False
-    qrels: Qrels = None
     out: OutFolder = None
     seed: Seed = 0
 
-    def check(self) -> None:
-        """Judgments that are there."""
-        check_qrels(self.qrels)
-
     def inputs(self) -> list[Manifest]:
         """The models, as far as they have a manifest, and the log."""
-        return [*self.models_input(), {"log": self.opened.identity}, *qrels_input(self.qrels)]
+        return [*self.models_input(), {"log": self.opened.identity}]
 
     def make(self, manifest: Manifest) -> "Comparison":
         """The score of each model."""
         from logeval.clicks.estimation.fold import fold
         from logeval.clicks.estimation.patterns import patterns_of
-        from logeval.clicks.naming import naming_of
         from logeval.clicks.quality.comparison import compared, scored_on
-        from logeval.clicks.quality.judged import judged_rows, order_scores
         from logeval.clicks.quality.scores import score_model
 
-        judged = {}
-        if self.qrels is not None:
-            naming = naming_of(self.fitted)
-            for name, fitted in self.fitted.fitted.items():
-                judged[name] = order_scores(fitted, self.qrels, naming)
         data = patterns_of(fold(self.opened))
         if self.known_queries:
             data = data.only(set(self.fitted.queries))
         if not len(data.count):
             raise LogevalError(f"{self.opened.path}: there are no SERPs to score")
         scores = {n: score_model(f, data) for n, f in self.fitted.fitted.items()}
-        on = scored_on(self.fitted, self.opened)
-        return compared(scores, self.seed, manifest, on, judged_rows(judged))
+        return compared(scores, self.seed, manifest, scored_on(self.fitted, self.opened))
 
 
 compare_models = function(CompareModels)

@@ -36,12 +36,11 @@ class Comparison(Stored):
     """Qualities (schema ``schemas.QUALITY``), and what was unseen or impossible by model."""
 
     TABLES: ClassVar = {"table": "quality"}
-    KEPT = ("unseen", "scored_on", "judged")
+    KEPT = ("unseen", "scored_on")
 
     table: pd.DataFrame
     unseen: list[dict[str, Any]]  # by model
     scored_on: str = HELD_OUT  # which SERPs
-    judged: list[dict[str, Any]] | None = None  # orders against judgments, where there are any
     manifest: Manifest = field(default_factory=dict)
 
     @property
@@ -78,11 +77,7 @@ class Comparison(Stored):
 
 
 def compared(
-    scores: dict[str, Score],
-    seed: int,
-    manifest: Manifest,
-    scored_on: str = HELD_OUT,
-    judged: list[dict[str, Any]] | None = None,
+    scores: dict[str, Score], seed: int, manifest: Manifest, scored_on: str = HELD_OUT
 ) -> Comparison:
     """The scores side by side."""
     unseen = [
@@ -95,7 +90,7 @@ def compared(
         }
         for name, s in scores.items()
     ]
-    return Comparison(_quality_table(scores, seed), unseen, scored_on, judged or None, manifest)
+    return Comparison(_quality_table(scores, seed), unseen, scored_on, manifest)
 
 
 def scored_on(models: FittedModels, log: Log) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -45,7 +45,7 @@ from logeval.clicks.quality.deviations import (
     deviations,
     verdict_of,
 )
-from logeval.clicks.quality.randomised import RankerChange, against_randomised, how_to_say
+from logeval.clicks.quality.randomised import against_randomised, how_to_say
 from logeval.clicks.quality.scores import alike, local_items
 from logeval.clicks.support.graph import swap_weights
 from logeval.clicks.support.selection import selected_by_clicks
@@ -161,7 +161,8 @@ def fit_of_log(models: FittedModels, log: Log) -> Fit | None:
     inputs = [{"log": log.identity}]
     if models.manifest.get("stage") != Fit.NAME or models.manifest.get("inputs") != inputs:
         return None
-    arguments = dict(models.manifest["arguments"])
+    known = {each.name for each in fields(Fit)}  # a fit of an earlier version had others, too
+    arguments = {k: v for k, v in models.manifest["arguments"].items() if k in known}
     if arguments.get("queries") is not None:  # by their ids, not names
         arguments["queries"] = [Query.of(query) for query in arguments["queries"]]
     return Fit(log, **arguments)
@@ -381,7 +382,7 @@ QUICK_SIMULATIONS, QUICK_SERPS = 80, 2_000  # behind the one-line verdict of a f
 class Checks(Stored):
     """Rows by model, check and query (schema ``CHECKS``), the curves behind them, in words.
 
-    ``change`` is there where the models could be fitted again, ``truth`` where one was given.
+    ``truth`` is there where one was given.
     """
 
     TABLES: ClassVar = {"table": "checks", "curves": "curves"}
@@ -390,7 +391,6 @@ class Checks(Stored):
     curves: pd.DataFrame
     verdicts: dict[str, ModelVerdict]
     notes: list[str] = field(default_factory=list)
-    change: RankerChange | None = None
     truth: pd.DataFrame | None = None
     examination: pd.DataFrame | None = None  # from swaps, beside that of the models
     randomised: pd.DataFrame | None = None  # see ``quality.randomised``
@@ -410,7 +410,6 @@ class Checks(Stored):
         return {
             "checks": records(Names.of(self.manifest).shown(self.table)),
             "verdicts": {name: verdict.line for name, verdict in self.verdicts.items()},
-            "ranker_change": None if self.change is None else records(self.change.table),
             "truth": None if self.truth is None else records(self.truth),
             "examination": None if self.examination is None else records(self.examination),
             "randomised": None if self.randomised is None else records(self.randomised),

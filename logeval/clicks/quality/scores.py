@@ -18,17 +18,16 @@ may be as right as it, and a verdict should hold on all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.models.registry import AUTO, MODELS, model_names
+from logeval.clicks.models.registry import AUTO, MODELS
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints, place_of
-from logeval.running.names import parse_call
 from logeval.running.words import joined
 
 FLOOR = 1e-6
@@ -138,8 +137,6 @@ EQUAL = 0.001  # log-likelihood per result
 PAPERS = ("DCM", "PBM")  # the papers' simulators, which are always among the chosen
 IN_CLASSES = ("DCM", "PBM", "UBM")  # tried with classes of users as well
 MOST = 3  # of those that predict equally well, beside the papers'
-# what else a model could have been fitted with
-ALTERNATIVES = ("scope=per-query", "scope=pooled", "scope=per-query,smoothing=none")
 Fitted = tuple[FittedModel, Score]
 
 
@@ -181,25 +178,6 @@ def chosen(found: dict[str, Fitted]) -> tuple[list[str], str]:
         values = [f"{n} {found[n][1].headline()['log_likelihood']:.4f}" for n in others]
         why += f"; {joined(values)} beside it, as in the papers"
     return names, why
-
-
-def other_fits(name: str) -> list[str]:
-    """What else a model could have been fitted with.
-
-    Models with classes of users have none: each would take as long as all others together.
-    """
-    base, given = parse_call(name)
-    if "classes" in given:
-        return []
-    own = [f"{key}={value}" for key, value in given.items()]
-    return model_names([f"{base}({','.join([more, *own])})" for more in ALTERNATIVES])
-
-
-def alternatives(name: str, fit: Callable[[str], Fitted], own: Fitted) -> dict[str, Fitted]:
-    """Other fits of a model that predict as well as the best of its fits; its own is always one."""
-    found = {name: own} | {other: fit(other) for other in other_fits(name)}
-    kept = as_good(found)
-    return {key: value for key, value in found.items() if key == name or key in kept}
 
 
 def candidates(models: Sequence[str]) -> list[str]:
