@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.clicks.fit import Fit
-from logeval.clicks.quality.check import CheckModels
-from logeval.clicks.quality.compare import CompareModels, ScoreModels
+from logeval.clicks.quality.stages import CheckModels, CompareModels, ScoreModels
 from logeval.clicks.settings import model_names
 from logeval.commands.app import app
 from logeval.commands.command import command
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
     from logeval.clicks.collection import FittedModels
     from logeval.clicks.inspection import Inspection
-    from logeval.clicks.quality.comparison import Comparison
     from logeval.clicks.quality.predictive import Checks
+    from logeval.clicks.quality.scores import Comparison
     from logeval.exports.files import Exported
 
 ITEM_WIDTH = 32  # characters of an item's name

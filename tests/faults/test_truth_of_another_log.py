@@ -8,7 +8,7 @@ import pytest
 import logeval
 from logeval import LogevalError
 from logeval.clicks.collection import read_models
-from logeval.clicks.quality.check import check_models
+from logeval.clicks.quality.stages import check_models
 from logeval.storage import files, tables
 from tests.faults.commands import Command
 

@@ -26,7 +26,7 @@ import pandas as pd
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.drift import Change
-from logeval.clicks.estimation.fold import fold
+from logeval.clicks.estimation.fold import counted_patterns, fold
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, patterns_of
 from logeval.clicks.fit import Fit
 from logeval.clicks.fitted import FittedModel
@@ -47,7 +47,7 @@ from logeval.clicks.quality.deviations import (
 )
 from logeval.clicks.quality.randomised import against_randomised, how_to_say
 from logeval.clicks.quality.scores import alike, local_items
-from logeval.clicks.support.graph import swap_weights
+from logeval.clicks.support.graph import harvested_beside, swap_weights
 from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.log.log import Log
@@ -57,6 +57,8 @@ from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.progress import Progress
 from logeval.storage.results import Stored
+from logeval.storage.schemas import CHECKS as CHECKS_SCHEMA
+from logeval.storage.schemas import CURVES
 from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
@@ -527,3 +529,29 @@ def _curves(
         for j in range(len(off.parts.check))
         if off.judged[j] or off.weight[j] > 0
     ]
+
+
+OF_COUNTS = (
+    "counts do not say which results were on one page, so nothing else can be checked; ingest the "
+    "pages themselves for that"
+)
+
+
+def counted_checks(models: FittedModels, log: Log) -> Checks:
+    """The examination of the models beside that from swaps, and no other check."""
+    data = counted_patterns(log)
+    known = None if data is None else data.only(set(models.queries))
+    if known is None or not known.P:
+        raise LogevalError(
+            f"{log.title}: has no impressions of the queries that the models were fitted to"
+        )
+    by_position = [m for m in models.fitted.values() if m.kind.examined_by == "position"]
+    if not by_position:
+        raise LogevalError(
+            f"{log.title}: is a table of counts, on which examination alone can be checked, and "
+            f"{', '.join(models.fitted)} has none by position; fit a PBM"
+        )
+    none, no_curves = (schema.empty_table().to_pandas() for schema in (CHECKS_SCHEMA, CURVES))
+    return Checks(
+        none, no_curves, {}, [OF_COUNTS], examination=harvested_beside(by_position, known)
+    )

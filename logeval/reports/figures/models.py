@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from logeval.clicks.quality.comparison import Comparison
     from logeval.clicks.quality.predictive import Checks
+    from logeval.clicks.quality.scores import Comparison
     from logeval.planning.experiment import ExperimentPlan
     from logeval.replay.agreement import CrossCheck
     from logeval.replay.estimates import Estimates

@@ -22,7 +22,7 @@ from logeval.clicks.drift import (
     periods_of,
 )
 from logeval.clicks.fit import Fit, fit_models
-from logeval.clicks.quality.check import check_models
+from logeval.clicks.quality.stages import check_models
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.ingest import ingest

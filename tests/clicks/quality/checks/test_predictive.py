@@ -10,8 +10,8 @@ import pytest
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fit import fit_models
-from logeval.clicks.quality.check import check_models
 from logeval.clicks.quality.deviations import CHECKS
+from logeval.clicks.quality.stages import check_models
 from logeval.errors import LogevalError
 from logeval.storage import tables
 from logeval.storage.tables import manifest_of
