@@ -1,16 +1,9 @@
-"""The SERPs on which models are checked: those held out, if the models were fitted to this log.
-
-How far the clicks of a log are from those of a model: over all queries, and query by query.
-
-The log and the simulations of a model on its lists are counted alike (``features``). The users of a
-simulation have one of the draws of the parameters that were made with the fit, unless the model was
-fitted to these lists.
-
-Predictive checks: does a fitted model click as the log does, on the lists of the log?
+"""Predictive checks: does a fitted model click as the log does, on the lists of the log?
 
 Users of the model are simulated on the held-out lists, many times, and compared with the log in
-what ``features.CHECKS`` names: over all queries and by query. The simulations carry what is not
-known of the parameters: their users are those of draws from the posterior.
+what ``deviations.CHECKS`` names, counted alike: over all queries and by query. The simulations
+carry what is not known of the parameters: their users are those of draws from the posterior, unless
+the model was fitted to these lists.
 Gelman, Meng, Stern: Posterior predictive assessment of model fitness (Statistica Sinica, 1996).
 """
 
@@ -62,9 +55,6 @@ from logeval.storage.schemas import CURVES
 from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from logeval.reports.answers.checks import Answer
@@ -305,13 +295,17 @@ def against_log(
             ))  # fmt: skip
         if serps[q] >= QUERY_SERPS and len(by_query) < QUERIES:
             named = sample.names.names_of("item", test.item_ids[top[q]])
-            parts = _with_items(layout.components, named, shown.start, clicked.start)
+            at = np.arange(len(named))
+            parts = layout.components.with_items(named, clicked.start + at, shown.start + at)
             by_query[query] = Checked(int(serps[q]), _deviations(features, parts, layout))
     wide = np.concatenate([total, *([c[:, None] for _, *two in items for c in two])], axis=1)
     named = sample.names.names_of("item", [i for i, _, _ in items])
-    parts = _with_items(layout.components, named, layout.size, layout.size + 1, step=2)
+    at, pairs = layout.size + 2 * np.arange(len(named)), np.arange(layout.K - 1)
+    parts = layout.components.with_items(named, at + 1, at)
     upper, lower = swaps[:, :-1, 0], swaps[:, 1:, 1]
-    parts = _with_swaps(parts, layout.K - 1, wide.shape[1])
+    ranks = [f"ranks {k + 1} and {k + 2}" for k in pairs]
+    start = wide.shape[1]
+    parts = parts.more("swaps", ranks, start + pairs, start + len(pairs) + pairs)
     wide = np.concatenate([wide, upper, upper + lower], axis=1)
     return Checked(int(serps.sum()), _deviations(wide, parts, layout)), by_query
 
@@ -347,32 +341,6 @@ def _overall_items(
     for q, slot in pairs[:OVERALL_ITEMS]:
         out.setdefault(q, []).append(slot)
     return out
-
-
-def _with_swaps(parts: Components, pairs: int, start: int) -> Components:
-    """The components with those of neighbouring ranks."""
-    k = np.arange(pairs)
-    return Components(
-        parts.check + ["swaps"] * pairs,
-        parts.label + [f"ranks {j + 1} and {j + 2}" for j in k],
-        np.concatenate([parts.x, 1.0 + k]),
-        np.concatenate([parts.num, start + k]),
-        np.concatenate([parts.den, start + pairs + k]),
-    )
-
-
-def _with_items(
-    parts: Components, names: list[str], shown: int, clicked: int, step: int = 1
-) -> Components:
-    """The components with those of the items shown most."""
-    n = np.arange(len(names))
-    return Components(
-        parts.check + ["top-items"] * len(names),
-        parts.label + [f"item {name}" for name in names],
-        np.concatenate([parts.x, 1.0 + n]),
-        np.concatenate([parts.num, clicked + step * n]),
-        np.concatenate([parts.den, shown + step * n]),
-    )
 
 
 FEWEST = int(FAMILIES / FALSE_ALARMS)  # simulations, below which no p-value is small enough
@@ -458,8 +426,6 @@ def check_patterns(
     quiet: bool = False,
 ) -> Checks:
     """The checks of some models on given SERPs."""
-    import pandas as pd
-
     models = list(models)
     if simulations < FEWEST:
         raise LogevalError(f"simulations={simulations}: fewer than {FEWEST} cannot fault anything")

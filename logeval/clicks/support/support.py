@@ -14,8 +14,8 @@ What a log supports, before anything is fitted to it: per query, and in words.
 
 ``share_pbm`` is the share of the query's impressions whose items and positions the clicks compare
 with each other, likewise ``share_ubm``, ``share_dbn`` and ``share_dcm`` (``identified``): a query
-can carry a model from 0.8. ``cut_clicks`` and ``cut_serps`` hold the graph of the PBM together at
-its weakest place; ``mix`` is how far its lists mix (1: as if in random order, below 0.1 they are
+can carry a model from 0.8. ``cut_clicks`` hold the graph of the PBM together at its
+weakest place; ``mix`` is how far its lists mix (1: as if in random order, below 0.1 they are
 apart), ``serps_pbm`` how many SERPs of the same kind a PBM needs. ``top_list`` is the share of the
 list that was shown most. The rest is about how sure a log of this size is (``size``).
 """
@@ -225,7 +225,6 @@ def _table(data: Patterns) -> pd.DataFrame:
             "top_list": top_lists(data),
             **{f"share_{name.lower()}": one.share for name, one in found.items() if one},
             "cut_clicks": np.where(np.isfinite(pbm.cut), pbm.cut, np.nan),
-            "cut_serps": pbm.cut_serps,
             "mix": pbm.mix,
             "serps_pbm": np.ceil(np.where(np.isfinite(needed), needed, np.nan)),
         }
@@ -264,12 +263,6 @@ def words(table: pd.DataFrame) -> list[str]:
         found.append(f"A PBM or UBM would rest on its prior; {use}{which}")
     elif not good:
         found.append("Each of these models would rest on its prior")
-    weak = table[carried["PBM"]].nsmallest(1, "cut_clicks")
-    for _, row in weak.iterrows():
-        found.append(
-            f"The weakest of those that carry a PBM, query {row['query']}, is held together by "
-            f"{row['cut_serps']:,.0f} of its {row['serps']:,} SERPs"
-        )
     return found
 
 
