@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,7 +25,6 @@ from logeval.clicks.fitted import FittedModel
 from logeval.clicks.fitting import fit_one
 from logeval.clicks.models.registry import MODELS, model_names, model_of
 from logeval.clicks.quality.predictive import check_patterns, sample_of
-from logeval.clicks.quality.randomised import changed_rankers
 from logeval.clicks.settings import DRAWS
 from logeval.running.progress import Progress
 from logeval.storage import schemas
@@ -64,18 +62,6 @@ def fitted(name: str, train: Patterns, scope: str = "partial", draws: int = DRAW
     return fit_one(name, train, Options(method, scope, draws=draws, classes=classes))
 
 
-def _beside(losses: dict[str, list[float]], name: str, truth: str) -> dict[str, float]:
-    """The mean loss of a model, and how much more than the true model it loses on the same logs."""
-    mine, true = np.array(losses[name]), np.array(losses[truth])
-    more = mine - true
-    return {
-        "loss": float(mine.mean()),
-        "more than the truth": float(more.mean()),
-        "standard error": float(more.std(ddof=1) / np.sqrt(len(more))),
-        "logs where it loses less than the truth": int((more < 0).sum()),
-    }
-
-
 def main() -> None:
     """Run the logs asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -89,45 +75,26 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=DRAWS, help="Of the posterior, that are kept.")
     parser.add_argument("--held-out", type=float, default=0.2, help="Share of the sessions.")
     parser.add_argument("--seed", type=int, default=1000, help="Of the first log.")
-    parser.add_argument("--ranker-change", action="store_true")
     given = parser.parse_args()
     truth = model_names([given.truth])[0]
     named = list(MODELS) if given.models == "all" else given.models.split(",")
     names = model_names(named) if given.models else [truth]
     faulted: Counter[str] = Counter()
     by_check: dict[str, Counter[str]] = {name: Counter() for name in names}
-    losses: dict[str, list[float]] = {name: [] for name in names}
-    best: Counter[str] = Counter()
-    least: Counter[str] = Counter()
     with Progress(truth, given.logs, "logs") as progress:
         for log in range(given.logs):
             seed = given.seed + log
             clicks = drawn_statistics(truth, given.queries, given.sessions, seed, given.held_out)
-            if given.ranker_change:
-                result = changed_rankers(
-                    names, patterns_of(clicks), partial(fitted, scope=given.scope), seed=seed
-                )
-                table = result.table.set_index("model")
-                best[str(table["log_likelihood_change"].idxmax())] += 1
-                least[str(table["loss"].idxmin())] += 1
-                for name in names:
-                    losses[name].append(float(table.loc[name, "loss"]))
-            else:
-                train = patterns_of(training_rows(clicks))
-                test = patterns_of(held_out_rows(clicks))
-                models = [fitted(name, train, given.scope, given.draws) for name in names]
-                sample = sample_of(models[0].queries, test, 10**9, seed)
-                checks = check_patterns(models, sample, given.simulations, seed, quiet=True)
-                for name, verdict in checks.verdicts.items():
-                    faulted[name] += not verdict.cleared
-                    by_check[name].update(verdict.faulted)
-                    by_check[name]["by query"] += verdict.faulted_queries > 0
+            train = patterns_of(training_rows(clicks))
+            test = patterns_of(held_out_rows(clicks))
+            models = [fitted(name, train, given.scope, given.draws) for name in names]
+            sample = sample_of(models[0].queries, test, 10**9, seed)
+            checks = check_patterns(models, sample, given.simulations, seed, quiet=True)
+            for name, verdict in checks.verdicts.items():
+                faulted[name] += not verdict.cleared
+                by_check[name].update(verdict.faulted)
+                by_check[name]["by query"] += verdict.faulted_queries > 0
             progress.advance(1)
-    if given.ranker_change:
-        print(json.dumps({"truth": truth, "best after the change": best, "loses least": least}))
-        for name in names:
-            print(json.dumps({"truth": truth, "model": name, **_beside(losses, name, truth)}))
-        return
     for name in names:
         print(json.dumps({
             "truth": truth, "model": name, "logs": given.logs, "faulted": faulted[name],

@@ -24,13 +24,13 @@ from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fitting import fit_one
-from logeval.clicks.quality.judged import DEPTH
 from logeval.exports.export import THRESHOLDS
 from logeval.storage.schemas import CLICK_STATISTICS
 from logeval.synthetic.sessions import MEAN_SERPS, draw_sessions
 from logeval.synthetic.world import make_world
 
 SIZES = (100, 1_000, 10_000)
+DEPTH = 10  # of the NDCG
 BATCH = 50_000  # sessions
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from logeval.clicks.collection import read_models as read_models
     from logeval.clicks.fit import fit_models as fit_models
     from logeval.clicks.models.model import ClickModel as ClickModel
-    from logeval.clicks.quality.check import check_models as check_models
-    from logeval.clicks.quality.compare import compare_models as compare_models
-    from logeval.clicks.quality.compare import score as score
+    from logeval.clicks.quality.stages import check_models as check_models
+    from logeval.clicks.quality.stages import compare_models as compare_models
+    from logeval.clicks.quality.stages import score as score
     from logeval.clicks.support.support import support as support
     from logeval.clicks.users.browsing import Browsing as Browsing
     from logeval.clicks.users.chain import Chain as Chain
@@ -50,9 +50,9 @@ _HOME = {
     "Policy": "logeval.policies.setting",
     "Query": "logeval.log.queries",
     "Runs": "logeval.evaluation.results",
-    "check_models": "logeval.clicks.quality.check",
+    "check_models": "logeval.clicks.quality.stages",
     "Setting": "logeval.policies.setting",
-    "compare_models": "logeval.clicks.quality.compare",
+    "compare_models": "logeval.clicks.quality.stages",
     "evaluate": "logeval.evaluation.evaluate",
     "export": "logeval.exports.export",
     "fit_models": "logeval.clicks.fit",
@@ -69,7 +69,7 @@ _HOME = {
     "replay_policy": "logeval.replay.stages",
     "replay_validate": "logeval.replay.stages",
     "report": "logeval.reports.report",
-    "score": "logeval.clicks.quality.compare",
+    "score": "logeval.clicks.quality.stages",
     "support": "logeval.clicks.support.support",
 }
 __all__ = ["__version__", *_HOME]

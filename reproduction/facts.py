@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from logeval.running.words import with_error
-from logeval.tracks.lists import dcm_upper
 from logeval.tracks.rank1 import rank1_upper
-from reproduction.measures import hardnesses, over, parameters, two_queries
+from reproduction.measures import hardnesses, over, parameters, two_queries, with_error
 from reproduction.run import Outcome
+from reproduction.theorems import dcm_upper
 from reproduction.verdicts import together
 
 

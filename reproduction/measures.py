@@ -18,8 +18,10 @@ from scipy.special import ndtri
 from scipy.stats import spearmanr
 
 from logeval.running.arrays import Floats
+from logeval.running.words import rounded
 from logeval.tracks import lists
 from logeval.tracks.rank1 import Hardness, rank1_hardness
+from reproduction import theorems
 from reproduction.data import Measure
 
 if TYPE_CHECKING:
@@ -38,6 +40,11 @@ def measured(outcome: Outcome, measure: Measure) -> Measured:
     """What a claim asks for."""
     name, *arguments = measure
     return MEASURES[name](outcome, *arguments)
+
+
+def with_error(value: float, error: float) -> str:
+    """Value and standard error."""
+    return rounded(value) if error != error or not error else f"{rounded(value)} ± {rounded(error)}"
 
 
 def mean(x: Floats) -> Measured:
@@ -95,10 +102,10 @@ def bounds(paper: str, problem: str) -> dict[str, Callable[[int], float]]:
     w, v = np.where(np.arange(L) < K, of["p"], of["p"] - of["gap"]), np.full(K, of["gamma"])
     lower = {f"Theorem {3 if paper == 'dcm' else 4} (lower)": lambda n: float(slope * np.log(n))}
     if paper == "dcm":
-        return lower | {"Theorem 1 (upper, dcmKL-UCB)": lambda n: lists.dcm_upper(w, v, n)}
+        return lower | {"Theorem 1 (upper, dcmKL-UCB)": lambda n: theorems.dcm_upper(w, v, n)}
     return lower | {
-        "Theorem 3 (upper, CascadeKL-UCB)": lambda n: float(lists.cascade_kl_upper(w, K, n)),
-        "Theorem 2 (upper, CascadeUCB1)": lambda n: float(lists.cascade_ucb1_upper(w, K, n)),
+        "Theorem 3 (upper, CascadeKL-UCB)": lambda n: float(theorems.cascade_kl_upper(w, K, n)),
+        "Theorem 2 (upper, CascadeUCB1)": lambda n: float(theorems.cascade_ucb1_upper(w, K, n)),
     }
 
 

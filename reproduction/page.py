@@ -9,11 +9,12 @@ from pathlib import Path
 
 from logeval import __version__
 from logeval.reports.figures.canvas import save_figure, styled
-from logeval.running.words import rounded, with_error
+from logeval.running.words import rounded
 from logeval.storage import files
 from reproduction.data import Claim, Experiment
 from reproduction.facts import facts_of
 from reproduction.figures import figure_of
+from reproduction.measures import with_error
 from reproduction.run import Outcome
 from reproduction.verdicts import SHORTER, VARIANT, Judged, verdict_of
 

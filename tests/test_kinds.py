@@ -62,7 +62,7 @@ def calls(folder):
         "fit_models": {"log": log, "models": "dctr"},
         "compare_models": {"log": log, "models": ["rctr", "dctr"]},
         "score": {"models": models, "log": log},
-        "check_models": {"models": models, "log": log, "ranker_change": False, "serps": 20,
+        "check_models": {"models": models, "log": log, "serps": 20,
                          "simulations": 80},
         "evaluate": {"models": models, "policies": "Random", "horizon": 3, "runs": 1},
         "make_features": {"log": log, "out": out / "f", "overwrite": True},

@@ -421,7 +421,7 @@ def test_a_page_is_opened_only_where_a_person_sees_it(monkeypatch):
 
 def test_the_recipe_of_all_algorithms_chooses_its_simulators():
     fit = read_recipe(ROOT / "pipelines" / "yandex-all.toml").stages["fit-models"]
-    assert (fit["models"], fit["alternatives"]) == ("auto", True)
+    assert fit["models"] == "auto"
 
 
 def test_run_notices_what_was_done_to_its_output_by_hand(recipe, tmp_path):

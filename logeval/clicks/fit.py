@@ -31,22 +31,13 @@ class Fit(Fitting["FittedModels"]):
     With a ``scheduler`` the log is folded by the workers of that Dask cluster, which must see it.
 
     ``models="auto"`` fits all models and keeps those that predict held-out SERPs best, beside the
-    papers' DCM and PBM. ``alternatives`` adds the fits with other scopes and priors that predict
-    them as well: a verdict should hold on all of these. Both hold out a fifth of the sessions
-    unless told otherwise.
+    papers' DCM and PBM. It holds out a fifth of the sessions unless told otherwise.
 
     With ``periods`` the models are also fitted by day, week or part of the log, each period shrunk
     towards its neighbours, and held-out SERPs say which queries' users change. A fifth is held out.
     """
 
     _: KW_ONLY
-    alternatives: Annotated[
-        bool,
-        Arg(
-            "Also other scopes and priors of each model, where held-out SERPs cannot tell them "
-            "from the best."
-        ),
-    ] = False
     periods: Annotated[
         str | int | None,
         Arg("Also by day, week, or N parts of the log's days: do users change? (evaluate --drift)"),
@@ -68,7 +59,7 @@ class Fit(Fitting["FittedModels"]):
         auto = [name.lower() for name in self.models] == ["auto"]
         if auto:
             self._set("models", ["DCM"])  # whatever: the others are fitted with the same settings
-        if (auto or self.alternatives or self.periods is not None) and self.holdout is None:
+        if (auto or self.periods is not None) and self.holdout is None:
             self._set("holdout", "0.2")
         super().check()
         self._check_periods(auto)
@@ -83,8 +74,8 @@ class Fit(Fitting["FittedModels"]):
         if self.periods is None:
             return
         self._set("periods", check_periods(self.periods))
-        if auto or self.alternatives:
-            raise LogevalError("periods: name the models, without alternatives")
+        if auto:
+            raise LogevalError("periods: name the models")
         if str(self.classes) != "1" or any("classes" in name for name in self.models):
             raise LogevalError("periods: classes of users cannot change; fit one class")
         if self.scope == "pooled" or self.min_impressions:
@@ -102,13 +93,7 @@ class Fit(Fitting["FittedModels"]):
         from logeval.clicks.lists import Lists
         from logeval.clicks.models.registry import AUTO, own_models, without_method
         from logeval.clicks.quality.predictive import quick_records
-        from logeval.clicks.quality.scores import (
-            alternatives,
-            candidates,
-            chosen,
-            other_fits,
-            score_model,
-        )
+        from logeval.clicks.quality.scores import candidates, chosen, score_model
         from logeval.running.progress import Progress
 
         if self.out is not None and not self.overwrite:
@@ -132,11 +117,6 @@ class Fit(Fitting["FittedModels"]):
         if AUTO in self.models:
             names, reason = chosen(found)
             found, why = {name: found[name] for name in names}, [reason]
-        if self.alternatives:
-            others = sum(len(other_fits(name)) for name in names)
-            with Progress("alternatives", others, "models", self.quiet) as progress:
-                kept = [alternatives(name, fit, own) for name, own in found.items()]
-            found = {name: one for each in kept for name, one in each.items()}
         fitted = {name: one for name, (one, _) in found.items()}
         periods = self._by_period(fitted) if self.periods is not None else ()
         for name, cls in own_models(fitted).items():

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logeval.clicks.fit import Fit
-from logeval.clicks.quality.check import CheckModels
-from logeval.clicks.quality.compare import CompareModels, ScoreModels
+from logeval.clicks.quality.stages import CheckModels, CompareModels, ScoreModels
 from logeval.clicks.settings import model_names
 from logeval.commands.app import app
 from logeval.commands.command import command
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
     from logeval.clicks.collection import FittedModels
     from logeval.clicks.inspection import Inspection
-    from logeval.clicks.quality.comparison import Comparison
     from logeval.clicks.quality.predictive import Checks
+    from logeval.clicks.quality.scores import Comparison
     from logeval.exports.files import Exported
 
 ITEM_WIDTH = 32  # characters of an item's name
@@ -111,8 +110,7 @@ def show_score(
     if as_json:
         rows = json.loads(comparison.table.to_json(orient="records"))
         coverage = json.loads(comparison.coverage.to_json(orient="records"))
-        judged = {} if comparison.judged is None else {"judged": comparison.judged}
-        print(json.dumps({"quality": rows, "coverage": coverage, **judged}))
+        print(json.dumps({"quality": rows, "coverage": coverage}))
         return
     overall = comparison.overall()
     measures = list(dict.fromkeys(overall.columns.get_level_values(1)))
@@ -129,26 +127,6 @@ def show_score(
     bands = comparison.by_frequency().reset_index()
     print_frame("Log-likelihood by SERPs of the query in the training part", bands)
     print_frame("What the models had never seen, as shares", comparison.coverage)
-    if comparison.judged is not None:
-        _print_judged(comparison.judged)
-
-
-def _print_judged(rows: list[dict[str, Any]]) -> None:
-    """The models' orders against judgments, and the paired differences to the best."""
-    for baseline in dict.fromkeys(row["baseline"] for row in rows):
-        mine = [row for row in rows if row["baseline"] == baseline]
-        title = f"Against the judgments, over {mine[0]['queries']} queries [95% intervals]"
-        if baseline is not None:
-            title = f"The same against {baseline}, paired by query"
-        measures = list(dict.fromkeys(row["measure"] for row in mine))
-        cells: dict[str, dict[str, str]] = {}
-        for row in mine:
-            shown = with_interval(row["value"], row["low"], row["high"])
-            cells.setdefault(row["model"], {})[row["measure"]] = shown
-        print_table(
-            title, ["model", *measures],
-            [[model, *(own.get(m, "") for m in measures)] for model, own in cells.items()],
-        )  # fmt: skip
 
 
 def _interval(row: Any, measure: str) -> str:
@@ -198,10 +176,6 @@ def _print_checks(checks: Checks) -> None:
     if len(wrong):
         shown = wrong[columns].assign(worst=wrong["worst"].map(shortened))
         print_frame("What is faulted, at its worst", shown, 2)
-    if checks.change is not None:
-        table = checks.change.table
-        means = [c for c in table.columns if not c.endswith(("_low", "_high"))]
-        print_frame("The same SERPs, fitted with such lists and without", table[means])
     if checks.randomised is not None:
         title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
         print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)

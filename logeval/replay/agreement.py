@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.quality.compare import compare_models
+from logeval.clicks.quality.stages import compare_models
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.queries import Query

@@ -100,11 +100,6 @@ def rounded(value: float) -> str:
     return f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2}f}"
 
 
-def with_error(value: float, error: float) -> str:
-    """Value and standard error."""
-    return rounded(value) if error != error or not error else f"{rounded(value)} ± {rounded(error)}"
-
-
 def p_cell(p: float) -> str:
     """Four places; smaller ones are not told apart."""
     return "" if p != p else "<0.0001" if p < 0.0001 else f"{p:.4f}"

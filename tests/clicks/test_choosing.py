@@ -10,7 +10,6 @@ from logeval.clicks.quality.scores import (
     as_good,
     chosen,
     log_likelihood,
-    other_fits,
     told_apart,
 )
 from logeval.errors import LogevalError
@@ -93,26 +92,12 @@ def test_auto_keeps_what_predicts_best_beside_the_papers_models(log, tmp_path):
     assert list(again.fitted) == list(found.fitted)
 
 
-def test_alternatives_are_fits_with_their_settings_in_their_name(log):
-    found = fit_models(log, ["cm", "dcm"], alternatives=True, top_queries=3, quiet=True)
-    assert next(iter(found.fitted)) == "CM"
-    for name, fitted in found.fitted.items():
-        alone = {"DCM(scope=per-query)": "per-query", "DCM(scope=pooled)": "pooled"}
-        assert fitted.scope == alone.get(name, "partial" if "(" not in name else fitted.scope)
+def test_a_setting_in_a_name_is_that_of_the_fit(log):
     plain = fit_models(log, "dcm", scope="pooled", holdout="0.2", top_queries=3, quiet=True)["DCM"]
     named = fit_models(log, "dcm(scope=pooled)", holdout="0.2", top_queries=3, quiet=True)
     other = named["DCM(scope=pooled)"]
     for field in ("w", "v"):
         assert plain.estimates[field].value.tolist() == other.estimates[field].value.tolist()
-
-
-def test_other_fits_are_of_scopes_and_priors_and_classes_have_none():
-    assert other_fits("DCM(method=mle)") == [
-        "DCM(method=mle,scope=per-query)",
-        "DCM(method=mle,scope=pooled)",
-        "DCM(method=mle,scope=per-query,smoothing=none)",
-    ]
-    assert other_fits("DCM(classes=auto)") == []
 
 
 def test_settings_in_a_name_are_checked_before_the_work(log):

@@ -45,7 +45,6 @@ def test_json_has_a_row_per_model_check_and_query_and_the_truth(run, folders, tm
     overall = [row for row in told["checks"] if row["query"] is None]
     assert [row["check"] for row in overall] == [*CHECKS, *CHECKS]
     assert "CM: " in told["verdicts"]["CM"]
-    assert {row["model"] for row in told["ranker_change"]} == {"PBM", "CM"}
     beside = {(row["model"], row["parameter"]): row for row in told["truth"]}
     assert 0 < beside["PBM", "attraction"]["coverage"] <= 1
     assert beside["CM", "best list"]["regret"] >= 0
@@ -56,11 +55,10 @@ def test_people_get_tables_words_and_figures(run, folders, tmp_path):
     folder, _ = folders
     figures = tmp_path / "figures"
     result = run(
-        folder / "models", folder / "log", "--simulations", 80, "--no-ranker-change",
+        folder / "models", folder / "log", "--simulations", 80,
         "--figures", figures, "-q",
     )  # fmt: skip
     assert "How far off" in result.stdout
     assert "CM: too " in result.stdout or "CM: click probabilities" in result.stdout
     assert (figures / "verdicts.png").read_bytes().startswith(b"\x89PNG")
     assert (figures / "ctr-by-rank.png").exists()
-    assert not (figures / "ranker-change.png").exists()

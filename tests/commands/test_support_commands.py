@@ -32,7 +32,7 @@ def test_describe_ends_with_what_the_log_supports(folder):
     assert text.endswith("would halve the first.")
     found = json.loads(run("describe", folder / "log", "--json"))["support"]
     assert [row["query"] for row in found["queries"]] == ["1", "2", "3"]
-    assert {"share_pbm", "cut_serps", "serps_to_halve"} <= set(found["queries"][0])
+    assert {"share_pbm", "cut_clicks", "serps_to_halve"} <= set(found["queries"][0])
     assert found["examination"][0]["examination"] == 1.0
     assert found["words"][0].endswith("examination cannot be separated")
 
@@ -65,7 +65,7 @@ def test_a_pilot_says_what_comes_next(folder):
 
 
 def test_random_lists_are_the_truth_on_request(folder):
-    asked = ["check-models", folder / "m", folder / "log", "--randomised", "--no-ranker-change"]
+    asked = ["check-models", folder / "m", folder / "log", "--randomised"]
     text = run(*asked, "--simulations", 80, "-q")
     assert "Fitted to ranked lists, on those in random order" in text
     assert "Examination relative to the first rank" in text

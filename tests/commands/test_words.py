@@ -260,6 +260,5 @@ def test_verdicts_end_the_commands_of_replay_and_checks(folder):
         assert "nan%" not in shown.stdout
         assert not shown.stdout.splitlines()[-1].startswith("|")
         assert isinstance(pd.DataFrame(told["rows"]), pd.DataFrame)
-    done = run("check-models", folder / "models", folder / "log", "--simulations", 80, "-q",
-               "--no-ranker-change")  # fmt: skip
+    done = run("check-models", folder / "models", folder / "log", "--simulations", 80, "-q")
     assert "like the users of the log" in done

@@ -8,7 +8,7 @@ import pytest
 import logeval
 from logeval import LogevalError
 from logeval.clicks.collection import read_models
-from logeval.clicks.quality.check import check_models
+from logeval.clicks.quality.stages import check_models
 from logeval.storage import files, tables
 from tests.faults.commands import Command
 
@@ -26,7 +26,7 @@ def check(raw, truth):
     """Ingest a log, fit it, and compare with the truth."""
     log = logeval.ingest(raw, raw.with_name("log"), overwrite=True, quiet=True)
     models = logeval.fit_models(log, "DCM", quiet=True)
-    settings = {"simulations": 80, "ranker_change": False, "quiet": True}
+    settings = {"simulations": 80, "quiet": True}
     return check_models(models, log, truth=truth, **settings)
 
 

@@ -160,7 +160,7 @@ def test_what_programs_read_has_names_too(made):
 
     described = asked("describe", folder / "log")
     assert {row["query"] for row in described["support"]["queries"]} == every
-    checked = asked("check-models", folder / "models", folder / "log", "--no-ranker-change", "-q")
+    checked = asked("check-models", folder / "models", folder / "log", "-q")
     assert {row["query"] for row in checked["checks"]} <= {QUERY, None}
     named = Sample(patterns_of(fold(log)), names=log.names)
     overall, _ = against_log(models.fitted["DCM"], named, 80, 0)

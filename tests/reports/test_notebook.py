@@ -27,7 +27,7 @@ def test_results_with_a_verdict_show_it_above_a_table(folder):
         logeval.replay_estimate(folder, ["logged", "random"], **quick),
         logeval.replay_policy(folder, "Random", positions=1, shuffles=2, horizon=9, quiet=True),
         logeval.replay_validate(folder, positions=[1], parts=3, estimators=["IP"], quiet=True),
-        logeval.check_models(models, folder, ranker_change=False, simulations=80, quiet=True),
+        logeval.check_models(models, folder, simulations=80, quiet=True),
     ):
         text = result._repr_html_()
         first, last = text.index("<p><b>"), text.index("<table")

@@ -128,6 +128,20 @@ class Components:
     num: Ints
     den: Ints
 
+    def more(self, check: str, label: list[str], num: Ints, den: Ints) -> Components:
+        """These, and those of one more check."""
+        return Components(
+            self.check + [check] * len(label),
+            self.label + label,
+            np.concatenate([self.x, 1.0 + np.arange(len(label))]),
+            np.concatenate([self.num, num]),
+            np.concatenate([self.den, den]),
+        )
+
+    def with_items(self, names: list[str], clicked: Ints, shown: Ints) -> Components:
+        """These, and those of the items shown most."""
+        return self.more("top-items", [f"item {name}" for name in names], clicked, shown)
+
 
 def _clicks(m: int) -> str:
     if m == MOST_CLICKS:

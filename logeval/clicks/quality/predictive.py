@@ -1,16 +1,9 @@
-"""The SERPs on which models are checked: those held out, if the models were fitted to this log.
-
-How far the clicks of a log are from those of a model: over all queries, and query by query.
-
-The log and the simulations of a model on its lists are counted alike (``features``). The users of a
-simulation have one of the draws of the parameters that were made with the fit, unless the model was
-fitted to these lists.
-
-Predictive checks: does a fitted model click as the log does, on the lists of the log?
+"""Predictive checks: does a fitted model click as the log does, on the lists of the log?
 
 Users of the model are simulated on the held-out lists, many times, and compared with the log in
-what ``features.CHECKS`` names: over all queries and by query. The simulations carry what is not
-known of the parameters: their users are those of draws from the posterior.
+what ``deviations.CHECKS`` names, counted alike: over all queries and by query. The simulations
+carry what is not known of the parameters: their users are those of draws from the posterior, unless
+the model was fitted to these lists.
 Gelman, Meng, Stern: Posterior predictive assessment of model fitness (Statistica Sinica, 1996).
 """
 
@@ -18,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,7 +19,7 @@ import pandas as pd
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.drift import Change
-from logeval.clicks.estimation.fold import fold
+from logeval.clicks.estimation.fold import counted_patterns, fold
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, patterns_of
 from logeval.clicks.fit import Fit
 from logeval.clicks.fitted import FittedModel
@@ -45,9 +38,9 @@ from logeval.clicks.quality.deviations import (
     deviations,
     verdict_of,
 )
-from logeval.clicks.quality.randomised import RankerChange, against_randomised, how_to_say
+from logeval.clicks.quality.randomised import against_randomised, how_to_say
 from logeval.clicks.quality.scores import alike, local_items
-from logeval.clicks.support.graph import swap_weights
+from logeval.clicks.support.graph import harvested_beside, swap_weights
 from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.log.log import Log
@@ -57,12 +50,11 @@ from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.progress import Progress
 from logeval.storage.results import Stored
+from logeval.storage.schemas import CHECKS as CHECKS_SCHEMA
+from logeval.storage.schemas import CURVES
 from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from logeval.reports.answers.checks import Answer
@@ -161,7 +153,8 @@ def fit_of_log(models: FittedModels, log: Log) -> Fit | None:
     inputs = [{"log": log.identity}]
     if models.manifest.get("stage") != Fit.NAME or models.manifest.get("inputs") != inputs:
         return None
-    arguments = dict(models.manifest["arguments"])
+    known = {each.name for each in fields(Fit)}  # a fit of an earlier version had others, too
+    arguments = {k: v for k, v in models.manifest["arguments"].items() if k in known}
     if arguments.get("queries") is not None:  # by their ids, not names
         arguments["queries"] = [Query.of(query) for query in arguments["queries"]]
     return Fit(log, **arguments)
@@ -302,13 +295,17 @@ def against_log(
             ))  # fmt: skip
         if serps[q] >= QUERY_SERPS and len(by_query) < QUERIES:
             named = sample.names.names_of("item", test.item_ids[top[q]])
-            parts = _with_items(layout.components, named, shown.start, clicked.start)
+            at = np.arange(len(named))
+            parts = layout.components.with_items(named, clicked.start + at, shown.start + at)
             by_query[query] = Checked(int(serps[q]), _deviations(features, parts, layout))
     wide = np.concatenate([total, *([c[:, None] for _, *two in items for c in two])], axis=1)
     named = sample.names.names_of("item", [i for i, _, _ in items])
-    parts = _with_items(layout.components, named, layout.size, layout.size + 1, step=2)
+    at, pairs = layout.size + 2 * np.arange(len(named)), np.arange(layout.K - 1)
+    parts = layout.components.with_items(named, at + 1, at)
     upper, lower = swaps[:, :-1, 0], swaps[:, 1:, 1]
-    parts = _with_swaps(parts, layout.K - 1, wide.shape[1])
+    ranks = [f"ranks {k + 1} and {k + 2}" for k in pairs]
+    start = wide.shape[1]
+    parts = parts.more("swaps", ranks, start + pairs, start + len(pairs) + pairs)
     wide = np.concatenate([wide, upper, upper + lower], axis=1)
     return Checked(int(serps.sum()), _deviations(wide, parts, layout)), by_query
 
@@ -346,32 +343,6 @@ def _overall_items(
     return out
 
 
-def _with_swaps(parts: Components, pairs: int, start: int) -> Components:
-    """The components with those of neighbouring ranks."""
-    k = np.arange(pairs)
-    return Components(
-        parts.check + ["swaps"] * pairs,
-        parts.label + [f"ranks {j + 1} and {j + 2}" for j in k],
-        np.concatenate([parts.x, 1.0 + k]),
-        np.concatenate([parts.num, start + k]),
-        np.concatenate([parts.den, start + pairs + k]),
-    )
-
-
-def _with_items(
-    parts: Components, names: list[str], shown: int, clicked: int, step: int = 1
-) -> Components:
-    """The components with those of the items shown most."""
-    n = np.arange(len(names))
-    return Components(
-        parts.check + ["top-items"] * len(names),
-        parts.label + [f"item {name}" for name in names],
-        np.concatenate([parts.x, 1.0 + n]),
-        np.concatenate([parts.num, clicked + step * n]),
-        np.concatenate([parts.den, shown + step * n]),
-    )
-
-
 FEWEST = int(FAMILIES / FALSE_ALARMS)  # simulations, below which no p-value is small enough
 MOST = 1_000_000
 QUICK_SIMULATIONS, QUICK_SERPS = 80, 2_000  # behind the one-line verdict of a fit
@@ -381,7 +352,7 @@ QUICK_SIMULATIONS, QUICK_SERPS = 80, 2_000  # behind the one-line verdict of a f
 class Checks(Stored):
     """Rows by model, check and query (schema ``CHECKS``), the curves behind them, in words.
 
-    ``change`` is there where the models could be fitted again, ``truth`` where one was given.
+    ``truth`` is there where one was given.
     """
 
     TABLES: ClassVar = {"table": "checks", "curves": "curves"}
@@ -390,7 +361,6 @@ class Checks(Stored):
     curves: pd.DataFrame
     verdicts: dict[str, ModelVerdict]
     notes: list[str] = field(default_factory=list)
-    change: RankerChange | None = None
     truth: pd.DataFrame | None = None
     examination: pd.DataFrame | None = None  # from swaps, beside that of the models
     randomised: pd.DataFrame | None = None  # see ``quality.randomised``
@@ -410,7 +380,6 @@ class Checks(Stored):
         return {
             "checks": records(Names.of(self.manifest).shown(self.table)),
             "verdicts": {name: verdict.line for name, verdict in self.verdicts.items()},
-            "ranker_change": None if self.change is None else records(self.change.table),
             "truth": None if self.truth is None else records(self.truth),
             "examination": None if self.examination is None else records(self.examination),
             "randomised": None if self.randomised is None else records(self.randomised),
@@ -457,8 +426,6 @@ def check_patterns(
     quiet: bool = False,
 ) -> Checks:
     """The checks of some models on given SERPs."""
-    import pandas as pd
-
     models = list(models)
     if simulations < FEWEST:
         raise LogevalError(f"simulations={simulations}: fewer than {FEWEST} cannot fault anything")
@@ -528,3 +495,29 @@ def _curves(
         for j in range(len(off.parts.check))
         if off.judged[j] or off.weight[j] > 0
     ]
+
+
+OF_COUNTS = (
+    "counts do not say which results were on one page, so nothing else can be checked; ingest the "
+    "pages themselves for that"
+)
+
+
+def counted_checks(models: FittedModels, log: Log) -> Checks:
+    """The examination of the models beside that from swaps, and no other check."""
+    data = counted_patterns(log)
+    known = None if data is None else data.only(set(models.queries))
+    if known is None or not known.P:
+        raise LogevalError(
+            f"{log.title}: has no impressions of the queries that the models were fitted to"
+        )
+    by_position = [m for m in models.fitted.values() if m.kind.examined_by == "position"]
+    if not by_position:
+        raise LogevalError(
+            f"{log.title}: is a table of counts, on which examination alone can be checked, and "
+            f"{', '.join(models.fitted)} has none by position; fit a PBM"
+        )
+    none, no_curves = (schema.empty_table().to_pandas() for schema in (CHECKS_SCHEMA, CURVES))
+    return Checks(
+        none, no_curves, {}, [OF_COUNTS], examination=harvested_beside(by_position, known)
+    )

@@ -14,22 +14,39 @@ SERP by SERP. The one with the lower mean is told apart from the other if the 95
 mean of d leaves 0 out, and the mean is more than ``EQUAL``: a twentieth of what lies between the
 models themselves on real SERPs, none of which is the truth. What is not told apart from the best
 may be as right as it, and a verdict should hold on all of it.
+
+What scores of several click models on the same SERPs say of them, side by side.
+
+Intervals are bootstraps over SERPs, each weighted by Poisson(1). All models meet the same
+weights, so the differences between them are paired. The weights are drawn for a block of
+patterns at a time, so memory does not grow with the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.models.registry import AUTO, MODELS, model_names
+from logeval.clicks.models.registry import AUTO, MODELS
+from logeval.log.log import Log
 from logeval.log.queries import Query
+from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints, place_of
-from logeval.running.names import parse_call
 from logeval.running.words import joined
+from logeval.storage.results import Stored
+from logeval.storage.schemas import QUALITY
+from logeval.storage.tables import Manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from logeval.clicks.collection import FittedModels
 
 FLOOR = 1e-6
 BINS = (1, 10, 100, 1000, 10_000)  # SERPs of a query in the training part
@@ -138,8 +155,6 @@ EQUAL = 0.001  # log-likelihood per result
 PAPERS = ("DCM", "PBM")  # the papers' simulators, which are always among the chosen
 IN_CLASSES = ("DCM", "PBM", "UBM")  # tried with classes of users as well
 MOST = 3  # of those that predict equally well, beside the papers'
-# what else a model could have been fitted with
-ALTERNATIVES = ("scope=per-query", "scope=pooled", "scope=per-query,smoothing=none")
 Fitted = tuple[FittedModel, Score]
 
 
@@ -183,26 +198,148 @@ def chosen(found: dict[str, Fitted]) -> tuple[list[str], str]:
     return names, why
 
 
-def other_fits(name: str) -> list[str]:
-    """What else a model could have been fitted with.
-
-    Models with classes of users have none: each would take as long as all others together.
-    """
-    base, given = parse_call(name)
-    if "classes" in given:
-        return []
-    own = [f"{key}={value}" for key, value in given.items()]
-    return model_names([f"{base}({','.join([more, *own])})" for more in ALTERNATIVES])
-
-
-def alternatives(name: str, fit: Callable[[str], Fitted], own: Fitted) -> dict[str, Fitted]:
-    """Other fits of a model that predict as well as the best of its fits; its own is always one."""
-    found = {name: own} | {other: fit(other) for other in other_fits(name)}
-    kept = as_good(found)
-    return {key: value for key, value in found.items() if key == name or key in kept}
-
-
 def candidates(models: Sequence[str]) -> list[str]:
     """What is fitted: for ``auto`` every model, and some with classes of users."""
     classes = [f"{name}(classes=auto)" for name in IN_CLASSES]
     return [*MODELS, *classes] if AUTO in models else list(models)
+
+
+HELD_OUT = "held-out SERPs"
+REPLICATES = 500  # of the bootstrap
+BLOCK = 20_000  # patterns
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Comparison(Stored):
+    """Qualities (schema ``schemas.QUALITY``), and what was unseen or impossible by model."""
+
+    TABLES: ClassVar = {"table": "quality"}
+    KEPT = ("unseen", "scored_on")
+
+    table: pd.DataFrame
+    unseen: list[dict[str, Any]]  # by model
+    scored_on: str = HELD_OUT  # which SERPs
+    manifest: Manifest = field(default_factory=dict)
+
+    @property
+    def coverage(self) -> pd.DataFrame:
+        """One row per model: SERPs, and what of them was unseen or impossible."""
+        import pandas as pd
+
+        return pd.DataFrame(self.unseen)
+
+    def overall(self) -> pd.DataFrame:
+        """One row per model: each measure over everything, the best log-likelihood first."""
+        table = self.table
+        rows = table[table["baseline"].isna() & table["rank"].isna() & table["frequency"].isna()]
+        wide = rows.pivot_table(index="model", columns="measure", values=["value", "low", "high"])
+        wide = wide.sort_values(("value", MEASURES[0]), ascending=False)
+        return wide[[(v, m) for m in MEASURES for v in ("value", "low", "high")]]
+
+    def by_frequency(self, measure: str = MEASURES[0]) -> pd.DataFrame:
+        """One row per model, one column per band of query frequency."""
+        rows = self.table[self.table["frequency"].notna() & (self.table["measure"] == measure)]
+        return rows.pivot_table(index="model", columns="frequency", values="value", sort=False)
+
+    def plot(self, measure: str = "perplexity", ax: Axes | None = None) -> Axes:
+        """Perplexity by rank of each model (or another measure), with intervals."""
+        from logeval.reports.figures.models import plot_perplexity
+
+        return plot_perplexity(self, measure, ax)
+
+    def plot_differences(self, measure: str = "log-likelihood", ax: Axes | None = None) -> Axes:
+        """How far each model is from the best one, with paired 95% intervals."""
+        from logeval.reports.figures.models import plot_differences
+
+        return plot_differences(self, measure, ax)
+
+
+def compared(
+    scores: dict[str, Score], seed: int, manifest: Manifest, scored_on: str = HELD_OUT
+) -> Comparison:
+    """The scores side by side."""
+    unseen = [
+        {
+            "model": name,
+            "serps": int(s.count.sum()),
+            "unseen_items": s.unseen_items,
+            "unseen_queries": s.unseen_queries,
+            "impossible": s.impossible,
+        }
+        for name, s in scores.items()
+    ]
+    return Comparison(_quality_table(scores, seed), unseen, scored_on, manifest)
+
+
+def scored_on(models: FittedModels, log: Log) -> str:
+    """Whether the models have seen the log before."""
+    if models.manifest.get("inputs") == [{"log": log.identity}]:
+        part = "partly " if models.manifest["arguments"].get("holdout") else ""
+        return f"the log that the models were {part}fitted to, not held out"
+    return f"all SERPs of {log.path}"
+
+
+def _quality_table(scores: dict[str, Score], seed: int) -> pd.DataFrame:
+    """All measures of all models: overall, per rank, by query frequency; and the difference of
+    each model to the one with the best log-likelihood."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    overall = {}
+    serps = {
+        band: int(s.count[inside].sum()) for s in scores.values() for band, inside in _bands(s)
+    }
+    for name, sums in _bootstrap_sums(scores, seed).items():
+        for band, band_sums in sums.items():
+            base = {"model": name, "serps": serps[band]}
+            if band != ALL:
+                base["frequency"] = band
+            values = measures(band_sums)
+            for measure, value in zip(MEASURES, values.T, strict=True):
+                rows.append({**base, "measure": measure, **_interval(value)})
+            if band == ALL:
+                overall[name] = values
+                for measure, ranks in zip(MEASURES[1:], at_ranks(band_sums), strict=True):
+                    for k, value in enumerate(ranks.T):
+                        rows.append({**base, "measure": measure, "rank": k + 1, **_interval(value)})
+    best = max(scores, key=lambda name: overall[name][0, 0])
+    for name in scores:
+        if name != best:
+            change = overall[name] - overall[best]
+            base = {"model": name, "baseline": best, "serps": serps[ALL]}
+            for measure, value in zip(MEASURES, change.T, strict=True):
+                rows.append({**base, "measure": measure, **_interval(value)})
+    return pd.DataFrame(rows).reindex(columns=QUALITY.names).astype({"rank": "Int64"})
+
+
+def _bands(score: Score) -> list[tuple[str, Bools]]:
+    """All SERPs, and those of each band of query frequency that occurs."""
+    out = [(ALL, np.ones(len(score.count), dtype=np.bool_)), ("unseen", score.frequency == -1)]
+    for i, low in enumerate(BINS):
+        name = f"{low}-{BINS[i + 1] - 1}" if i + 1 < len(BINS) else f"{low}+"
+        out.append((name, score.frequency == i))
+    return [(name, inside) for name, inside in out if inside.any()]
+
+
+def _bootstrap_sums(scores: dict[str, Score], seed: int) -> dict[str, dict[str, Floats]]:
+    """Sums of ``Score.columns`` by model and band: as they are, then of each replicate."""
+    sums: dict[str, dict[str, Floats]] = {name: {} for name in scores}
+    columns = {name: score.columns() for name, score in scores.items()}
+    count = next(iter(scores.values())).count
+    for block, start in enumerate(range(0, len(count), BLOCK)):
+        rows = slice(start, start + BLOCK)
+        rng = seeds.generator(seed, "quality", "bootstrap", block)
+        drawn = rng.poisson(count[rows], (REPLICATES, len(count[rows])))
+        weights = np.concatenate([count[rows][None], drawn])
+        for name, score in scores.items():
+            for band, inside in _bands(score):
+                part = (weights * inside[rows]) @ columns[name][rows]
+                sums[name][band] = sums[name].get(band, 0.0) + part
+    return sums
+
+
+def _interval(values: Floats) -> dict[str, float]:
+    """The first value, and the central 95% of the others."""
+    low, high = np.nanquantile(values[1:], [0.025, 0.975])
+    return {"value": float(values[0]), "low": float(low), "high": float(high)}

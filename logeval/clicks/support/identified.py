@@ -35,7 +35,7 @@ from logeval.clicks.estimation.estimates import ModelEstimate
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.models.ubm import transition
-from logeval.clicks.support.graph import CARRIES, FIRM, Parts, parts_of
+from logeval.clicks.support.graph import CARRIES, FIRM, parts_of
 from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
@@ -56,9 +56,7 @@ class Identified:
     items: Bools  # (I,) whose attraction they decide
     places: Bools | None = None  # (G, J) likewise examination, in the shape of the cells
     decay: Bools | None = None  # (G,) likewise the continuation of users who did not click
-    parts: Ints | None = None  # (Q,) number of parts
     cut: Floats | None = None  # (Q,) clicks that tie the last two parts together
-    cut_serps: Floats | None = None  # (Q,) SERPs without which they would fall apart
     hold: Floats | None = None  # (Q,) clicks of the weakest tie needed for ``CARRIES``
     mix: Floats | None = None  # (Q,) likewise the share of what would be there if lists mixed
 
@@ -128,34 +126,9 @@ def _browsing(data: FoldedClicks, scope: str, place: Place, J: int) -> Identifie
     together = sum_by(query, cells.impressions * inside, data.Q)
     share = together / np.maximum(sum_by(query, cells.impressions, data.Q), 1e-300)
     group = np.zeros(data.Q, dtype=np.int64) if cells.G == 1 else np.arange(data.Q)
-    parts = np.array([len(np.unique(row[row >= 0])) for row in part])[group]
-    serps = _bridging(data, place, graph, group)
     return Identified(
-        share, items, places, None, parts, graph.cut[group], serps, graph.hold[group],
-        graph.mix[group],
-    )  # fmt: skip
-
-
-def _bridging(data: FoldedClicks, place: Place, graph: Parts, group: Ints) -> Floats:
-    """SERPs that show an item on the side of the weakest cut where it is shown less often, (Q,)."""
-
-    def sides(block: Patterns) -> Bools:
-        return graph.side[group[block.shown.query], place(block)]
-
-    def count(block: Patterns) -> tuple[Floats, ...]:
-        on = sides(block)
-        return block.sum_items(block.shown.count * on), block.sum_items(block.shown.count * ~on)
-
-    one, other = data.total(count)
-
-    def bridges(block: Patterns) -> tuple[Floats, ...]:
-        item = block.shown.item
-        lesser = np.where(sides(block), one[item] <= other[item], other[item] < one[item])
-        there = np.zeros(block.P, dtype=np.bool_)
-        there[block.shown.pattern[lesser & (np.minimum(one, other)[item] > 0)]] = True
-        return (sum_by(block.query[there], block.count[there], data.Q),)
-
-    return data.total(bridges)[0]
+        share, items, places, None, graph.cut[group], graph.hold[group], graph.mix[group]
+    )
 
 
 def _chain(data: FoldedClicks, until: str) -> Identified:

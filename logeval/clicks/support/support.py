@@ -14,8 +14,8 @@ What a log supports, before anything is fitted to it: per query, and in words.
 
 ``share_pbm`` is the share of the query's impressions whose items and positions the clicks compare
 with each other, likewise ``share_ubm``, ``share_dbn`` and ``share_dcm`` (``identified``): a query
-can carry a model from 0.8. ``cut_clicks`` and ``cut_serps`` hold the graph of the PBM together at
-its weakest place; ``mix`` is how far its lists mix (1: as if in random order, below 0.1 they are
+can carry a model from 0.8. ``cut_clicks`` hold the graph of the PBM together at its
+weakest place; ``mix`` is how far its lists mix (1: as if in random order, below 0.1 they are
 apart), ``serps_pbm`` how many SERPs of the same kind a PBM needs. ``top_list`` is the share of the
 list that was shown most. The rest is about how sure a log of this size is (``size``).
 """
@@ -32,7 +32,6 @@ from scipy.optimize import brentq
 
 from logeval.clicks.estimation.fold import counted_patterns, fold
 from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
-from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.registry import MODELS
 from logeval.clicks.support.graph import CARRIES, METHODS, harvest
 from logeval.clicks.support.identified import MIXED, few, identified
@@ -49,25 +48,10 @@ if TYPE_CHECKING:
     from logeval.reports.answers.checks import Answer
 
 
-def counted_table(data: Counted) -> pd.DataFrame:
-    """A row per query: how much of it a PBM can be fitted to."""
-    found = identified(PBM, data, "per-query")
-    assert found is not None
-    assert found.cut is not None
-    return pd.DataFrame(
-        {
-            "query": [str(query) for query in data.queries],
-            "serps": data.serps.astype(np.int64),  # at least: see ``Counted``
-            "share_pbm": found.share,
-            "cut_clicks": np.where(np.isfinite(found.cut), found.cut, np.nan),
-        }
-    )
-
-
 def counted_words(table: pd.DataFrame) -> list[str]:
     """What can be fitted, and to how many queries."""
     can = [name for name, kind in MODELS.items() if kind.from_counts]
-    others = [name for name in can if name != PBM.name]
+    others = [name for name in can if name != "PBM"]
     Q, carried = len(table), int((table["share_pbm"] >= CARRIES).sum())
     found = [
         f"{carried:,} of {Q:,} queries can carry a PBM, which needs items that were clicked at "
@@ -200,34 +184,35 @@ def support_of(data: Patterns, names: Names | None = None) -> Support:
     if clicks_alone(data):
         return Support(pd.DataFrame(), pd.DataFrame(), [CLICKS_ALONE])
     if isinstance(data, Counted):
-        table, say, selected = counted_table(data), counted_words, None
+        say, selected = counted_words, None
     else:
-        table, say, selected = _table(data), words, selected_by_clicks(data)
+        say, selected = words, selected_by_clicks(data)
     swaps = harvest(data)
     swaps = swaps[swaps["method"] == METHODS[0]].reset_index(drop=True)
-    table = table.join(expected_widths(data, swaps["examination"].to_numpy()))
+    table = _table(data).join(expected_widths(data, swaps["examination"].to_numpy()))
     shown = names.shown(table)
     first = [] if selected is None else [selected]
     return Support(table, swaps, first + say(shown) + size_words(shown), names)
 
 
 def _table(data: Patterns) -> pd.DataFrame:
-    """What the lists of each query decide about the models."""
-    found = {name: identified(MODELS[name], data, "per-query") for name in NEEDY}
+    """What the lists of each query decide about the models; counts about the PBM alone."""
+    pages = not isinstance(data, Counted)
+    names = NEEDY if pages else NEEDY[:1]
+    found = {name: identified(MODELS[name], data, "per-query") for name in names}
     pbm = found["PBM"]
     if pbm is None or pbm.cut is None:
         raise LogevalError("the PBM is not known here; is another registered under its name?")
     needed = data.serps * pbm.times_needed
+    more = np.ceil(np.where(np.isfinite(needed), needed, np.nan))
     return pd.DataFrame(
         {
             "query": [str(query) for query in data.queries],
-            "serps": data.serps.astype(np.int64),
-            "top_list": top_lists(data),
+            "serps": data.serps.astype(np.int64),  # of counts at least: see ``Counted``
+            **({"top_list": top_lists(data)} if pages else {}),
             **{f"share_{name.lower()}": one.share for name, one in found.items() if one},
             "cut_clicks": np.where(np.isfinite(pbm.cut), pbm.cut, np.nan),
-            "cut_serps": pbm.cut_serps,
-            "mix": pbm.mix,
-            "serps_pbm": np.ceil(np.where(np.isfinite(needed), needed, np.nan)),
+            **({"mix": pbm.mix, "serps_pbm": more} if pages else {}),
         }
     )
 
@@ -264,12 +249,6 @@ def words(table: pd.DataFrame) -> list[str]:
         found.append(f"A PBM or UBM would rest on its prior; {use}{which}")
     elif not good:
         found.append("Each of these models would rest on its prior")
-    weak = table[carried["PBM"]].nsmallest(1, "cut_clicks")
-    for _, row in weak.iterrows():
-        found.append(
-            f"The weakest of those that carry a PBM, query {row['query']}, is held together by "
-            f"{row['cut_serps']:,.0f} of its {row['serps']:,} SERPs"
-        )
     return found
 
 

@@ -115,8 +115,6 @@ def verdict(checks: Checks) -> Answer:
             "not be what they lose in traffic."
         )
     because = [v.line for v in ranked]
-    if checks.change is not None:
-        because.append(checks.change.line)
     return Answer(text, because=because, limits=_limits(checks, ranked), next=_next(checks, fine))
 
 

@@ -129,9 +129,9 @@ def _new_figure(
     return figure
 
 
-def legend_below(ax: Axes, ncols: int = 2) -> None:
+def legend_below(ax: Axes) -> None:
     """The legend below the axes, where it covers no curve."""
-    ax.legend(frameon=False, ncols=ncols, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    ax.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))
 
 
 def log_scale(axis: Any) -> None:

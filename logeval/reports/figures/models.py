@@ -45,9 +45,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from logeval.clicks.quality.comparison import Comparison
     from logeval.clicks.quality.predictive import Checks
-    from logeval.clicks.quality.randomised import RankerChange
+    from logeval.clicks.quality.scores import Comparison
     from logeval.planning.experiment import ExperimentPlan
     from logeval.replay.agreement import CrossCheck
     from logeval.replay.estimates import Estimates
@@ -352,34 +351,14 @@ def plot_verdicts(
     return ax
 
 
-def plot_ranker_change(change: RankerChange, ax: Axes | None = None) -> Axes:
-    """Log-likelihood of each model on the same SERPs, fitted with and without such lists."""
-    table = change.table
-    ax = ax or new_axes(4.6, 1.0 + 0.28 * len(table))
-    y = np.arange(len(table))
-    before, after = (
-        table[f"log_likelihood_{part}"].to_numpy(dtype=np.float64) for part in ("random", "change")
-    )
-    ax.hlines(y, after, before, color="grey", lw=1)
-    ax.plot(before, y, "o", mfc="white", mec=COLOURS[0], ms=5, label="random split")
-    ax.plot(after, y, "o", color=COLOURS[1], ms=5, label="change of ranker")
-    ax.set_yticks(y, list(table["model"]))
-    ax.invert_yaxis()
-    ax.set_xlabel("log-likelihood of the same test SERPs")
-    ax.legend(frameon=False, fontsize="small")
-    return ax
-
-
 def save_check_figures(checks: Checks, folder: Path) -> list[Path]:
-    """One figure per check, one of all verdicts, and one of the change of ranker."""
+    """One figure per check, and one of all verdicts."""
     figures: dict[str, Figure] = {}
     if checks.verdicts:
         figures["verdicts"] = plot_verdicts(verdicts_of(checks)).figure  # type: ignore[assignment]
     for check in CHECKS:
         if (checks.curves["check"] == check).any():
             figures[check] = plot_check(checks, check)
-    if checks.change is not None:
-        figures["ranker-change"] = plot_ranker_change(checks.change).figure  # type: ignore[assignment]
     paths = []
     for name, figure in figures.items():
         paths.append(folder / f"{name}.png")

@@ -176,8 +176,8 @@ def _seven(part: pd.DataFrame) -> dict[str, list[tuple[str, Any]]]:
     }
 
 
-def _numbers(values: pd.Series, sign: str = "") -> list[tuple[str, Any]]:
-    return [(number(v, sign), v) if v == v else ("", None) for v in values]
+def _numbers(values: pd.Series) -> list[tuple[str, Any]]:
+    return [(number(v), v) if v == v else ("", None) for v in values]
 
 
 def _intervals(low: pd.Series, high: pd.Series) -> list[tuple[str, Any]]:

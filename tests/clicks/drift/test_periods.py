@@ -22,7 +22,7 @@ from logeval.clicks.drift import (
     periods_of,
 )
 from logeval.clicks.fit import Fit, fit_models
-from logeval.clicks.quality.check import check_models
+from logeval.clicks.quality.stages import check_models
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
 from logeval.log.ingest import ingest
@@ -263,7 +263,6 @@ def test_without_a_change_drift_says_that_nothing_is_different(logs, fitted):
         ({"periods": "week", "scope": "pooled"}, "pooled"),
         ({"periods": "week", "min_impressions": 5}, "min_impressions"),
         ({"periods": "week", "holdout": "days:25-27"}, "share"),
-        ({"periods": "week", "alternatives": True}, "alternatives"),
     ],
 )
 def test_what_cannot_be_fitted_by_period(logs, given, message):
@@ -354,7 +353,7 @@ def test_users_who_change_are_a_fault_of_every_model(logs):
         checks = fitted["PBM"].report["checks"]
         assert ("drift" in checks["faulted"]) == (name == "changing")
         assert len(checks["faults"]) == len(checks["faulted"])
-        found = check_models(folder, logs / name, ranker_change=False, simulations=80, quiet=True)
+        found = check_models(folder, logs / name, simulations=80, quiet=True)
         assert ("drift" in found.verdicts["PBM"].faulted) == (name == "changing")
         for drift in (False, True):  # those who change as the log's do are not at fault
             runs = evaluate(folder, policies="Random", horizon=5, runs=1, drift=drift, quiet=True)

@@ -7,7 +7,7 @@ import pytest
 
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality import scores
-from logeval.clicks.quality.compare import compare_models, score
+from logeval.clicks.quality.stages import compare_models, score
 from logeval.clicks.settings import Fitting
 from logeval.errors import LogevalError
 from logeval.storage.tables import path_of

@@ -40,7 +40,7 @@ def test_other_formats_cannot_say_it(tmp_path):
 
 
 def test_true_models_predict_random_lists_and_others_do_not(log, models):
-    found = check_models(models, log, randomised=True, ranker_change=False, simulations=80,
+    found = check_models(models, log, randomised=True, simulations=80,
                          quiet=True)  # fmt: skip
     table = found.randomised.set_index("model")
     random = log.serps("random")["random"].to_pandas()

@@ -69,7 +69,7 @@ def test_describe_fit_check_and_replay_say_it(log):
     models = logeval.fit_models(log, "pbm", quiet=True, draws=4, verdict=False)
     (note,) = [n for n in models["PBM"].report["notes"] if "every SERP has a click" in n]
     assert "parameters of searches with a click" in note
-    checks = logeval.check_models(models, log, ranker_change=False, simulations=80, quiet=True)
+    checks = logeval.check_models(models, log, simulations=80, quiet=True)
     assert any(SAID in note for note in checks.notes)
     asked = {"estimators": ["Item", "RCTR"], "quiet": True}
     estimates = logeval.replay_estimate(log, "random", rounds=0, positions=2, **asked)

@@ -46,7 +46,7 @@ def test_describe_says_which_queries_carry_which_models(log):
     assert table.loc["2", "share_pbm"] == 0.25
     assert table.loc["2", "share_dcm"] == 1.0
     assert table.loc["2", "top_list"] == 1.0
-    assert table.loc["2", "cut_serps"] == 0
+    assert table.loc["2", "cut_clicks"] == 0
     text = " | ".join(found.sentences)
     assert text.startswith("1 of 2 queries can carry a PBM, 1 a UBM, 1 a DBN and 2 a DCM: ")
     assert "1 of them shows one list in at least 95% of the SERPs" in text

@@ -10,8 +10,8 @@ import pytest
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fit import fit_models
-from logeval.clicks.quality.check import check_models
 from logeval.clicks.quality.deviations import CHECKS
+from logeval.clicks.quality.stages import check_models
 from logeval.errors import LogevalError
 from logeval.storage import tables
 from logeval.storage.tables import manifest_of
@@ -68,17 +68,10 @@ def test_there_is_one_row_per_model_check_and_query(checks):
     assert set(told["verdicts"]) == set(MODELS)
 
 
-def test_models_are_fitted_again_for_a_change_of_ranker(checks):
-    table = checks.change.table
-    assert sorted(table["model"]) == MODELS
-    assert table["model"].iloc[0] == "DCM"
-    assert "DCM predicts best" in checks.change.line
-
-
 def test_results_depend_on_the_seed_alone(log, models, checks):
-    again = check_models(models, log, simulations=80, ranker_change=False, quiet=True)
+    again = check_models(models, log, simulations=80, quiet=True)
     assert again.table.equals(checks.table)
-    other = check_models(models, log, simulations=80, ranker_change=False, seed=1, quiet=True)
+    other = check_models(models, log, simulations=80, seed=1, quiet=True)
     assert not other.table["p_value"].equals(checks.table["p_value"])
 
 
@@ -90,7 +83,7 @@ def test_tables_are_written_in_their_schemas(checks, tmp_path):
 
 def test_models_of_other_serps_are_checked_with_a_note(log, models, tmp_path):
     whole = fit_models(log, ["DCM"], method="em", quiet=True)
-    lenient = check_models(whole, log, simulations=80, ranker_change=False, quiet=True)
+    lenient = check_models(whole, log, simulations=80, quiet=True)
     assert "lenient" in lenient.notes[0]
     assert lenient.verdicts["DCM"].cleared
     known = FittedModels({"DCM": without_draws(models["DCM"])})  # no manifest: from elsewhere
@@ -98,7 +91,6 @@ def test_models_of_other_serps_are_checked_with_a_note(log, models, tmp_path):
     assert "not fitted to this log" in given.notes[0]
     assert "DCM: there are no draws of the parameters" in given.notes[1]
     assert "500 SERPs, drawn from 1,540" in given.notes[2]
-    assert given.change is None
     other = write_serps(tmp_path / "other", [Serp(77, [1, 2], [0, 1])])
     with pytest.raises(LogevalError, match="no SERPs of the queries"):
         check_models(known, other, quiet=True)
@@ -111,8 +103,7 @@ def test_unknown_parameters_widen_the_bands_and_keep_their_middle(log):
     unknown = fit_models(log, ["DCM"], method="em", holdout=0.9, quiet=True)
     known = replace(unknown, fitted={"DCM": without_draws(unknown["DCM"])})
     wide, narrow = (
-        check_models(m, log, simulations=80, ranker_change=False, quiet=True).curves
-        for m in (unknown, known)
+        check_models(m, log, simulations=80, quiet=True).curves for m in (unknown, known)
     )
     assert wide["expected"].to_numpy() == pytest.approx(narrow["expected"].to_numpy(), abs=0.1)
     widths = [(curves["high"] - curves["low"]).mean() for curves in (wide, narrow)]
