@@ -114,7 +114,10 @@ def model_of(name: str) -> tuple[str, dict[str, str]]:
     if "classes" in given:
         given["classes"] = str(number_of(given["classes"]))
     if "members" in given:
-        given["members"] = "+".join(_member(text) for text in given["members"].split("+"))
+        members = [_member(text) for text in given["members"].split("+")]
+        if not 1 < len(members) == len(set(members)):
+            raise LogevalError(f"members={given['members']}: several different models are mixed")
+        given["members"] = "+".join(members)
     settings = {key: given[key] for key in allowed if key in given}
     default = [("classes", "1"), ("members", MEMBERS)]
     return name, {key: value for key, value in settings.items() if (key, value) not in default}
