@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from logeval.clicks.collection import models_of_json, read_models
+from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fit import fit_models
+from logeval.clicks.fitting import fit_mixture, fit_one
 from logeval.clicks.inspection import inspect
 from logeval.clicks.models import blend
 from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.registry import members_of, model_names
 from logeval.clicks.quality.scores import score_model
 from logeval.errors import LogevalError
+from logeval.tracks.fitted import FittedQuery
 from logeval.tracks.lists import ranking_problems
 from logeval.tracks.ranking import RankingEnvironment
 from tests.clicks.examples import all_patterns, random_lists, random_model, statistics_of
@@ -104,7 +107,9 @@ def test_weights_of_known_members_are_found_again(users):
     rng = np.random.default_rng(1)
     drawn = blend.drawn_weights(log_p, np.ones(len(log_p)), query, overall, each, 30, rng)
     assert drawn.mean(axis=0)[:3] == pytest.approx(each[:3], abs=0.03)
-    assert drawn.std(axis=0)[:3].max() < 0.05 < drawn.std(axis=0)[3].max()
+    known, unknown = drawn.std(axis=0)[:3].max(), drawn.std(axis=0)[3].max()
+    assert known < 0.03  # thousands of SERPs; the other has what all queries are worth
+    assert unknown > 2 * known
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +128,6 @@ def test_it_predicts_as_the_best_member_or_better():
     """Users of whom 3 in 10 follow a UBM, and the others a CCM: neither alone predicts so well."""
     rng = np.random.default_rng(3)
     kinds = [Classes.of(np.array([0.3, 0.7]), [random_model(k, rng, 8, 5) for k in ("UBM", "CCM")])]
-    from logeval.clicks.estimation.estimates import Options
-    from logeval.clicks.fitting import fit_mixture, fit_one
-
     train, test = (patterns_of(statistics_of(kinds, 6000, rng)) for _ in range(2))
 
     def fit(name, data, intervals):
@@ -160,13 +162,10 @@ def test_inspection_shows_the_classes_of_all_members(fitted):
     assert found.reward == "clicks"
 
 
-def test_an_environment_of_several_kinds_of_users_earns_and_clicks_as_the_model_says(fitted):
-    from logeval.tracks.fitted import FittedQuery
-    from logeval.tracks.track import Replicas
-
+def test_an_environment_of_several_kinds_of_users_earns_and_clicks_as_the_model_says():
     model, R, n = mixed(2, 6, 3), 400, 100
-    (problem,) = ranking_problems([FittedQuery("Mixture", "1", model, 3)])
-    environment = RankingEnvironment([problem], Replicas(np.zeros(R, int), np.arange(R)), 0)
+    problems = ranking_problems([FittedQuery("Mixture", "1", model, 3)], "clicks")
+    environment = RankingEnvironment(problems, [(0, r) for r in range(R)], 0)
     A = environment.best
     assert environment.reward(A) == pytest.approx(model.optimum().value)
     clicks = np.mean([environment.step(A).mean(axis=0) for _ in range(n)], axis=0)
