@@ -28,8 +28,9 @@ import tomli_w
 from logeval import __version__
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fit import Fit
+from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.registry import AUTO, kind_of, option_names
+from logeval.clicks.models.registry import AUTO, kind_of, members_of, option_names
 from logeval.clicks.quality.scores import PAPERS
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
@@ -247,6 +248,8 @@ def _parts(queries: GivenQueries) -> list[str]:
 
 def _example(name: str) -> ClickModel:
     """A small model of that kind: what the tracks say to it, they will say to the fitted one."""
+    if members := [_example(member) for member in members_of(name)]:
+        return Classes.of(np.full(len(members), 1 / len(members)), members)
     shapes = {"item": (2,), "position": (2,), "transition": (2, 3), "scalar": ()}
     kind = kind_of(name)
     values: Any = {p.field: np.full(shapes[p.kind], 0.5) for p in kind.PARAMETERS}

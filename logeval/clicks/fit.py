@@ -70,13 +70,15 @@ class Fit(Fitting["FittedModels"]):
         """What cannot be fitted by period."""
         from logeval.clicks.drift import check_periods
         from logeval.clicks.estimation.fold import Holdout
+        from logeval.clicks.models.registry import members_of
 
         if self.periods is None:
             return
         self._set("periods", check_periods(self.periods))
         if auto:
             raise LogevalError("periods: name the models")
-        if str(self.classes) != "1" or any("classes" in name for name in self.models):
+        differ = any("classes" in name or members_of(name) for name in self.models)
+        if str(self.classes) != "1" or differ:
             raise LogevalError("periods: classes of users cannot change; fit one class")
         if self.scope == "pooled" or self.min_impressions:
             raise LogevalError(

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from logeval.clicks.estimation.classes.fit import AUTO, fit_classes, in_words
-from logeval.clicks.estimation.estimates import ModelEstimate, Options
+from logeval.clicks.estimation.estimates import ModelEstimate, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import Counted, FoldedClicks
 from logeval.clicks.fitted import FittedClasses, FittedModel, averaged
+from logeval.clicks.models import blend
 from logeval.clicks.models.own import checked_fit
 from logeval.clicks.models.registry import kind_of
+from logeval.clicks.quality.scores import log_likelihoods
 from logeval.clicks.support.identified import OTHERS, Identified, identified, record, resting
 from logeval.clicks.support.selection import expected_empty
 from logeval.running.arrays import Bools
+from logeval.running.seeds import generator
+from logeval.running.words import joined
 
 NO_CLICK = "there is no click in these SERPs"
 
@@ -70,6 +75,52 @@ def _fitted_classes(
         name, first.method, first.scope, first.queries, first.positions, first.serps,
         first.item_ids, first.offsets, {"share": found.share}, {}, {}, first.base, report,
         first.identified, parts=parts,
+    )  # fmt: skip
+
+
+Member = Callable[[str, FoldedClicks, bool], FittedModel]  # name, data, with intervals
+
+
+def fit_mixture(
+    name: str,
+    members: Iterable[str],
+    data: FoldedClicks,
+    fit: Member,
+    intervals: bool = True,
+    seed: int = 0,
+) -> FittedClasses:
+    """A mixture of models: its weights from SERPs kept apart, its members from all."""
+    start, cpu = time.perf_counter(), time.process_time()
+    data, rng = data.in_memory(), generator(seed, "mixture", "held out")
+    n, M = rng.binomial(data.count.astype(np.int64), blend.HELD_OUT).astype(float), len([*members])
+    apart, rest = (data.weighted(x).take(x > 0) for x in (n, data.count - n))
+    log_p = np.zeros((apart.P, M))
+    if apart.P and rest.P:
+        for m, member in enumerate(members):
+            log_p[:, m] = log_likelihoods(fit(member, rest, False), apart)
+    overall, each = blend.weights(log_p, apart.count, apart.query, data.Q)
+    fits = [fit(member, data, intervals) for member in members]
+    D = min(one.n_draws for one in fits)
+    drawn = blend.drawn_weights(log_p, apart.count, apart.query, overall, each, D, rng)
+    ones, first = np.ones((data.Q, 1)), fits[0]
+    alone = ParameterEstimate(ones, ones, ones, ones, draws=np.ones((D, data.Q, 1)))
+    shares = [one.estimates.get("share", alone) for one in fits]
+    share = blend.blended(each, drawn if D else None, shares)
+    of_members = dict(zip(members, overall.round(6).tolist(), strict=True))
+    same = ("queries", "items", "dropped_items", "serps", "patterns")
+    report = {"method": "em"} | {key: first.report[key] for key in same} | {
+        "iterations": None,
+        "converged": None,
+        "members": of_members,
+        "who": "users follow " + joined([f"{m} ({w:.0%})" for m, w in of_members.items()]),
+        "notes": list(dict.fromkeys(note for one in fits for note in one.report["notes"])),
+        "seconds": round(time.perf_counter() - start, 3),
+        "cpu_seconds": round(time.process_time() - cpu, 3),
+    }  # fmt: skip
+    return FittedClasses(
+        name, "em", first.scope, first.queries, first.positions, first.serps, first.item_ids,
+        first.offsets, {"share": share}, {}, {}, first.base, report,
+        parts=tuple(part for one in fits for part in one.classes),
     )  # fmt: skip
 
 

@@ -119,14 +119,18 @@ def _parameters(
 
 def _classes(fitted: FittedModel, query: Query, best: Optimum) -> pd.DataFrame:
     """The classes of users: their shares, and how often they click on the best list."""
-    rows = []
+    rows, several = [], len({part.kind for part in fitted.classes}) > 1
     for c, part in fitted.classes_of(query).items():
         if c:
             share = fitted.estimates["share"].map(lambda x: x[fitted.index[query]])
             ends = {"share": share.value, "share_low": share.low, "share_high": share.high}
             clicks = part.of(query).expected_reward(best.A[None], "clicks")[0]
             rows.append(
-                {"class": c, **{key: x[int(c) - 1] for key, x in ends.items()}, "clicks": clicks}
+                {
+                    "class": f"{c} {part.kind.name}" if several else c,
+                    **{key: x[int(c) - 1] for key, x in ends.items()},
+                    "clicks": clicks,
+                }
             )
     return pd.DataFrame(rows, columns=["class", "share", "share_low", "share_high", "clicks"])
 

@@ -21,7 +21,7 @@ from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.patterns import NO_REGION
 from logeval.clicks.fitted import SCOPES, FittedClasses, FittedModel, averaged
 from logeval.clicks.models.model import Parameter
-from logeval.clicks.models.registry import kind_of, model_names
+from logeval.clicks.models.registry import classes_in, kind_of, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
 from logeval.running.arrays import Bools, Floats, Ints
@@ -78,6 +78,7 @@ def _class_rows(fitted: FittedClasses) -> pa.Table:
     parts, column = [], MODELS.get_field_index("class")
     for c, part in enumerate(fitted.parts):
         rows = parameter_rows(part)
+        rows = rows.set_column(0, MODELS.field("model"), pa.repeat(fitted.model, rows.num_rows))
         number = pa.repeat(pa.scalar(c + 1, pa.int32()), rows.num_rows)
         parts.append(rows.set_column(column, MODELS.field(column), number))
     share, q = fitted.estimates["share"], np.arange(len(fitted.queries))
@@ -231,9 +232,12 @@ def _classes(
     if numbers != list(range(1, C + 1)):
         raise LogevalError(f"{label}: classes are numbered from 1, without gaps")
     of_share = rows["parameter"] == SHARE.name
+    of = classes_in(name, C)
+    if len(of) != C:
+        raise LogevalError(f"{label} has {C} classes; its members have {len(of)}")
     parts = tuple(
-        _fitted(name, rows[(rows["class"] == c) & ~of_share], listing, draws, f"{label} class {c}")
-        for c in numbers
+        _fitted(one, rows[(rows["class"] == c) & ~of_share], listing, draws, f"{label} class {c}")
+        for c, one in zip(numbers, of, strict=True)
     )
     mine = _numbered(rows[of_share], listing, False, label)
     mine = mine.assign(place=mine["class"] - 1)

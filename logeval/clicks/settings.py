@@ -28,9 +28,9 @@ MOST_DRAWS = 1_000  # each as large as the table of models without them
 
 def model_names(incomplete: str = "") -> list[str]:
     """The click models whose names start so, for the shell."""
-    from logeval.clicks.models.registry import MODELS
+    from logeval.clicks.models.registry import kinds
 
-    names = [*MODELS, "all", "auto"]
+    names = [*kinds(), "all", "auto"]
     return [name for name in names if name.lower().startswith(incomplete.lower())]
 
 
@@ -145,6 +145,7 @@ class Fitting(Stage[R]):
         for name in names:
             base, settings = model_of(name)
             settings.pop("classes", None)
+            settings.pop("members", None)
             if settings:
                 self._alone(base, settings)  # which checks them
 
@@ -156,10 +157,10 @@ class Fitting(Stage[R]):
 
     def _alone(self, base: str, settings: dict[str, str]) -> Self:
         """The same for one model with settings of its own."""
-        from logeval.clicks.models.registry import MODELS
+        from logeval.clicks.models.registry import kind_of
 
         own: dict[str, Any] = dict(settings)
-        if self.method is not None and not MODELS[base].has_method(self.method):
+        if self.method is not None and not kind_of(base).has_method(self.method):
             own = {"method": None} | own
         return self.replace(models=[base], classes=1, **own)
 
@@ -222,12 +223,15 @@ class Fitting(Stage[R]):
         from logeval.clicks.estimation.classes.fit import number_of
         from logeval.clicks.estimation.estimates import Options
         from logeval.clicks.estimation.priors import check
-        from logeval.clicks.fitting import fit_one
-        from logeval.clicks.models.registry import MODELS, model_of
+        from logeval.clicks.fitting import fit_mixture, fit_one
+        from logeval.clicks.models.registry import MODELS, members_of, model_of
 
         base, settings = model_of(name)
         classes = number_of(settings.pop("classes", 1))
+        settings.pop("members", None)
         asked = self._alone(base, settings) if settings else self
+        if members := members_of(name):
+            return fit_mixture(name, members, data, asked.fit, intervals, self.seed)
         options = Options(
             MODELS[base].method(asked.method),
             str(asked.scope),

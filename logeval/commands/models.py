@@ -310,10 +310,10 @@ def models(as_json: Json = False, as_csv: Csv = False) -> None:
 
     import pandas as pd
 
-    from logeval.clicks.models.registry import MODELS
+    from logeval.clicks.models.registry import kinds
 
     rows = []
-    for name, kind in MODELS.items():
+    for name, kind in kinds().items():
         options = [f"{key}={'|'.join(values)}" for key, values in kind.OPTIONS.items()]
         about = python.getdoc(kind) or python.getdoc(python.getmodule(kind)) or ""
         row = {"model": name, "methods": kind.methods, "options": options, "rewards": kind.rewards}

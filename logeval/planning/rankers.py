@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.models.classes import Classes
-from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import model_names
 from logeval.clicks.users.chain import Chain
 from logeval.clicks.users.mixture import classes_of
@@ -81,20 +78,12 @@ def best_of_known(f: FittedQuery, shown: Floats | None, least: int, metric: str)
     if shown is not None:
         often = np.flatnonzero(shown >= least)
         keep = often if len(often) >= f.K else np.sort(np.argsort(-shown, kind="stable")[: f.K])
-    own = only(f.model, keep)
+    own = f.model.only(keep)
     if any(isinstance(users, Chain) for users in classes_of(own.users)[1]):
         alone = own.expected_reward(np.arange(len(keep))[:, None], metric)
         return keep[np.argsort(-alone, kind="stable")[: f.K]]
     best: Ints = keep[own.best_rows(f.K, metric)]
     return best
-
-
-def only(model: ClickModel, keep: Ints) -> ClickModel:
-    """The model with some of its items."""
-    if isinstance(model, Classes):
-        return Classes.of(model.share, [only(one, keep) for one in model.classes])
-    own = {p.field: getattr(model, p.field)[keep] for p in model.PARAMETERS if p.kind == "item"}
-    return replace(model, items=model.items[keep], **own)
 
 
 def shown_by(

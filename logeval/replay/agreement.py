@@ -9,7 +9,7 @@ lists only; where the three agree there is little reason to doubt.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from logeval.clicks.models.model import ClickModel
@@ -127,8 +127,7 @@ def _restricted(
     for query in queries:
         model = fitted.of(query, K=K)
         keep = model.rows_of(items[str(query)])
-        own = {p.field: getattr(model, p.field)[keep] for p in model.PARAMETERS if p.kind == "item"}
-        yield name, query, replace(model, items=model.items[keep], **own)
+        yield name, query, model.only(keep)
 
 
 def _final_lists(

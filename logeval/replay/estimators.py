@@ -63,7 +63,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.clicks.models.registry import AUTO, MODELS, model_names
+from logeval.clicks.models.registry import AUTO, kinds, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.running.arrays import Bools, Floats
 
@@ -395,7 +395,7 @@ def _split(text: str) -> tuple[str, list[str]]:
 
 def _made(name: str, arguments: list[str]) -> Estimator:
     kind = ESTIMATORS[name]
-    models = {model.lower() for model in MODELS}
+    models = {model.lower() for model in kinds()}
     values: dict[str, Any] = {}
     for argument in arguments:
         key, equals, value = (part.strip() for part in argument.partition("="))
@@ -422,5 +422,5 @@ def _offered(kind: type[Estimator]) -> str:
     offers = [] if kind.NAME == "DM" else ["normalised"]
     offers += [f"{key}=NUMBER" for key, of in kind.PARAMETERS.items() if of is int]
     if "click_model" in kind.PARAMETERS:
-        offers.append("a click model: " + ", ".join([AUTO, *(model.lower() for model in MODELS)]))
+        offers.append("a click model: " + ", ".join([AUTO, *(model.lower() for model in kinds())]))
     return "it takes " + ", ".join(offers)

@@ -13,7 +13,7 @@ further down says something about items that the target moves up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,11 +21,11 @@ from scipy.special import pdtr
 
 from logeval.clicks.estimation.classes.fit import number_of
 from logeval.clicks.estimation.estimates import Options
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import check
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.fitting import fit_one
-from logeval.clicks.models.registry import AUTO, MODELS, model_names, model_of
+from logeval.clicks.fitting import fit_mixture, fit_one
+from logeval.clicks.models.registry import AUTO, MODELS, members_of, model_names, model_of
 from logeval.clicks.quality.scores import score_model
 from logeval.replay.estimators import Estimator
 from logeval.replay.logged import Logged
@@ -93,14 +93,23 @@ HELD_OUT = 0.2  # of the sessions
 def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedModel:
     """A click model fitted to the patterns with these numbers of SERPs."""
     (name,) = model_names([name])
-    base, settings = model_of(name)
     data = replace(patterns, count=weight.astype(np.float64)).take(weight > 0)
+    return _fit(name, data, {"scope": scope})
+
+
+def _fit(name: str, data: FoldedClicks, settings: Mapping[str, str]) -> FittedModel:
+    base, own = model_of(name)
+    asked = {**settings, **own}
+    if members := members_of(name):
+        return fit_mixture(
+            name, members, data, lambda one, part, _: _fit(one, part, asked), intervals=False
+        )
     # by EM where it has it: exact, and counting is biased (DCM, SDBN)
     options = Options(
-        MODELS[base].method(settings.get("method", "em")),
-        settings.get("scope", scope),
-        check(settings.get("smoothing", "empirical-bayes")),
-        classes=number_of(settings.get("classes", 1)),
+        MODELS[base].method(asked.get("method", "em")),
+        asked["scope"],
+        check(asked.get("smoothing", "empirical-bayes")),
+        classes=number_of(asked.get("classes", 1)),
         intervals=False,  # those of estimates come from resampled logs
     )
     return fit_one(name, data, options)

@@ -140,7 +140,8 @@ class RankingEnvironment(Simulation):
         now, labels = [p.periods[j] for p in self.mine], self.labels
         users = [relabelled(p.users, labels.items_of(r)) for r, p in enumerate(now)]
         share, classes = side_by_side(users)
-        family = _Chains if isinstance(classes[0], Chain) else _Browsings
+        kinds = {type(one) for one in classes}
+        family = _Both if len(kinds) > 1 else _Chains if Chain in kinds else _Browsings
         best, best_items = (
             labels.labels(np.stack(lists))
             for lists in ([p.best for p in now], [p.best_items for p in now])
@@ -265,7 +266,7 @@ class _Period(NamedTuple):
 
     users: list[Users]
     share: Floats  # (R, C) of their classes
-    family: _Chains | _Browsings
+    family: _Chains | _Browsings | _Both
     best: Ints
     best_items: Ints
 
@@ -307,6 +308,35 @@ class _Browsings:
 
     def reward(self, A: Ints, share: Floats, start: Ints, out: Floats, clicks: Floats) -> None:
         reward_browsing(A, share, start, self.w, self.e, self.clicks, out, clicks, self._shown)
+
+
+class _Both:
+    """Chains and browsing users: beside each stands one of the other family, who never clicks.
+
+    So clicks of both families add up, and so does what they earn.
+    """
+
+    def __init__(self, users: Sequence[Any], K: int, reward: str) -> None:
+        chains, browsing = [], []
+        for u in users:
+            none, is_chain = np.zeros(len(u.w)), isinstance(u, Chain)
+            idle = np.zeros((K, K + 1)) if is_chain else np.ones(K)
+            chains.append(u if is_chain else Chain(none, none, idle, 1.0, none, idle))
+            browsing.append(Browsing(none, idle) if is_chain else u)
+        self.families = _Chains(chains, K, reward), _Browsings(browsing, K, reward)
+
+    def step(self, A: Ints, u: Floats, z: Ints, start: Ints, clicks: Ints) -> None:
+        first, more = self.families
+        first.step(A, u, z, start, clicks)
+        more.step(A, u, z, start, own := np.empty_like(clicks))
+        clicks += own
+
+    def reward(self, A: Ints, share: Floats, start: Ints, out: Floats, clicks: Floats) -> None:
+        first, more = self.families
+        first.reward(A, share, start, out, clicks)
+        more.reward(A, share, start, o := np.empty_like(out), c := np.empty_like(clicks))
+        out += o
+        clicks += c
 
 
 def side_by_side(users: Sequence[Users]) -> tuple[Floats, list[Chain | Browsing]]:

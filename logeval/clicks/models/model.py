@@ -10,7 +10,7 @@ and ``rows_of`` turns ids into rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -105,6 +105,11 @@ class ClickModel(ABC):
             if values:
                 parts.append(frame.to_html(index=False, max_rows=20, float_format="{:.4f}".format))
         return "".join(parts)
+
+    def only(self, rows: Ints) -> ClickModel:
+        """The same users, of some of the items."""
+        own = {p.field: getattr(self, p.field)[rows] for p in self.PARAMETERS if p.kind == "item"}
+        return replace(self, items=self.items[rows], **own)
 
     def rows_of(self, items: Any) -> Ints:
         """The rows of item ids, in their shape; an error for an id that is not the query's."""

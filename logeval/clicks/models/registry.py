@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.models.blend import MEMBERS, Blend
 from logeval.clicks.models.ccm import CCM
 from logeval.clicks.models.counting import CM, DCTR, GCTR, RCTR
 from logeval.clicks.models.dbn import DBN, SDBN
@@ -22,10 +23,15 @@ MODELS = {kind.name: kind for kind in KINDS}
 M = TypeVar("M", bound=type[ClickModel])
 
 
+def kinds() -> dict[str, type[ClickModel]]:
+    """All models that can be named: those of one kind of users, and the mixture of some of them."""
+    return MODELS | {Blend.name: Blend}
+
+
 def register(model: M) -> M:
     """Make a click model known by its ``name``; see ``logeval.register``."""
-    known = {name.lower(): name for name in MODELS}.get(model.name.lower())
-    if known and is_built_in(MODELS[known]):
+    known = {name.lower(): name for name in kinds()}.get(model.name.lower())
+    if known and is_built_in(kinds()[known]):
         raise LogevalError(f"{known} is a built-in click model; give your class another name")
     if known:  # a cell of a notebook that is run again
         del MODELS[known]
@@ -37,6 +43,7 @@ AUTO = "auto"  # in place of names: those that predict held-out SERPs best
 
 # what the name of a model may set, as in DCM(scope=per-query): arguments of fit-models
 SETTINGS = ("method", "scope", "smoothing", "classes")
+OF_BLEND = ("scope", "smoothing", "members")
 
 
 def import_model(name: str) -> str:
@@ -95,38 +102,81 @@ def model_of(name: str) -> tuple[str, dict[str, str]]:
     """
     base, given = parse_call(name)
     base = import_model(base) if ":" in base else base
-    known = {name.lower(): name for name in MODELS}
+    known = {name.lower(): name for name in kinds()}
     if base.lower() not in known:
-        raise unknown_names("click model", [base], MODELS)
-    if strange := [key for key in given if key not in SETTINGS]:
-        raise unknown_names(f"setting of {known[base.lower()]}", strange, SETTINGS)
+        raise unknown_names("click model", [base], kinds())
+    name = known[base.lower()]
+    if name == Blend.name and "classes" in given:
+        raise LogevalError(f"{name}: each member has classes of its own; write {name}({CLASSES})")
+    allowed = OF_BLEND if name == Blend.name else SETTINGS
+    if strange := [key for key in given if key not in allowed]:
+        raise unknown_names(f"setting of {name}", strange, allowed)
     if "classes" in given:
         given["classes"] = str(number_of(given["classes"]))
-    settings = {key: given[key] for key in SETTINGS if key in given}
-    return known[base.lower()], {k: v for k, v in settings.items() if (k, v) != ("classes", "1")}
+    if "members" in given:
+        members = [_member(text) for text in given["members"].split("+")]
+        if not 1 < len(members) == len(set(members)):
+            raise LogevalError(f"members={given['members']}: several different models are mixed")
+        given["members"] = "+".join(members)
+    settings = {key: given[key] for key in allowed if key in given}
+    default = [("classes", "1"), ("members", MEMBERS)]
+    return name, {key: value for key, value in settings.items() if (key, value) not in default}
+
+
+CLASSES = "members=dcm:3+ubm:3"  # an example
+
+
+def _member(text: str) -> str:
+    """A member of a mixture with its number of classes, as it prints: ``UBM:3``, or ``UBM``."""
+    base, _, number = text.strip().partition(":")
+    known, classes = {name.lower(): name for name in MODELS}, number_of(number or 1)
+    if base.lower() not in known:
+        raise unknown_names("member of a mixture", [base], MODELS)
+    if not isinstance(classes, int):
+        raise LogevalError(f"members={text}: write the number of its classes, as in {CLASSES}")
+    return known[base.lower()] + (f":{classes}" if classes > 1 else "")
+
+
+def members_of(name: str) -> dict[str, int]:
+    """The members of a mixture, and the number of classes of each; none of another model."""
+    base, settings = model_of(name)
+    if base != Blend.name:
+        return {}
+    pairs = [text.partition(":") for text in settings.get("members", MEMBERS).split("+")]
+    return {f"{m}(classes={C})" if C else m: int(C or 1) for m, _, C in pairs}
+
+
+def classes_in(name: str, C: int) -> list[str]:
+    """What each of the C classes of a model is a class of: the model, or a member of it."""
+    members = members_of(name).items()
+    return [member for member, number in members for _ in range(number)] or [name] * C
 
 
 def kind_of(name: str) -> type[ClickModel]:
     """The class of a model, whatever its settings."""
-    return MODELS[model_of(name)[0]]
+    return kinds()[model_of(name)[0]]
 
 
 def model_names(names: Iterable[str], classes: int | str = 1) -> list[str]:
     """The models of those names, as they print; case does not matter.
 
-    Those that do not say how many ``classes`` of users they have have so many.
+    Those that do not say how many ``classes`` of users they have have so many; a mixture does.
     """
     names = list(names)
-    known = {name.lower() for name in MODELS}
+    known = {name.lower() for name in kinds()}
     bases = [parse_call(name)[0] for name in names]
     unknown = [base for base in bases if ":" not in base and base.lower() not in known]
     if unknown:  # all of them in one message
-        raise unknown_names("click model", unknown, MODELS)
+        raise unknown_names("click model", unknown, kinds())
     found = []
     for name, (_, given) in zip(names, map(parse_call, names), strict=True):
         base, settings = model_of(name)
         if "classes" not in given and str(classes) != "1":
-            settings["classes"] = str(number_of(classes))
+            own = {"classes": str(number_of(classes))}
+            if base != Blend.name:
+                settings |= own
+            elif str(classes).lower() != "auto":
+                model_of(format_call(base, own))  # an error
         found.append(format_call(base, settings))
     return list(dict.fromkeys(found))
 

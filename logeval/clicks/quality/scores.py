@@ -136,6 +136,12 @@ def score_model(fitted: FittedModel, data: Patterns) -> Score:
     )
 
 
+def log_likelihoods(fitted: FittedModel, data: Patterns) -> Floats:
+    """ln P(clicks) of each pattern, (P,)."""
+    found: Floats = np.log(2.0) * score_model(fitted, data).conditional.sum(axis=1)
+    return found
+
+
 def alike(data: Patterns) -> Iterator[tuple[Query, int, Ints]]:
     """The patterns of each query and length of lists."""
     order = np.lexsort((data.length, data.query))

@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
-from logeval.clicks.models.registry import MODELS
+from logeval.clicks.models.registry import MODELS, kinds
 from logeval.clicks.quality.deviations import ModelVerdict
 from logeval.clicks.quality.predictive import Checks
 from logeval.clicks.support.graph import METHODS
@@ -123,7 +123,7 @@ def _of_swaps(checks: Checks) -> Answer:
     table = checks.examination
     assert table is not None
     rows = table[(table["method"] == METHODS[0]) & table["low"].notna() & (table["rank"] > 1)]
-    models = [name for name in table.columns if name in MODELS or "(" in name]
+    models = [name for name in table.columns if name in kinds() or "(" in name]
     if not len(rows):
         text = (
             "Nothing can be checked: too few items were clicked at several ranks for examination "
