@@ -37,7 +37,7 @@ def numbers(folder, first):
     )
     found = {
         "base": [a - first for a in read.fitted["DCM"].base],
-        "parameters": pd.read_parquet(path_of(models, "models"))[["value", "low", "high"]],
+        "parameters": read.table()[["value", "low", "high"]],
         "scores": logeval.score(fitted, log).coverage,
         "regret": runs.summary(),
         "replay": logeval.replay_estimate(

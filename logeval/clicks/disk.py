@@ -40,11 +40,15 @@ class Listing(NamedTuple):
     identified: Floats | None = None  # (Q,)
 
 
-def places(p: Parameter, longest: Ints) -> Bools:
-    """Which values of a parameter there are in groups with lists of up to ``longest``.
+def places(p: Parameter, listing: Listing | FittedModel, scope: str) -> Bools:
+    """Which values of a parameter there are, in the shape of its arrays.
 
-    In the shape of its arrays, (G,), (G, K) or (G, K, K + 1).
+    (I,), or, with lists of different lengths, (G,), (G, K) or (G, K, K + 1).
     """
+    if p.kind == "item":
+        return np.ones(len(listing.item_ids), dtype=np.bool_)
+    longest = listing.positions
+    longest = longest.max(initial=1, keepdims=True) if scope == "pooled" else longest
     K = np.arange(int(longest.max(initial=1)))
     if p.kind == "position":
         return K < longest[:, None]
@@ -57,66 +61,52 @@ def places(p: Parameter, longest: Ints) -> Bools:
 
 
 def arrays_of(fitted: FittedModel, period: int | None = None) -> pa.Table:
-    """The rows of the table ``periods``, of which ``models`` has all columns but the first.
-
-    Those without a query are for queries never seen.
-    """
+    """The rows of the table ``periods``, of which ``models`` has all columns but the first."""
     same: dict[str, Any] = {"period": period, "model": fitted.model, "method": fitted.method}
     same["scope"] = fitted.scope
     if not isinstance(fitted, FittedClasses):
         return pa.concat_tables(_part(fitted, same))
-    parts = [
-        table
-        for c, part in enumerate(fitted.parts, 1)
-        for table in _part(part, same | {"class": c})
+    tables = [
+        pa.concat_tables(_part(part, same | {"class": c})) for c, part in enumerate(fitted.parts, 1)
     ]
-    share = fitted.estimates[SHARE]
+    q, share = range(len(fitted.queries)), fitted.estimates[SHARE]
     used = np.ones(share.value.shape, dtype=np.bool_)
-    shares = _rows(same | {"parameter": SHARE}, share, used, fitted.queries)
-    return pa.concat_tables([*parts, shares])
+    return pa.concat_tables([*tables, _rows(fitted, same | {"parameter": SHARE}, share, used, q)])
 
 
 def _part(fitted: FittedModel, same: dict[str, Any]) -> Iterator[pa.Table]:
     """The rows of a model, or of one class of its users."""
+    q = range(len(fitted.queries))
     for p in fitted.kind.PARAMETERS:
-        x, marks = fitted.estimates[p.field], fitted.prior.get(p.field)
-        keys, queries = same | {"parameter": p.name}, fitted.queries
-        unseen = np.asarray(fitted.unseen_query[p.field], dtype=np.float64)[None]
-        longest = np.array(unseen.shape[1:2] or [1])
-        rest = _rows(keys, ParameterEstimate.known(unseen), places(p, longest))
+        x, keys = fitted.estimates[p.field], same | {"parameter": p.name}
+        used, marks = places(p, fitted, fitted.scope), fitted.prior.get(p.field)
         if p.kind == "item":
-            length, every = np.diff(fitted.offsets), np.ones(len(fitted.item_ids), dtype=np.bool_)
-            columns = {"items": lists_of(length, fitted.item_ids)}
+            length = np.diff(fitted.offsets, append=len(used))
+            unseen = [*fitted.unseen_items[p.field], fitted.unseen_query[p.field]]
+            more = {"items": lists_of(length, fitted.item_ids), "unseen": pa.array(unseen)}
             if fitted.shown is not None:
-                columns["shown"] = lists_of(length, fitted.shown)
-            columns["unseen"] = pa.array(fitted.unseen_items[p.field], from_pandas=True)
-            yield _rows(keys, x, every, queries, marks, length, **columns)
-            yield rest
-        elif fitted.scope == "pooled":
-            yield _rows(
-                keys, x, places(p, fitted.positions.max(initial=1, keepdims=True)), (), marks
-            )
+                more["shown"] = lists_of(length, fitted.shown)
+            yield _rows(fitted, keys, x, used, [*q, None], marks, length, **more)
         else:
-            yield _rows(keys, x, places(p, fitted.positions), queries, marks)
-            yield rest
+            own = [None] if fitted.scope == "pooled" else q
+            yield _rows(fitted, keys, x, used, own, marks)
 
 
 def _rows(
+    fitted: FittedModel,
     same: dict[str, Any],
     x: ParameterEstimate,
     used: Bools,
-    queries: Sequence[Query] = (),
+    q: Sequence[int | None],
     marks: Bools | None = None,
     length: Ints | None = None,
     **columns: pa.Array,
 ) -> pa.Table:
-    """The values in the places that are used, a list per group, or of the ``length`` given."""
+    """The values in the places that are used, a list for each of the queries number q."""
     if length is None:
         length = used.reshape(len(used), -1).sum(axis=1)
-    for name, value in same.items():
-        columns[name] = pa.array([value] * len(length), PERIODS.field(name).type)
-    if queries:
-        columns |= query_columns(queries, np.arange(len(queries)))
+    columns |= {k: pa.array([v] * len(q), PERIODS.field(k).type) for k, v in same.items()}
+    columns |= query_columns(fitted.queries, q)
     for name in NUMBERS:
         if (numbers := getattr(x, name)) is not None:
             columns[name] = lists_of(length, numbers[used])
@@ -143,11 +133,11 @@ def lists_of(length: Ints, values: Any, null: Bools | None = None) -> pa.ListArr
     return pa.ListArray.from_arrays(offsets, values, mask=mask)
 
 
-def query_columns(queries: Sequence[Query], q: Ints) -> dict[str, pa.Array]:
-    """query_id and region_id of rows that are of the queries number q."""
+def query_columns(queries: Sequence[Query], q: Any) -> dict[str, pa.Array]:
+    """query_id and region_id of rows that are of the queries number q; None: of none."""
     ids, regions = zip(*queries, strict=True) if queries else ((), ())
     columns = {"query_id": pa.array(ids, pa.int64()), "region_id": pa.array(regions, pa.int64())}
-    return {name: column.take(pa.array(q)) for name, column in columns.items()}
+    return {name: column.take(pa.array(q, pa.int64())) for name, column in columns.items()}
 
 
 def query_rows(fitted: FittedModel) -> pa.Table:
@@ -222,22 +212,16 @@ def fitted_of(
 def _fitted(name: str, rows: pa.Table, listing: Listing, label: str) -> FittedModel:
     """A model, or one class of its users."""
     scope = rows["scope"][0].as_py()
-    all_K = listing.positions.max(initial=1, keepdims=True)
     estimates, unseen_items, unseen_query, prior, shown = {}, {}, {}, {}, None
     for p in kind_of(name).PARAMETERS:
         mine = rows.filter(pc.equal(rows["parameter"], p.name))
-        own, rest = (mine.filter(check(mine["query_id"])) for check in (pc.is_valid, pc.is_null))
-        used = places(p, listing.positions)
+        used = places(p, listing, scope)
         if p.kind == "item":
-            used = np.ones(len(listing.item_ids), dtype=np.bool_)
-            unseen_items[p.field] = own["unseen"].to_numpy()
-            shown = _marks(own["shown"], used)
-        elif scope == "pooled":
-            own, used = rest, places(p, all_K)
-        estimates[p.field] = _estimate(own, used, f"{label} {p.name}")
-        unseen = _estimate(rest, places(p, all_K), f"{label} {p.name}").value[0]
-        unseen_query[p.field] = unseen if unseen.ndim else float(unseen)
-        if (marks := _marks(own["prior"], used)) is not None:
+            unseen = mine["unseen"].to_numpy()
+            unseen_items[p.field], unseen_query[p.field] = unseen[:-1], float(unseen[-1])
+            shown = _marks(mine["shown"], used)
+        estimates[p.field] = _estimate(mine, used, f"{label} {p.name}")
+        if (marks := _marks(mine["prior"], used)) is not None:
             prior[p.field] = marks
     return FittedModel(
         name, rows["method"][0].as_py(), scope, estimates=estimates, unseen_items=unseen_items,

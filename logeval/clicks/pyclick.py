@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.estimation.estimates import ParameterEstimate
-from logeval.clicks.fitted import FittedModel, averaged
+from logeval.clicks.fitted import FittedModel
 from logeval.clicks.models.registry import MODELS, model_names
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
@@ -95,8 +95,6 @@ def from_pyclick(model: Any, name: str | None = None) -> FittedModels:
             value = 1.0 - value if p.field == "v" else value  # its cont is our 1 - v
         else:
             value = _examination(container, K)
-        if p.kind != "item":
-            unseen_query[p.field] = averaged(value, np.ones(1))
         estimates[p.field] = ParameterEstimate.known(value)
     return FittedModels(
         {

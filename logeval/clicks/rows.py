@@ -30,7 +30,7 @@ from logeval.clicks.disk import (
     places,
 )
 from logeval.clicks.estimation.estimates import ParameterEstimate
-from logeval.clicks.fitted import SCOPES, FittedClasses, FittedModel, averaged
+from logeval.clicks.fitted import SCOPES, FittedClasses, FittedModel
 from logeval.clicks.models.registry import kind_of, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import Query
@@ -107,7 +107,7 @@ def fitted_of_rows(rows: pa.Table, queries: pa.Table | None, source: str) -> dic
         if queries is None and (mine["query_id"] == NONE).all():
             raise LogevalError(f"{label} has no query; give its rows a query_id")
         listing = _spoken_of(mine) if queries is None else listed[name]
-        found[name] = _fitted(name, mine, draws[mine.index], listing, label)
+        found[name] = _fitted(name, mine, draws, listing, label)
     return found
 
 
@@ -231,12 +231,21 @@ def _fitted(
         raise LogevalError(f"{label} lacks its parameter {lacking[0]!r}")
     empty = _without_values(name, str(rows["method"].iloc[0]), scopes[0], listing, C)
     arrays, wanted = arrays_of(empty), rows_of(empty).select(["parameter", *KEYS])
+    if scopes[0] != "pooled":  # of queries never seen, as older versions wrote them
+        rows = rows[(rows["query_id"] != NONE) | (rows["parameter"].map(kinds) == "item")]
     at = _places(rows, wanted, kinds, label)
     numbers = np.full((wanted.num_rows, len(NUMBERS) + 1), np.nan)
     numbers[at] = rows[[*NUMBERS, "prior"]]
     length = pc.list_value_length(arrays["value"]).to_numpy()
     n, of_items = int(length.sum()), pc.is_valid(arrays["items"]).to_numpy()
-    _check_all(wanted[:n], np.isnan(numbers[:n, 0]), scopes[0] == "pooled", kinds, label)
+    if (missing := np.isnan(numbers[:n, 0])).any():
+        lacking = _keys_of(wanted[:n])[missing]
+        first = lacking.iloc[0]
+        raise LogevalError(
+            f"{label} {first['parameter']} is incomplete: "
+            f"{(lacking['parameter'] == first['parameter']).sum()} rows are missing, the first is "
+            f"that of {_named(first)}"
+        )
     columns: dict[str, Any] = {name: arrays[name] for name in arrays.column_names}
     for i, column in enumerate(NUMBERS):
         columns[column] = lists_of(length, numbers[:n, i])
@@ -247,7 +256,7 @@ def _fitted(
     columns["unseen"] = pa.array(unseen)
     if draws.shape[1]:
         values = np.full((wanted.num_rows, draws.shape[1]), np.nan, dtype=np.float32)
-        values[at] = draws
+        values[at] = draws[rows.index]
         columns["draws"] = lists_of(length, list_column(values[:n]))
     fitted = fitted_of(filled(columns, arrays.schema), {name: listing}, label)[name]
     if not isinstance(fitted, FittedClasses):
@@ -284,18 +293,17 @@ def _number_of_classes(rows: pd.DataFrame, label: str) -> int:
 
 def _without_values(name: str, method: str, scope: str, listing: Listing, C: int) -> FittedModel:
     """A model with nan for all of its values, which says where they belong."""
-    Q, all_K = len(listing.queries), listing.positions.max(initial=1, keepdims=True)
-    estimates, unseen_items, unseen_query = {}, {}, {}
-    for p in kind_of(name).PARAMETERS:
-        shape = places(p, all_K if scope == "pooled" else listing.positions).shape
-        shape = listing.item_ids.shape if p.kind == "item" else shape
-        estimates[p.field] = ParameterEstimate.known(np.full(shape, np.nan))
-        unseen_items[p.field] = np.full(Q, np.nan)
-        unseen_query[p.field] = np.full(places(p, all_K).shape[1:], np.nan)
     same: dict[str, Any] = {"model": name, "method": method, "scope": scope, **listing._asdict()}
+    Q, parameters = len(listing.queries), kind_of(name).PARAMETERS
+    items = [p.field for p in parameters if p.kind == "item"]
+    estimates = {
+        p.field: ParameterEstimate.known(np.full(places(p, listing, scope).shape, np.nan))
+        for p in parameters
+    }
     one = FittedModel(
-        estimates=estimates, unseen_items=unseen_items, unseen_query=unseen_query, **same
-    )
+        estimates=estimates, unseen_items={name: np.full(Q, np.nan) for name in items},
+        unseen_query=dict.fromkeys(items, np.nan), **same,
+    )  # fmt: skip
     if not C:
         return one
     share = {SHARE: ParameterEstimate.known(np.full((Q, C), np.nan))}
@@ -325,34 +333,14 @@ def _keys_of(table: pa.Table) -> pd.DataFrame:
     return pd.DataFrame({"parameter": table["parameter"].to_numpy()} | columns)
 
 
-def _check_all(
-    wanted: pa.Table, missing: Bools, pooled: bool, kinds: Mapping[str, str], label: str
-) -> None:
-    """Refuse rows that are not all there; those of a query never seen may be left out together."""
-    keys = _keys_of(wanted)
-    shared = keys["parameter"].map(kinds) != "item"
-    optional = (keys["query_id"] == NONE) & ~(shared & pooled)
-    left_out = pd.Series(missing).groupby([keys["class"], keys["parameter"], optional])
-    wrong = missing & ~(optional & left_out.transform("all"))
-    if wrong.any():
-        first = keys[wrong].iloc[0]
-        n = int((keys[wrong]["parameter"] == first["parameter"]).sum())
-        raise LogevalError(
-            f"{label} {first['parameter']} is incomplete: {n} rows are missing, the first is that "
-            f"of {_named(first)}"
-        )
-
-
 def _with_unseen(fitted: FittedModel) -> FittedModel:
-    """The model with means in place of nan for what was never seen."""
+    """The model with the mean of its items in place of nan for those never seen."""
     items, query = {}, {}
-    for p in fitted.kind.PARAMETERS:
-        value, given = fitted.estimates[p.field].value, fitted.unseen_query[p.field]
-        mean = averaged(value, np.ones(len(value)), None if p.kind == "item" else fitted.positions)
-        query[p.field] = mean if np.isnan(given).any() else given
-        if p.kind == "item":
-            each = fitted.unseen_items[p.field]
-            items[p.field] = np.where(np.isnan(each), mean, each)
+    for name, each in fitted.unseen_items.items():
+        value, rest = fitted.estimates[name].value, fitted.unseen_query[name]
+        mean = float(value.mean()) if len(value) else 0.5
+        items[name] = np.where(np.isnan(each), mean, each)
+        query[name] = mean if np.isnan(rest) else rest
     return replace(fitted, unseen_items=items, unseen_query=query)
 
 
