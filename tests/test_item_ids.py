@@ -6,7 +6,6 @@ import pytest
 
 import logeval
 from logeval.running import seeds
-from logeval.storage.tables import path_of
 from tests.serps import Serp, write_serps
 
 IDS = {"negative": -2, "hashes": -(2**62)}  # -1 is one of them; floats cannot hold the others

@@ -141,12 +141,5 @@ def _distinct(block: Patterns, Q: int) -> tuple[Ints, Floats, Floats, Floats, In
         for e in (1, 2)
     ]
     serps = sum_by(code, block.count, n)
-    return (
-        first,
-        serps,
-        sums[0],
-        sums[1],
-        block.items[first],
-        block.length[first],
-        block.query[first],
-    )
+    of = block.items[first], block.length[first], block.query[first]
+    return first, serps, sums[0], sums[1], *of

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -171,12 +170,12 @@ def _draws(column: pa.ChunkedArray, source: str) -> Floats:
     """The draws of each row, (rows, D): as many of every row that has some, nan of the others."""
     length = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     D = int(length.max(initial=0))
-    flat = pc.list_flatten(column).to_numpy().astype(np.float32)
+    flat = pc.list_flatten(column).to_numpy()
     if not np.isin(length, (0, D)).all() or not ((flat >= 0) & (flat <= 1)).all():
         raise LogevalError(
             f"{source}: draws are probabilities, and equally many of every row; fit again"
         )
-    draws = np.full((len(length), D), np.nan, dtype=np.float32)
+    draws = np.full((len(length), D), np.nan)
     draws[length > 0] = flat.reshape(-1, D) if D else 0.0
     return draws
 
@@ -201,7 +200,7 @@ def _spoken_of(rows: pd.DataFrame) -> Listing:
     largest = own[own["position"] != NONE].groupby(QUERY)["position"].max()
     positions[place.get_indexer(largest.index)] = largest.to_numpy(dtype=np.int64)
     return Listing(
-        [Query(*map(_id, row)) for row in queries.itertuples(index=False)],  # type: ignore[arg-type]
+        [_query(*row) for row in queries.itertuples(index=False)],
         positions,
         np.full(len(place), np.nan),
         pairs["item_id"].to_numpy(dtype=np.int64)[np.argsort(q, kind="stable")],
@@ -209,8 +208,8 @@ def _spoken_of(rows: pd.DataFrame) -> Listing:
     )
 
 
-def _id(number: int) -> int | None:
-    return None if number == NONE else int(number)
+def _query(query_id: int, region_id: int) -> Query:
+    return Query(int(query_id), None if region_id == NONE else int(region_id))
 
 
 def _fitted(
@@ -239,12 +238,11 @@ def _fitted(
     length = pc.list_value_length(arrays["value"]).to_numpy()
     n, of_items = int(length.sum()), pc.is_valid(arrays["items"]).to_numpy()
     if (missing := np.isnan(numbers[:n, 0])).any():
-        lacking = _keys_of(wanted[:n])[missing]
-        first = lacking.iloc[0]
+        rows = _keys_of(wanted[:n])[missing]
+        parameter, first = rows["parameter"].iloc[0], _named(rows.iloc[0])
         raise LogevalError(
-            f"{label} {first['parameter']} is incomplete: "
-            f"{(lacking['parameter'] == first['parameter']).sum()} rows are missing, the first is "
-            f"that of {_named(first)}"
+            f"{label} {parameter} is incomplete: {(rows['parameter'] == parameter).sum()} rows are "
+            f"missing, the first is that of {first}"
         )
     columns: dict[str, Any] = {name: arrays[name] for name in arrays.column_names}
     for i, column in enumerate(NUMBERS):
@@ -255,9 +253,9 @@ def _fitted(
     unseen[of_items] = numbers[n:, 0]
     columns["unseen"] = pa.array(unseen)
     if draws.shape[1]:
-        values = np.full((wanted.num_rows, draws.shape[1]), np.nan, dtype=np.float32)
+        values = np.full((wanted.num_rows, draws.shape[1]), np.nan)
         values[at] = draws[rows.index]
-        columns["draws"] = lists_of(length, list_column(values[:n]))
+        columns["draws"] = lists_of(length, list_column(values[:n].astype(np.float32)))
     fitted = fitted_of(filled(columns, arrays.schema), {name: listing}, label)[name]
     if not isinstance(fitted, FittedClasses):
         return _with_unseen(fitted)
@@ -271,12 +269,10 @@ def _fitted(
 def _check_once(listing: Listing, label: str) -> None:
     """Refuse a query or an item that is listed twice."""
     item_query = np.repeat(np.arange(len(listing.queries)), np.diff(listing.offsets))
-    pairs = zip(item_query.tolist(), listing.item_ids.tolist(), strict=True)
-    for what, listed in (("query", [(q,) for q in listing.queries]), ("item", list(pairs))):
-        one, count = max(Counter(listed).items(), key=itemgetter(1), default=(None, 0))
-        if count > 1:
-            of = " of a query" if what == "item" else ""
-            raise LogevalError(f"{label}: {what} {one[-1]}{of} is listed twice")
+    pairs = list(zip(item_query.tolist(), listing.item_ids.tolist(), strict=True))
+    for what, listed in (("query {}", listing.queries), ("item {0[1]} of a query", pairs)):
+        if twice := [one for one, count in Counter(listed).items() if count > 1]:
+            raise LogevalError(f"{label}: {what.format(twice[0])} is listed twice")
 
 
 def _number_of_classes(rows: pd.DataFrame, label: str) -> int:
@@ -346,7 +342,7 @@ def _with_unseen(fitted: FittedModel) -> FittedModel:
 
 def _named(row: Any) -> str:
     """What a row is of."""
-    named = {} if row["query_id"] == NONE else {"query": Query(*map(_id, row[QUERY]))}
+    named = {} if row["query_id"] == NONE else {"query": _query(*row[QUERY])}
     named |= {name: row[name] for name in KEYS if name not in QUERY and row[name] != NONE}
     parts = [f"{name.removesuffix('_id')} {value}" for name, value in named.items()]
     return ", ".join(parts) or "all queries"
