@@ -194,10 +194,12 @@ def fitted_of(
     found: dict[str, FittedModel] = {}
     for name, mine in _by(arrays, "model"):
         label, listing = f"{source}: {name}", listed[name]
-        parts = tuple(_fitted(name, of, listing, label) for _, of in _by(mine, "class"))
-        if not parts:
+        of_class = [of for _, of in _by(mine, "class")]
+        if not of_class:
             found[name] = _fitted(name, mine, listing, label)
             continue
+        kinds = [name] * len(of_class)
+        parts = tuple(_fitted(k, of, listing, label) for k, of in zip(kinds, of_class, strict=True))
         used = np.ones((len(listing.queries), len(parts)), dtype=np.bool_)
         shares = mine.filter(pc.equal(mine["parameter"], SHARE))
         share = {SHARE: _estimate(shares, used, label)}

@@ -59,8 +59,9 @@ def rows_of(fitted: FittedModel) -> pa.Table:
     at = np.arange(len(parent)) - np.repeat(np.cumsum(length) - length, length)
     same = ["model", "method", "scope", "query_id", "region_id", "parameter", "class"]
     columns: dict[str, Any] = {name: arrays[name].take(pa.array(parent)) for name in same}
-    kinds = _kinds(fitted.model)
-    kind = np.array([kinds[name] for name in arrays["parameter"].to_pylist()])[parent]
+    kinds, classes = _kinds(fitted), pc.fill_null(arrays["class"].cast(pa.int64()), NONE)
+    each = zip(classes.to_pylist(), arrays["parameter"].to_pylist(), strict=True)
+    kind = np.array([kinds[key] for key in each])[parent]
     k, previous = np.tril_indices(int(fitted.positions.max(initial=1)))
     pair, one = kind == "transition", kind == "position"
     place = np.where(pair, at, 0)
@@ -78,8 +79,16 @@ def rows_of(fitted: FittedModel) -> pa.Table:
     return pa.concat_tables(filled(part, PARAMETERS) for part in (columns, unseen))
 
 
-def _kinds(name: str) -> dict[str, str]:
-    return {p.name: p.kind for p in kind_of(name).PARAMETERS} | {SHARE: "class"}
+def _kinds(fitted: FittedModel) -> dict[tuple[int, str], str]:
+    """What the parameters of each class depend on; class ``NONE`` where users do not differ."""
+    if not isinstance(fitted, FittedClasses):
+        return {(NONE, p.name): p.kind for p in fitted.kind.PARAMETERS}
+    of_class = {
+        (c, name): kind
+        for c, part in enumerate(fitted.parts, 1)
+        for (_, name), kind in _kinds(part).items()
+    }
+    return of_class | {(NONE, SHARE): "class"}
 
 
 def _flat(lists: pa.ChunkedArray, length: Ints) -> pa.ChunkedArray:
@@ -221,14 +230,14 @@ def _fitted(
     if listing.positions.max(initial=1) > LONGEST_LIST or (listing.positions < 1).any():
         raise LogevalError(f"{label}: lists have at least 1 and at most {LONGEST_LIST:,} positions")
     _check_once(listing, label)
-    kinds, C = _kinds(name), _number_of_classes(rows, label)
-    known, given = {p for p in kinds if C or p != SHARE}, set(rows["parameter"])
-    if unknown := sorted(given - known):
-        names = ", ".join(sorted(known))
+    method, C = str(rows["method"].iloc[0]), _number_of_classes(rows, label)
+    empty = _without_values(name, method, scopes[0], listing, C)
+    kinds, given = {p: kind for (_, p), kind in _kinds(empty).items()}, set(rows["parameter"])
+    if unknown := sorted(given.difference(kinds)):
+        names = ", ".join(sorted(kinds))
         raise LogevalError(f"{label} has no parameter {unknown[0]!r}; it has {names}")
-    if lacking := [p for p in kinds if p in known - given]:
+    if lacking := [p for p in kinds if p not in given]:
         raise LogevalError(f"{label} lacks its parameter {lacking[0]!r}")
-    empty = _without_values(name, str(rows["method"].iloc[0]), scopes[0], listing, C)
     arrays, wanted = arrays_of(empty), rows_of(empty).select(["parameter", *KEYS])
     if scopes[0] != "pooled":  # of queries never seen, as older versions wrote them
         rows = rows[(rows["query_id"] != NONE) | (rows["parameter"].map(kinds) == "item")]
@@ -289,22 +298,23 @@ def _number_of_classes(rows: pd.DataFrame, label: str) -> int:
 
 def _without_values(name: str, method: str, scope: str, listing: Listing, C: int) -> FittedModel:
     """A model with nan for all of its values, which says where they belong."""
-    same: dict[str, Any] = {"model": name, "method": method, "scope": scope, **listing._asdict()}
-    Q, parameters = len(listing.queries), kind_of(name).PARAMETERS
-    items = [p.field for p in parameters if p.kind == "item"]
-    estimates = {
-        p.field: ParameterEstimate.known(np.full(places(p, listing, scope).shape, np.nan))
-        for p in parameters
-    }
-    one = FittedModel(
-        estimates=estimates, unseen_items={name: np.full(Q, np.nan) for name in items},
-        unseen_query=dict.fromkeys(items, np.nan), **same,
-    )  # fmt: skip
+    same: dict[str, Any] = {"method": method, "scope": scope, **listing._asdict()}
+    Q, parts = len(listing.queries), []
+    for kind in [name] * max(C, 1):
+        parameters = kind_of(kind).PARAMETERS
+        shapes = {p.field: places(p, listing, scope).shape for p in parameters}
+        x = {
+            name: ParameterEstimate.known(np.full(shape, np.nan)) for name, shape in shapes.items()
+        }
+        items = [p.field for p in parameters if p.kind == "item"]
+        unseen = {name: np.full(Q, np.nan) for name in items}
+        rest = dict.fromkeys(items, np.nan)
+        parts.append(FittedModel(kind, estimates=x, unseen_items=unseen, unseen_query=rest, **same))
     if not C:
-        return one
-    share = {SHARE: ParameterEstimate.known(np.full((Q, C), np.nan))}
+        return parts[0]
+    x = {SHARE: ParameterEstimate.known(np.full((Q, C), np.nan))}
     return FittedClasses(
-        estimates=share, unseen_items={}, unseen_query={}, parts=(one,) * C, **same
+        name, estimates=x, unseen_items={}, unseen_query={}, parts=tuple(parts), **same
     )
 
 
