@@ -160,10 +160,45 @@ def _rows(path: Path) -> pd.DataFrame:
 
 
 def _parameters(path: Path) -> pd.DataFrame:
-    """The parameters of a models table, in an order of their own."""
-    rows = _rows(path)
+    """The parameters of a models table, in an order of their own: a row per value."""
+    table = pd.read_parquet(path)
+    rows = _expanded(table) if "unseen" in table else _rows(path)
     rows = rows[~rows["parameter"].isin(ITEMS_AND_POSITIONS)]
-    return rows.sort_values(list(rows.columns[:9])).reset_index(drop=True)
+    of_items = rows.groupby(["model", "parameter"])["item_id"].transform("count") > 0
+    # of queries never seen: means of the others, which older versions wrote
+    rows = rows[rows["query_id"].notna() | of_items | (rows["scope"] == "pooled")]
+    keys = ["model", "parameter", "class", "query_id", "region_id", "item_id"]
+    keys += ["position", "previous"]
+    numbers = ["value", "low", "high", "observations", "raw"]
+    rows = rows.reindex(columns=[*keys, "method", "scope", *numbers, "prior", "draws"])
+    rows = rows.astype(dict.fromkeys(keys[2:] + numbers, "float64"))
+    rows["prior"] = rows["prior"].astype("object").where(rows["prior"].notna(), None)
+    return rows.sort_values(keys).reset_index(drop=True)
+
+
+def _expanded(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a models table whose values are lists, as older versions had them."""
+    rows = []
+    for row in table.to_dict("records"):
+        n, of_items = len(row["value"]), row["items"] is not None
+        same = {k: row[k] for k in ("model", "method", "scope", "parameter", "class")}
+        same |= {k: row[k] for k in ("query_id", "region_id")}
+        of_query = row["model"].startswith("GCTR") or row["parameter"] == "continuation"
+        of_query |= row["model"].startswith("CCM") and not of_items
+        triangle = row["model"].startswith("UBM") and row["parameter"] == "examination"
+        pairs = [(k + 1, j) for k in range(n if triangle else 0) for j in range(k + 1)]
+        for i in range(n):
+            keys = {"item_id": row["items"][i]} if of_items else {"position": i + 1}
+            keys = dict(zip(("position", "previous"), pairs[i], strict=True)) if triangle else keys
+            keys = {"class": i + 1} if row["parameter"] == "share" else keys
+            keys = {} if of_query else keys
+            lists = ("value", "low", "high", "observations", "raw", "prior")
+            numbers = {k: None if row[k] is None else row[k][i] for k in lists}
+            draws = None if row["draws"] is None else repr(list(row["draws"][i]))
+            rows.append(same | keys | numbers | {"draws": draws})
+        if of_items:
+            rows.append(same | {"value": row["unseen"]})
+    return pd.DataFrame(rows)
 
 
 if __name__ == "__main__":

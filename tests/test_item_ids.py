@@ -6,7 +6,6 @@ import pytest
 
 import logeval
 from logeval.running import seeds
-from logeval.storage.tables import path_of
 from tests.serps import Serp, write_serps
 
 IDS = {"negative": -2, "hashes": -(2**62)}  # -1 is one of them; floats cannot hold the others
@@ -37,7 +36,7 @@ def numbers(folder, first):
     )
     found = {
         "base": [a - first for a in read.fitted["DCM"].base],
-        "parameters": pd.read_parquet(path_of(models, "models"))[["value", "low", "high"]],
+        "parameters": read.table()[["value", "low", "high"]],
         "scores": logeval.score(fitted, log).coverage,
         "regret": runs.summary(),
         "replay": logeval.replay_estimate(

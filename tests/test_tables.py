@@ -16,7 +16,7 @@ from logeval.synthetic.generate import generate
 
 GENERATE = {"sessions": 10, "queries": 2, "overwrite": True, "quiet": True}
 MODEL = {"model": "DCM", "method": "truth", "scope": "per-query", "parameter": "termination"}
-ROWS = [MODEL | {"query_id": 1, "position": k + 1, "value": k / 10} for k in range(10)]
+ROWS = [MODEL | {"query_id": q, "value": [q / 10, 0.5]} for q in range(10)]
 MODELS = pa.Table.from_pylist(ROWS, schema=schemas.MODELS)
 
 

@@ -1,6 +1,7 @@
 """A collection of fitted click models: what ``fit_models`` returns and simulators read.
 
-On disk it is a folder with ``models.parquet`` (one row per parameter), ``queries.parquet`` (one
+On disk it is a folder with ``models.parquet`` (a row of arrays per
+parameter and query), ``queries.parquet`` (one
 row per model and query) and a manifest. The same rows can be written as JSON, and read from there,
 so that parameters from elsewhere can be used. Nothing is ever pickled.
 """
@@ -19,12 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from logeval.clicks.disk import arrays_of, fitted_of, listings, query_rows
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.lists import Lists
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
 from logeval.clicks.models.registry import model_names, model_of
-from logeval.clicks.rows import check_base, fitted_of_rows, parameter_rows, query_rows
+from logeval.clicks.rows import check_base, fitted_of_rows, rows_of
 from logeval.errors import LogevalError, printable
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, GivenQuery, Query, among
@@ -32,7 +34,7 @@ from logeval.running.arrays import Ints
 from logeval.running.words import joined
 from logeval.storage import files, tables
 from logeval.storage.results import Shown
-from logeval.storage.schemas import MODELS, PERIODS, QUERIES
+from logeval.storage.schemas import MODELS, PARAMETERS, QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,8 +125,8 @@ class FittedModels(Shown):
         return list(dict.fromkeys(q for f in self.fitted.values() for q in f.queries))
 
     def arrow(self) -> pa.Table:
-        """The parameters of all models, as in ``models.parquet``."""
-        return pa.concat_tables([parameter_rows(f) for f in self.fitted.values()])
+        """The parameters of all models, one row per value."""
+        return pa.concat_tables([rows_of(f) for f in self.fitted.values()])
 
     def query_table(self) -> pa.Table:
         """The queries of all models, as in ``queries.parquet``."""
@@ -171,14 +173,19 @@ class FittedModels(Shown):
 
     def write_tables(self, folder: Path) -> None:
         """Write the tables into a folder that is being staged."""
-        tables.write_parquet(self.arrow(), folder / "models.parquet")
+        arrays = pa.concat_tables([arrays_of(f) for f in self.fitted.values()])
+        tables.write_parquet(arrays.select(MODELS.names), folder / "models.parquet")
         tables.write_parquet(self.query_table(), folder / "queries.parquet")
         if self.lists is not None:
             tables.write_parquet(self.lists.table(), folder / "lists.parquet")
         self.names.write(folder)
         if self.periods:
-            rows = [_of_period(j, models) for j, models in enumerate(self.periods)]
-            tables.write_parquet(pa.concat_tables(rows), folder / "periods.parquet")
+            arrays = [
+                arrays_of(fitted, period)
+                for period, models in enumerate(self.periods, 1)
+                for fitted in models.fitted.values()
+            ]
+            tables.write_parquet(pa.concat_tables(arrays), folder / "periods.parquet")
 
     def to_json(self) -> str:
         """The rows of both tables as JSON, nulls left out, and the names of their ids."""
@@ -233,53 +240,20 @@ def _models_of(folder: Path, manifest: tables.Manifest) -> FittedModels:
                 f"`logeval --import {cls} COMMAND`, or in Python with logeval.register"
             )
     read = partial(tables.table_of, folder, manifest)
-    rows, queries = read("models"), read("queries")
+    arrays, listed = read("models"), listings(read("queries"))
     lists = Lists.read(read("lists")) if tables.file_of(manifest, "lists") else None
     names = Names.read(folder, manifest)
     by_period = read("periods") if tables.file_of(manifest, "periods") else None
-    fitted = fitted_of_rows(rows, queries, f"{folder}: models")
+    fitted = fitted_of(arrays, listed, f"{folder}: models")
     for name, report in manifest.get("models", {}).items():
         if name in fitted:
             fitted[name].report.update(report)
     periods: list[FittedModels] = []
     if by_period is not None:
         for j in range(1, 1 + pc.max(by_period["period"]).as_py()):
-            mine = by_period.filter(pc.equal(by_period["period"], j))
-            of_period = mine.select(MODELS.names).cast(MODELS)
-            own = fitted_of_rows(of_period, queries, f"{folder}: periods")
-            periods.append(FittedModels({name: _with_shown(f, mine) for name, f in own.items()}))
+            of_period = by_period.filter(pc.equal(by_period["period"], j))
+            periods.append(FittedModels(fitted_of(of_period, listed, f"{folder}: periods")))
     return FittedModels(fitted, manifest, lists, tuple(periods), names)
-
-
-def _of_period(j: int, models: FittedModels) -> pa.Table:
-    """Rows of the models table, of period j, and which items the log showed in it."""
-    rows = models.arrow()
-    number = pa.repeat(pa.scalar(j + 1, pa.int32()), rows.num_rows)
-    shown = np.full(rows.num_rows, None, dtype=object)
-    each = [
-        np.tile(f.shown, sum(p.kind == "item" for p in f.kind.PARAMETERS))
-        for f in models.fitted.values()
-        if f.shown is not None
-    ]
-    if each:
-        shown[pc.is_valid(rows["item_id"]).to_numpy()] = np.concatenate(each)
-    return pa.table([number, *rows.columns, pa.array(shown, pa.bool_())], schema=PERIODS)
-
-
-def _with_shown(fitted: FittedModel, rows: pa.Table) -> FittedModel:
-    """The model of a period with the items that the log showed in it, where that is known."""
-    mine = rows.filter(pc.equal(rows["model"], fitted.model))
-    keys = mine.filter(pc.is_valid(mine["shown"])).select(["query_id", "region_id", "item_id"])
-    if not keys.num_rows:
-        return fitted
-    keys = mine.filter(pc.fill_null(mine["shown"], False)).select(keys.column_names)
-    known = set(zip(*(column.to_pylist() for column in keys.columns), strict=True))
-    queries = [fitted.queries[q] for q in fitted.item_query]
-    shown = [
-        (query.query_id, query.region_id, item) in known
-        for query, item in zip(queries, fitted.item_ids.tolist(), strict=True)
-    ]
-    return replace(fitted, shown=np.array(shown, dtype=np.bool_))
 
 
 def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
@@ -296,9 +270,9 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
         rows = [{"method": "truth", "scope": "per-query", **row} for row in given["rows"]]
         listed = list(given["queries"]) if "queries" in given else None
         names = Names.of(given)
-        unknown = {key for row in rows for key in row} - set(MODELS.names)
+        unknown = {key for row in rows for key in row} - set(PARAMETERS.names)
         unknown |= {key for row in listed or [] for key in row} - set(QUERIES.names)
-        table = _table(rows, MODELS)
+        table = _table(rows, PARAMETERS)
         queries = None if listed is None else _table(listed, QUERIES)
     except (
         ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError,
@@ -312,7 +286,7 @@ def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
     if unknown:
         raise LogevalError(
             f"{source}: unknown columns {printable(sorted(unknown))}; there are "
-            f"{', '.join(MODELS.names)}; of queries, {', '.join(QUERIES.names)}"
+            f"{', '.join(PARAMETERS.names)}; of queries, {', '.join(QUERIES.names)}"
         )
     fitted = fitted_of_rows(table, queries, source)
     check_base(fitted, source)

@@ -1,8 +1,8 @@
 """One click model fitted to many queries, as flat arrays.
 
 Items are numbered consecutively over all queries, as in ``Patterns``. Besides the fitted values
-there are values for what was never seen: for an item of a known query the mean of the prior, and
-for a query the prior of the log, with position parameters averaged over queries by their SERPs.
+there are values for items never seen: of a known query the mean of the prior, and of others the
+prior of the log. Queries never seen have the other parameters averaged over queries by their SERPs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FittedModel:
     offsets: Ints  # (Q + 1,)
     estimates: dict[str, ParameterEstimate]  # by field: (I,), (G, K), (G, K, K + 1) or (G,)
     unseen_items: dict[str, Floats]  # item parameters by field: (Q,)
-    unseen_query: dict[str, Any]  # every parameter by field: scalar, (K,) or (K, K + 1)
+    unseen_query: dict[str, float]  # item parameters by field
     base: list[Ints] | None = None  # (Q,) ids of the list shown most often; none: unknown
     report: dict[str, Any] = field(default_factory=dict)  # iterations, convergence, notes, ...
     identified: Floats | None = None  # (Q,) see ``support.identified``; None: it is not known
@@ -144,10 +144,12 @@ class FittedModel:
 
     def _unseen_query(self, K: int | None) -> ClickModel:
         own = int(self.positions.max(initial=1))
+        groups = np.nan_to_num(self.serps, nan=1.0), self.positions
+        groups = (np.ones(1), np.array([own])) if self.scope == "pooled" else groups
         values = {
             p.field: np.full(1, self.unseen_query[p.field])
             if p.kind == "item"
-            else _sized(p, self.unseen_query[p.field], own, K or own)
+            else _sized(p, averaged(self.estimates[p.field].value, *groups), own, K or own)
             for p in self.kind.PARAMETERS
         }
         return checked_model(self.kind(items=np.array([UNSEEN]), K=K or own, **values))

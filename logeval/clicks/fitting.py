@@ -11,7 +11,7 @@ import numpy as np
 from logeval.clicks.estimation.classes.fit import AUTO, fit_classes, in_words
 from logeval.clicks.estimation.estimates import ModelEstimate, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import Counted, FoldedClicks
-from logeval.clicks.fitted import FittedClasses, FittedModel, averaged
+from logeval.clicks.fitted import FittedClasses, FittedModel
 from logeval.clicks.models import blend
 from logeval.clicks.models.own import checked_fit
 from logeval.clicks.models.registry import kind_of
@@ -134,16 +134,11 @@ def _fitted(
 ) -> FittedModel:
     """The fit of a model, or of one of its classes, without the items that are not kept."""
     kind = kind_of(name)
-    weight, longest = data.serps, data.positions
-    if options.scope == "pooled":
-        weight, longest = np.ones(1), longest.max(keepdims=True)
     unseen_items, unseen_query = {}, {}
     for p in kind.PARAMETERS:
         if p.kind == "item":
             unseen_items[p.field] = fit.priors[p.field].mean
             unseen_query[p.field] = fit.priors[p.field].log_mean
-        else:
-            unseen_query[p.field] = averaged(fit.estimates[p.field].value, weight, longest)
     estimates = {
         p.field: fit.estimates[p.field].map(lambda x: x[keep])
         if p.kind == "item"

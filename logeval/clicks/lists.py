@@ -20,8 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from logeval.clicks.disk import filled, lists_of, query_columns
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
-from logeval.clicks.rows import lists_of, query_columns
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, Ints, place_of, sum_by
 from logeval.storage.schemas import LISTS
@@ -71,12 +71,12 @@ class Lists:
     def table(self) -> pa.Table:
         """As in ``lists.parquet``."""
         inside = np.arange(self.items.shape[1]) < self.length[:, None]
-        lists = [
-            lists_of(self.length, x[inside].astype(np.int64))
-            for x in (self.items, self.clicks, self.squares)
-        ]
-        serps = pa.array(self.serps.astype(np.int64))
-        return pa.table([*query_columns(self.queries, self.query), serps, *lists], schema=LISTS)
+        columns = query_columns(self.queries, self.query)
+        columns["serps"] = pa.array(self.serps.astype(np.int64))
+        for name in ("items", "clicks", "squares"):
+            values = getattr(self, name)[inside].astype(np.int64)
+            columns[name] = lists_of(self.length, values)
+        return filled(columns, LISTS)
 
     @classmethod
     def read(cls, table: pa.Table) -> Lists:
@@ -141,12 +141,5 @@ def _distinct(block: Patterns, Q: int) -> tuple[Ints, Floats, Floats, Floats, In
         for e in (1, 2)
     ]
     serps = sum_by(code, block.count, n)
-    return (
-        first,
-        serps,
-        sums[0],
-        sums[1],
-        block.items[first],
-        block.length[first],
-        block.query[first],
-    )
+    of = block.items[first], block.length[first], block.query[first]
+    return first, serps, sums[0], sums[1], *of

@@ -21,7 +21,8 @@ def _table(name: str, text: str) -> pa.Schema:
     for column in columns:
         called, kind, meaning = column.split(None, 2)
         type_ = pa.type_for_alias(kind.strip("[]?"))
-        type_ = pa.list_(type_) if "[" in kind else type_
+        for _ in range(kind.count("[")):
+            type_ = pa.list_(type_)
         fields.append(pa.field(called, type_, "?" in kind, {"doc": meaning}))
     TABLES[name] = pa.schema(fields, {"doc": doc})
     return TABLES[name]
@@ -86,7 +87,35 @@ CLICK_STATISTICS = _table("click_statistics", """
     """)  # fmt: skip
 
 MODELS = _table("models", """
-    One row per parameter of a click model.
+    One row per click model, parameter and query. Lists are in the order of `items`; of positions,
+        from 1; of UBM's (position, previous click): (1, none), (2, none), (2, 1), (3, none), ...;
+        of the classes of users for their `share`.
+
+    model         string       click model, for instance DCM
+    method        string       how it was estimated: em, mle, guo, counting, or truth
+    scope         string       partial, per-query, or pooled: whose the position parameters are
+    query_id      int64?       query; null for a shared parameter, and for queries never seen
+    region_id     int64?       region of the query
+    parameter     string       attraction, termination, examination, ...; share: of the classes
+    class         int32?       class of users, from 1, those first who click least; null where users
+                               do not differ, and for their shares
+    items         [int64]?     the items whose parameter it is, the most shown first; else null
+    value         [float64]    the values that simulators use
+    unseen        float64?     that of an item of the query never seen
+    low           [float64]?   lower ends of the 95% intervals
+    high          [float64]?   upper ends of the 95% intervals
+    observations  [float64]?   numbers of (expected) observations behind the values
+    raw           [float64]?   plain estimates, where values were replaced by a convention
+    prior         [bool]?      whether a value rests on the prior more than on the clicks; null
+                               where it was not estimated, or nobody knows
+    draws         [[float32]]? of each value, from the joint posterior: the n-th of all values
+                               belong together
+    shown         [bool]?      whether the log showed an item; null but in `periods`
+    """)  # fmt: skip
+
+PARAMETERS = _table("parameters", """
+    One row per value of a click model: `models` in JSON (`inspect --json`, `import-models`), and as
+        `FittedModels.table()`.
 
     model         string      click model, for instance DCM
     method        string      how it was estimated: em, mle, guo, counting, or truth
@@ -114,12 +143,6 @@ PERIODS = pa.schema(
     [
         pa.field("period", pa.int32(), False, {"doc": "period of the log, from 1"}),
         *MODELS,
-        pa.field(
-            "shown",
-            pa.bool_(),
-            True,
-            {"doc": "whether the log showed the item in the period; null without an item"},
-        ),
     ],
     {"doc": "The rows of `models` by period of the log, beside it (`fit-models --periods`)."},
 )

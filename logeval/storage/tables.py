@@ -290,7 +290,13 @@ def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
         if not field.nullable:
             raise LogevalError(f"{folder / file}: column {field.name!r} is missing; write it again")
         table = table.append_column(field, pa.nulls(len(table), field.type))  # an older version's
-    return table.select(schema.names).cast(schema)
+    try:
+        return table.select(schema.names).cast(schema)
+    except pa.ArrowException:
+        raise OtherVersion(
+            f"{folder / file}: is laid out as another version of logeval does; make it again: "
+            f"{command(folder, manifest)}"
+        ) from None
 
 
 def check_files(

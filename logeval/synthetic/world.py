@@ -169,7 +169,11 @@ class World:
                 for p in self.kind.PARAMETERS
                 if p.kind == "item"
             },
-            unseen_query={p.field: parameters[p.field].mean(axis=0) for p in self.kind.PARAMETERS},
+            unseen_query={
+                p.field: float(parameters[p.field].mean())
+                for p in self.kind.PARAMETERS
+                if p.kind == "item"
+            },
             base=list(1 + self.first_item[:-1, None] + np.arange(K)),  # the production ranking
         )
 

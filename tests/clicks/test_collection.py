@@ -9,6 +9,7 @@ from logeval.clicks.collection import models_of_json, read_models
 from logeval.clicks.fit import fit_models
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
+from logeval.storage import tables
 from tests.clicks.examples import ALL
 
 
@@ -46,6 +47,33 @@ def test_queries_survive_writing_and_json(models, tmp_path):
     lists = table.to_pylist()
     assert {len(row["base"]) for row in lists} == {4}
     assert all(set(row["base"]) <= set(row["items"]) for row in lists)
+
+
+def test_a_row_of_the_table_is_the_array_of_a_query(models, tmp_path):
+    models.write(tmp_path / "models")
+    table = tables.read_table(tmp_path / "models", "models").to_pandas()
+    for (_, parameter, id_), rows in table.groupby(["model", "parameter", "query_id"]):
+        (row,) = rows.to_dict("records")
+        model = models[row["model"], int(id_)]
+        (field,) = (p.field for p in model.PARAMETERS if p.name == parameter)
+        value = getattr(model, field)
+        if row["items"] is not None:
+            assert row["items"].tolist() == model.items.tolist()
+        if np.ndim(value) == 2:  # transitions: those above the diagonal are not
+            value = value[np.tril_indices(model.K)]
+        assert row["value"].tolist() == np.atleast_1d(value).tolist()
+        assert len(row["low"]) == len(row["value"])
+    assert len(table) < len(models.table()) / 3
+
+
+def test_tables_that_are_laid_out_otherwise_are_made_again(models, tmp_path):
+    models.write(tmp_path / "models")
+    with tables.staged(tmp_path / "models", overwrite=True) as folder:
+        tables.write_parquet(models.query_table(), folder / "queries.parquet")
+        tables.write_parquet(models.arrow(), folder / "models.parquet")
+        tables.write_manifest(folder, models.manifest)
+    with pytest.raises(LogevalError, match="another version"):
+        read_models(tmp_path / "models")
 
 
 def test_models_survive_json(models):

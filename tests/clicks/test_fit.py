@@ -57,7 +57,7 @@ def test_partial_is_the_default_and_needs_the_prior_that_it_is(log):
 def test_wrong_names_are_refused(log):
     for wrong in ({"method": "mcmc"}, {"scope": "global"}, {"smoothing": "beta"},
                   {"last_termination": "one"}):  # fmt: skip
-        with pytest.raises(LogevalError, match="unknown|must be"):
+        with pytest.raises(LogevalError, match=r"unknown|must be"):
             fit_models(log, "DCM", quiet=True, **wrong)
 
 

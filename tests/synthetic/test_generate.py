@@ -68,7 +68,7 @@ def test_frequencies_are_zipf(log):
 )
 def test_the_first_position_is_clicked_as_often_as_the_true_model_says(tmp_path, model, fmt):
     truth = generate(tmp_path / "log.tsv", model=model, format=fmt, sessions=20_000, quiet=True)
-    true = tables.read_table(truth, "models").to_pandas()
+    true = logeval.read_models(truth).table()
     log = logeval.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
     serps = log.serps().to_pandas()
     serps = serps[~serps["test"]]
@@ -87,7 +87,7 @@ def test_the_first_position_is_clicked_as_often_as_the_true_model_says(tmp_path,
 
 def test_queries_of_the_truth_are_those_of_the_log(tmp_path):
     truth = generate(tmp_path / "log.tsv", format="yandex-relpred", sessions=2000, quiet=True)
-    true = tables.read_table(truth, "models").to_pandas()
+    true = logeval.read_models(truth).table()
     log = logeval.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
     serps = log.serps(columns=["query_id", "region_id", "items"]).to_pandas()
     shown = serps.explode("items").rename(columns={"items": "item_id"}).drop_duplicates()
@@ -239,7 +239,7 @@ def test_with_tastes_clicks_follow_the_agreement_of_user_and_item(tmp_path):
     )  # fmt: skip
     log = logeval.ingest(tmp_path / "log.tsv", tmp_path / "log", quiet=True)
     taste, users, items = read_tastes(tmp_path / "log.truth")
-    truth = tables.read_table(tmp_path / "log.truth", "models").to_pandas()
+    truth = logeval.read_models(tmp_path / "log.truth").table()
     base = truth[truth["parameter"] == "attraction"].dropna(subset="item_id")
     base = dict(zip(base["item_id"].astype(int), logit(base["value"]), strict=True))
     serps = [s for s in log.serps(["user_id", "test", "items", "clicks"]).to_pylist()
