@@ -112,7 +112,7 @@ def demo_recipe(
     """The recipe of ``logeval demo``, which writes a synthetic log; with ``logs`` on those."""
     data = _content(DEMO)
     if columns and not logs:
-        raise LogevalError("a column map is for a log of yours; name it with --log")
+        raise LogevalError("a column map is for a log of yours; name it, too: log=FILE")
     if logs:
         del data["generate"]
         name = Path(logs[0]).name

@@ -221,7 +221,7 @@ def refuse_to_replace(out: Path | str) -> None:
     if (Path(out) / tables.MANIFEST).exists():
         raise LogevalError(
             f"{out}: holds other models already; choose another folder, or "
-            "replace them with --overwrite (overwrite=True)"
+            "replace them with overwrite=True"
         )
 
 

@@ -145,7 +145,7 @@ class Export(Stage["Exported"]):
                 if path.exists() and not self.overwrite:
                     raise LogevalError(
                         f"{path}: exists already; choose another name, or replace it with "
-                        "--overwrite (overwrite=True)"
+                        "overwrite=True"
                     )
             for path, text in paths.items():
                 files.write_text(path, text)

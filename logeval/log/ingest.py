@@ -160,7 +160,7 @@ class Ingest(Stage["Log"]):
                 return load(out)
             raise LogevalError(
                 f"{out}: holds another table already; choose another folder, or replace it with "
-                "--overwrite (overwrite=True)"
+                "overwrite=True"
             )
         if not self.overwrite:
             tables.recover(out)

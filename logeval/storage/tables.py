@@ -514,7 +514,7 @@ def check_free(out: Path, names: Iterable[str]) -> None:
         if os.path.lexists(out / name):
             raise LogevalError(
                 f"{out / name}: is there already; choose another folder, or replace it with "
-                "--overwrite (overwrite=True)"
+                "overwrite=True"
             )
 
 

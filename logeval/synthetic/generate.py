@@ -143,8 +143,7 @@ class Generate(Stage[Path]):
                 return self.truth
             there = self.path if self.path.exists() else self.truth
             raise LogevalError(
-                f"{there}: exists already; choose another name, or replace it with --overwrite "
-                "(overwrite=True)"
+                f"{there}: exists already; choose another name, or replace it with overwrite=True"
             )
         write_log(self, self.manifest())
         return self.truth

@@ -318,7 +318,7 @@ def test_the_command_writes_a_file_once(models, tmp_path):
     assert run("--judgments", "qrels", "--out", out).exit_code == 0
     again = run("--judgments", "qrels", "--out", out)
     assert again.exit_code == 2
-    assert "--overwrite" in again.stderr
+    assert "overwrite=True" in again.stderr
     assert run("--judgments", "qrels", "--out", out, "--overwrite").exit_code == 0
 
 
