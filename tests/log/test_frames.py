@@ -3,6 +3,7 @@
 import gc
 
 import pandas as pd
+import polars
 import pyarrow as pa
 import pytest
 
@@ -44,7 +45,7 @@ def test_polars_and_arrow_are_read_as_pandas(tmp_path):
     table = pa.Table.from_pandas(FRAME)
     assert named(logeval.ingest(table, quiet=True)) == expected
     assert named(logeval.ingest(table.to_batches(100), quiet=True)) == expected
-    polars = pytest.importorskip("polars", reason="polars is not installed")
+
     frame = polars.DataFrame(written.results(PAGES))
     assert named(logeval.ingest(frame, quiet=True)) == expected
     pages = polars.DataFrame(written.page_rows(PAGES))
