@@ -1,6 +1,12 @@
+"""The promises of tables on disk are part of ``make test``; all else is run by ``make faults``."""
+
 import pytest
 
-from tests.faults.stages import prepared
+from tests.faults.stages import LONG, prepared
+
+OTHERS = {"cluster", "fuzz", "fuzz_tables", "hostile_input", "replaced_log", "users_files"}
+OTHERS |= {"truth_of_another_log"}
+collect_ignore = [] if LONG else [f"test_{name}.py" for name in OTHERS]
 
 
 @pytest.fixture(scope="session")
