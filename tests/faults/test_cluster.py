@@ -27,6 +27,7 @@ from logeval.log.lines.blocks import range_blocks
 from logeval.log.reading import cluster
 from logeval.running import work
 from logeval.storage import schemas, tables
+from logeval.storage.tables import path_of
 from tests.faults.commands import content
 from tests.faults.stages import LONG
 
@@ -222,7 +223,7 @@ def test_a_scheduler_that_dies_is_an_error_and_the_rest_is_done_afterwards(tmp_p
     monkeypatch.setattr(Slow, "SECONDS", 0)
     logeval.evaluate(**settings, policies=policies, out=out)
     logeval.evaluate(**settings, policies=policies, out=tmp_path / "whole")
-    assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]
+    assert path_of(out, "runs").read_bytes() == path_of(tmp_path / "whole", "runs").read_bytes()
 
 
 @pytest.fixture
@@ -365,4 +366,4 @@ def test_workers_killed_in_the_middle_of_their_units_change_nothing(
     assert len(killed) >= (3 if every_time else 1)
     monkeypatch.setattr(Slow, "SECONDS", 0)
     logeval.evaluate(**settings, out=tmp_path / "whole")
-    assert content(out)["runs.parquet"] == content(tmp_path / "whole")["runs.parquet"]
+    assert path_of(out, "runs").read_bytes() == path_of(tmp_path / "whole", "runs").read_bytes()
