@@ -394,7 +394,7 @@ def test_the_demo_on_counts_and_with_a_map(head, mapped, tmp_path, monkeypatch):
         assert told.exit_code == 2
         assert "--map query=" in told.stderr
         assert "columns=" not in told.stderr
-        assert "--log" in CliRunner().invoke(app, ["demo", *mapped]).stderr
+        assert "log=FILE" in CliRunner().invoke(app, ["demo", *mapped]).stderr
     told = CliRunner().invoke(app, [*command, *mapped])
     assert told.exit_code == 0, told.output
     assert list(read_models("demo-counts/models").fitted) == ["PBM"]
