@@ -80,7 +80,7 @@ def test_inspect_on_the_terminal(folder):
 def test_models_are_listed_with_their_methods(folder):
     text = run("models")
     rows = json.loads(run("models", "--json"))["rows"]
-    assert [row["model"] for row in rows] == list(MODELS)
+    assert [row["model"] for row in rows] == [*MODELS, "Mixture"]
     assert all(row["model"] in text and row["about"] for row in rows)
     dcm = rows[list(MODELS).index("DCM")]
     assert dcm["methods"].split(", ")[0] == MODELS["DCM"].methods[0]
