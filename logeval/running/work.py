@@ -7,6 +7,7 @@ within a task is heard from this process and from local ones; from a cluster, ta
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import multiprocessing
 import os
@@ -154,6 +155,7 @@ def _on_cluster(
     except ImportError:
         raise LogevalError("a scheduler needs Dask: pip install 'logeval[cluster]'") from None
     try:
+        gc.disable()  # an older client that is collected while one starts waits for its lock for ever
         client = Client(scheduler, timeout=CONNECT_SECONDS)
     except TypeError:  # tls:// without certificates
         raise LogevalError(
@@ -164,6 +166,8 @@ def _on_cluster(
         raise LogevalError(
             f"there is no Dask scheduler at {scheduler}{sure}; start one with: dask scheduler"
         ) from None
+    finally:
+        gc.enable()
     logger = logging.getLogger("distributed.client")
     level = logger.level
     try:

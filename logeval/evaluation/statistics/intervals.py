@@ -254,7 +254,7 @@ def compare(x: Floats, level: float = CONFIDENCE, scale: float = 0.0) -> Compari
     se = np.nan_to_num(u.error())
     r = np.divide(se, m, out=np.zeros(len(m)), where=m > 0.0)
     found = _all_pairs(u, r, level, ROUNDING * scale)
-    most = scale or np.inf
+    most = np.maximum(scale or np.inf, np.abs(found.difference))
     return replace(found, low=np.maximum(found.low, -most), high=np.minimum(found.high, most))
 
 
