@@ -155,7 +155,7 @@ def _on_cluster(
     except ImportError:
         raise LogevalError("a scheduler needs Dask: pip install 'logeval[cluster]'") from None
     try:
-        gc.disable()  # an older client that is collected while one starts waits for its lock for ever
+        gc.disable()  # else an older client, collected while this one starts, may wait for ever
         client = Client(scheduler, timeout=CONNECT_SECONDS)
     except TypeError:  # tls:// without certificates
         raise LogevalError(
