@@ -42,7 +42,7 @@ class Blend(ClickModel):
     @property
     def users(self) -> Users:
         """Those of a query are ``Classes`` of several kinds."""
-        raise NotImplementedError
+        raise LogevalError("users of a mixture are those of its members, in a fitted model")
 
     @classmethod
     def fit(cls, data: Any, options: Any) -> Any:
