@@ -4,14 +4,9 @@ The samples are arrays (Q, N, ...): Q queries, N runs each, padded with nan wher
 fewer. A mean is over queries of the mean over runs. The independent units are the queries, or
 the runs of a single one. With draws of the simulators' parameters there are four axes,
 (Q, D, N, ...) for D draws of each query. ``docs/statistics.md`` says how to read the results,
-``docs/error-rates.md`` how often the intervals hold; ``statistics.comparisons`` compares policies.
+``docs/error-rates.md`` how often the intervals hold. ``by_policy`` makes such arrays.
 
-Columns of a runs table as arrays (Q, N, ...): Q queries, N runs each, as the statistics want.
-
-With draws of the simulators' parameters they are (Q, D, N, ...): D draws of each query.
-
-All policies against all others, from the same data, with one error rate for everything said.
-
+``compare`` puts all policies against all others, with one error rate for everything said.
 Differences are paired: x_i - x_j of the same query (mean over its runs), or of the same run if
 there is one query. Every pair is studentised by its own standard error, and all pairs share one
 critical value, the 95% quantile of the largest |t| of any pair when all policies are equal:
@@ -245,7 +240,7 @@ def compare(x: Floats, level: float = CONFIDENCE, scale: float = 0.0) -> Compari
 
         d - c se ... d + c se + SKEWNESS (2 t^2 + 1) se r / 6
 
-    The last term widens it away from 0, for skewed values, as in ``intervals.skewed_interval``
+    The last term widens it away from 0, for skewed values, as in ``skewed_interval``
     (t is Student's quantile); the test, which looks at the other end, knows nothing of it.
     With one unit all but the means and differences is nan.
     """
