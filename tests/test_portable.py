@@ -1,10 +1,13 @@
 """What macOS and Windows lack is not leant on: calls are replaced by others, text is UTF-8."""
 
 import ast
+import gc
 import io
 import signal
 import sys
 from pathlib import Path
+
+import pytest
 
 import logeval
 from logeval.running import console, progress, work
@@ -79,3 +82,18 @@ def test_workers_start_without_masks_of_signals(monkeypatch):
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_no_older_client_is_collected_while_one_starts(monkeypatch):
+    """Its destructor would wait for the lock that the new one holds."""
+    seen = []
+
+    def start(*given, **named):
+        seen.append(gc.isenabled())
+        raise OSError
+
+    monkeypatch.setattr("distributed.Client", start)
+    with pytest.raises(logeval.LogevalError, match="no Dask scheduler"):
+        list(work._on_cluster(len, [], "tcp://127.0.0.1:1", lambda *_: None))
+    assert seen == [False]
+    assert gc.isenabled()
