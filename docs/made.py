@@ -1,7 +1,6 @@
-"""The pages that commands make, on standard output.
+"""The page of all commands, from their help: ``python docs/made.py > docs/commands.md``.
 
-``python docs/made.py commands > docs/commands.md`` (from their help) and
-``python docs/made.py output > docs/output.md`` (what they print on a small synthetic log).
+``outputs`` says what commands print: tests compare the tutorial with it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import inspect
 import io
 import os
 import shlex
-import sys
 import tempfile
 
 import typer
@@ -51,7 +49,7 @@ def commands_of(command=None, name=""):
 def commands():
     """docs/commands.md."""
     yield "# Commands\n"
-    yield "Made by `python docs/made.py commands > docs/commands.md`. `logeval COMMAND --help`"
+    yield "Made by `python docs/made.py > docs/commands.md`. `logeval COMMAND --help`"
     yield "lists the options.\n"
     for name, about, example in commands_of():
         yield f"## logeval {name}\n\n{about}\n\n```\n{example}\n```\n"
@@ -71,21 +69,11 @@ def outputs(lines):
             yield line, text.getvalue().rstrip()
 
 
-def output():
-    """docs/output.md."""
-    yield "# What the commands print\n"
-    yield "Made by `python docs/made.py output > docs/output.md` on a small synthetic"
-    yield "log. Tables fit 80 columns; `--json` and `--csv` give all columns."
-    yield "Progress and hints go to standard error and are not shown here.\n"
-    for command, text in outputs(COMMANDS.splitlines()):
-        yield f"```text\n$ {command}\n{text}\n```\n"
-
-
-def markdown(page):
-    """The lines of ``commands`` or ``output``."""
-    return "\n".join({"commands": commands, "output": output}[page]())
+def markdown():
+    """The page of all commands."""
+    return "\n".join(commands())
 
 
 if __name__ == "__main__":
     os.environ.setdefault("MPLBACKEND", "Agg")
-    print(markdown(sys.argv[1]))
+    print(markdown())
