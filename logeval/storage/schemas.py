@@ -421,6 +421,16 @@ POWER = _table("power", """
     power     float64  probability to find the difference, with its sign
     """)  # fmt: skip
 
+EARNINGS = _table("earnings", """
+    One row per policy and moment of `decide`: what it earns in the place of today's ranker.
+
+    policy  string    the policy; today's ranker, and best lists
+    t       float64   day, or search of the whole period, at which the piece ends
+    reward  float64   reward per search of the piece
+    low     float64?  lower end of the 95% interval of its difference to today's ranker, from there
+    high    float64?  upper end
+    """)  # fmt: skip
+
 
 def markdown() -> str:
     """The schemas of all tables, as in docs/tables.md."""

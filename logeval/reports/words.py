@@ -1,0 +1,44 @@
+"""The sentence of every fact: one template for each code, and nothing else makes sentences of them.
+
+A template names the fields of its fact, ``{about}``, ``{value}``, ``{low}``, ``{high}``,
+``{threshold}``, and what ``more`` holds. ``REMEDIES`` say what to do about it, where there is
+something.
+"""
+
+from __future__ import annotations
+
+from logeval.facts import Fact
+
+WORDS = {
+    # why decide says TEST, KEEP or WAIT
+    "gain": "{about} gains {value:+.1%}, and is worse than today with probability {threshold:.0%}",
+    "no-gain": "no policy earns more than today's ranker over this traffic",
+    "little-to-gain": "even the best lists would gain only {value:.1%}",
+    "unclear": "the log does not say whether {about} gains or loses: {low:+.1%} to {high:+.1%}",
+    "no-simulator": "no click model is good enough to decide anything",
+    # what it rests on
+    "today": "{about}: today's ranker gets {value:.3g} clicks per search, and {threshold:.3g} in "
+    "the log",
+    "simulator-used": "{about} passes {value:.0f} of {threshold:.0f} checks",
+    "simulator-value": "{about}: a predicted difference between lists is worth {value:.2f} of it "
+    "({low:.2f} to {high:.2f})",
+    "value-unknown": "{about}: the log's lists vary too little to say what predictions are worth",
+    "thin-queries": "{value:.0f} of {threshold:.0f} queries have fewer than {least:.0f} searches",
+    "traffic-covered": "the queries decided on make {value:.0%} of the log's searches",
+    "order": "results are placed in the order of positions {order}: from the top down would lose "
+    "{value:.1%}",
+    "left-out": "{about} is left out: {why}",
+    "known-only": "with results that the log hardly shows: {value:+.1%}",
+}
+REMEDIES = {
+    "unclear": "log for longer, or show other lists in a small share of the searches",
+    "value-unknown": "show other lists in a small share of the searches, 1% is enough",
+    "no-simulator": "fit other click models, and look at check-models",
+    "today": "see what the log records that the model leaves out: check-models",
+}
+
+
+def sentence(fact: Fact) -> str:
+    """The fact in words."""
+    fields = {name: getattr(fact, name) for name in ("about", "value", "low", "high", "threshold")}
+    return WORDS[fact.code].format(**{**fields, **fact.more})

@@ -1,0 +1,73 @@
+"""The record of an answer: written and read back, and in twelve lines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from logeval.decision.decision import TODAY, Choice, Decision, Simulator, TestSize
+from logeval.facts import Fact
+from logeval.reports.words import WORDS, sentence
+
+ROW = Choice(
+    "dcmKL-UCB", 46_116.0, 0.041, 0.012, 0.075, 0.02, 5.2, 3.1, 9.0, "9982@0", -0.011, True
+)  # fmt: skip
+UBM = Simulator(
+    "UBM(classes=3)", -0.32, {"value": True}, 0.97, 0.6, 1.2, 1.26, 1.27, True, "best", False
+)  # fmt: skip
+
+
+def answer(**changes: Any) -> Decision:
+    """TEST, with one policy."""
+    given: dict[str, Any] = {
+        "decision": "TEST", "reason": "gain", "policy": "dcmKL-UCB", "reward": "clicks",
+        "days": 27.0, "searches": 35_064.0, "queries": 20, "today": 44_300.0, "best": 52_300.0,
+        "choices": (ROW,), "simulators": (UBM,),
+        "facts": (Fact("gain", "dcmKL-UCB", value=0.041, threshold=0.02),),
+        "tests": (TestSize("A/B test", "clicks", 0.05, 12_400.0, 9.5),),
+        "curves": pd.DataFrame({"policy": [TODAY], "t": [1.0], "reward": [1.26], "low": [None],
+                                "high": [None]}).astype({"low": float, "high": float}),
+    }  # fmt: skip
+    return Decision(**{**given, **changes})
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    found = answer()
+    found.write(tmp_path / "out")
+    again = Decision.read(tmp_path / "out")
+    assert again == found
+    pd.testing.assert_frame_equal(again.curves, found.curves)
+
+
+def test_json_holds_everything_and_no_nan() -> None:
+    found = answer(choices=(ROW, replace(ROW, policy="TopRank", gain_low=float("nan"))))
+    text = json.dumps(found.to_json(), allow_nan=False)
+    assert Decision.of(json.loads(text)).choices[0] == ROW
+
+
+@pytest.mark.parametrize("decision", ["TEST", "KEEP", "WAIT"])
+def test_the_first_word_is_the_decision_and_there_are_twelve_lines_at_most(decision: str) -> None:
+    lines = answer(decision=decision).text().splitlines()
+    assert lines[0].split()[0].rstrip(".") == decision
+    assert len(lines) <= 12
+
+
+def test_digits_follow_the_error() -> None:
+    assert "+4.1% (1.2 to 7.5)" in answer().text()
+    assert "+4.1% clicks (1.2 to 7.5)" in answer().text()
+
+
+def test_without_days_time_is_a_share_of_the_period() -> None:
+    found = answer(days=None)
+    assert (found.unit, found.length) == ("search", 35_064.0)
+
+
+def test_every_template_is_filled_by_the_fields_of_its_fact() -> None:
+    more = {"least": 300, "order": "2>1", "why": "it cannot start"}
+    for code in WORDS:
+        assert "{" not in sentence(Fact(code, "x", "fine", 0.1, 0.0, 0.2, 0.3, more))
