@@ -19,10 +19,10 @@ from typing import Any, ClassVar, NamedTuple
 from scipy.special import ndtri
 
 from logeval.policies.setting import Setting
+from logeval.policies.shared.draws import top_betas
 from logeval.policies.shared.kernel_policy import floats
 from logeval.policies.shared.options import ORDER
 from logeval.policies.shared.places import ByPlaces, Places, insert_best, read, show
-from logeval.policies.shared.topk import Betas, count_beta, top_draws
 from logeval.running.arrays import Floats
 from logeval.running.kernels import ZERO, njit_inline, njit_views
 from logeval.running.seeds import Uniforms
@@ -43,14 +43,16 @@ def examined(c, last):
 class Memory(NamedTuple):
     """Of one replica, for CTS."""
 
-    betas: Betas = Betas()
+    a: Floats = floats("L", fill=1.0)  # 1 + S
+    b: Floats = floats("L", fill=1.0)  # 1 + N - S
+    value: Floats = floats("K", shared=True)  # of the items on the list
     places: Places = Places()
 
 
 @njit_inline
 def recommend_one(now, u, mine, A):
     """The largest draws."""
-    top_draws(u, mine.betas, mine.places.held)
+    top_betas(u[0], mine.a, mine.b, mine.places.held, mine.value)
     show(mine.places.held, mine.places.order, A)
 
 
@@ -60,7 +62,8 @@ def learn_one(now, mine, A, clicks):
     (last,), (_, held, c) = now, mine.places
     read(A, clicks, mine.places)
     for k in range(examined(c, last)):
-        count_beta(held[k], c[k], mine.betas)
+        mine.a[held[k]] += c[k]
+        mine.b[held[k]] += 1 - c[k]
 
 
 class CTS(ByPlaces):
@@ -73,7 +76,7 @@ class CTS(ByPlaces):
     KERNELS = Memory(), recommend_one, learn_one
 
     def __init__(self, setting: Setting, **given: Any) -> None:
-        super().__init__(setting, given, uniforms=setting.L)
+        super().__init__(setting, given, uniforms=1)
         self.rule = (self.given.feedback == "last",)
 
 

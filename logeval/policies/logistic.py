@@ -136,7 +136,7 @@ class Fit(Theta):
         d, self._ridge = contexts.d, ridge
         self.H_inv = np.tile(np.eye(d) / ridge, (R, 1, 1))
         size = contexts.M if contexts.repeat else 256
-        self.rows = Rows(*np.zeros((5, R, size)), order=np.zeros((R, size), dtype=np.int64))
+        self.rows = Rows._make([*np.zeros((5, R, size)), np.zeros((R, size), dtype=np.int64)])
         self._kept = np.empty((0, 0, d) if contexts.repeat else (R, size, d))
         self._m, self._fitted = np.zeros((2, R), dtype=np.int64)  # rows, and at the last fit
         self._work = tuple(np.empty((3, d)))

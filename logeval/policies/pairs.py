@@ -21,16 +21,9 @@ import numpy as np
 from logeval.policies.setting import Setting
 from logeval.policies.shared import bounds
 from logeval.policies.shared.bounds import upper
+from logeval.policies.shared.draws import stream, uniform
 from logeval.policies.shared.kernel_policy import KernelPolicy, floats, ints
-from logeval.policies.shared.topk import (
-    BLOCK,
-    MEMO,
-    hazard,
-    log_beta,
-    n_blocks,
-    remembered_upper,
-    survival,
-)
+from logeval.policies.shared.topk import BLOCK, MEMO, n_blocks, remembered_upper
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
 
@@ -270,11 +263,60 @@ class PairKLUCB(PairIndex):
     KIND = bounds.KL
 
 
+MOST = 700.0  # of the hazards: e^-700 is as good as 0
+
+
+@njit_views
+def continued_fraction(a, b, x):
+    """The continued fraction 1 / (1 + d_1 / (1 + d_2 / ...)) of the incomplete beta function.
+
+    Its convergents P_n / Q_n with P_n = P_{n-1} + d_n P_{n-2}, likewise Q, scaled to Q_n = 1 after
+    every fourth: a division takes longer than all else. It is used where x is below the mean, or
+    nearly so; there all Q_n are positive.
+    """
+    P, Q, P_odd, Q_odd = 1.0, 1.0, 1.0, 1.0 - (a + b) * x / (a + 1.0)
+    value = 0.0
+    for m in range(1, 200_000):
+        even = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
+        P, Q = P_odd + even * P, Q_odd + even * Q
+        P_odd, Q_odd = P + odd * P_odd, Q + odd * Q_odd
+        if m % 2 == 0:
+            scale = 1.0 / Q_odd
+            P, Q, P_odd, Q_odd = P * scale, Q * scale, P_odd * scale, 1.0
+            if abs(P_odd - value) < 1e-15 * P_odd:
+                break
+            value = P_odd
+    return P_odd / Q_odd
+
+
+@njit_views
+def survival(a, b, x):
+    """F(x) and 1 - F(x) of Beta(a, b), the smaller one to full relative precision."""
+    if x <= 0.0 or x >= 1.0:
+        return (0.0, 1.0) if x <= 0.0 else (1.0, 0.0)
+    log_B = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    density = math.exp(a * math.log(x) + b * math.log1p(-x) - log_B)
+    if x < (a + 1.0) / (a + b + 2.0):
+        F = min(density * continued_fraction(a, b, x) / a, 1.0)
+        return F, 1.0 - F
+    Q = min(density * continued_fraction(b, a, 1.0 - x) / b, 1.0)
+    return 1.0 - Q, Q
+
+
+@njit_views
+def hazard(S, T, x):
+    """-log F(x) of a pair with S clicks in T observations, at most ``MOST``."""
+    F, Q = survival(1.0 + S, 1.0 + T - S, x)
+    if F > 0.5:
+        return -math.log1p(-Q)
+    return min(-math.log(max(F, 1e-305)), MOST)
+
+
 # total hazards of the levels, from x_0 = 1 down
 TARGETS = np.array([0.0, 0.3, 0.8, 1.6, 3.2, 16.0])
 LOOSE = 1.3  # the totals may be off by this factor
 PATIENCE = 40  # evaluations per pair, about the cost of setting the levels
-EXACT = 1024  # recurrences between two exact evaluations
 DRAW_MEMO = 4096
 
 
@@ -291,14 +333,12 @@ class Posteriors(NamedTuple):
     otherwise halving the cell finds the largest. The distribution is that of drawing all, whatever
     the levels, as long as they were set before E.
 
-    A step changes one posterior, whose survival 1 - F has a one-term recurrence in each count. The
-    levels are set anew, near sum_i h_i(x_g) = ``TARGETS``, when comparing has cost more evaluations
-    of F than that would, or when E fell below the ladder.
+    The levels are set anew, near sum_i h_i(x_g) = ``TARGETS``, when comparing has cost more
+    evaluations of F than that would, or when E fell below the ladder.
     """
 
     S: Floats = floats("L")  # clicks on each pair
     T: Floats = floats("L")  # its observations
-    Q: Floats = floats("L", len(TARGETS))  # survival 1 - F of each pair at each level
     h: Floats = floats("L", len(TARGETS))  # hazard of each pair at each level
     block_h: Floats = floats(n_blocks, len(TARGETS))  # sums of the hazards over blocks of pairs
     levels: Floats = floats(len(TARGETS), fill=1.0)
@@ -306,7 +346,7 @@ class Posteriors(NamedTuple):
     pairs: Ints = ints("L", shared=True)  # scratch: pairs with a theta in the cell
     y: Floats = floats("L", shared=True)  # their hazards
     above: Bools = ints("L", shared=True, dtype=np.bool_)  # whether in its upper half
-    memo: Floats = floats(DRAW_MEMO, 5, fill=-1.0, shared=True)  # rows S, T, x, Q, h
+    memo: Floats = floats(DRAW_MEMO, 4, fill=-1.0, shared=True)  # rows S, T, x, h
 
 
 @njit_views
@@ -321,16 +361,15 @@ def total(g, block_h):
 @njit_views
 def fill(g, x, mine):
     """Make x the level g; returns the total hazard there."""
-    S, T, Q, h, block_h, memo = mine.S, mine.T, mine.Q, mine.h, mine.block_h, mine.memo
+    S, T, h, block_h, memo = mine.S, mine.T, mine.h, mine.block_h, mine.memo
     mine.levels[g] = x
     block_h[:, g] = 0.0
     for i in range(S.shape[0]):
         row = memo[(int(T[i]) * 61 + int(S[i])) % DRAW_MEMO]
         if row[0] != S[i] or row[1] != T[i] or row[2] != x:
-            F, row[3] = survival(1.0 + S[i], 1.0 + T[i] - S[i], x)
-            row[0], row[1], row[2], row[4] = S[i], T[i], x, hazard(F, row[3])
-        Q[i, g], h[i, g] = row[3], row[4]
-        block_h[i // BLOCK, g] += row[4]
+            row[0], row[1], row[2], row[3] = S[i], T[i], x, hazard(S[i], T[i], x)
+        h[i, g] = row[3]
+        block_h[i // BLOCK, g] += row[3]
     return total(g, block_h)
 
 
@@ -363,11 +402,11 @@ def set_levels(mine):
 @njit_views
 def descend(mine):
     """Go on below the ladder: its foot becomes the top of one that halves."""
-    Q, h, block_h, levels = mine.Q, mine.h, mine.block_h, mine.levels
+    h, block_h, levels = mine.h, mine.block_h, mine.levels
     G = levels.shape[0] - 1
     levels[0] = levels[G]
     for i in range(h.shape[0]):
-        Q[i, 0], h[i, 0] = Q[i, G], h[i, G]
+        h[i, 0] = h[i, G]
     for block in range(block_h.shape[0]):
         block_h[block, 0] = block_h[block, G]
     for g in range(1, G + 1):
@@ -395,12 +434,8 @@ def next_in_cell(E, i, g, h, block_h):
 
 @njit_views
 def exponential(u, k):
-    """The k-th standard exponential made of the uniform u (splitmix64 of its bits)."""
-    z = np.uint64(u * 9007199254740992.0) + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return -math.log1p(-float(z >> np.uint64(11)) / 9007199254740992.0)
+    """The k-th standard exponential made of the uniform u."""
+    return -math.log1p(-uniform(stream(u), k))
 
 
 @njit_inline
@@ -415,8 +450,7 @@ def largest(low, high, n, mine):
         m = 0
         for c in range(n):
             i = pairs[c]
-            F, Q = survival(1.0 + S[i], 1.0 + T[i] - S[i], x)
-            above[c] = y[c] < hazard(F, Q)
+            above[c] = y[c] < hazard(S[i], T[i], x)
             m += above[c]
         if m == 0:
             high = x
@@ -463,28 +497,6 @@ def draw_one(u, mine):
     return largest(levels[g], levels[g - 1], n, mine)
 
 
-@njit_views
-def raise_survival(click, a, b, Q, h, levels):
-    """Q and h of the posterior Beta(a, b) after a click, or none.
-
-    1 - F rises by x^a (1-x)^b / (a B(a, b)) with a, and falls by the same over b with b.
-    """
-    exact = int(a + b) % EXACT == 0
-    log_B = log_beta(a, b)
-    for g in range(levels.shape[0]):
-        x = levels[g]
-        if x >= 1.0:
-            continue
-        if exact:
-            F, Q[g] = survival(a + click, b + 1.0 - click, x)
-            h[g] = hazard(F, Q[g])
-            continue
-        term = math.exp(a * math.log(x) + b * math.log1p(-x) - log_B)
-        Q[g] += term / a if click else -term / b
-        Q[g] = min(max(Q[g], 0.0), 1.0)
-        h[g] = hazard(1.0 - Q[g], Q[g])
-
-
 @njit_inline
 def recommend_draw(now, u, mine, A):
     """The pair with the largest theta."""
@@ -497,9 +509,10 @@ def learn_draw(now, mine, A, clicks):
     """The posterior of the pair, and the sums over its block."""
     (K,), S, T, h = now, mine.S, mine.T, mine.h
     i = A[0] * K + A[1]
-    raise_survival(clicks[0], 1.0 + S[i], 1.0 + T[i] - S[i], mine.Q[i], h[i], mine.levels)
     S[i] += clicks[0]
     T[i] += 1.0
+    for g in range(mine.levels.shape[0]):
+        h[i, g] = hazard(S[i], T[i], mine.levels[g])
     block = i // BLOCK
     sums = mine.block_h[block]
     sums[:] = 0.0

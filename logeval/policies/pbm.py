@@ -23,9 +23,9 @@ import numpy as np
 from logeval.errors import LogevalError
 from logeval.policies.setting import Setting
 from logeval.policies.shared.bounds import kl
+from logeval.policies.shared.draws import top_betas
 from logeval.policies.shared.kernel_policy import KernelPolicy, floats, ints
 from logeval.policies.shared.places import insert_best, show, sort_by
-from logeval.policies.shared.topk import Betas, set_beta, top_draws
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import ZERO, njit_inline, njit_views
 
@@ -337,15 +337,14 @@ class PBMPIE(PBM):
 
 
 CELLS = 128
-DROP, RISEN = 32.0, 18.0  # logarithms: of the borders when laid, and when to lay anew
+DROP = 32.0  # logarithm of the density from the mode to the borders
 
 
 class Posteriors(NamedTuple):
-    """Tabulated densities of one replica, 2 KB per item."""
+    """Tabulated densities of one replica, 1 KB per item."""
 
     low: Floats = floats("L")
     high: Floats = floats("L", fill=1.0)
-    log: Floats = floats("L", CELLS)  # logarithm of the density in the middle of each cell
     mass: Floats = floats("L", CELLS)  # cumulative
     views: Views = Views()
     held: Ints = ints("K", shared=True)
@@ -399,43 +398,16 @@ def border(top, end, i, views):
     return outside
 
 
-@njit_views
-def add_up(i, p):
-    """The cumulative masses of item i; whether its cells cover the density, and not much more."""
-    log, top = p.log[i], p.log[i, 0]
-    for g in range(1, CELLS):
-        top = max(top, log[g])
-    above, total = 0, 0.0
-    for g in range(CELLS):
-        total += math.exp(log[g] - top)
-        p.mass[i, g] = total
-        above += log[g] > top - RISEN
-    low = p.low[i] > 0.0 and log[0] > top - RISEN
-    high = p.high[i] < 1.0 and log[CELLS - 1] > top - RISEN
-    return above >= CELLS // 2 and not low and not high
-
-
-@njit_views
+@njit_inline
 def lay(i, p):
-    """New cells for item i."""
-    views = p.views
+    """The cells of item i."""
+    views, total = p.views, 0.0
     top = mode(i, views)
     p.low[i], p.high[i] = border(top, 0.0, i, views), border(top, 1.0, i, views)
-    width = (p.high[i] - p.low[i]) / CELLS
+    width, level = (p.high[i] - p.low[i]) / CELLS, log_density(top, i, views)
     for g in range(CELLS):
-        p.log[i, g] = log_density(p.low[i] + (g + 0.5) * width, i, views)
-    add_up(i, p)
-
-
-@njit_inline
-def observe(i, k, click, p):
-    """One more view of item i at position k."""
-    width = (p.high[i] - p.low[i]) / CELLS
-    for g in range(CELLS):
-        x = p.low[i] + (g + 0.5) * width
-        p.log[i, g] += math.log(x) if click else math.log(1.0 - p.views.kappa[k] * x)
-    if not add_up(i, p):
-        lay(i, p)
+        total += math.exp(log_density(p.low[i] + (g + 0.5) * width, i, views) - level)
+        p.mass[i, g] = total
 
 
 @njit_views
@@ -464,17 +436,6 @@ def recommend_ts(now, u, p, A):
     show(p.held, p.views.best, A)
 
 
-@njit_inline
-def learn_ts(now, p, A, clicks):
-    """``learn``, and the posteriors of what was shown; of all items if kappa is another one."""
-    if learn(now, A, clicks, p.views):
-        for i in range(p.low.shape[0]):
-            lay(i, p)
-    else:
-        for k in range(A.shape[0]):
-            observe(A[k], k, clicks[k], p)
-
-
 class PBMTS(PBM):
     """Thompson sampling from the posterior of theta_i.
 
@@ -484,14 +445,12 @@ class PBMTS(PBM):
 
     (section 5). The density is log-concave. It is tabulated in ``CELLS`` equal cells between the
     two points where it has fallen by e^-32 from its mode, eight standard deviations where it is
-    nearly normal; a uniform finds its cell and a place in it. A click or its absence adds one term
-    to the logarithm in every cell. The cells are laid anew when a border has risen above e^-18 of
-    the largest, or fewer than half of the cells lie above that.
+    nearly normal; a uniform finds its cell and a place in it.
     """
 
-    NAME, COST = "PBM-TS", "L + 128 K"
+    NAME, COST = "PBM-TS", "L + 300 K^2"
     FIGURE = 25
-    KERNELS = Posteriors(), recommend_ts, learn_ts
+    KERNELS = Posteriors(), recommend_ts, learning(lay)
 
     def __init__(self, setting: Setting, **given: Any) -> None:
         super().__init__(setting, given, uniforms=setting.L)
@@ -501,9 +460,11 @@ class PBMTS(PBM):
 class CorrectedBetas(NamedTuple):
     """Of one replica."""
 
+    a: Floats = floats("L", fill=1.0)
+    b: Floats = floats("L", fill=1.0)
     views: Views = Views()
-    betas: Betas = Betas()
     held: Ints = ints("K", shared=True)
+    value: Floats = floats("K", shared=True)
 
 
 @njit_inline
@@ -512,13 +473,13 @@ def correct_bias(i, mine):
     views, failures = mine.views, 0.0
     for k in range(views.kappa.shape[0]):
         failures += max(0.0, views.kappa[k] * views.N[i, k] - views.S[i, k])
-    set_beta(i, 1.0 + views.clicks[i], 1.0 + failures, mine.betas)
+    mine.a[i], mine.b[i] = 1.0 + views.clicks[i], 1.0 + failures
 
 
 @njit_inline
 def recommend_mpts(now, u, mine, A):
     """The largest draws."""
-    top_draws(u, mine.betas, mine.held)
+    top_betas(u[0], mine.a, mine.b, mine.held, mine.value)
     show(mine.held, mine.views.best, A)
 
 
@@ -534,4 +495,4 @@ class BCMPTS(PBM):
     KERNELS = CorrectedBetas(), recommend_mpts, learning(correct_bias)
 
     def __init__(self, setting: Setting, **given: Any) -> None:
-        super().__init__(setting, given, uniforms=setting.L)
+        super().__init__(setting, given, uniforms=1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 
 from logeval.running.arrays import Floats, Ints
+from tests.references.draws import betas
 from tests.references.lists import Places
 from tests.references.replica import Replica
 
@@ -21,18 +22,16 @@ def examined(clicks: Ints, feedback: str) -> Any:
 
 
 class CTS(Places):
-    """Beta posteriors; ``u`` are L uniforms."""
-
-    width = 0  # 0: L
+    """Beta posteriors; ``u`` is one uniform."""
 
     def __init__(self, replica: Replica) -> None:
-        super().__init__(replica, uniforms=self.width or replica.L)
+        super().__init__(replica, uniforms=1)
         self.S, self.N = np.zeros(self.L), np.zeros(self.L)
 
     def choose(self, t: int, u: Floats) -> Any:
         """The K largest draws."""
-        theta = betaincinv(1 + self.S, 1 + self.N - self.S, u)
-        return np.argsort(-theta, kind="stable")[: self.K]
+        theta = betas(u[0], 1 + self.S, 1 + self.N - self.S)
+        return np.argsort(np.negative(theta), kind="stable")[: self.K]
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
         """Count what was examined."""
@@ -43,8 +42,6 @@ class CTS(Places):
 
 class TSCascade(CTS):
     """One Gaussian for all items; ``u`` is one uniform."""
-
-    width = 1
 
     def choose(self, t: int, u: Floats) -> Any:
         """The K largest draws."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 
 from logeval.running.arrays import Floats, Ints
 from tests.references.bounds import kl
+from tests.references.draws import betas
 from tests.references.lists import Cells
 from tests.references.replica import Replica
 
-CELLS, DROP, RISEN = 128, 32.0, 18.0  # of PBM-TS
+CELLS, DROP = 128, 32.0  # of PBM-TS
 
 
 class PBM(Cells):
@@ -135,14 +135,6 @@ class PBMTS(PBM):
         low, high = self.cells[i]
         return self.log_density(i, low + (np.arange(CELLS) + 0.5) * (high - low) / CELLS)
 
-    def fits(self, i: Any) -> Any:
-        """Whether the cells cover the density, and not much more."""
-        low, high = self.cells[i]
-        below = self.tabulated(i) - self.tabulated(i).max()
-        if (low > 0 and below[0] > -RISEN) or (high < 1 and below[-1] > -RISEN):
-            return False
-        return (below > -RISEN).sum() >= CELLS // 2
-
     def choose(self, t: int, u: Floats) -> Any:
         """The K largest draws."""
         theta = np.empty(self.L)
@@ -156,28 +148,23 @@ class PBMTS(PBM):
         return self.onto_positions(np.argsort(-theta, kind="stable")[: self.K])
 
     def learn(self, t: int, A: Ints, clicks: Ints) -> Any:
-        """Count; new cells where they no longer fit."""
+        """Count; new cells for what was shown, for all items if kappa is another one."""
         before = self.kappa
         super().learn(t, A, clicks)
-        if self.estimated and self.kappa is not before:
-            for i in range(self.L):
-                self.lay(i)
-        else:
-            for i in A:
-                if not self.fits(i):
-                    self.lay(i)
+        for i in range(self.L) if self.kappa is not before else A:
+            self.lay(i)
 
 
 class BCMPTS(PBM):
-    """Beta draws; ``u`` are L uniforms."""
+    """Beta draws; ``u`` is one uniform."""
 
     def __init__(self, replica: Replica) -> None:
-        super().__init__(replica, uniforms=replica.L)
+        super().__init__(replica, uniforms=1)
 
     def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
         failures = sum(
             np.maximum(0, self.kappa[k] * self.N[:, k] - self.S[:, k]) for k in range(self.K)
         )
-        theta = betaincinv(1 + self.S.sum(axis=1), 1 + failures, u)
-        return self.onto_positions(np.argsort(-theta, kind="stable")[: self.K])
+        theta = betas(u[0], 1 + self.S.sum(axis=1), 1.0 + failures)
+        return self.onto_positions(np.argsort(np.negative(theta), kind="stable")[: self.K])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from logeval.policies.shared.draws import hashed
 from logeval.policies.shared.kernel_policy import floats, ints
 from logeval.policies.shared.places import copy, shuffle_first
 from logeval.running.arrays import Bools, Floats, Ints
@@ -140,15 +141,6 @@ class Leaders(NamedTuple):
     tau: Ints = ints(SETS * WAYS)  # rounds as the leader
     now: Ints = ints(1)  # place of the present leader
     lost: Ints = ints(1)  # leaders forgotten
-
-
-@njit_views
-def hashed(x):
-    """64 well mixed bits of a number (splitmix64)."""
-    z = np.uint64(x + 1) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @njit_views
