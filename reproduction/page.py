@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -161,7 +162,7 @@ def write(outcomes: Sequence[Outcome]) -> None:
 
 def read() -> list[dict[str, str]]:
     """What was measured."""
-    return pd.read_csv(RESULTS, keep_default_na=False, dtype=str).to_dict("records")
+    return list(csv.DictReader(RESULTS.read_text("utf-8").splitlines()))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
