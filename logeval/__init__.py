@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from logeval.clicks.support.support import support as support
     from logeval.clicks.users.browsing import Browsing as Browsing
     from logeval.clicks.users.chain import Chain as Chain
+    from logeval.decision.decide import decide as decide
+    from logeval.decision.decision import Decision as Decision
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
@@ -49,9 +51,11 @@ _HOME = {
     "LogevalError": "logeval.errors",
     "Policy": "logeval.policies.setting",
     "Query": "logeval.log.queries",
+    "Decision": "logeval.decision.decision",
     "Runs": "logeval.evaluation.results",
     "check_models": "logeval.clicks.quality.stages",
     "Setting": "logeval.policies.setting",
+    "decide": "logeval.decision.decide",
     "compare_models": "logeval.clicks.quality.stages",
     "evaluate": "logeval.evaluation.evaluate",
     "export": "logeval.exports.export",
