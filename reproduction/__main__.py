@@ -31,14 +31,11 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(f"error: {error}")
     if given.json:
         rows = [row_of(one) | {"experiment": o.name} for o in outcomes for one in o.judged]
-        print(json.dumps({"experiments": [page.summary_row(o) for o in outcomes], "rows": rows}))
-    elif given.experiment == "all":
-        _show(page.summary(outcomes))
-    else:
-        (one,) = outcomes
+        print(json.dumps(rows))
+    for one in () if given.json else outcomes:
         _show("\n\n".join([*page.section(one), f"verdict: {verdict_of(one.judged)}"]))
-    if given.markdown is not None:
-        print(f"page {page.write_markdown(outcomes, given.markdown)}", file=sys.stderr)
+    if given.write:
+        page.write(outcomes)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -60,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--workers", type=int, default=1, help="processes on this machine")
     add("--seed", type=int, default=0)
     add("--out", type=Path, help="folder of runs and models; an unfinished one goes on")
-    add("--markdown", type=Path, help="write the page, with figures, to this file")
+    add("--write", action="store_true", help="write results.csv and docs/reproduction.md")
     add("--json", action="store_true", help="all columns, for programs")
     add("--quiet", "-q", action="store_true", help="no progress")
     return parser

@@ -126,8 +126,6 @@ class Experiment:
     parts: tuple[Part, ...]
     claims: tuple[Claim, ...]
     figure: Mapping[str, Any]  # a function of figures.py (draw) and its arguments
-    facts: tuple[str, ...] = ()  # what else is known
-    found: str = ""  # what else was found: a function of facts.py
 
     @property
     def needs_log(self) -> bool:
@@ -166,7 +164,6 @@ def _of_paper(paper: str) -> Iterator[Experiment]:
 def _experiment(table: Words, words: Words, variants: Words) -> Experiment:
     rest = {k: v for k, v in table.items() if k not in ("each", "part", "claim")}
     filled = _filled(rest, words)
-    filled["facts"] = tuple(filled.get("facts", ()))
     parts = [_part(part, own) for part in table["part"] for own, _ in _each(part, words)]
     # by the steps a number that nobody published is known
     places = filled.get("section", ""), f"n = {filled['horizon']:,}"

@@ -2,42 +2,49 @@
 
 from __future__ import annotations
 
+import csv
 import math
-import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from logeval import __version__
+import pandas as pd
+
 from logeval.reports.figures.canvas import save_figure, styled
 from logeval.running.words import rounded
 from logeval.storage import files
-from reproduction.data import Claim, Experiment
-from reproduction.facts import facts_of
+from reproduction.data import Claim, Experiment, named
 from reproduction.figures import figure_of
 from reproduction.measures import with_error
 from reproduction.run import Outcome
-from reproduction.verdicts import SHORTER, VARIANT, Judged, verdict_of
+from reproduction.verdicts import (
+    AGREES,
+    BY,
+    NOT,
+    REPRODUCED,
+    SHORTER,
+    UNDECIDED,
+    VARIANT,
+    Judged,
+    together,
+)
 
-INTRODUCTION = (
-    "Every experiment of the papers again: what we measured beside what is published. Values "
-    "after ± are standard errors over runs; a run draws everything anew that the seed decides. One "
-    "claim has one row and one verdict, that of the paper's own method; variants (other fits, the "
-    "authors' program) stand below it and have none. A published number is reproduced when ours "
-    "differs by at most three standard errors of both, else the difference is given where it is at "
-    "most 10%. What a text says in words has bounds, which are ours; it is reproduced when "
-    "the 99% interval of ours (Student's, over the runs) lies between them, not reproduced when it "
-    "lies outside, and otherwise it cannot be told. A claim about several cases must hold in "
-    "each: the hardest is shown. The standard errors given are to the number, or to the nearer "
-    "bound."
-)
-NOT_PUBLISHED = (
-    "Not published: what independent programs found. Ours agrees when it differs by at most three "
-    "standard errors of both."
-)
-COLUMNS = ["claim", "ours", "published", "standard errors", "verdict"]
-INDEPENDENT = ["not published", "ours", "independent program", "standard errors", "verdict"]
-SUMMARY = ["experiment", "place", "log", "verdict", "size", "CPU minutes"]
+INTRODUCTION = """\
+# The papers, reproduced
+
+Made of `reproduction/results.csv` by `python -m reproduction all --log ... --out ... --write`; do
+not edit. One row per claim; ± are standard errors over runs. A published number is *reproduced* if
+ours differs by at most three standard errors of both; below 10% the difference is given. Words have
+bounds, which are ours: *reproduced* when the 99% interval of ours lies between them, *not
+reproduced* when it lies outside, otherwise it *cannot be told*. A claim about several cases must
+hold in each; the hardest is shown. Numbers of independent programs, which nobody published, *agree*
+or not. Where there are several logs, ours and the verdicts stand in this order: {logs}.
+"""
+COLUMNS = ["experiment", "claim", "published", "ours", "verdict"]
 LISTED = ["experiment", "place", "needs", "steps", "runs", "minutes"]
+RESULTS = Path(__file__).with_name("results.csv")
+PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
+NOT_RUN = "not run"
+COUNTED = (REPRODUCED, BY.strip(), UNDECIDED, NOT, AGREES, NOT_RUN)
 
 
 def listed(experiments: Sequence[Experiment]) -> str:
@@ -53,67 +60,109 @@ def listed(experiments: Sequence[Experiment]) -> str:
     )
 
 
-def summary(outcomes: Sequence[Outcome]) -> str:
-    return table(SUMMARY, [summary_row(outcome) for outcome in outcomes])
-
-
-def summary_row(outcome: Outcome) -> list[str]:
-    """An experiment in a line: name, paper, log, verdict, size, time."""
-    experiment, refused = outcome.experiment, outcome.refused
-    return [
-        experiment.name,
-        f"{experiment.paper}, {experiment.place}",
-        outcome.log,
-        f"not run: {refused}" if refused else verdict_of(outcome.judged),
-        "" if refused else size(outcome),
-        "" if refused else minutes(outcome.cpu_seconds),
-    ]
-
-
-def section(outcome: Outcome, figure: str = "") -> Iterator[str]:
-    """Paragraphs about an experiment: ours beside the published, and what else was found."""
-    experiment = outcome.experiment
-    log = f", on {outcome.log}" if outcome.log else ""
-    yield f"## {experiment.name}: {experiment.paper}, {experiment.place}{log}"
-    yield f"{experiment.about}. {size(outcome)}"
+def rows_of(outcome: Outcome) -> list[dict[str, str]]:
+    """A row for every claim of an experiment, as ``results.csv`` has them."""
+    where = {"experiment": outcome.experiment.name, "log": outcome.log}
+    empty = dict.fromkeys(("claim", "place", "by", "published", "ours", "verdict", "reason"), "")
     if outcome.refused:
-        yield f"Not run: {outcome.refused}"
-        return
-    for is_published, columns in ((True, COLUMNS), (False, INDEPENDENT)):
-        found = [row(one) for one in outcome.judged if one.claim.is_published == is_published]
-        if found and not is_published:
-            yield NOT_PUBLISHED
-        if found:
-            yield table(columns, found)
-    if figure:
-        yield figure
-    if facts := facts_of(outcome):
-        yield "\n".join(f"- {fact}" for fact in facts)
+        reason = outcome.refused.removeprefix(f"{outcome.log}: ")
+        return [{**where, **empty, "verdict": NOT_RUN, "reason": reason}]
+    return [{**where, **empty, **row(one)} for one in outcome.judged if one.verdict != VARIANT]
 
 
-def write_markdown(outcomes: Sequence[Outcome], out: Path) -> Path:
-    """The page about all of them, with small figures in a folder of its name."""
-    cpu, wall = (sum(getattr(o, name) for o in outcomes) for name in ("cpu_seconds", "seconds"))
+def row(one: Judged) -> dict[str, str]:
+    claim = one.claim
+    return {
+        "claim": claim.text,
+        "place": claim.place,
+        "by": "" if claim.is_published else claim.source,
+        "published": published(claim),
+        "ours": with_error(one.ours.value, one.ours.stderr),
+        "verdict": one.verdict,
+        "reason": "" if one.holds or one.verdict == SHORTER else claim.reason,
+    }
+
+
+def section(outcome: Outcome) -> Iterator[str]:
+    """What ``python -m reproduction NAME`` prints."""
+    yield f"## {outcome.name}: {outcome.experiment.paper}, {outcome.experiment.place}"
+    yield f"{outcome.experiment.about}. {size(outcome)}"
+    yield table(COLUMNS, _merged(rows_of(outcome)))
+    if all_of_them := together(outcome.judged):
+        yield str(all_of_them)
+
+
+def page(rows: Sequence[Mapping[str, str]]) -> str:
+    """docs/reproduction.md: a table for each paper, one row for a claim on all logs."""
     blocks = [
-        "# The papers, reproduced",
-        "Written by `python -m reproduction all`; do not edit.",
-        INTRODUCTION,
-        f"All together took {minutes(cpu)} minutes of processor time, {minutes(cpu / 2)} on two "
-        f"free cores; by the clock, beside whatever else ran, {minutes(wall)} minutes. logeval "
-        f"{__version__}, Python {platform.python_version()}.",
-        summary(outcomes),
+        INTRODUCTION.format(logs=", ".join(dict.fromkeys(r["log"] for r in rows if r["log"])))
     ]
+    papers: dict[str, list[Mapping[str, str]]] = {}
+    for one in rows:
+        papers.setdefault(named(one["experiment"]).paper, []).append(one)
+    counted = [
+        [paper, *(str(sum(r["verdict"].startswith(v) for r in of)) for v in COUNTED)]
+        for paper, of in papers.items()
+    ]
+    blocks.append(table(["paper", *COUNTED], counted) + "\n")
+    for paper, of in papers.items():
+        blocks += [f"## {paper}\n", table(COLUMNS, _merged(of)) + "\n"]
+        reasons: dict[str, list[str]] = {}
+        for one in of:
+            if one["reason"]:
+                reasons.setdefault(one["reason"], []).append(one["experiment"])
+        blocks += [f"- {', '.join(dict.fromkeys(who))}: {why}." for why, who in reasons.items()]
+        files_ = [f"[{p.stem}](reproduction/{p.name})" for p in _figures(of)]
+        blocks.append(("\n" if reasons else "") + f"Figures: {', '.join(files_)}.\n")
+    return "\n".join(blocks)
+
+
+def _figures(rows: Sequence[Mapping[str, str]]) -> list[Path]:
+    names = dict.fromkeys(figure_file(r["experiment"], r["log"]) for r in rows)
+    return [file for file in names if file.exists()]
+
+
+def figure_file(experiment: str, log: str) -> Path:
+    """Where the figure of an experiment lies."""
+    name = f"{experiment}-on-{log}" if log else experiment
+    return PAGE.with_suffix("") / f"{name}.png"
+
+
+def _merged(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """A line per claim: what the logs gave side by side."""
+    of: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    for one in rows:
+        if one["verdict"] != NOT_RUN:
+            of.setdefault((one["experiment"], one["claim"], one["place"]), []).append(one)
+    return [
+        [
+            experiment,
+            f"{claim} [{place}]",
+            some[0]["published"],
+            "; ".join(r["ours"] for r in some),
+            "; ".join(dict.fromkeys(r["verdict"] for r in some))
+            if len({r["verdict"] for r in some}) == 1
+            else "; ".join(r["verdict"] for r in some),
+        ]
+        for (experiment, claim, place), some in of.items()
+    ]
+
+
+def write(outcomes: Sequence[Outcome]) -> None:
+    """Write ``results.csv``, the figures and the page."""
+    rows = [row for outcome in outcomes for row in rows_of(outcome)]
     for outcome in outcomes:
-        figure = ""
         if not outcome.refused:
-            file = out.with_suffix("") / f"{outcome.name.replace('@', '-on-')}.png"
             with styled("paper"):
-                save_figure(figure_of(outcome), file, dpi=60)
-            figure = f"![{outcome.experiment.place} again]({file.parent.name}/{file.name})"
-        blocks += section(outcome, figure)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    files.write_text(out, "\n\n".join(blocks) + "\n")
-    return out
+                figure = figure_file(outcome.experiment.name, outcome.log)
+                save_figure(figure_of(outcome), figure, dpi=60)
+    files.write_text(RESULTS, pd.DataFrame(rows).to_csv(index=False))
+    files.write_text(PAGE, page(rows))
+
+
+def read() -> list[dict[str, str]]:
+    """What was measured."""
+    return list(csv.DictReader(RESULTS.read_text("utf-8").splitlines()))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -121,23 +170,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in cells
     )
-
-
-def row(one: Judged) -> list[str]:
-    """A claim, or a variant of one, in the columns ``COLUMNS``."""
-    distance = "" if one.distance != one.distance else f"{one.distance:+.1f}"
-    explained = one.claim.reason and not one.holds and one.verdict != SHORTER
-    reason = f" ({one.claim.reason})" if explained else ""
-    by = "" if one.claim.is_published else f", {one.claim.source}"
-    said = f"{one.claim.text} [{one.claim.place}{by}]"
-    ours = with_error(one.ours.value, one.ours.stderr)
-    if one.others:
-        ours += f"; the others {_range(one.others)}"
-    if one.verdict == VARIANT:
-        return [f"- variant: {one.case}", ours, "", "", ""]
-    if one.others:
-        said += f"; hardest of {1 + len(one.others)}: {one.case}"
-    return [said, ours, published(one.claim), distance, one.verdict + reason]
 
 
 def published(claim: Claim) -> str:

@@ -1,10 +1,9 @@
 """What all policies of the contextual track share: a round, its scores, and what was observed.
 
-Scores are theta . x of the items of a round. An estimate keeps theta itself (``Theta``) or, where
-contexts repeat and are few, z = X theta of all rows (``Rows``). The design of the observed rows,
-V = lambda I + sum of x x', gives widths ||x||_{V^-1}, least squares theta = V^-1 sum y x, and
-``log_det`` = log det(V / lambda), in two forms that agree (``Inverse`` and ``Gram``). Where rows
-count with weights (the Hessian of logistic regression) the same holds with w x x' in place of x x'.
+Scores are theta . x of the items of a round. The design of the observed rows, V = lambda I + sum of
+x x', gives widths ||x||_{V^-1}, least squares theta = V^-1 sum y x, and ``log_det`` =
+log det(V / lambda). Where rows count with weights w (the Hessian of logistic regression) the same
+holds with w x x' in place of x x'.
 """
 
 from __future__ import annotations
@@ -101,11 +100,6 @@ class ContextualPolicy(ABC):
 Generators = Sequence[np.random.Generator]
 
 
-def few_rows(contexts: Contexts) -> bool:
-    """Whether matrices of rows by rows cost less than of d by d: contexts repeat, and are few."""
-    return contexts.repeat and contexts.M <= 2 * contexts.d
-
-
 @njit_views
 def inner_rows(X, table, row, theta, z):
     """z[r, a] = theta_r . x_a."""
@@ -114,19 +108,11 @@ def inner_rows(X, table, row, theta, z):
             z[r, a] = dot(X[table[r], row[r, a]], theta[r])
 
 
-@njit_views
-def take_rows(values, row, out):
-    """out[r, a] = values[r, row[r, a]]."""
-    for r in range(row.shape[0]):
-        for a in range(row.shape[1]):
-            out[r, a] = values[r, row[r, a]]
-
-
 class Theta:
     """theta, (R, d), and draws of theta . x for a normal theta."""
 
     def __init__(self, contexts: Contexts, R: int) -> None:
-        self.theta = np.zeros((R, contexts.d))
+        self.theta, self._repeat = np.zeros((R, contexts.d)), contexts.repeat
         self._out = np.empty((R, contexts.widest))
 
     def scores(self, now: Round, theta: Floats | None = None) -> Floats:
@@ -135,133 +121,30 @@ class Theta:
         inner_rows(now.X, now.table, now.row, self.theta if theta is None else theta, out)
         return out
 
-    def draw(self, now: Round, scale: float, inverse: Floats, rngs: Generators) -> Floats:
-        """The same for a draw of N(theta, scale^2 inverse)."""
-        noise = np.stack([rng.standard_normal(self.theta.shape[1]) for rng in rngs])
-        root = np.linalg.cholesky(inverse)
-        return self.scores(now, self.theta + scale * np.einsum("rij,rj->ri", root, noise))
-
-
-class Rows:
-    """z = X theta, (R, M), and draws of it for a normal theta: nothing of length d is needed."""
-
-    def __init__(self, contexts: Contexts, R: int) -> None:
-        first = contexts.at(1)
-        self._X, self._table = first.X, first.table
-        self.z = np.zeros((R, contexts.M))
-        self._out = np.empty((R, contexts.widest))
-
-    def products(self, lam: float) -> Floats:
-        """X X' / lam of every table, (tables, M, M)."""
-        return np.array([X @ X.T / lam for X in self._X])
-
-    def scores(self, now: Round) -> Floats:
-        """theta . x of the items of the round, (R, L)."""
-        out = self._out[:, : now.row.shape[1]]
-        take_rows(self.z, now.row, out)
-        return out
-
-    def combined(self, alpha: Floats) -> Floats:
-        """theta = X' alpha, (R, d)."""
-        return np.stack([a @ self._X[i] for a, i in zip(alpha, self._table, strict=True)])
-
     def draw(
-        self, now: Round, scale: float, lam: float, G: Floats, weight: Floats, rngs: Generators
+        self, now: Round, scale: float, V_inv: Floats, lam: float, w: Floats, rngs: Generators
     ) -> Floats:
-        """The same for a draw of N(theta, scale^2 V^-1), V = lam I + sum w x x', G = X V^-1 X'.
+        """theta . x for theta ~ N(theta, scale^2 V^-1), V = lam I + sum w x x'.
 
-        f = X zeta / sqrt(lam) is a draw from the prior of all rows; given an observation of each
-        row with precision w it becomes f + G (sqrt(w) xi - w f) (Matheron's rule), with standard
-        normal zeta and xi: no factorisation.
+        Where contexts repeat, V^-1 (sqrt(lam) zeta + sum sqrt(w) xi x) has the covariance V^-1 for
+        standard normal zeta and xi: no factorisation.
         """
-        out = self._out[:, : now.row.shape[1]]
+        d, drawn = self.theta.shape[1], np.empty_like(self.theta)
         for r, rng in enumerate(rngs):
-            X, rows = self._X[self._table[r]], now.row[r]
-            (M, d), w = X.shape, weight[r]
-            normal = rng.standard_normal(d + M)
-            f = X @ normal[:d] / np.sqrt(lam)
-            drawn = f[rows] + G[r, rows] @ (np.sqrt(w) * normal[d:] - w * f)
-            out[r] = self.z[r, rows] + scale * drawn
-        return out
-
-
-@njit_sums
-def add_to_gram(G, a, weight, g):
-    """X (V + weight x_a x_a')^-1 X'; g becomes the row a before. Returns 1 + weight G_aa."""
-    M = G.shape[0]
-    for i in range(M):
-        g[i] = G[a, i]  # symmetric: row and column are equal
-    growth = 1.0 + weight * g[a]
-    for i in range(M):
-        c = weight * g[i] / growth
-        if c != 0.0:
-            for j in range(M):
-                G[i, j] -= c * g[j]
-    return growth
-
-
-@njit_sums
-def observe_in_gram(G, z, a, y, g):
-    """One observation y of row a; returns the growth of log det V."""
-    growth = add_to_gram(G, a, 1.0, g)
-    gain = (y - z[a]) / growth
-    for i in range(z.shape[0]):
-        z[i] += g[i] * gain
-    return np.log(growth)
-
-
-@njit_views
-def add_rows_to_gram(G, z, n, row, A, clicks, C, log_det, g):
-    """The observed rows of each replica."""
-    for r in range(A.shape[0]):
-        for k in range(C[r]):
-            e = row[r, A[r, k]]
-            n[r, e] += 1.0
-            log_det[r] += observe_in_gram(G[r], z[r], e, clicks[r, k], g)
-
-
-@njit_views
-def gram_widths(G, row, out):
-    """The square roots of the diagonal."""
-    for r in range(row.shape[0]):
-        for a in range(row.shape[1]):
-            out[r, a] = np.sqrt(max(G[r, row[r, a], row[r, a]], 0.0))
-
-
-class Gram(Rows):
-    """G = X V^-1 X', (M, M), and the predictions of least squares, for contexts that repeat.
-
-    A row a changes G by -g g' / (1 + G_aa), g = G[:, a]. The squared widths are its diagonal,
-    whatever d is. The predictions z = X V^-1 sum y x follow by z += g (y - z_a) / (1 + G_aa).
-    """
-
-    def __init__(self, contexts: Contexts, R: int, lam: float) -> None:
-        super().__init__(contexts, R)
-        self.lam, self.G = lam, self.products(lam)[self._table]
-        self._n = np.zeros((R, contexts.M))  # observations of each row
-        self.log_det = np.zeros(R)
-        self._widths, self._g = np.empty((R, contexts.widest)), np.empty(contexts.M)
-
-    def widths(self, now: Round) -> Floats:
-        """||x||_{V^-1} of the items of the round, (R, L)."""
-        out = self._widths[:, : now.row.shape[1]]
-        gram_widths(self.G, now.row, out)
-        return out
-
-    def sample(self, now: Round, sigma: float, rngs: Generators) -> Floats:
-        """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1)."""
-        return self.draw(now, sigma, self.lam, self.G, self._n, rngs)
-
-    def add(self, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
-        """Add the first C rows of the lists A with their clicks."""
-        add_rows_to_gram(
-            self.G, self.z, self._n, now.row, A, clicks, C, self.log_det, self._g
-        )  # fmt: skip
+            if self._repeat:
+                rows = np.flatnonzero(w[r])
+                normal = rng.standard_normal(d + len(rows))
+                b = (np.sqrt(w[r, rows]) * normal[d:]) @ now.X[now.table[r]][rows]
+                noise = V_inv[r] @ (b + np.sqrt(lam) * normal[:d])
+            else:
+                noise = np.linalg.cholesky(V_inv[r]) @ rng.standard_normal(d)
+            drawn[r] = self.theta[r] + scale * noise
+        return self.scores(now, drawn)
 
 
 @njit_sums
 def add_to_inverse(V_inv, x, weight, u):
-    """(V + weight x x')^-1, by Sherman and Morrison; returns the growth of log det V."""
+    """(V + weight x x')^-1 (Sherman and Morrison), u = V^-1 x; returns the growth of det V."""
     d = x.shape[0]
     for i in range(d):
         u[i] = dot(V_inv[i], x)
@@ -271,16 +154,21 @@ def add_to_inverse(V_inv, x, weight, u):
         ci = c * u[i]
         for j in range(d):
             V_inv[i, j] -= ci * u[j]
-    return np.log(growth)
+    return growth
 
 
 @njit_views
-def add_rows_to_inverse(V_inv, b, theta, X, table, row, A, clicks, C, log_det, u):
+def add_rows(V_inv, n, square, b, theta, X, table, row, A, clicks, C, log_det, u):
     """The observed rows of each replica, and theta = V^-1 b."""
     for r in range(A.shape[0]):
         for k in range(C[r]):
-            x = X[table[r], row[r, A[r, k]]]
-            log_det[r] += add_to_inverse(V_inv[r], x, 1.0, u)
+            e = row[r, A[r, k]]
+            x = X[table[r], e]
+            n[r, e] += 1.0
+            growth = add_to_inverse(V_inv[r], x, 1.0, u)
+            log_det[r] += np.log(growth)
+            for i in range(square.shape[1]):
+                square[r, i] -= dot(X[table[r], i], u) ** 2 / growth
             if clicks[r, k]:
                 for i in range(x.shape[0]):
                     b[r, i] += x[i]
@@ -288,38 +176,41 @@ def add_rows_to_inverse(V_inv, b, theta, X, table, row, A, clicks, C, log_det, u
             theta[r, i] = dot(V_inv[r, i], b[r])
 
 
-class Inverse(Theta):
-    """V^-1 itself, (d, d).
+class Design(Theta):
+    """V^-1, (R, d, d), and least squares.
 
     The C rows of a round are added by Woodbury's identity (gl-cdcm, equation 16, with V of the
-    round before on its right), row by row, which needs no inverse of a C by C matrix: O(C d^2), and
-    O(L d^2) for the widths.
+    round before on its right), row by row, which needs no inverse of a C by C matrix: O(C d^2).
+    Widths cost O(L d^2); where contexts repeat and are few, a row changes the squares of all M.
     """
 
     def __init__(self, contexts: Contexts, R: int, lam: float) -> None:
         super().__init__(contexts, R)
-        d = contexts.d
+        d, self.lam = contexts.d, lam
+        self._square = np.empty((R, 0))
+        if contexts.repeat and contexts.M <= 2 * d:
+            now = contexts.at(1)
+            self._square = ((now.X**2).sum(axis=2) / lam)[now.table]
         self.V_inv = np.tile(np.eye(d) / lam, (R, 1, 1))
+        self._n = np.zeros((R, contexts.M))  # observations of each row
         self._b, self._u, self.log_det = np.zeros((R, d)), np.empty(d), np.zeros(R)
 
     def widths(self, now: Round) -> Floats:
         """||x||_{V^-1} of the items of the round, (R, L)."""
-        x = now.X[now.table[:, None], now.row]  # (R, L, d)
-        squares: Floats = ((x @ self.V_inv) * x).sum(axis=2)
+        if self._square.size:
+            squares = np.take_along_axis(self._square, now.row, axis=1)
+        else:
+            x = now.X[now.table[:, None], now.row]  # (R, L, d)
+            squares = ((x @ self.V_inv) * x).sum(axis=2)
         return np.sqrt(np.maximum(squares, 0.0))
 
     def sample(self, now: Round, sigma: float, rngs: Generators) -> Floats:
         """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1)."""
-        return self.draw(now, sigma, self.V_inv, rngs)
+        return self.draw(now, sigma, self.V_inv, self.lam, self._n, rngs)
 
     def add(self, now: Round, A: Ints, clicks: Ints, C: Ints) -> None:
         """Add the first C rows of the lists A with their clicks."""
-        add_rows_to_inverse(
-            self.V_inv, self._b, self.theta, now.X, now.table, now.row, A, clicks, C,
-            self.log_det, self._u,
+        add_rows(
+            self.V_inv, self._n, self._square, self._b, self.theta, now.X, now.table, now.row, A,
+            clicks, C, self.log_det, self._u,
         )  # fmt: skip
-
-
-def design(contexts: Contexts, R: int, lam: float) -> Gram | Inverse:
-    """The form that costs less."""
-    return Gram(contexts, R, lam) if few_rows(contexts) else Inverse(contexts, R, lam)

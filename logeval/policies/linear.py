@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from logeval.errors import LogevalError
-from logeval.policies.contextual import FEATURES, LEARNING, ContextualPolicy, design
+from logeval.policies.contextual import FEATURES, LEARNING, ContextualPolicy, Design
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats, Ints
 
@@ -21,12 +21,12 @@ R = 0.5  # a click is 1/2-sub-Gaussian
 class Linear(ContextualPolicy):
     """Least squares with a ridge."""
 
-    COST = "L d^2; K M^2 if M <= 2 d"
+    COST = "L d^2"
 
     def __init__(self, setting: Setting, **given: Any) -> None:
         super().__init__(setting, given)
         self._lam = self.given.lam or float(setting.K)
-        self._design = design(self._contexts, setting.R, self._lam)
+        self._design = Design(self._contexts, setting.R, self._lam)
 
     def _learn(self, t: int, A: Ints, clicks: Ints, C: Ints) -> None:
         self._design.add(self._now, A, clicks, C)
@@ -60,7 +60,7 @@ class CascadeLinTS(Linear):
     """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
 
     NAME, PAPER = "CascadeLinTS", "Zong et al., UAI 2016"
-    COST = "d^3 + K d^2; K M^2 if M <= 2 d"
+    COST = "M d + L d^2; d^3 where contexts do not repeat"
     PARAMETERS: ClassVar = {"sigma": 0.25, "lam": 1.0, **LEARNING}
 
     def _scores(self, t: int) -> Floats:

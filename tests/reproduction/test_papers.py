@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from reproduction.data import named
-from reproduction.facts import facts_of
 from reproduction.measures import bounds, last_half, over
 from reproduction.run import Asked, run_one
 
@@ -157,12 +156,3 @@ def test_users_that_change_have_the_order_of_the_abstracts():
     assert tested < 0.9 * window
     assert tested < 0.6 * still
     assert last_half(outcome, "CascadeKL-UCB").value > 0.35
-
-
-def test_what_a_new_start_is_worth_is_said_in_numbers():
-    outcome = run_one(named("changing-near"), None, Asked(horizon=300, runs=2))
-    constant = outcome.regret("CascadeUCB1 @ constant-near", 0.1).mean()
-    changing = outcome.regret("CascadeUCB1 @ changing-near").mean() / 10
-    *_, recalled, said = facts_of(outcome)
-    assert f"CascadeUCB1 loses {changing:,.0f} clicks a period, and {constant:,.0f} in its" in said
-    assert "not judged" in recalled

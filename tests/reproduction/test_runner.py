@@ -11,10 +11,11 @@ import pytest
 from logeval.errors import LogevalError
 from logeval.log.ingest import ingest
 from logeval.policies.registry import parse_policies
+from logeval.reports.figures.canvas import save_figure
 from logeval.synthetic.generate import generate
 from logeval.tracks.registry import synthetic_problem
 from reproduction.data import VARIABLE, experiments, named
-from reproduction.facts import facts_of
+from reproduction.figures import figure_of
 from reproduction.measures import (
     CHANGES,
     HALF_BLOCK,
@@ -25,7 +26,7 @@ from reproduction.measures import (
     terminations_sorted,
     two_queries,
 )
-from reproduction.page import write_markdown
+from reproduction.page import NOT_RUN, PAGE, page, read, rows_of
 from reproduction.run import Asked, run_all, run_one
 from reproduction.verdicts import VARIANT
 
@@ -139,11 +140,8 @@ def test_figure_3c_has_its_variants(log, tmp_path):
     for model in outcome.models["dcm-3c-guo-sorted"].values():
         assert (np.diff(model.v) <= 0).all()
     assert (outcome.regret("Oracle(order=assumed) @ dcm-3c") > 0).all()
-    assert facts_of(outcome)[0].startswith("By counting: the best list in the assumed order")
-    text = write_markdown([outcome], tmp_path / "x.md").read_text()
-    assert "best list in the assumed order" in text
-    assert "dcm-3c@log" not in text
-    assert (tmp_path / "x" / "dcm-3c-on-log.png").stat().st_size > 1000
+    save_figure(figure_of(outcome), tmp_path / "x.png")
+    assert (tmp_path / "x.png").stat().st_size > 1000
 
 
 def test_figure_3c_is_judged_by_the_fit_of_the_paper(log):
@@ -201,7 +199,6 @@ def test_every_claim_can_be_measured(experiment, log, log_with_users):
     assert len({one.claim.text + one.claim.place for one in outcome.judged}) == len(
         experiment.claims
     )
-    assert all(isinstance(fact, str) for fact in facts_of(outcome))
 
 
 def curve(steps):
@@ -254,7 +251,17 @@ def test_what_a_log_cannot_give_stops_nothing(log, tmp_path):
     found = list(run_all(some, asked))
     assert [o.experiment.name for o in found] == ["dcm-2c"] * 2 + ["gl-cdcm-2b"] * 2
     assert "no users" in found[2].refused
-    assert "no users" in write_markdown(found, tmp_path / "x.md").read_text()
+    (row,) = rows_of(found[2])
+    assert (row["verdict"], row["log"]) == (NOT_RUN, "log")
+    assert "no users" in page([row, *rows_of(found[0])])
+
+
+def test_the_page_is_made_of_the_results_and_has_each_claim_once():
+    rows = read()
+    assert PAGE.read_text("utf-8") == page(rows)
+    claims = {(r["experiment"], r["claim"], r["place"]) for r in rows if r["claim"]}
+    known = {(e.name, c.text, c.place) for e in experiments().values() for c in e.claims}
+    assert claims == known
 
 
 def test_a_cell_of_two_parts_is_taken_from_the_one_with_more_runs():
