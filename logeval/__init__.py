@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from logeval.log.ingest import ingest as ingest
     from logeval.log.queries import Query as Query
     from logeval.pipeline import load as load
-    from logeval.planning.plan import plan as plan
     from logeval.policies.registry import register as register
     from logeval.policies.setting import Policy as Policy
     from logeval.policies.setting import Setting as Setting
@@ -64,7 +63,6 @@ _HOME = {
     "ingest": "logeval.log.ingest",
     "load": "logeval.pipeline",
     "make_features": "logeval.features.make",
-    "plan": "logeval.planning.plan",
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
     "register": "logeval.policies.registry",
