@@ -31,7 +31,6 @@ logeval evaluate models --policy dcmKL-UCB --policy UCB1 --horizon 500 --runs 3 
 logeval export models --propensities csv --model pbm
 logeval export models --propensities csv --model pbm --from swaps
 logeval export models --judgments qrels --quantiles 2 --out dcm.qrels
-logeval plan models --metric clicks --positions 5 --bandit none
 """
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from logeval.clicks.support.support import support as support
     from logeval.clicks.users.browsing import Browsing as Browsing
     from logeval.clicks.users.chain import Chain as Chain
+    from logeval.decision.decide import decide as decide
+    from logeval.decision.decision import Decision as Decision
     from logeval.errors import LogevalError as LogevalError
     from logeval.evaluation.evaluate import evaluate as evaluate
     from logeval.evaluation.results import Runs as Runs
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from logeval.log.ingest import ingest as ingest
     from logeval.log.queries import Query as Query
     from logeval.pipeline import load as load
-    from logeval.planning.plan import plan as plan
     from logeval.policies.registry import register as register
     from logeval.policies.setting import Policy as Policy
     from logeval.policies.setting import Setting as Setting
@@ -49,9 +50,11 @@ _HOME = {
     "LogevalError": "logeval.errors",
     "Policy": "logeval.policies.setting",
     "Query": "logeval.log.queries",
+    "Decision": "logeval.decision.decision",
     "Runs": "logeval.evaluation.results",
     "check_models": "logeval.clicks.quality.stages",
     "Setting": "logeval.policies.setting",
+    "decide": "logeval.decision.decide",
     "compare_models": "logeval.clicks.quality.stages",
     "evaluate": "logeval.evaluation.evaluate",
     "export": "logeval.exports.export",
@@ -60,7 +63,6 @@ _HOME = {
     "ingest": "logeval.log.ingest",
     "load": "logeval.pipeline",
     "make_features": "logeval.features.make",
-    "plan": "logeval.planning.plan",
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
     "register": "logeval.policies.registry",

@@ -52,7 +52,7 @@ def _import(name: str) -> None:
 
 
 # in the order of ``--help``
-for _file in ("log", "models", "evaluate", "replay", "pipeline"):
+for _file in ("log", "models", "decide", "evaluate", "replay", "pipeline"):
     import_module(f"logeval.commands.{_file}")
 
 

@@ -1,4 +1,4 @@
-"""plan, and ``logeval replay``: estimate, policy, validate, cross-check."""
+"""``logeval replay``: estimate, policy, validate, cross-check."""
 
 from __future__ import annotations
 
@@ -9,32 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from logeval.commands.command import command
 from logeval.commands.show import Json, print_for_programs, print_frame
-from logeval.planning.plan import Plan
 from logeval.replay.stages import ReplayCrossCheck, ReplayEstimate, ReplayPolicy, ReplayValidate
 from logeval.stage import Stage
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from logeval.planning.experiment import ExperimentPlan
     from logeval.replay.agreement import CrossCheck
     from logeval.replay.estimates import Estimates
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
     from logeval.reports.answers.checks import Answer
-
-
-@command(Plan, figures=["power.png"])
-def show_plan(found: ExperimentPlan, asked: Plan, *, as_json: Json = False) -> None:
-    """The answer, a row per design, and the figure of power."""
-    more = {"verdict": found.verdict().text(), "facts": found.facts, "bandit": found.bandit}
-    curve = found.curve.to_dict(orient="records")
-    if not print_for_programs(found.table, as_json, False, **more, curve=curve):
-        shown = found.table.drop(columns=["low", "high", "flattered"])
-        shown.insert(3, "95% interval", _intervals(found.table, "low", "high"))
-        print_frame("What a test looks for in one search, and searches that it needs", shown, 2)
-        print(found.verdict().text())
-    _save(found.plot, asked, "power.png")
 
 
 @command(ReplayEstimate, figures=["estimates.png"])

@@ -47,6 +47,13 @@ Policies = Annotated[
         complete=policy_names,
     ),
 ]
+Known = Annotated[
+    float | None,
+    Arg(
+        "Only results that the log showed in this share of a query's searches, or so often.",
+        least=0,
+    ),
+]
 Workers = Annotated[int, Arg("Processes on this machine.", "running", least=1, in_recipe=True)]
 
 

@@ -63,7 +63,6 @@ FRAMES: dict[str, tuple[str, Callable[[Any], pd.DataFrame]]] = {
     "CrossCheck": ("Clicks per SERP by method", lambda found: found.table),
     "Description": ("What the log holds", _description),
     "Estimates": ("Clicks per SERP, over all queries that are covered", _estimates),
-    "ExperimentPlan": ("Searches that each test needs", lambda found: found.table),
     "PolicyReplay": ("Clicks per accepted SERP", lambda found: found.summary()),
     "Support": ("What the clicks can decide", lambda found: found.table),
     "Validation": (

@@ -396,31 +396,6 @@ CROSS_CHECK = _table("cross_check", """
     high    float64?  upper end of the 95% interval
     """)  # fmt: skip
 
-PLAN = _table("plan", """
-    One row per way of testing and metric of `plan`.
-
-    design     string    A/B test, team-draft interleaving or probabilistic interleaving
-    metric     string    what is tested: clicks, satisfaction, any-click; credit of an interleaving
-    effect     float64   expected difference per search, treatment - control; credit in favour of
-                         the treatment
-    low        float64?  lower end of its 95% interval, over draws of the users' parameters
-    high       float64?  upper end
-    sd         float64   standard deviation of a search (A/B test: of both arms, so that the
-                         standard error in n searches is sd / sqrt(n))
-    searches   float64?  needed for the power that was asked for; null if no number is enough
-    flattered  float64?  by how much the effect came out too large in rehearsals, which is taken
-                         off already; null without
-    """)  # fmt: skip
-
-POWER = _table("power", """
-    One row per way of testing of `plan` and number of searches.
-
-    design    string   as in the table plan
-    metric    string   as in the table plan
-    searches  float64  searches, in both arms together
-    power     float64  probability to find the difference, with its sign
-    """)  # fmt: skip
-
 EARNINGS = _table("earnings", """
     One row per policy and moment of `decide`: what it earns in the place of today's ranker.
 

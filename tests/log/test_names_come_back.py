@@ -1,9 +1,7 @@
 """From a log of texts to the report: whoever reads finds names, tables keep ids."""
 
 import json
-from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -17,9 +15,7 @@ from logeval.clicks.quality.predictive import Sample, against_log
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.names import Names, apart
-from logeval.planning.experiment import in_its_place
 from logeval.replay.estimates import Estimates
-from logeval.tracks.fitted import fitted_queries
 from tests.log import written
 
 PAGES = written.pages(400)
@@ -167,11 +163,6 @@ def test_what_programs_read_has_names_too(made):
     items = {each for each in overall.deviations.parts.label if each.startswith("item ")}
     assert items
     assert items <= {f"item {item}" for item in ITEMS}
-    one = SimpleNamespace(bandit="Random", seed=0, quiet=True)
-    planned = in_its_place(
-        one, models, fitted_queries(models, 2), np.ones(1), 20, "clicks", np.zeros(1)
-    )
-    assert planned["searches"] == 20
     with pytest.raises(LogevalError, match=f"positions=9: the DCM of query {QUERY} has"):
         logeval.evaluate(models, policies=["Random"], positions=9, quiet=True)
 

@@ -26,7 +26,6 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.log.describe import Description
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, Query
-from logeval.planning.effects import AB, CREDIT
 from logeval.replay.replays import curve
 from logeval.reports.figures.canvas import (
     CELLS,
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
     from logeval.clicks.quality.predictive import Checks
     from logeval.clicks.quality.scores import Comparison
-    from logeval.planning.experiment import ExperimentPlan
     from logeval.replay.agreement import CrossCheck
     from logeval.replay.estimates import Estimates
     from logeval.replay.replays import PolicyReplay
@@ -386,23 +384,6 @@ def plot_log(description: Description, axes: Sequence[Axes] | None = None) -> Se
         log_scale(axis)
     right.set(xlabel="queries, most frequent first", ylabel=what)
     return axes
-
-
-def plot_power(found: ExperimentPlan, ax: Axes | None = None) -> Axes:
-    """The probability to find the difference by searches, with what was asked for as a line."""
-    ax = ax or new_axes(5.0, 3.4)
-    rows = found.curve[found.curve["metric"].isin([found.facts["metric"], CREDIT])]
-    for i, design in enumerate(dict.fromkeys(rows["design"])):
-        mine = rows[rows["design"] == design]
-        style = {**look(f"estimator {i}".replace(" ", "-")), "marker": ""}
-        label = f"{design}, {found.facts['metric']}" if design == AB else design
-        ax.plot(mine["searches"], mine["power"], label=label, **style)  # type: ignore[arg-type]
-    ax.axhline(found.facts["power"], color="#7F7F7F", lw=0.8, ls=":")
-    log_scale(ax.xaxis)
-    title = f"{found.facts['treatment']} against {found.facts['control']}"
-    ax.set(xlabel="searches", ylabel="power", ylim=(0.0, 1.02), title=title)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
 
 
 def plot_estimates(found: Estimates, ax: Axes | None = None) -> Axes:

@@ -1,0 +1,328 @@
+"""From the log and its models to the answer: what the policies gain, and what that says.
+
+Of draw d of the parameters a policy gains, as a share of what today's ranker earns,
+
+    gain_d = b_d sum_q [R_dq - n_q r_dq] / sum_q n_q r_dq,
+
+R_dq what it earns in the n_q searches of query q, r_dq what a search of today's ranker earns, b_d
+the slope of the value check (``choose``). The interval is Student's for one draw more, since the
+truth is one: it covers the parameters, the policy's luck, and the slope.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from logeval.clicks.collection import FittedModels
+from logeval.decision import power
+from logeval.decision.choose import Worth, judged, level_of
+from logeval.decision.decision import BEST, TODAY, Choice, Decision, Simulator, TestSize, Verdict
+from logeval.decision.earnings import PIECES, Earned, earned, pieces
+from logeval.decision.world import Shown, Traffic, World, today_of, traffic_of, world_of
+from logeval.facts import Fact
+from logeval.policies.registry import PolicySpec
+from logeval.running.arrays import Floats
+from logeval.storage.schemas import EARNINGS
+from logeval.storage.tables import Manifest
+
+if TYPE_CHECKING:
+    from logeval.decision.decide import Decide
+
+WORK = 4e7  # searches simulated at most, over policies and draws
+FEWEST = 8  # draws, however much traffic there is
+THIN = 300  # searches of a query, with fewer of which little can be learned there
+RISK = 0.1  # of being worse than today, with which a test is worth while
+HARM = -0.02  # the lower end of the gain of what is worth a test
+LITTLE = 0.01  # a gain that is not worth a change
+SURE = 0.9  # that a policy loses
+
+
+class Gain(NamedTuple):
+    """A gain over draws."""
+
+    mean: float
+    low: float
+    high: float
+    worse: float  # probability to be below 0
+
+    @classmethod
+    def of(cls, x: Floats) -> Gain:
+        """From the gains of D draws."""
+        D, mean = len(x), float(x.mean())
+        error = float(x.std(ddof=1)) * math.sqrt(1.0 + 1.0 / D)
+        half = float(stdtrit(D - 1, 0.975)) * error
+        worse = float(stdtr(D - 1, -mean / error)) if error > 0.0 else float(mean < 0.0)
+        return cls(mean, mean - half, mean + half, worse)
+
+
+class Account(NamedTuple):
+    """What a policy is ahead of today's ranker, and what that is a share of."""
+
+    ahead: Floats  # (D, Q, PIECES), times the slope
+    base: Floats  # (D, Q) of today's ranker, over the whole period
+
+    @property
+    def total(self) -> Floats:
+        """(D, PIECES) as a share of what today's ranker earns in all."""
+        return np.asarray(self.ahead.sum(axis=1) / self.base.sum(axis=1)[:, None])
+
+    @property
+    def by_query(self) -> Floats:
+        """(Q,) the gain of each query at the end."""
+        return np.asarray(self.ahead[:, :, -1].mean(axis=0) / self.base.mean(axis=0))
+
+
+def decided(asked: Decide, manifest: Manifest) -> Decision:
+    """The answer to what is asked."""
+    models, log = asked.fitted, asked.opened
+    traffic, shown = _with_rankers(models, traffic_of(log, models, asked.traffic))
+    slopes: dict[str, Sequence[Any]] = {}
+    simulators = judged(models, slopes, traffic, shown, asked.reward)
+    facts = about_traffic(traffic)
+    used = next((one for one in simulators if one.used), None)
+    if used is None:
+        return _nothing(asked, manifest, traffic, shown, simulators, facts)
+    specs, left_out = able(asked.specs())
+    facts += left_out
+    worth = Worth.of(level_of(slopes.get(used.name, ()), asked.reward))
+    facts += about_simulator(used, worth)
+    total = float(traffic.searches.sum())
+    D = int(np.clip(WORK / (total * max(len(specs), 1)), FEWEST, asked.draws))
+    world = world_of(models, used.name, traffic.queries, shown, asked.reward, asked.known, D)
+    D = len(world.today)
+    b = worth.draws(D, asked.seed)
+    orders, said = orders_of(world, traffic)
+    facts += said
+    runs = earned(
+        [(spec, orders) for spec in specs], world.problems, traffic.searches, asked.seed,
+        asked.workers, asked.quiet,
+    )  # fmt: skip
+    accounts = {name: account(one.reward, world, traffic, b) for name, one in runs.items()}
+    of_best = world.best[:, :, None] * np.stack([pieces(n) for n in traffic.searches])
+    best = account(of_best, world, traffic, b)
+    today = logged_total(world, traffic, shown, asked.reward)
+    choices = rows(accounts, traffic, today, log.names.query)
+    verdict, reason, policy = rule(choices, Gain.of(best.total[:, -1]))
+    tests: tuple[TestSize, ...] = ()
+    all_gain = None
+    if policy is not None:
+        chosen = next(spec for spec in specs if spec.name == policy)
+        tests = tests_of(accounts[policy], runs[policy], world, traffic, shown, asked.reward)
+        if asked.known is not None:
+            all_gain = with_all(asked, models, used, chosen, traffic, shown, b)
+    return Decision(
+        verdict, reason.code, policy, asked.reward, traffic.days, total, len(traffic.queries),
+        today, today * (1.0 + float(best.total[:, -1].mean())), all_gain, choices, simulators,
+        [reason, *facts], tests, curves(accounts, best, traffic, today), manifest,
+    )  # fmt: skip
+
+
+def _with_rankers(models: FittedModels, traffic: Traffic) -> tuple[Traffic, list[Shown]]:
+    """The queries whose ranker can be simulated."""
+    shown = [today_of(models, query) for query in traffic.queries]
+    there = [i for i, one in enumerate(shown) if one is not None]
+    kept = traffic._replace(
+        queries=[traffic.queries[i] for i in there], searches=traffic.searches[there]
+    )
+    return kept, [one for one in shown if one is not None]
+
+
+def able(specs: Sequence[PolicySpec]) -> tuple[list[PolicySpec], list[Fact]]:
+    """The policies that can take the place of a ranker."""
+    kept = [spec for spec in specs if spec.track in ("ranking", None)]
+    away = [spec.name for spec in specs if spec.track not in ("ranking", None)]
+    return kept, [Fact("left-out", name, more={"why": "it shows no lists"}) for name in away]
+
+
+def account(reward: Floats, world: World, traffic: Traffic, b: Floats) -> Account:
+    """Of rewards (D, Q, PIECES)."""
+    at = np.stack([pieces(n) for n in traffic.searches])
+    ahead = b[:, None, None] * (reward - world.today[:, :, None] * at)
+    return Account(ahead, world.today * traffic.searches)
+
+
+def orders_of(world: World, traffic: Traffic) -> tuple[list[str | None], list[Fact]]:
+    """The order of positions that policies are told, by query."""
+    K = [problems[0].positions for problems in world.problems]
+    found = {k: world.order(k) for k in dict.fromkeys(K)}
+    told = {k: None if one is None else one[0] for k, one in found.items()}
+    share = {k: traffic.searches[np.array(K) == k].sum() for k in found}
+    most = max(found, key=lambda k: share[k])
+    at_most = found[most]
+    facts = [] if at_most is None else [
+        Fact("order", value=at_most[1], more={"order": at_most[0]})
+    ]  # fmt: skip
+    return [told[k] for k in K], facts
+
+
+def logged_total(world: World, traffic: Traffic, shown: Sequence[Shown], reward: str) -> float:
+    """What today's ranker earns over the period; clicks as the log has them."""
+    if reward == "clicks":
+        return float(traffic.searches @ [one.ranker.clicks for one in shown])
+    return float((world.today @ traffic.searches).mean())
+
+
+def rows(
+    accounts: Mapping[str, Account], traffic: Traffic, today: float, named: Any
+) -> tuple[Choice, ...]:
+    """A row per policy, the best first."""
+    ends = {name: one.total[:, -1] for name, one in accounts.items()}
+    order = sorted(ends, key=lambda name: -ends[name].mean())
+    length = float(traffic.searches.sum()) if traffic.days is None else traffic.days
+    found = []
+    for name in order:
+        one, gain = accounts[name], Gain.of(ends[name])
+        apart = Gain.of(ends[order[0]] - ends[name])
+        shares = np.quantile(
+            [break_even(x) for x in one.total], [0.5, 0.025, 0.975], method="nearest"
+        )
+        pays_back = [None if math.isinf(x) else float(x * length) for x in shares]
+        worst = int(np.argmin(one.by_query))
+        query, tied = named(traffic.queries[worst]), name == order[0] or apart.low <= 0.0
+        lowest = float(one.by_query[worst])
+        of: Any = (name, today * (1.0 + gain.mean), *gain, *pays_back, query, lowest, tied)
+        found.append(Choice(*of))
+    return tuple(found)
+
+
+def break_even(gain: Floats) -> float:
+    """The share of the period from which on a gain (PIECES,) stays above 0; infinite: never."""
+    below = np.flatnonzero(gain < 0.0)
+    if not len(below):
+        return 0.0
+    i = int(below[-1])
+    if i == len(gain) - 1:
+        return math.inf
+    return float((i + 1 + gain[i] / (gain[i] - gain[i + 1])) / len(gain))
+
+
+def rule(choices: Sequence[Choice], best: Gain) -> tuple[Verdict, Fact, str | None]:
+    """TEST, KEEP or WAIT, with the reason, and the policy that was chosen."""
+    if best.high < LITTLE:
+        return "KEEP", Fact("little-to-gain", value=max(best.mean, 0.0), threshold=LITTLE), None
+    safe = [one for one in choices if one.worse < RISK and one.gain_low > HARM]
+    if safe:
+        one = safe[0]
+        fact = Fact("gain", one.policy, value=one.gain, low=one.gain_low, high=one.gain_high,
+                    threshold=one.worse)  # fmt: skip
+        return "TEST", fact, one.policy
+    if all(one.worse > SURE or one.gain_high < LITTLE for one in choices):
+        return "KEEP", Fact("no-gain"), None
+    one = choices[0]
+    fact = Fact("unclear", one.policy, value=one.gain, low=one.gain_low, high=one.gain_high)
+    return "WAIT", fact, one.policy
+
+
+def about_traffic(traffic: Traffic) -> list[Fact]:
+    """What the answer is about."""
+    covered = float(traffic.searches.sum() / traffic.every)
+    thin = int((traffic.searches < THIN).sum())
+    facts = [Fact("traffic-covered", value=covered)]
+    if thin:
+        of_thin = float(traffic.searches[traffic.searches < THIN].sum() / traffic.searches.sum())
+        facts.append(
+            Fact("thin-queries", level="caution" if of_thin > 0.5 else "fine", value=float(thin),
+                 threshold=float(len(traffic.queries)), more={"least": THIN})
+        )  # fmt: skip
+    return facts
+
+
+def about_simulator(used: Simulator, worth: Worth) -> list[Fact]:
+    """What the users are."""
+    told = [passed for passed in used.checks.values() if passed is not None]
+    facts = [Fact("simulator-used", used.name, value=float(sum(told)), threshold=float(len(told)))]
+    value = used.checks.get("value")
+    if value is None:
+        facts.append(Fact("value-unknown", used.name, "caution", value=worth.mean))
+    else:
+        facts.append(
+            Fact("simulator-value", used.name, "fine" if value else "caution", used.slope,
+                 used.slope_low, used.slope_high, 1.0)
+        )  # fmt: skip
+    return facts
+
+
+def _nothing(
+    asked: Decide, manifest: Manifest, traffic: Traffic, shown: Sequence[Shown],
+    simulators: Sequence[Simulator], facts: list[Fact],
+) -> Decision:  # fmt: skip
+    """Where no simulator can be used."""
+    off = next((one for one in simulators if one.why == "today"), None)
+    reason = Fact("no-simulator", level="stop") if off is None else Fact(
+        "today", off.name, "stop", value=off.today, threshold=off.today_log
+    )  # fmt: skip
+    today = float(traffic.searches @ [one.ranker.clicks for one in shown])
+    return Decision(
+        "WAIT", reason.code, None, asked.reward, traffic.days, float(traffic.searches.sum()),
+        len(traffic.queries), today, today, None, (), simulators, [reason, *facts], (),
+        EARNINGS.empty_table().to_pandas(), manifest,
+    )  # fmt: skip
+
+
+def tests_of(
+    one: Account, runs: Earned, world: World, traffic: Traffic, shown: Sequence[Shown], reward: str
+) -> tuple[TestSize, ...]:
+    """What an A/B test and an interleaving of the choice take."""
+    n = traffic.searches
+    mean = world.today.mean(axis=0)
+    second = mean
+    if reward == "clicks":
+        mean = np.array([s.ranker.clicks for s in shown])
+        error = np.nan_to_num([s.ranker.error for s in shown])
+        second = error**2 * (np.array([s.ranker.serps for s in shown]) - 1.0) + mean**2
+    total = float(n.sum())
+    variance = float(n @ second / total - (n @ mean / total) ** 2)
+    ab = power.ab_test(one.ahead.sum(axis=1), total, variance, traffic.days)
+    lists = [(s.ranker.A, s.ranker.p) for s in shown]
+    own = [rows[last] for rows, last in zip(world.known, runs.last, strict=True)]
+    D = slice(power.DRAWS)
+    users = [of_query[D] for of_query in world.users]
+    mixed = power.interleaving(users, lists, [one[D] for one in own], n, traffic.days)
+    return ab, mixed
+
+
+def with_all(
+    asked: Decide, models: FittedModels, used: Simulator, chosen: PolicySpec, traffic: Traffic,
+    shown: Sequence[Shown], b: Floats,
+) -> float:  # fmt: skip
+    """The gain of the choice among all results."""
+    D = min(FEWEST, len(b))
+    world = world_of(models, used.name, traffic.queries, shown, asked.reward, None, D)
+    orders, _ = orders_of(world, traffic)
+    runs = earned(
+        [(chosen, orders)], world.problems, traffic.searches, asked.seed, asked.workers, asked.quiet
+    )
+    found = account(runs[chosen.name].reward, world, traffic, np.full(D, float(b.mean())))
+    return float(found.total[:, -1].mean())
+
+
+def curves(
+    accounts: Mapping[str, Account], best: Account, traffic: Traffic, today: float
+) -> pd.DataFrame:
+    """Reward per search by piece of the period (``schemas.EARNINGS``)."""
+    total = float(traffic.searches.sum())
+    length = total if traffic.days is None else traffic.days
+    t = length * np.arange(1, PIECES + 1) / PIECES
+    per_search = today / total
+    parts = [pd.DataFrame({"policy": TODAY, "t": t, "reward": per_search})]
+    for name, one in {**accounts, BEST: best}.items():
+        each = np.diff(one.total, axis=1, prepend=0.0) * PIECES
+        ends = [Gain.of(x) for x in each.T]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "policy": name,
+                    "t": t,
+                    "reward": [per_search * (1.0 + g.mean) for g in ends],
+                    "low": [per_search * (1.0 + g.low) for g in ends],
+                    "high": [per_search * (1.0 + g.high) for g in ends],
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True).astype({"low": float, "high": float})

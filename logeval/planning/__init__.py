@@ -1,1 +1,0 @@
-"""The experiment before the experiment: how many searches a comparison of two rankers needs."""

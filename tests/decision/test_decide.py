@@ -1,0 +1,198 @@
+"""``decide`` on small logs, and what it is made of against numbers by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import logeval
+from logeval.cli import app
+from logeval.decision import answer, earnings
+from logeval.decision.choose import PRIOR, Today, Worth
+from logeval.decision.decision import Choice
+from logeval.evaluation.known import known_rows
+from logeval.log.queries import Query
+from logeval.policies.registry import parse_policies
+from tests.clicks.examples import three_queries
+
+POLICIES = ("dcmKL-UCB", "BubbleRank(items=base)")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: Any) -> Any:
+    return logeval.load(three_queries(tmp_path_factory.mktemp("log")))
+
+
+@pytest.fixture(scope="module")
+def models(log: Any) -> Any:
+    return logeval.fit_models(log, ["dcm", "pbm"], holdout=0.2, draws=6, quiet=True)
+
+
+def decide(log: Any, models: Any, **asked: Any) -> Any:
+    given = {"policies": POLICIES, "draws": 4, "quiet": True, **asked}
+    return logeval.decide(log, models=models, **given)
+
+
+@pytest.fixture(scope="module")
+def found(log: Any, models: Any) -> Any:
+    return decide(log, models)
+
+
+def test_the_traffic_is_the_logs_own(log: Any, models: Any, found: Any) -> None:
+    serps = log.serps("query_id").to_pandas()["query_id"]
+    assert found.searches == len(serps)
+    assert found.queries == 3
+    twice = decide(log, models, policies="dcmKL-UCB", traffic=2.0)
+    assert twice.searches == 2 * found.searches
+    few = decide(log, models, policies="dcmKL-UCB", traffic=1_000.0)
+    assert few.searches == pytest.approx(1_000.0, abs=3.0)
+
+
+def test_today_is_what_the_log_has(log: Any, found: Any) -> None:
+    serps = log.serps(["query_id", "items", "clicks"]).to_pandas()
+    long = serps[serps["items"].map(len) == 4]  # the short list cannot be simulated
+    mean = long["clicks"].map(lambda c: (np.asarray(c) > 0).sum()).groupby(long["query_id"]).mean()
+    n = serps.groupby("query_id").size()
+    assert found.today == pytest.approx(float((mean * n).sum()), rel=0.03)  # a fifth is held out
+
+
+def test_best_lists_earn_most_and_choices_are_sorted(found: Any) -> None:
+    rewards = [one.reward for one in found.choices]
+    assert rewards == sorted(rewards, reverse=True)
+    assert found.best > max(rewards)
+    assert {one.policy for one in found.choices} == set(POLICIES)
+    assert found.choices[0].tied
+
+
+def test_the_same_seed_gives_the_same_answer_with_any_number_of_workers(
+    log: Any, models: Any, found: Any
+) -> None:
+    assert decide(log, models, workers=2).to_json() == found.to_json()
+
+
+def test_curves_add_up_to_the_reward(found: Any) -> None:
+    for one in found.choices:
+        curve = found.curves[found.curves["policy"] == one.policy]
+        assert curve["reward"].mean() * found.searches == pytest.approx(one.reward)
+
+
+def test_a_policy_that_shows_no_lists_is_left_out(log: Any, models: Any) -> None:
+    both = decide(log, models, policies=["dcmKL-UCB", "Rank1ElimKL"])
+    assert [one.policy for one in both.choices] == ["dcmKL-UCB"]
+    assert both.fact("left-out").about == "Rank1ElimKL"
+
+
+def test_satisfaction_is_decided_on_models_that_have_it(log: Any, models: Any) -> None:
+    by_model = decide(log, models, policies="dcmKL-UCB", reward="satisfaction")
+    assert [one.name for one in by_model.simulators if one.used] == ["DCM"]
+    assert [one.why for one in by_model.simulators] == ["best", "reward"]
+
+
+def test_a_raw_log_in_one_command(tmp_path: Any) -> None:
+    logeval.generate(tmp_path / "raw.tsv.gz", sessions=1_500, queries=4, quiet=True)
+    asked = ["decide", tmp_path / "raw.tsv.gz", "-m", "pbm(classes=1)", "--policy", "TopRank"]
+    asked += ["--draws", "4", "--top-queries", "2", "--out", tmp_path / "out", "--json", "-q"]
+    done = CliRunner().invoke(app, [str(text) for text in asked])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["queries"] == 2
+    assert logeval.Decision.read(tmp_path / "out").to_json() == said
+
+
+# -- what it is made of ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gain", "at"),
+    [([1.0, 2.0], 0.0), ([-1.0, 1.0], 0.75), ([-1.0, -1.0], math.inf), ([1, -1, 3.0], 2.25 / 3)],
+)
+def test_break_even_is_where_the_gain_stays_above_0(gain: Any, at: float) -> None:
+    assert answer.break_even(np.array(gain)) == pytest.approx(at)
+
+
+def test_beyond_what_is_simulated_a_policy_earns_at_its_last_pace() -> None:
+    steps = (10, 90, 100)
+    reward = np.array([[1.0, 9.0, 11.0]])
+    found = earnings.until(reward, steps, np.array([50.0, 100.0, 200.0]))
+    assert found[0].tolist() == pytest.approx([5.0, 11.0, 11.0 + 100 * 0.2])
+
+
+def test_gains_are_those_of_the_log_times_the_slope() -> None:
+    world: Any = SimpleNamespace(today=np.array([[0.5, 1.0], [0.25, 1.0]]))
+    traffic: Any = SimpleNamespace(searches=np.array([100.0, 40.0]))
+    at = np.stack([earnings.pieces(n) for n in traffic.searches])
+    reward = world.today[:, :, None] * at * np.array([1.2, 1.0])[:, None]
+    found = answer.account(reward, world, traffic, np.array([1.0, 0.5]))
+    assert found.total[:, -1].tolist() == pytest.approx([10 / 90, 0.5 * 5 / 65])
+    assert found.by_query.tolist() == pytest.approx([(10 + 2.5) / 75, 0.0])
+
+
+def test_a_slope_that_cannot_be_told_is_what_is_known_of_logs() -> None:
+    assert Worth.of(None) == Worth(*PRIOR)
+    sharp = Worth.of(SimpleNamespace(slope=0.9, low=0.899, high=0.901))
+    assert sharp.mean == pytest.approx(0.9, abs=1e-4)
+    equal = Worth.of(SimpleNamespace(slope=1.0, low=1.0 - 1.96 * 0.25, high=1.0 + 1.96 * 0.25))
+    assert equal.mean == pytest.approx(0.8)
+    assert equal.error == pytest.approx(0.25 / math.sqrt(2))
+    assert Worth(0.6, 0.1).draws(100, 0).std() == pytest.approx(0.1, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("today", "off"), [((1.1, 1.0, 0.01), True), ((1.1, 1.0, 0.05), False), ((1.04, 1, 0), False)]
+)
+def test_today_is_off_by_more_than_chance_and_more_than_a_little(today: Any, off: bool) -> None:
+    assert Today(*today).off is off
+
+
+def choice(policy: str, gain: float, half: float, worse: float) -> Choice:
+    ends = gain - half, gain + half
+    return Choice(policy, 1.0, gain, *ends, worse, 1.0, 0.0, 2.0, "q", 0.0, True)
+
+
+FAR = answer.Gain(0.2, 0.1, 0.3, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("choices", "best", "verdict", "reason", "policy"),
+    [
+        ([choice("a", 0.05, 0.03, 0.01)], FAR, "TEST", "gain", "a"),
+        ([choice("a", 0.05, 0.2, 0.3), choice("b", 0.02, 0.02, 0.02)], FAR, "TEST", "gain", "b"),
+        ([choice("a", 0.05, 0.2, 0.3)], FAR, "WAIT", "unclear", "a"),
+        ([choice("a", -0.05, 0.03, 0.99)], FAR, "KEEP", "no-gain", None),
+        ([choice("a", 0.005, 0.002, 0.01)], answer.Gain(0.005, 0.0, 0.009, 0.0), "KEEP",
+         "little-to-gain", None),
+    ],
+)  # fmt: skip
+def test_the_rule(choices: Any, best: Any, verdict: str, reason: str, policy: str | None) -> None:
+    said, fact, chosen = answer.rule(choices, best)
+    assert (said, fact.code, chosen) == (verdict, reason, policy)
+
+
+def test_known_results_are_those_shown_often_enough(models: Any) -> None:
+    lists, query = models.lists, Query(0)
+    items = models["DCM", query].items
+    mine = lists.query == lists.queries.index(query)
+    shown = [
+        float(lists.serps[mine][(lists.items[mine] == item).any(axis=1)].sum()) for item in items
+    ]
+    n = lists.serps[mine].sum()
+    share = float(np.sort(shown)[3] / n)
+    assert (
+        known_rows(lists, query, items, share, 2).tolist()
+        == np.flatnonzero(np.array(shown) >= share * n).tolist()
+    )
+    assert len(known_rows(lists, query, items, 1e9, 4)) == 4
+    assert len(known_rows(lists, query, items, None, 4)) == len(items)
+
+
+def test_an_order_is_told_to_who_takes_one() -> None:
+    plain, told, other = parse_policies(["TopRank", "TopRank(order=2>1)", "RankedKL-UCB"])
+    assert earnings.with_order(plain, "3>2>1").parameters["order"] == "3>2>1"
+    assert earnings.with_order(told, "3>2>1") is told
+    assert earnings.with_order(other, "3>2>1") is other
