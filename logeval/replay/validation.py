@@ -207,12 +207,12 @@ class Errors:
         return np.take_along_axis(s, best[:, None, :], axis=1)[:, 0]
 
     def per_query(self) -> Floats:
-        """(F,) the same, of the estimator of each query that is best on the other parts."""
+        """(F, Q) the errors of the estimator of each query that is best on the other parts."""
         best = self.squares().sum(axis=2).argmin(axis=1)  # the clip of each estimator
-        square = np.stack([self.error[e, j] for e, j in enumerate(best)]) ** 2 * self.serps
+        error = np.stack([self.error[e, j] for e, j in enumerate(best)])
+        square = error**2 * self.serps
         others = square.sum(axis=1, keepdims=True) - square
-        chosen = others.argmin(axis=0)  # (F, Q)
-        found: Floats = np.take_along_axis(square, chosen[None], axis=0)[0].sum(axis=1)
+        found: Floats = np.take_along_axis(error, others.argmin(axis=0)[None], axis=0)[0]
         return found
 
     def sharpe(self, e: int, clip: int) -> float:
@@ -258,12 +258,15 @@ class Errors:
                 if j < 0 and not e.normalised:
                     slope = zip(SLOPE, regression(self.lists[i]), strict=True)
                     rows[-1] |= dict(slope)
-        mse = self.per_query().sum() / weight.sum()
-        low, high = np.sqrt(_interval(self.per_query(), weight, seed))
+        error = self.per_query()
+        s = (error**2 * self.serps).sum(axis=1)
+        mse = s.sum() / weight.sum()
+        low, high = np.sqrt(_interval(s, weight, seed))
         same = {key: rows[-1][key] for key in ("positions", "parts", "serps", "floor")}
-        skill = 1.0 - (mse - floor) / room if room > 0 else np.nan
-        last = {"estimator": PER_QUERY, "clip": np.nan, "rmse": math.sqrt(mse), "skill": skill}
-        return [*rows, last | same | {"low": low, "high": high}]
+        own = {"rmse": math.sqrt(mse), "low": low, "high": high}
+        own["bias"] = (error * self.serps).sum() / weight.sum()
+        own["skill"] = 1.0 - (mse - floor) / room if room > 0 else np.nan
+        return [*rows, {"estimator": PER_QUERY, "clip": np.nan} | same | own]
 
     def choice(self, table: pd.DataFrame) -> dict[str, Any]:
         """The best estimator at K, and what can be said of it.
