@@ -18,7 +18,6 @@ from docs import made
 from logeval import pipeline
 from logeval.clicks.models.registry import MODELS
 from logeval.policies.registry import POLICIES
-from logeval.reports import glossary
 from logeval.storage import schemas
 from tests.faults.commands import logeval
 from tests.references import REFERENCES
@@ -30,7 +29,7 @@ PAGES = [
     "docs/users.md", "docs/extend.md",
 ]  # fmt: skip
 TUTORIAL = "docs/tutorial.md"  # its outputs are compared, see below
-GENERATED = {"commands.md", "tables.md", "glossary.md", "reproduction.md"}
+GENERATED = {"commands.md", "tables.md", "reproduction.md"}
 
 
 @pytest.fixture
@@ -222,12 +221,6 @@ def test_the_tutorial_shows_what_its_commands_print(tmp_path):
     for (command, output), (_, _, text) in zip(printed, shown, strict=True):
         pattern = re.escape(text).replace(re.escape("[...]\n"), "(?:.*\n)*")
         assert re.fullmatch(pattern, f"{output}\n"), f"{command}\n{output}"
-
-
-def test_the_glossary_is_that_of_the_report():
-    assert (ROOT / "docs" / "glossary.md").read_text() == glossary.markdown(), (
-        "run: python -m logeval.reports.glossary > docs/glossary.md"
-    )
 
 
 def test_the_pages_stay_short():

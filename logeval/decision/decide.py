@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from logeval.log.log import Log
     from logeval.policies.registry import PolicySpec
 
-SIMULATORS = ("DBN", "UBM", "DCM", "PBM")
+SIMULATORS = ("DBN", "DBN(classes=3)", "UBM(classes=3)", "DCM(classes=3)")
 POLICIES = ("dcmKL-UCB", "RankedKL-UCB", "TopRank", "UniRank", "BubbleRank(items=base)")
 HELD_OUT = "0.2"
 
@@ -113,12 +113,27 @@ class Decide(Stage["Decision"]):
         from logeval.log.ingest import Ingest
         from logeval.log.log import Log
 
+        if not isinstance(self.log, Log):
+            self._refuse_models()
         if not isinstance(self.log, Log) and Path(self.log).is_file():
             out = None if self.out is None else Path(self.out) / "log"
             asked = Ingest([self.log], out, columns=self.columns, overwrite=True, quiet=self.quiet)
             self._set("log", asked.done())
         log: Log = Stage.opened.fget(self)  # type: ignore[attr-defined]
         return log
+
+    def _refuse_models(self) -> None:
+        """Raise for a folder of models in the place of the log."""
+        from logeval.storage import tables
+
+        if Path(self.log).is_dir() and tables.there_is(self.log):
+            made = tables.read_manifest(self.log)
+            if made["stage"] == "fit-models":
+                log = made.get("log_folder") or "LOG"
+                raise LogevalError(
+                    f"{self.log}: holds fitted models; give their log first, and them with "
+                    f"--models: logeval decide {log} --models {self.log}"
+                )
 
     @property
     def fitted(self) -> "FittedModels":
@@ -130,7 +145,6 @@ class Decide(Stage["Decision"]):
             fit = Fit(
                 self.opened,
                 self.simulators,
-                classes="auto",
                 top_queries=None if self.queries is not None else self.top_queries,
                 queries=self.wanted,
                 holdout=HELD_OUT,
