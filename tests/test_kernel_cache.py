@@ -1,10 +1,12 @@
 """Compiled kernels on disk: used when whole, compiled again when not, never in the way."""
 
+import builtins
 import errno
 import importlib
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +188,40 @@ def test_kernels_are_kept_for_the_user(folder):
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
         assert done.stdout == f"2 {hits}\n"
     assert len(list((folder / "home" / "logeval").glob("added-*.kernel"))) == 1
+
+
+def test_a_policy_first_used_in_a_notebook_is_kept(folder, monkeypatch):
+    """``input`` belongs to the notebook's connections there, and cannot be kept."""
+    text = """
+from typing import NamedTuple
+from logeval.policies.shared.kernel_policy import allocate, for_each_replica, ints, plain
+from logeval.running.arrays import Ints
+from logeval.running.kernels import njit_inline
+
+class Memory(NamedTuple):
+    N: Ints = ints("L")
+
+@njit_inline
+def recommend_one(now, u, mine, A):
+    A[0] = mine.N[0]
+
+@njit_inline
+def learn_one(now, mine, A, clicks):
+    mine.N[0] += 1
+
+def learned():
+    arrays, A, L = allocate(Memory(), 1, L=2), np.zeros((1, 1), np.int64), np.array([2])
+    recommend, learn = for_each_replica(Memory(), recommend_one, learn_one)
+    learn((), A, A, L, plain(arrays))
+    recommend((), np.empty((1, 0)), A, L, plain(arrays))
+    return A[0, 0], [sum(kernel.stats.cache_hits.values()) for kernel in (recommend, learn)]
+"""
+    (folder / "first_item.py").write_text("import numpy as np" + text)
+    monkeypatch.setattr(builtins, "input", threading.Lock().acquire)
+    for hits in (0, 1):
+        module = importlib.reload(importlib.import_module("first_item"))
+        assert module.learned() == (1, [hits, hits])
+    assert len(list((folder / "cache").glob("view-*.kernel"))) == 1
 
 
 def test_that_kernels_are_compiled_is_heard_once(folder, monkeypatch):

@@ -77,7 +77,7 @@ class KernelCache(NullCache):
         """Keep a compiled kernel, if that is possible."""
         if data.library.has_dynamic_globals:  # addresses of this process
             return
-        with suppress(OSError, pickle.PicklingError):  # notebooks replace builtins
+        with suppress(OSError):
             path, content = self._path(sig, data.codegen), dumps(data._reduce())
             path.parent.mkdir(parents=True, exist_ok=True)
             partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")

@@ -87,7 +87,8 @@ def view_of(memory: Any) -> Any:
 
     A kernel makes a tuple only where all its parts are written out, so they are written here.
     """
-    types: dict[str, Any] = {}
+    # without a module numba keeps all globals with the kernel, Python's builtins among them
+    types: dict[str, Any] = {"__name__": type(memory).__module__}
 
     def written(part: Any, path: str) -> str:
         if not isinstance(part, Array):
