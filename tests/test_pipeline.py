@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 
 import logeval
 from logeval.cli import app
-from logeval.clicks.collection import read_models
 from logeval.errors import LogevalError
-from logeval.pipeline import demo_recipe, read_recipe, records, run
+from logeval.pipeline import read_recipe, records, run
 from logeval.replay.estimates import Estimates
 from logeval.running.console import has_display
 from tests.undrawn import draw_nothing
@@ -328,11 +327,6 @@ def test_values_survive_the_copy(recipe):
 def test_the_recipes_that_are_shipped_are_valid(path):
     recipe = read_recipe(path)
     assert recipe.stages["evaluate"]["policies"]
-
-
-def test_the_demo_shows_the_four_headline_algorithms():
-    policies = demo_recipe().stages["evaluate"]["policies"]
-    assert policies == ["dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL"]
 
 
 def test_make_demo_sets_up_what_a_user_needs_and_runs_the_demo():

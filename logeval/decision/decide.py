@@ -114,26 +114,16 @@ class Decide(Stage["Decision"]):
         from logeval.log.log import Log
 
         if not isinstance(self.log, Log):
-            self._refuse_models()
-        if not isinstance(self.log, Log) and Path(self.log).is_file():
-            out = None if self.out is None else Path(self.out) / "log"
-            asked = Ingest([self.log], out, columns=self.columns, overwrite=True, quiet=self.quiet)
-            self._set("log", asked.done())
+            given = Path(self.log)
+            refuse_models(given)
+            if given.is_file():
+                out = None if self.out is None else Path(self.out) / "log"
+                mapped = Ingest(
+                    [given], out, columns=self.columns, overwrite=True, quiet=self.quiet
+                )
+                self._set("log", mapped.done())
         log: Log = Stage.opened.fget(self)  # type: ignore[attr-defined]
         return log
-
-    def _refuse_models(self) -> None:
-        """Raise for a folder of models in the place of the log."""
-        from logeval.storage import tables
-
-        if Path(self.log).is_dir() and tables.there_is(self.log):
-            made = tables.read_manifest(self.log)
-            if made["stage"] == "fit-models":
-                log = made.get("log_folder") or "LOG"
-                raise LogevalError(
-                    f"{self.log}: holds fitted models; give their log first, and them with "
-                    f"--models: logeval decide {log} --models {self.log}"
-                )
 
     @property
     def fitted(self) -> "FittedModels":
@@ -168,6 +158,20 @@ class Decide(Stage["Decision"]):
         from logeval.decision.answer import decided
 
         return decided(self, manifest)
+
+
+def refuse_models(folder: Path) -> None:
+    """Raise for a folder of models in the place of the log."""
+    from logeval.storage import tables
+
+    if folder.is_dir() and tables.there_is(folder):
+        made = tables.read_manifest(folder)
+        if made["stage"] == "fit-models":
+            log = made.get("log_folder") or "LOG"
+            raise LogevalError(
+                f"{folder}: holds fitted models; give their log first, and them with --models: "
+                f"logeval decide {log} --models {folder}"
+            )
 
 
 decide = function(Decide)

@@ -133,7 +133,7 @@ class Decision:
         }
 
     @classmethod
-    def of(cls, found: Mapping[str, Any], **frames: pd.DataFrame) -> Decision:
+    def of(cls, found: Mapping[str, Any], **frames: Any) -> Decision:
         """The decision of what ``to_json`` gave."""
         given = {name: value for name, value in found.items() if name != "unit"}
         for name, kind in (("choices", Choice), ("simulators", Simulator), ("tests", TestSize)):

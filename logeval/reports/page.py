@@ -59,7 +59,8 @@ class Content:
         """All queries of the page, by the names that they have everywhere on it."""
         queries = {str(q) for runs in self.runs for q in runs.table()["query"].unique()}
         found = Names()
-        for one in (*self.runs, *self.models.values()):
+        every: list[Any] = [*self.runs, *self.models.values()]
+        for one in every:
             found |= one.names
         if self.replay is not None:
             queries |= set(map(str, self.replay.table["query"].dropna()))
@@ -135,7 +136,7 @@ def _log(
             named = None
     log = None if named is None else load(named)
     fitted = {one for m in models.values() for one in _logs(m.manifest)}
-    given = (
+    given: list[tuple[Any, str, set[str]]] = (
         [] if asked.log is None or log is None else [(asked.log, "is not the log", {log.identity})]
     )
     if replay is not None:

@@ -12,6 +12,7 @@ from logeval.evaluation.statistics.robustness import sensitivity
 from logeval.reports.figures.canvas import new_panels
 from logeval.reports.figures.regret import (
     BANDS,
+    lower_bounds,
     plot_regret,
     plot_relative,
     plot_sensitivity,
@@ -41,7 +42,8 @@ def _regret(page: Page, runs: Runs, suffix: str) -> None:
     panels = runs.panels()
     figure, axes = new_panels(len(panels))
     for ax, panel in zip(axes, panels, strict=True):
-        plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track)
+        bounds = lower_bounds(panel)
+        plot_regret(runs, ax=ax, simulator=panel.simulator, track=panel.track, bounds=bounds)
     few = any(len(runs.curves(p.simulator, track=p.track)) <= BANDS for p in panels)
     page.figure(
         f"regret{suffix}", figure,
@@ -191,6 +193,9 @@ def the_replay(page: Page, content: Content) -> None:
             "traffic. An estimate is as good as its assumption about users, and as its support, "
             "the share of what the ranker would show that the log has shown."
         )
+        said = estimates.verdict()
+        page.text(said.answer)
+        page.lines([*said.limits, *said.next])
         page.figure(
             "replay", estimates.plot().figure,
             "The value of every target by every estimator with 95% intervals over sessions; grey: "
