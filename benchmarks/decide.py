@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -272,8 +272,8 @@ def calibration(rows: pd.DataFrame) -> pd.DataFrame:
     """By what was said of being worse than today: how often a policy was."""
     ends = [0.0, 0.01, 0.05, 0.1, 0.3, 0.7, 0.9, 1.01]
     said = pd.cut(rows["worse"], ends, right=False)
-    worse = (rows["one run"] < 0).groupby(said, observed=True)
-    return worse.agg(["count", "mean"]).assign(said=rows.groupby(said, observed=True)["worse"].mean())
+    shares = rows.assign(true=rows["one run"] < 0).groupby(said, observed=True)
+    return shares.agg(policies=("true", "size"), said=("worse", "mean"), true=("true", "mean"))
 
 
 if __name__ == "__main__":
