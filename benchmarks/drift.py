@@ -31,7 +31,6 @@ from logeval.log.log import load
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
 from logeval.policies.setting import Policy, Setting
-from logeval.replay.replays import QueryStream, between_logs, curve, replayed
 from logeval.running import seeds
 from logeval.synthetic.world import make_world
 from logeval.tracks.meters import Meters
@@ -239,37 +238,7 @@ def forged() -> None:
     print(pd.DataFrame(rows).loc[policies].to_string())
 
 
-def days() -> None:
-    """How often intervals in the order of days hold what the policy earns on average over logs."""
-    n_days, a_day, runs, logs = 10, 60, 10, 400
-    for L, t in ((3, 60), (8, 40)):
-        w, shown = np.linspace(0.5, 0.1, L), 1.0 / np.arange(L, 0, -1)  # the worst most often
-        rng = np.random.default_rng(12 + L)
-        for name in ("Random", "dcmKL-UCB", "CTS"):
-            spec, found = parse_policies([name])[0], []
-            for seed in range(logs):
-                item = rng.choice(L, (n_days, a_day), p=shown / shown.sum())
-                click = rng.random(item.shape) < w[item]
-                rows = np.stack([np.arange(n_days)[:, None] + 0 * item, item, click], axis=-1)
-                row, count = np.unique(rows.reshape(-1, 3), axis=0, return_counts=True)
-                given = "1", np.arange(L), row[:, 1:2], row[:, 2:] > 0, count
-                in_time, shuffled = (
-                    replayed(spec, [QueryStream(*given, day)], runs, (t,), seed)[0]
-                    for day in (row[:, 0], 0 * row[:, 0])
-                )
-                own = curve(in_time, t)  # as if the runs were shuffled
-                in_time["between_logs"] = between_logs(in_time, shuffled)
-                found.append((*curve(in_time, t), own[1]))
-            value, half, naive = np.array(found).T
-            there = np.isfinite(half + naive)
-            off = np.abs(value - np.nanmean(value))[there]
-            inside = [(off < x[there]).mean() for x in (half, naive)]
-            print(f"{L} items, {t} steps, {name}: {inside[0]:.1%} (as if shuffled {inside[1]:.1%})"
-                  f", half width {np.median(half[there]):.3f} of {value[there].mean():.3f}, "
-                  f"{there.sum()} logs")  # fmt: skip
-
-
-PARTS = {f.__name__: f for f in (price, winners, speed, alarms, lists, truth, forged, days)}
+PARTS = {f.__name__: f for f in (price, winners, speed, alarms, lists, truth, forged)}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

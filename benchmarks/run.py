@@ -29,7 +29,6 @@ BENCHMARKS = [
     "identifiability",
     "identified_intervals",
     "harvesting",
-    "pilot",
     "randomised",
 ]
 
