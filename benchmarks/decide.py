@@ -161,7 +161,7 @@ def fitted_to(world: World, data: Patterns, seed: int) -> FittedModels:
 
     one = fit(data, True)
     found = cross_fitted(fit, data, seed=seed)
-    one.report["slopes"] = [vars(slope) for slope in found]
+    one.report["value"] = [slope.row() for slope in found]
     return FittedModels({name: one}, lists=Lists.of(data))
 
 

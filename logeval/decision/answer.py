@@ -22,8 +22,9 @@ import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.quality.value import slopes_of
 from logeval.decision import power
-from logeval.decision.choose import Worth, judged, level_of, slopes_of
+from logeval.decision.choose import Worth, judged, level_of
 from logeval.decision.decision import BEST, TODAY, Choice, Decision, Simulator, TestSize, Verdict
 from logeval.decision.earnings import LOOKS, PIECES, Earned, earned, pieces
 from logeval.decision.world import Shown, Traffic, World, today_of, traffic_of, world_of
@@ -98,7 +99,7 @@ def answered(
     named: Callable[[Query], str], manifest: Manifest,
 ) -> Decision:  # fmt: skip
     """The answer for some traffic; ``named`` gives the names of queries."""
-    slopes = slopes_of(models)
+    slopes = {name: slopes_of(one.report) for name, one in models.fitted.items()}
     simulators = judged(models, slopes, traffic, shown, asked.reward)
     facts = about_traffic(traffic)
     used = next((one for one in simulators if one.used), None)

@@ -79,14 +79,6 @@ def today_by(
     return Today(float(simulated), float(logged), float(error))
 
 
-def slopes_of(models: FittedModels) -> dict[str, list[Slope]]:
-    """The slopes of the value check, by model, as far as it was made."""
-    return {
-        name: [Slope(**record) for record in one.report.get("slopes") or ()]
-        for name, one in models.fitted.items()
-    }
-
-
 def judged(
     models: FittedModels,
     slopes: Mapping[str, Sequence[Slope]],
