@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.stats import poisson
 
 from logeval.replay.estimators import parse_estimators
-from logeval.replay.fitting import SMALL, draw, resampled
+from logeval.replay.fitting import resampled
 from logeval.replay.logged import parts_sql, read_logged
 from logeval.replay.values import Values
 from logeval.running import seeds
@@ -63,19 +62,6 @@ def test_parts_are_days_or_shares_of_sessions(tmp_path, serps):
     assert not np.array_equal(
         np.bincount(found.part, found.patterns.count), np.bincount(again.part, again.patterns.count)
     )
-
-
-@pytest.mark.parametrize("mean", [1, 3, SMALL, SMALL + 1, 500])
-def test_draws_are_poisson(mean):
-    n = 40_000
-    x = draw(np.array([mean, 0]), n, seeds.generator(0, "draw"))
-    assert not x[1].any()
-    values, count = np.unique(x[0], return_counts=True)
-    p = poisson.pmf(values, mean)
-    common = p > 1e-3
-    z = (count[common] - n * p[common]) / np.sqrt(n * p[common] * (1 - p[common]))
-    assert np.abs(z).max() < 4.5
-    assert abs(x[0].mean() - mean) < 5 * np.sqrt(mean / n)
 
 
 def test_sessions_are_resampled_whole(serps):
