@@ -338,7 +338,8 @@ def _keys(stage: str) -> list[str]:
 def load(folder: Path | str) -> Log | FittedModels | Runs:
     """The log, the models or the runs that a folder holds.
 
-    >>> logeval.load("data/yandex"), logeval.load("data/yandex/models")  # doctest: +SKIP
+    >>> [type(logeval.load(folder)).__name__ for folder in ("data/log", "data/models")]
+    ['Log', 'FittedModels']
     """
     if isinstance(folder, Log | FittedModels | Runs):
         return folder

@@ -27,11 +27,13 @@ output is imported when it is made.
 import dataclasses
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -300,7 +302,26 @@ def stage(name: str, *, example: str = "", again: str = "", read: str = "") -> C
     return register
 
 
-def function(record: Callable[P, Stage[R]]) -> Callable[P, R]:
+class Hint(str):
+    """A type as one would write it: ``Path | str | None``."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @classmethod
+    def of(cls, hint: Any) -> "Hint":
+        """What ``help`` shows of a type."""
+        if get_origin(hint) in (Union, UnionType):
+            return cls(" | ".join(dict.fromkeys(map(cls.of, get_args(hint)))))
+        if get_origin(hint) in (Sequence, Mapping, list, dict, tuple):
+            inside = ", ".join(map(cls.of, get_args(hint)))
+            return cls(f"{get_origin(hint).__name__}[{inside}]")
+        text = inspect.formatannotation(hint)
+        text = re.sub(r"ForwardRef\('([^']*)'[^)]*\)", r"\1", text)
+        return cls(re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text).replace("NoneType", "None"))
+
+
+def function(record: Callable[P, Stage[R]], example: str = "", name: str = "") -> Callable[P, R]:
     """The public function of a stage: the arguments of its record, and its result."""
     cls: Any = record
     fields = {name: arg.help for name, _, arg in arguments_of(cls)}
@@ -309,13 +330,16 @@ def function(record: Callable[P, Stage[R]]) -> Callable[P, R]:
         return cls.of(*args, **kwargs).done()  # type: ignore[no-any-return]
 
     listed = "\n".join(f"    {name}: {text}" for name, text in fields.items())
-    call.__doc__ = f"{inspect.cleandoc(record.__doc__ or '')}\n\nArguments:\n{listed}\n"
-    hints = {name: hint for name, hint, _ in arguments_of(cls)}
+    call.__name__ = call.__qualname__ = name or cls.NAME.replace("-", "_").replace(" ", "_")
+    call.__module__ = cls.__module__
+    about, shown = inspect.cleandoc(record.__doc__ or ""), inspect.cleandoc(example)
+    call.__doc__ = f"{about}\n\n{shown}\n\nArguments:\n{listed}\n"
+    hints = {name: Hint.of(hint) for name, hint, _ in arguments_of(cls)}
     given = inspect.signature(record)
     own = [p.replace(annotation=hints[p.name]) for p in given.parameters.values()]
     (result,) = get_args(cls.__orig_bases__[0])
     call.__signature__ = given.replace(  # type: ignore[attr-defined]
-        parameters=own, return_annotation=result
+        parameters=own, return_annotation=Hint.of(result)
     )
     return call
 

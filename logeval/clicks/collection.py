@@ -226,7 +226,11 @@ def refuse_to_replace(out: Path | str) -> None:
 
 
 def read_models(folder: Path | str) -> FittedModels:
-    """The models of a folder that ``fit-models`` or ``import-models`` wrote."""
+    """The models of a folder that ``fit-models`` or ``import-models`` wrote.
+
+    >>> sorted(logeval.read_models("data/models").fitted)
+    ['DCM', 'PBM']
+    """
     files.check_name(folder)
     folder = Path(folder)
     return tables.consistent(folder, lambda manifest: _models_of(folder, manifest))

@@ -165,4 +165,12 @@ class Fit(Fitting["FittedModels"]):
         )
 
 
-fit_models = function(Fit)
+fit_models = function(
+    Fit,
+    """
+    >>> models = logeval.fit_models(
+    ...     "data/log", ["dcm", "pbm"], holdout=0.2, out="data/models", quiet=True)
+    >>> float(models["PBM", "1"].e.max())
+    1.0
+    """,
+)

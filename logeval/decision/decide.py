@@ -174,4 +174,12 @@ def refuse_models(folder: Path) -> None:
             )
 
 
-decide = function(Decide)
+decide = function(
+    Decide,
+    """
+    >>> found = logeval.decide(
+    ...     "data/log", models="data/models", policies="dcmKL-UCB", draws=4, quiet=True)
+    >>> found.decision in ("TEST", "KEEP", "WAIT")
+    True
+    """,
+)

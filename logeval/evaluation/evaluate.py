@@ -218,4 +218,13 @@ class Evaluate(Stage["Runs"]):
         return missing_runs(self, Path(self.out))
 
 
-evaluate = function(Evaluate)
+evaluate = function(
+    Evaluate,
+    """
+    >>> runs = logeval.evaluate(
+    ...     problem="B_LB(L=16,K=4,p=0.2,gap=0.15)", policies=["dcmKL-UCB", "Random"],
+    ...     horizon=1000, runs=3, quiet=True)
+    >>> runs.summary()["policy"].tolist()
+    ['dcmKL-UCB', 'Random']
+    """,
+)

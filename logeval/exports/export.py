@@ -130,4 +130,11 @@ class Export(Stage["Exported"]):
         return found
 
 
-export = function(Export)
+export = function(
+    Export,
+    """
+    >>> found = logeval.export("data/models", judgments="qrels", uncertain="keep")
+    >>> found.files[""].splitlines()[0].split()[0]  # the query
+    '1'
+    """,
+)

@@ -73,4 +73,12 @@ class MakeFeatures(Stage["Features"]):
         return make_table(self, manifest["arguments"]["queries"], manifest)
 
 
-make_features = function(MakeFeatures)
+make_features = function(
+    MakeFeatures,
+    """
+    >>> features = logeval.make_features("data/log", items=20, dim=5, quiet=True)
+    >>> features.d
+    5
+    """,
+    "make_features",
+)

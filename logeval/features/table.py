@@ -209,7 +209,12 @@ def make_table(asked: MakeFeatures, queries: list[str], manifest: tables.Manifes
 
 
 def read_features(folder: Path | str) -> Features:
-    """The features that ``make_features`` wrote."""
+    """The features that ``make_features`` wrote.
+
+    >>> _ = logeval.make_features("data/log", items=20, dim=5, out="data/features", quiet=True)
+    >>> logeval.read_features("data/features").d
+    5
+    """
     return tables.consistent(folder, lambda manifest: _of(Path(folder), manifest))
 
 

@@ -193,4 +193,11 @@ class Ingest(Stage["Log"]):
         return tables.why(self.folder, tables.manifest_of(self.NAME, self.arguments(), inputs))
 
 
-ingest = function(Ingest)
+ingest = function(
+    Ingest,
+    """
+    >>> log = logeval.ingest("log.tsv.gz", "data/log", quiet=True)
+    >>> log.counts["rejected"], log.serps().num_rows > 600
+    (0, True)
+    """,
+)

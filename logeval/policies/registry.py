@@ -81,6 +81,19 @@ class NotLoaded:
 def register(cls: P) -> P:
     """Make a policy or a click model known by its name; also as a decorator, ``@register``.
 
+    >>> @logeval.register
+    ... class Still:
+    ...     def __init__(self, setting):
+    ...         self.A = np.tile(np.arange(setting.K), (setting.R, 1))
+    ...
+    ...     def recommend(self, t):
+    ...         return self.A
+    ...
+    ...     def update(self, t, A, clicks):
+    ...         pass
+    >>> logeval.evaluate(models, policies="still", horizon=10, runs=1, quiet=True).horizon
+    10
+
     A click model is known by its ``name``, a policy by its ``NAME``, or else that of the class. A
     policy also runs without this, by its class or as ``module:Class``.
     """

@@ -205,7 +205,15 @@ class ReplayEstimate(Replaying["Estimates"]):
         return estimate(self, manifest)
 
 
-replay_estimate = function(ReplayEstimate)
+replay_estimate = function(
+    ReplayEstimate,
+    """
+    >>> found = logeval.replay_estimate(
+    ...     "data/log", "by-ctr", positions=2, rounds=50, refits=2, force=True, quiet=True)
+    >>> found.overall()["estimator"].tolist()[1:]
+    ['IP', 'PBM', 'Prefix']
+    """,
+)
 
 
 @stage(
@@ -305,7 +313,15 @@ def _clips(text: str) -> list[float]:
         raise LogevalError(f"clips={text}: write numbers, as 1,10,100") from None
 
 
-replay_validate = function(ReplayValidate)
+replay_validate = function(
+    ReplayValidate,
+    """
+    >>> found = logeval.replay_validate(
+    ...     "data/log", positions=[2], parts=3, estimators=["IP", "PBM"], quiet=True)
+    >>> [choice["positions"] for choice in found.choices]
+    [2]
+    """,
+)
 
 MOST_SHUFFLES = 100_000
 TOP_QUERIES = 20
@@ -376,4 +392,12 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
         return replay(self, manifest)
 
 
-replay_policy = function(ReplayPolicy)
+replay_policy = function(
+    ReplayPolicy,
+    """
+    >>> found = logeval.replay_policy(
+    ...     "data/log", ["dcmKL-UCB", "Random"], positions=1, items=3, shuffles=2, quiet=True)
+    >>> sorted(found.summary()["policy"])
+    ['Random', 'dcmKL-UCB']
+    """,
+)

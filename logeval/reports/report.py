@@ -100,7 +100,15 @@ class Report(Stage[Path]):
         return Path(self.out) / "index.html"
 
 
-report = function(Report)
+report = function(
+    Report,
+    """
+    >>> runs = logeval.evaluate(
+    ...     "data/models", policies=["dcmKL-UCB", "Random"], horizon=100, out="runs", quiet=True)
+    >>> logeval.report(runs, "page", quiet=True).name
+    'index.html'
+    """,
+)
 
 
 def report_of(runs: "Runs", out: Path | str = "report", **settings: Any) -> Path:

@@ -177,4 +177,11 @@ def truth_folder(log: str | Path) -> Path:
     return log.with_name(f"{name}.truth")
 
 
-generate = function(Generate)
+generate = function(
+    Generate,
+    """
+    >>> truth = logeval.generate("log.tsv.gz", sessions=600, queries=3, quiet=True)
+    >>> truth.name  # the folder of the true models
+    'log.truth'
+    """,
+)

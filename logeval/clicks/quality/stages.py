@@ -183,6 +183,27 @@ class CheckModels(Stage["Checks"]):
         )  # fmt: skip
 
 
-compare_models = function(CompareModels)
-score = function(ScoreModels)
-check_models = function(CheckModels)
+compare_models = function(
+    CompareModels,
+    """
+    >>> found = logeval.compare_models("data/log", ["pbm", "dctr"], quiet=True)
+    >>> sorted(found.overall().index)
+    ['DCTR', 'PBM']
+    """,
+)
+score = function(
+    ScoreModels,
+    """
+    >>> found = logeval.score("data/models", "data/log", known_queries=True)
+    >>> sorted(found.overall().index)
+    ['DCM', 'PBM']
+    """,
+)
+check_models = function(
+    CheckModels,
+    """
+    >>> checks = logeval.check_models("data/models", "data/log", simulations=80, quiet=True)
+    >>> sorted(set(checks.table["model"]))
+    ['DCM', 'PBM']
+    """,
+)

@@ -164,7 +164,11 @@ class Support(Shown):
 
 
 def support(log: Log | Path | str, top: int = 20) -> Support:
-    """What the clicks on the ``top`` most frequent queries of a log, or its folder, can decide."""
+    """What the clicks on the ``top`` most frequent queries of a log, or its folder, can decide.
+
+    >>> logeval.support("data/log").table["query"].tolist()
+    ['1', '2', '3']
+    """
     log = load(log)
     queries = [Query.of(name) for name in log.top_queries(top)["query"]]
     if log.holds == "counts":
