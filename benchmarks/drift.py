@@ -1,43 +1,20 @@
-"""Users that change: python -m benchmarks.drift [price] [winners] [speed] [alarms] [truth] ...
+"""Users that change: python -m benchmarks.drift [lists] [winners]; each at most 3 CPU minutes.
 
-``price`` and ``winners``: regret of policies on users who do not change, and who change more and
-more often. ``speed``: kernels against their references. ``alarms``: how often fits by period say
-that the users of a query change, on generated logs in which they do, more or less, or not.
-``lists``: the same where lists recur, and where they do not.
-``truth``: the change that was estimated against the true one. ``forged``: regret where clicks are
-forged or late. ``days``: intervals of ``replay policy --order time``. Each at most 3 CPU minutes.
+``lists``: how often fits by period say that the users of a query change, on logs in which they do,
+more or less, or not. ``winners``: regret of policies on users who change more and more often.
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
-import time
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from logeval import evaluate, generate, ingest
-from logeval.clicks.drift import Drift, Strata, changes_of, fit_by_period, fold_by_period
-from logeval.clicks.fit import Fit
-from logeval.evaluation.loop import run
-from logeval.log.log import load
+from logeval import evaluate
+from logeval.clicks.drift import Strata, changes_of
 from logeval.log.queries import Query
-from logeval.policies.registry import parse_policies
-from logeval.policies.setting import Policy, Setting
-from logeval.replay.replays import QueryStream, between_logs, curve, replayed
-from logeval.running import seeds
-from logeval.synthetic.world import make_world
-from logeval.tracks.meters import Meters
-from logeval.tracks.ranking import RANKING, RankingEnvironment
-from logeval.tracks.registry import synthetic_problem
-from tests.references import as_policy
 
 N, RUNS = 40_000, 20
 POLICIES = [
@@ -45,7 +22,7 @@ POLICIES = [
     "CascadeUCB1", "GLRT-CascadeUCB", "CascadeSWUCB", "CascadeDUCB", "CascadeUCB-V",
 ]  # fmt: skip
 CHANGES = (0, 1, 3, 7, 15, 31, 63)
-SESSIONS, QUERIES, LOGS, CONSTANT_LOGS = 25_000, 30, 20, 120
+LOGS = 20
 
 
 def problem(changes: int, L: int = 16, K: int = 4) -> str:
@@ -63,23 +40,6 @@ def regrets(problems: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"regret": by.mean(), "error": by.sem()})
 
 
-def price() -> None:
-    """On users who do not change, regret over that of the policy without forgetting."""
-    pairs = {
-        "SW-dcmKL-UCB": "dcmKL-UCB", "D-dcmKL-UCB": "dcmKL-UCB",
-        "GLRT-CascadeKL-UCB": "CascadeKL-UCB", "GLRT-CascadeUCB": "CascadeUCB1",
-        "CascadeSWUCB": "CascadeUCB1", "CascadeDUCB": "CascadeUCB1", "CascadeUCB-V": "CascadeUCB1",
-    }  # fmt: skip
-    for name in (problem(0), problem(0, 64, 5)):
-        found = regrets([name]).loc[name]
-        print(name)
-        for policy, plain in pairs.items():
-            (a, da), (b, db) = found.loc[policy], found.loc[plain]
-            ratio = a / b
-            error = ratio * np.hypot(da / a, db / b)
-            print(f"  {policy:20} {a:8.0f}  {plain:14} {b:6.0f}  {ratio:6.2f} (se {error:.2f})")
-
-
 def winners() -> None:
     """Regret by the number of changes in N steps."""
     found = regrets([problem(c) for c in CHANGES])
@@ -87,62 +47,6 @@ def winners() -> None:
     table.index = pd.Index([f"{c} changes" for c in CHANGES])
     print(table.round(0).astype(int).T.to_string())
     print("largest standard error:", found.error.max().round(1))
-
-
-def kernels(name: str, setting: Setting) -> Policy:
-    return parse_policies([name])[0].make(setting)
-
-
-def speed() -> None:
-    """CPU time of a list-step, reference over kernel."""
-    for policy in (
-        "SW-dcmKL-UCB(tau=1000)", "CascadeSWUCB(tau=1000)", "D-dcmKL-UCB", "CascadeDUCB",
-        "GLRT-CascadeKL-UCB", "GLRT-CascadeUCB",
-    ):  # fmt: skip
-        took = []
-        for steps, runs, make in ((20_000, 16, kernels), (2_000, 1, as_policy)):
-            for n in (20, steps):  # the first compiles
-                users = RankingEnvironment(
-                    [synthetic_problem(problem(3))], [(0, r) for r in range(runs)], seed=0
-                )
-                generators = [seeds.generator(0, "benchmark", r) for r in range(runs)]
-                ours: Any = make(policy, Setting.of(users, n, generators))
-                users.until(n)
-                start = time.process_time()
-                run(users, ours, Meters(RANKING.meters, users, ours), [n])
-            took.append((time.process_time() - start) / (steps * runs))
-        print(f"{policy:24} {1e6 * took[0]:6.2f} us a list-step, {took[1] / took[0]:6.0f} times")
-
-
-def drifts(folder: Path, drift: float, seed: int, periods: str = "week") -> Drift:
-    """A generated log, fitted by period."""
-    log = folder / f"{drift}-{seed}"
-    generate(f"{log}.tsv", sessions=SESSIONS, queries=QUERIES, drift=drift, seed=seed, quiet=True)
-    ingest(f"{log}.tsv", out=log, quiet=True)
-    data = fold_by_period(load(log), periods, None, None, 0.2, seed)
-    asked = Fit(log, ["dcm"], method="mle")
-    fit = partial(asked.fit, "DCM", intervals=False)
-    return fit_by_period(fit(data.train), fit, data, lambda n: None)
-
-
-def alarms() -> None:
-    """Share of the queries of which the fits say that their users change; with its error."""
-    with tempfile.TemporaryDirectory() as folder:
-        for drift in (0.0, 0.5, 1.0, 2.0):
-            logs = LOGS if drift else CONSTANT_LOGS
-            found = [drifts(Path(folder), drift, 5000 + seed) for seed in range(logs)]
-            serps = np.concatenate([f.models[0].serps for f in found])
-            said = np.concatenate([f.queries.found for f in found])
-            tested = np.concatenate([f.queries.tested for f in found])
-            of_logs = np.mean([f.log.found[0] for f in found])
-            line = [f"drift {drift:3}: {of_logs:.1%} of {logs} logs"]
-            for low, high in ((0, np.inf), (0, 1000), (1000, 3000), (3000, np.inf)):
-                mine = said[tested & (serps >= low) & (serps < high)]
-                error = np.sqrt(mine.mean() * (1 - mine.mean()) / len(mine))
-                line.append(
-                    f"SERPs {low}-{high}: {mine.mean():5.1%} of {len(mine)} (se {error:.1%})"
-                )
-            print("; ".join(line))
 
 
 def searches(
@@ -198,82 +102,6 @@ def lists() -> None:
             print("; ".join(line), f"; power {power:.0%}")
 
 
-def truth() -> None:
-    """Slope, correlation and error of the estimated change of attraction, first to last week."""
-    with tempfile.TemporaryDirectory() as folder:
-        for drift in (0.0, 1.0, 2.0):
-            estimated, true = [], []
-            for seed in range(400, 406):
-                found = drifts(Path(folder), drift, seed)
-                first, last = (found.models[j].estimates["w"] for j in (0, -1))
-                world = make_world("dcm", QUERIES, seed, drift=drift)
-                item = found.models[0].item_ids - 1
-                often = first.observations + last.observations > 300
-                at = [world.attraction(day / 26) for day in (3, 23.5)]
-                estimated.append((last.value - first.value)[often])
-                true.append((at[1] - at[0])[item][often])
-            x, y = np.concatenate(true), np.concatenate(estimated)
-            line = f"drift {drift}: {len(x)} items, rms error {np.sqrt(np.mean((y - x) ** 2)):.3f}"
-            line += f", of no change {np.sqrt(np.mean(x**2)):.3f}"
-            if drift:
-                line += f", correlation {np.corrcoef(x, y)[0, 1]:.2f}, slope {x @ y / (x @ x):.2f}"
-            print(line)
-
-
-def forged() -> None:
-    """Regret where clicks are forged or late."""
-    policies = ["CascadeUCB1", "CascadeUCB1(corruption=500)", "CascadeUCB-V", "CascadeKL-UCB"]
-    policies += ["dcmKL-UCB", "GLRT-CascadeKL-UCB"]
-    rows = {}
-    for corrupt, delay in (
-        (None, None), ("0.05@worst", None), ("0.2@worst", None), ("500@worst", None),
-        ("500@best", None), (None, "500"), (None, "100@0.5"),
-    ):  # fmt: skip
-        table = evaluate(
-            problem=[problem(0)], policies=policies, horizon=20_000, runs=RUNS, quiet=True,
-            checkpoints=[20_000], corrupt=corrupt, delay=delay, seed=11,
-        ).table()  # fmt: skip
-        by = table.groupby("policy").regret
-        rows[corrupt or delay or "none"] = by.mean().round().astype(int)
-        print(corrupt, delay, "largest standard error", by.sem().max().round(1))
-    print(pd.DataFrame(rows).loc[policies].to_string())
-
-
-def days() -> None:
-    """How often intervals in the order of days hold what the policy earns on average over logs."""
-    n_days, a_day, runs, logs = 10, 60, 10, 400
-    for L, t in ((3, 60), (8, 40)):
-        w, shown = np.linspace(0.5, 0.1, L), 1.0 / np.arange(L, 0, -1)  # the worst most often
-        rng = np.random.default_rng(12 + L)
-        for name in ("Random", "dcmKL-UCB", "CTS"):
-            spec, found = parse_policies([name])[0], []
-            for seed in range(logs):
-                item = rng.choice(L, (n_days, a_day), p=shown / shown.sum())
-                click = rng.random(item.shape) < w[item]
-                rows = np.stack([np.arange(n_days)[:, None] + 0 * item, item, click], axis=-1)
-                row, count = np.unique(rows.reshape(-1, 3), axis=0, return_counts=True)
-                given = "1", np.arange(L), row[:, 1:2], row[:, 2:] > 0, count
-                in_time, shuffled = (
-                    replayed(spec, [QueryStream(*given, day)], runs, (t,), seed)[0]
-                    for day in (row[:, 0], 0 * row[:, 0])
-                )
-                own = curve(in_time, t)  # as if the runs were shuffled
-                in_time["between_logs"] = between_logs(in_time, shuffled)
-                found.append((*curve(in_time, t), own[1]))
-            value, half, naive = np.array(found).T
-            there = np.isfinite(half + naive)
-            off = np.abs(value - np.nanmean(value))[there]
-            inside = [(off < x[there]).mean() for x in (half, naive)]
-            print(f"{L} items, {t} steps, {name}: {inside[0]:.1%} (as if shuffled {inside[1]:.1%})"
-                  f", half width {np.median(half[there]):.3f} of {value[there].mean():.3f}, "
-                  f"{there.sum()} logs")  # fmt: skip
-
-
-PARTS = {f.__name__: f for f in (price, winners, speed, alarms, lists, truth, forged, days)}
-
 if __name__ == "__main__":
-    for part in sys.argv[1:] or PARTS:
-        began = time.process_time()
-        print(f"== {part}")
-        PARTS[part]()
-        print(f"({time.process_time() - began:.0f} CPU seconds)", flush=True)
+    for part in sys.argv[1:] or ("lists", "winners"):
+        {"lists": lists, "winners": winners}[part]()
