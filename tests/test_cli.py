@@ -204,7 +204,8 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments, folder
 def test_what_to_type_next_is_quoted(tmp_path, folder):
     """A folder with a blank in its name, in every command that a command proposes."""
     models, runs = tmp_path / "my models", tmp_path / "my runs"
-    fitted = run("fit-models", folder / "log", "-m", "pbm", "--out", models)
+    few = ["--top-queries", 1, "--no-verdict"]
+    fitted = run("fit-models", folder / "log", "-m", "pbm", *few, "--out", models)
     asked = ["evaluate", models, "--policy", "Random", "--horizon", 5, "--runs", 1, "--out", runs]
     evaluated = run(*asked)
     for end, path in ((fitted, models), (evaluated, runs)):
