@@ -1,6 +1,8 @@
-"""The page of all commands, from their help: ``python docs/made.py > docs/commands.md``.
+"""What is made of the code: ``python -m docs.made`` writes it.
 
-``outputs`` says what commands print: tests compare the tutorial with it.
+The page of all commands, from their help, and the tables of policies and estimators, which stand
+between ``<!-- made: NAME -->`` and ``<!-- end -->``. ``outputs`` says what commands print: tests
+compare the tutorial with it.
 """
 
 from __future__ import annotations
@@ -11,10 +13,16 @@ import io
 import os
 import shlex
 import tempfile
+from pathlib import Path
 
 import typer
 
 from logeval.cli import app
+from logeval.policies.registry import POLICIES
+from logeval.replay import estimators as replay
+from tests.references import REFERENCES
+
+DOCS = Path(__file__).parent
 
 COMMANDS = """\
 logeval generate log.tsv.gz --sessions 3000 --queries 50 --seed 1
@@ -48,7 +56,7 @@ def commands_of(command=None, name=""):
 def commands():
     """docs/commands.md."""
     yield "# Commands\n"
-    yield "Made by `python docs/made.py > docs/commands.md`. `logeval COMMAND --help`"
+    yield "Made by `python -m docs.made`. `logeval COMMAND --help`"
     yield "lists the options.\n"
     for name, about, example in commands_of():
         yield f"## logeval {name}\n\n{about}\n\n```\n{example}\n```\n"
@@ -68,6 +76,39 @@ def outputs(lines):
             yield line, text.getvalue().rstrip()
 
 
+def estimators():
+    """The table of estimators."""
+    yield "| estimator | rho | holds when | paper |\n|---|---|---|---|"
+    for name, kind in replay.estimators().items():
+        yield f"| {name} | {kind.RHO} | {kind().assumes} | {kind.PAPER} |"
+
+
+def policies():
+    """The table of policies: those of a file that share a paper have one row."""
+    yield "| policy | paper | kernel | pseudocode | parameters |\n|---|---|---|---|---|"
+    found = {}
+    for name, cls in POLICIES.items():
+        file = cls.__module__.removeprefix("logeval.").replace(".", "/") + ".py"
+        pseudocode = Path(inspect.getfile(REFERENCES[name])).name if name in REFERENCES else ""
+        given = ", ".join(f"`{key}`" for key in getattr(cls, "PARAMETERS", {}))
+        paper = getattr(cls, "PAPER", "")
+        found.setdefault((paper, file, pseudocode, given), []).append(name)
+    for (paper, file, pseudocode, given), names in found.items():
+        link = f"[{pseudocode}](../tests/references/{pseudocode})" if pseudocode else ""
+        yield f"| {', '.join(names)} | {paper} | `{file}` | {link} | {given} |"
+
+
+TABLES = {"replay.md": estimators, "policies.md": policies}
+
+
+def page(name):
+    """A page with its table made anew."""
+    make = TABLES[name]
+    mark = f"<!-- made: {make.__name__} -->\n"
+    before, _, rest = (DOCS / name).read_text().partition(mark)
+    return before + mark + "\n".join([*make(), "<!-- end -->"]) + rest.partition("<!-- end -->")[2]
+
+
 def markdown():
     """The page of all commands."""
     return "\n".join(commands())
@@ -75,4 +116,6 @@ def markdown():
 
 if __name__ == "__main__":
     os.environ.setdefault("MPLBACKEND", "Agg")
-    print(markdown())
+    (DOCS / "commands.md").write_text(markdown() + "\n")
+    for name in TABLES:
+        (DOCS / name).write_text(page(name))

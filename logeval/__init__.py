@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from logeval.policies.registry import register as register
     from logeval.policies.setting import Policy as Policy
     from logeval.policies.setting import Setting as Setting
-    from logeval.replay.stages import replay_cross_check as replay_cross_check
     from logeval.replay.stages import replay_estimate as replay_estimate
     from logeval.replay.stages import replay_policy as replay_policy
     from logeval.replay.stages import replay_validate as replay_validate
@@ -66,7 +65,6 @@ _HOME = {
     "read_features": "logeval.features.table",
     "read_models": "logeval.clicks.collection",
     "register": "logeval.policies.registry",
-    "replay_cross_check": "logeval.replay.stages",
     "replay_estimate": "logeval.replay.stages",
     "replay_policy": "logeval.replay.stages",
     "replay_validate": "logeval.replay.stages",

@@ -34,7 +34,7 @@ CONTEXTUAL = ["GL-CDCM", "LR", "CascadeLinUCB", "CascadeLinTS", "LogisticTS", "d
 EXPERIMENTS = ["dcm-3b", "dcm-3c", "rank1-2", "cascading-1"]
 # older versions have a command for it
 REPRODUCE = ["logeval.cli", "reproduce"] if find_spec("logeval.papers") else ["reproduction"]
-REPLAYED = ["estimates", "validation", "replays", "cross_check", "features"]
+REPLAYED = ["estimates", "validation", "replays", "features"]
 ITEMS_AND_POSITIONS = ["positions", "items"]  # rows of an older models table, not parameters
 
 
@@ -82,8 +82,6 @@ def _replay(folder: Path) -> None:
              "--out", folder / "validation")  # fmt: skip
     policies = ["--policy", "dcmKL-UCB", "--policy", "Random", "--items", 4]
     _logeval("replay", "policy", log, *few, *policies, "--out", folder / "replays")
-    one = ["--top-queries", 1, "--positions", 1]
-    _logeval("replay", "cross-check", log, *one, *policies, "--out", folder / "cross-check")
 
 
 def _evaluate(out: Path, problem: list[object], policies: list[str], horizon: int) -> None:

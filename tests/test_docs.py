@@ -199,8 +199,13 @@ def rows(page):
 
 def test_the_commands_page_is_made_from_the_commands():
     assert (ROOT / "docs" / "commands.md").read_text() == made.markdown() + "\n", (
-        "run: python docs/made.py > docs/commands.md"
+        "run: python -m docs.made"
     )
+
+
+@pytest.mark.parametrize("page", made.TABLES)
+def test_tables_are_made_from_what_stands_on_the_classes(page):
+    assert (ROOT / "docs" / page).read_text() == made.page(page), "run: python -m docs.made"
 
 
 def test_what_commands_print_fits_80_columns(tmp_path):

@@ -71,7 +71,6 @@ def calls(folder):
                             "clips": [10]},
         "replay_policy": {"log": log, "policies": "Random", "positions": 1, "shuffles": 1,
                           "horizon": 3},
-        "replay_cross_check": {"log": log, "policies": "Random", "positions": 1},
         "report": {"runs": folder / "nothing", "out": out / "r"},
     }, quiet  # fmt: skip
 
@@ -79,7 +78,7 @@ def calls(folder):
 @pytest.mark.parametrize(
     "name",
     ["generate", "ingest", "fit_models", "compare_models", "score", "check_models", "evaluate",
-     "make_features", "replay_estimate", "replay_validate", "replay_policy", "replay_cross_check",
+     "make_features", "replay_estimate", "replay_validate", "replay_policy",
      "report"],
 )  # fmt: skip
 def test_no_public_function_raises_anything_but_its_own_error(folder, name, tmp_path, monkeypatch):
@@ -147,5 +146,3 @@ def test_one_name_stands_for_a_list_of_policies(folder):
         folder / "log", "Random", positions=1, shuffles=1, horizon=3, quiet=True
     )
     assert set(replayed.table["policy"]) == {"Random"}
-    with pytest.raises(LogevalError, match="name two or more"):
-        logeval.replay_cross_check(folder / "log", "Random", quiet=True)

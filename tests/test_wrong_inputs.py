@@ -96,7 +96,6 @@ HUGE = 10**20  # beyond 64 bits
         (f"evaluate --problem {PROBLEM} --policy Random --checkpoints 1,{HUGE}", "not between 1"),
         (f"evaluate --problem {PROBLEM} --policy Random --checkpoints 1000000000", "1 to 100,000"),
         ("evaluate --problem B_LB(L=1000000000,K=4,p=0.2,gap=0.1) --policy Random", "L=1000000000"),
-        ("replay estimate LOG --target by-ctr --cross-fit 100000000", "less than or equal to 1000"),
         (
             f"replay estimate LOG --target by-ctr --force --rounds {HUGE}",
             "less than or equal to 1000000",
@@ -104,7 +103,6 @@ HUGE = 10**20  # beyond 64 bits
         ("replay estimate LOG --target day:²", "write a day of the log"),
         (f"replay estimate LOG --target day:{HUGE}", "write a day of the log"),
         ("replay estimate LOG --target by-ctr -e INTERPOL(window=²)", "is not known"),
-        ("replay estimate LOG --target by-ctr --force --smoothing nan", "less than or equal to"),
         ("replay validate LOG --clip nan --positions 1", "clip=nan"),
         (f"replay policy LOG --policy Random --shuffles {HUGE}", "less than or equal to 100000"),
         (f"replay policy LOG --policy Random --positions {HUGE}", ": must be at most 1,000"),

@@ -128,10 +128,10 @@ class Fit(Fitting["FittedModels"]):
         if self.verdict and pages:
             change = of_log(self.opened, self.wanted, self.top_queries)
             records = quick_records(
-                fitted, data, held_out, self.names, self.seed, self.quiet, change
+                fitted, data, held_out, self.names, self.seed, self.quiet, change, self
             )
             for name, record in records.items():
-                fitted[name].report["checks"] = record
+                fitted[name].report.update(record)
         manifest["models"] = {name: f.report for name, f in fitted.items()}
         manifest["log_folder"] = str(self.opened.path)
         known = self.names.of_queries(data.queries) | self.names.only({"item": data.item_ids})

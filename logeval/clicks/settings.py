@@ -218,8 +218,10 @@ class Fitting(Stage[R]):
             raise LogevalError(f"{where}: there are no impressions to fit; check queries")
         return data
 
-    def fit(self, name: str, data: "FoldedClicks", intervals: bool = True) -> "FittedModel":
-        """One of the models, fitted to patterns."""
+    def fit(
+        self, name: str, data: "FoldedClicks", intervals: bool = True, classes: int | None = None
+    ) -> "FittedModel":
+        """One of the models, fitted to patterns; with so many classes, whatever its name says."""
         from logeval.clicks.estimation.classes.fit import number_of
         from logeval.clicks.estimation.estimates import Options
         from logeval.clicks.estimation.priors import check
@@ -227,7 +229,8 @@ class Fitting(Stage[R]):
         from logeval.clicks.models.registry import MODELS, members_of, model_of
 
         base, settings = model_of(name)
-        classes = number_of(settings.pop("classes", 1))
+        named = settings.pop("classes", 1)
+        number = number_of(named) if classes is None else classes
         settings.pop("members", None)
         asked = self._alone(base, settings) if settings else self
         if members := members_of(name):
@@ -241,7 +244,7 @@ class Fitting(Stage[R]):
             self.options,
             self.draws,
             self.seed,
-            classes,
+            number,
             intervals,
         )
         return fit_one(name, data, options, self.min_impressions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 from collections.abc import Iterator
@@ -71,9 +70,6 @@ def show(
     from logeval.reports.figures.regret import figure_of, plot_variance, regret_figure
     from logeval.reports.verdict import verdict
 
-    if asked.pilot:
-        show_pilot(runs, as_json)
-        return
     judged = verdict(runs)
     if print_for_programs(runs.summary(), as_json, as_csv, verdict=judged.text(), notes=runs.notes):
         return
@@ -100,25 +96,6 @@ def show(
     for name, figure in figures.items():
         print(f"figure {figure_beside(figure, out, name)}")
     print(f"more: logeval report {shlex.quote(str(out))} --out report", file=sys.stderr)
-
-
-def show_pilot(runs: Runs, as_json: bool) -> None:
-    """The runs that a comparison needs, and their time."""
-    from logeval.reports.verdict import pilot_words
-
-    words = pilot_words(runs)
-    if as_json:
-        needs = {
-            str(panel): {
-                name: None if isinstance(x, float) and not math.isfinite(x) else x
-                for name, x in one._asdict().items()
-            }
-            for panel, one in runs.needs().items()
-        }
-        print(json.dumps({"needs": needs, "seconds": runs.seconds, "words": words}))
-        return
-    print_summary(runs)
-    print("\n".join(map(wrapped, words)))
 
 
 COLUMNS = ["policy", "regret", "to the best", "p", "of best"]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from logeval.clicks.inspection import Inspection
     from logeval.clicks.quality.predictive import Checks
     from logeval.clicks.quality.scores import Comparison
+    from logeval.clicks.quality.value import Slope
     from logeval.exports.files import Exported
 
 ITEM_WIDTH = 32  # characters of an item's name
@@ -53,7 +54,7 @@ def show_fit(
 
     summary = models.summary()
     notes = [note for own in summary["notes"] for note in own]
-    apart = ["notes", "priors", "checks", "identified", "drift"]
+    apart = ["notes", "priors", "checks", "value", "identified", "drift"]
     plain = summary.drop(columns=apart, errors="ignore")
     checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
     verdicts = {name: found["line"] for name, found in checks.items() if found}
@@ -176,6 +177,18 @@ def _print_checks(checks: Checks) -> None:
     if len(wrong):
         shown = wrong[columns].assign(worst=wrong["worst"].map(shortened))
         print_frame("What is faulted, at its worst", shown, 2)
+    if checks.slopes:
+        from logeval.clicks.quality.value import LEVELS
+
+        print_table(
+            "What a predicted click more is worth in the log, list against list (1: as predicted)",
+            ["model", *LEVELS],
+            [
+                [name, *(_worth(one) for one in found)]
+                for name, found in checks.slopes.items()
+                if found
+            ],
+        )
     if checks.randomised is not None:
         title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
         print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)
@@ -185,6 +198,12 @@ def _print_checks(checks: Checks) -> None:
     if checks.truth is not None:
         print_frame("Beside the truth", checks.truth, 2)
     print(checks.verdict().text())
+
+
+def _worth(one: Slope) -> str:
+    if one.slope != one.slope:
+        return "-"
+    return f"{one.slope:.2f} [{one.low:.2f}, {one.high:.2f}]"
 
 
 def _with_cells(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""``logeval replay``: estimate, policy, validate, cross-check."""
+"""``logeval replay``: estimate, policy, validate."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from logeval.commands.command import command
 from logeval.commands.show import Json, print_for_programs, print_frame
-from logeval.replay.stages import ReplayCrossCheck, ReplayEstimate, ReplayPolicy, ReplayValidate
+from logeval.replay.stages import ReplayEstimate, ReplayPolicy, ReplayValidate
 from logeval.stage import Stage
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from logeval.replay.agreement import CrossCheck
     from logeval.replay.estimates import Estimates
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
@@ -57,7 +56,7 @@ def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = Fa
         }
     )
     title = f"Clicks per accepted search, over {len(found.covered())} queries"
-    _show(summary if as_json else shown, title, as_json, found.verdict(), asked)
+    _show(summary if as_json else shown, title, as_json, found.verdict())
     _save(found.plot, asked, "replays.png")
 
 
@@ -71,20 +70,9 @@ def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json =
     columns = ["K", "estimator", *(c for c in shown.columns if c not in ("K", "estimator"))]
     title = "Error of the predicted clicks per search (RMSE), the clip chosen on the other parts"
     frame = found.table if as_json else shown[columns]
-    if found.randomised and not as_json:
-        title_of = "Lists in random order: shares within 95% intervals, and of rankers in order"
-        print_frame(title_of, type(frame)(found.randomised).rename(columns={"positions": "K"}))
-    more = {"randomised": found.randomised} if found.randomised else {}
-    _show(frame, title, as_json, found.verdict(), asked, keys=2, **more)
+    _show(frame, title, as_json, found.verdict(), keys=2)
     _save(found.plot, asked, "validation.png")
     _save(lambda: plot_clips(found), asked, "clips.png")
-
-
-@command(ReplayCrossCheck, figures=["cross_check.png"])
-def show_cross_check(found: CrossCheck, asked: ReplayCrossCheck, *, as_json: Json = False) -> None:
-    """The policies by all methods, and whether these agree."""
-    _show(found.table, "Clicks per SERP by method", as_json, found.verdict(), asked, keys=2)
-    _save(found.plot, asked, "cross_check.png")
 
 
 def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
@@ -99,6 +87,7 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
     shown |= {
         "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["difference"]],
         "its 95% interval": _intervals(rows, "difference_low", "difference_high"),
+        "P(worse)": ["" if p != p else f"{p:.0%}" for p in rows["worse"]],
         "SERPs": rows["serps"],
         **({} if by_query else {"covers": rows["covered"].map("{:.0%}".format)}),
         "support": rows["support"],
@@ -115,16 +104,8 @@ def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
     return ["" if a != a else f"{a:.4f} .. {b:.4f}" for a, b in pairs]
 
 
-def _show(
-    frame: pd.DataFrame,
-    title: str,
-    as_json: bool,
-    answer: Answer,
-    asked: Stage[Any],
-    keys: int = 1,
-    **more: Any,
-) -> None:
-    if print_for_programs(frame, as_json, False, verdict=answer.text(), **more):
+def _show(frame: pd.DataFrame, title: str, as_json: bool, answer: Answer, keys: int = 1) -> None:
+    if print_for_programs(frame, as_json, False, verdict=answer.text()):
         return
     print_frame(title, frame, keys)
     print(answer.text())

@@ -20,6 +20,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from logeval.clicks.collection import FittedModels
+from logeval.clicks.quality.value import slopes_of
 from logeval.decision import power
 from logeval.decision.choose import Worth, judged, level_of
 from logeval.decision.decision import BEST, TODAY, Choice, Decision, Simulator, TestSize, Verdict
@@ -82,7 +83,7 @@ def decided(asked: Decide, manifest: Manifest) -> Decision:
     """The answer to what is asked."""
     models, log = asked.fitted, asked.opened
     traffic, shown = _with_rankers(models, traffic_of(log, models, asked.traffic))
-    slopes: dict[str, Sequence[Any]] = {}
+    slopes = {name: slopes_of(one.report) for name, one in models.fitted.items()}
     simulators = judged(models, slopes, traffic, shown, asked.reward)
     facts = about_traffic(traffic)
     used = next((one for one in simulators if one.used), None)

@@ -10,7 +10,7 @@ where the log cannot tell, the first is all there is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -81,7 +81,7 @@ def today_by(
 
 def judged(
     models: FittedModels,
-    slopes: dict[str, Sequence[Any]],
+    slopes: Mapping[str, Sequence[Any]],
     traffic: Traffic,
     shown: Sequence[Shown],
     reward: str,

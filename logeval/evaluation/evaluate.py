@@ -72,12 +72,12 @@ class Evaluate(Stage["Runs"]):
     ``module:Class``, or a class. With ``out`` the runs table is written there as it grows, and the
     same call goes on where an earlier one stopped. The same seed gives the same table.
 
+    With ``known`` policies, best lists and today's ranker share the results that the log showed in
+    that share of a query's searches, or so often: what others would earn is a guess.
+
     With ``features`` (a folder that ``make_features`` wrote, or what it returned) the queries take
     turns in blocks of ``block`` rounds, for policies of the contextual track; features from the
     sessions that the models were fitted to are refused unless ``same_log``.
-
-    A ``pilot`` makes a few runs, of a number of its own, writes nothing, and says how many runs the
-    comparison needs (``Runs.needs``).
 
     With ``draws`` the simulators are not the fitted models but that many draws of their parameters,
     each with its own optimum, the same for all policies; ``runs`` are made on each. Intervals then
@@ -85,9 +85,8 @@ class Evaluate(Stage["Runs"]):
 
     With ``drift`` the simulators walk through the periods that the models were fitted by
     (``fit_models(..., periods="week")``), of equal length, and regret is against the best list of
-    each moment. So they do on a synthetic problem with ``changes``. With ``come_and_go`` nobody
-    clicks items that the log did not show in a period. With ``corrupt`` and ``delay``
-    policies hear forged clicks, or late ones; regret is of what users really did.
+    each moment. So they do on a synthetic problem with ``changes``. With ``corrupt`` and
+    ``delay`` policies hear forged clicks, or late ones; regret is of what users really did.
     """
 
     models: Annotated[
@@ -120,6 +119,7 @@ class Evaluate(Stage["Runs"]):
         bool,
         Arg("Leave out queries whose clicks do not decide the model, so that it rests on a prior."),
     ] = False
+    known: Known = None
     reward: Annotated[
         str | None, Arg("satisfaction, clicks or any-click; default: the model's own.")
     ] = None
@@ -152,17 +152,9 @@ class Evaluate(Stage["Runs"]):
         int,
         Arg("Simulate draws of the fitted parameters instead of them, as 20.", least=0),
     ] = 0
-    pilot: Annotated[
-        bool,
-        Arg("A few runs only, to say how many are needed, and how long they take.", "running"),
-    ] = False
     drift: Annotated[
         bool,
         Arg("Walk through the periods of fit-models --periods: users that change."),
-    ] = False
-    come_and_go: Annotated[
-        bool,
-        Arg("With --drift: nobody clicks items that the log did not show in a period."),
     ] = False
     corrupt: Annotated[
         str | None,
@@ -198,15 +190,13 @@ class Evaluate(Stage["Runs"]):
             raise LogevalError("draws are of fitted models, without features")
         if self.drift and (self.draws or self.features is not None):
             raise LogevalError("drift: is of fitted models, without draws or features")
-        if self.come_and_go and (not self.drift or self.problem is not None):
-            raise LogevalError("come_and_go: is of fitted models by period; add drift")
         if (self.models is None) == (self.problem is None):
             raise LogevalError("give either fitted models or a problem")
         if self.problem is not None:
             if self.positions is not None or self.queries is not None:
                 raise LogevalError("a synthetic problem has its own K and no queries")
-            if self.features is not None:
-                raise LogevalError("a synthetic problem has its own features")
+            if self.features is not None or self.known is not None:
+                raise LogevalError("a synthetic problem has its own features, and no log")
 
     def specs(self, track: str | None = None, load: bool = True) -> "list[PolicySpec]":
         """The policies; without ``load`` code of the user's is not run, and not looked at."""
@@ -216,9 +206,9 @@ class Evaluate(Stage["Runs"]):
 
     def run(self) -> "Runs":
         """The runs; those that ``out`` has already are not made again."""
-        from logeval.evaluation.simulation import pilot, simulate
+        from logeval.evaluation.simulation import simulate
 
-        return pilot(self) if self.pilot else simulate(self)
+        return simulate(self)
 
     def why(self) -> str | None:
         """Which runs are missing in ``out``; None if none is."""

@@ -6,11 +6,16 @@ knows: what it would earn in every search is a guess.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from logeval.clicks.lists import Lists
+from logeval.errors import LogevalError
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, Ints, place_of, sum_by
+from logeval.tracks.fitted import FittedQuery
 
 
 def impressions(lists: Lists, query: Query, items: Ints) -> tuple[Floats, float]:
@@ -35,3 +40,23 @@ def known_rows(lists: Lists | None, query: Query, items: Ints, known: float | No
     least = known if known >= 1.0 else known * searches
     often = np.flatnonzero(shown >= least)
     return often if len(often) >= K else np.sort(np.argsort(-shown, kind="stable")[:K])
+
+
+def only_known(fitted: Sequence[FittedQuery], models: Any, known: float) -> list[FittedQuery]:
+    """The queries with their known results: policies, best lists and today's ranker share these."""
+    lists: Lists | None = getattr(models, "lists", None)
+    if lists is None:
+        raise LogevalError(
+            "known: these models do not say which results the log showed; fit them to a log with "
+            "fit-models, or leave it out"
+        )
+    found = []
+    for f in fitted:
+        query = Query.of(f.query)
+        rows = known_rows(lists, query, f.model.items, known, f.K)
+        model, later = f.model.only(rows), tuple(one.only(rows) for one in f.later)
+        place = None if f.base is None else place_of(f.base, rows)
+        base = None if place is None else place[place >= 0]
+        ranker = lists.ranker(query, model.items, f.K)
+        found.append(f._replace(model=model, later=later, base=base, ranker=ranker))
+    return found

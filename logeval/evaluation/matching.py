@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logeval.clicks.collection import FittedModels, read_models
+from logeval.clicks.collection import read_models
 from logeval.clicks.drift import changes, which
 from logeval.clicks.fitting import NO_CLICK
 from logeval.clicks.models.dcm import UNSEEN
 from logeval.errors import LogevalError, unknown_names
-from logeval.log.queries import Query
+from logeval.evaluation.known import only_known
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
 from logeval.policies.shared.options import positions
 from logeval.running.arrays import Ints
 from logeval.running.words import joined, out_of
 from logeval.tracks.fitted import (
     Fitted,
-    FittedQuery,
     by_period,
     drawn_queries,
     fitted_queries,
@@ -161,7 +160,7 @@ class Simulators:
         """What the user should know about the models, and about the problems that they make."""
         note = shortened(self.fitted.queries)
         of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
-        first = [one for one in (note, walk(problems, self.fitted.come_and_go)) if one]
+        first = [one for one in (note, walk(problems)) if one]
         return [*first, *of_problems, *self.remarks, *unproven(problems)]
 
 
@@ -173,7 +172,7 @@ def _checks(report: dict[str, Any], changing: bool) -> dict[str, Any] | None:
     return found | {"faulted": found["faulted"][:-1], "faults": found["faults"][:-1]}
 
 
-def walk(problems: Sequence[Problem], come_and_go: bool = False) -> str | None:
+def walk(problems: Sequence[Problem]) -> str | None:
     """What to tell the user where the steps walk through periods."""
     given: list[Any] = [p for p in problems if getattr(p, "later", ())]
     if not given:
@@ -194,8 +193,6 @@ def walk(problems: Sequence[Problem], come_and_go: bool = False) -> str | None:
     )
     if all(p.query == SYNTHETIC for p in given):
         return f"users change: {how}"
-    if come_and_go:
-        return how
     counts = "; ".join(f"{name}: {sum(x)} of {len(x)} queries" for name, x in changing.items())
     if any(p.ranker is not None for p in given):
         how += "; today's ranker mixes the lists of the whole log in each"
@@ -247,7 +244,9 @@ def simulators_of(asked: Evaluate) -> Simulators:
     if asked.draws:
         queries = drawn_queries(queries, models, asked.draws)
     if asked.drift:
-        queries = by_period(queries, models, asked.come_and_go)
+        queries = by_period(queries, models)
+    if asked.known is not None:
+        queries = only_known(queries, models, asked.known)
     fitted = Fitted(
         queries,
         None if folder is None else str(folder),
@@ -257,7 +256,6 @@ def simulators_of(asked: Evaluate) -> Simulators:
         asked.block,
         asked.same_log,
         unsure_queries(queries, models),
-        asked.come_and_go,
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
@@ -267,25 +265,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
         known = getattr(models, "fitted", {})
         said = [_constant(name, known[name].report) for name in simulated if name in known]
         remarks += [one for one in said if one]
-    if asked.come_and_go:
-        remarks.append(_coming_and_going(queries, models.periods))
     return Simulators((), fitted, (*remarks, *left_out))
-
-
-def _coming_and_going(queries: Sequence[FittedQuery], periods: Sequence[FittedModels]) -> str:
-    """What to tell the user where items come and go."""
-    absent = []
-    for f in queries:
-        of_query = [one.fitted[f.simulator] for one in periods]
-        at = of_query[0].span(of_query[0].index[Query.of(f.query)])
-        absent.append(1.0 - np.mean([one.shown[at] for one in of_query if one.shown is not None]))
-    away = np.mean(absent)
-    return (
-        f"items come and go: in a period {away:.0%} of a query's items, on average over queries, "
-        "are ones that the log did not show in it (rarely shown ones by chance: fewer in longer "
-        "periods); nobody clicks them, and policies have to find that out. Today's ranker is left "
-        "out, since its lists are not known by period"
-    )
 
 
 def _constant(name: str, report: dict[str, Any]) -> str | None:

@@ -17,7 +17,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.statistics import intervals, ranker, robustness
 from logeval.evaluation.statistics import summary as relative
 from logeval.evaluation.statistics.intervals import by_step
-from logeval.evaluation.statistics.summary import Need, cautions, need, pairs, summary
+from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.evaluation.store import horizon_of, sorted_rows
 from logeval.log.names import Names
 from logeval.policies.registry import parse_policies
@@ -78,7 +78,6 @@ class Runs(Shown):
         # what is known of those that were fitted to a log: checks and number of draws, by name
         ran = set(pc.unique(self.rows["simulator"]).to_pylist())  # a track may leave some out
         self.simulators = {name: about for name, about in (simulators or {}).items() if name in ran}
-        self.seconds: float | None = None  # that they took, if they are a pilot
         self._problems = PROBLEMS.empty_table() if problems is None else problems
         self._curves: dict[tuple[str, str | None, str | None], dict[str, pd.DataFrame]] = {}
         self._made: dict[tuple[Any, ...], Any] = {}  # by method and arguments; see ``_keep``
@@ -157,11 +156,6 @@ class Runs(Shown):
         """
         parts = [self._testable(panel, pairs(rows)) for panel, rows in self._at(t)]
         return pd.concat(parts, ignore_index=True)
-
-    def needs(self) -> dict[Panel, Need]:
-        """How many runs, or queries, tell policies apart that differ by 10%, by panel."""
-        found = {panel: need(rows) for panel, rows in self._at(None)}
-        return {panel: one for panel, one in found.items() if one is not None}
 
     def _testable(self, panel: Panel, table: pd.DataFrame) -> pd.DataFrame:
         """A table without intervals and p-values where the simulator rests on hardly any SERP."""

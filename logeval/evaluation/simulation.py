@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,6 @@ from logeval.evaluation.loop import Feedback, check_late, notes_of
 from logeval.evaluation.matching import Simulators, in_tracks, order_notes, simulators_of
 from logeval.evaluation.plan import Plan, check_runs, checkpoints_of, run_unit
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.summary import pilot_runs
 from logeval.evaluation.store import Store, against_best_known, keys_of
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Setting
@@ -68,19 +66,6 @@ def simulate(asked: Evaluate) -> Runs:
         store.merge(known)
         rows = store.rows(plan.keys())
         return Runs(rows, asked.seed, store.folder, known, notes, about, names)
-
-
-def pilot(asked: Evaluate) -> Runs:
-    """A few runs, timed, once everything is compiled."""
-    plan = asked.replace(pilot=False, out=None, runs=1)
-    tasks = _plan(plan, simulators_of(asked))
-    panels = [(problem.simulator, problem.track) for problem in tasks.problems]
-    runs = pilot_runs(max(map(panels.count, panels)))
-    simulate(plan.replace(horizon=min(asked.horizon, 10), checkpoints=None, quiet=True))
-    start = time.perf_counter()
-    found = simulate(plan.replace(runs=runs))
-    found.seconds = time.perf_counter() - start
-    return found
 
 
 def _check_makeable(plan: Plan) -> None:

@@ -28,7 +28,7 @@ from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.setting import Policy, Setting
 from logeval.running.names import defaults_of, format_call, parse_call, parsed
-from logeval.running.own_code import imported, is_built_in, name_of
+from logeval.running.own_code import extend, imported, is_built_in, name_of
 
 # The families: files whose classes with a NAME are policies, in the order in which they are listed.
 KERNELS = (
@@ -236,3 +236,4 @@ def _register_built_in() -> None:
 
 
 _register_built_in()
+extend("logeval.policies", lambda _, cls: register(cls))

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from logeval.clicks.fitted import FittedModel
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.replay.estimators import Estimator
 from logeval.replay.fitting import CANDIDATES, fit_models, resampled, with_best_model
-from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
+from logeval.replay.logged import MAX_POSITIONS, Logged, cut, read_logged
 from logeval.replay.reading import (
     TargetSource,
     bind,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 FEW = 100  # effective SERPs, below which an interval is not to be relied on
+NORMAL = 1.959964  # standard deviations in half of a 95% interval
 ROUNDING = 1e-6  # of clicks per SERP; the draws are summed in single precision
 
 
@@ -246,7 +247,7 @@ class Estimate:
     def _missing(self, i: int) -> float:
         """What a value may lack, as it counts what was never shown as no clicks."""
         estimator, share = self.estimators[i], self.support[i]["support"][0]
-        filled = estimator.normalised or estimator.model is not None
+        filled = estimator.normalised or estimator.DIRECT
         return 0.0 if filled or not share > 0 else self.value[i, 0] * (1.0 / share - 1.0)
 
     def table(self) -> pd.DataFrame:
@@ -275,6 +276,7 @@ class Estimate:
                         "difference": difference,
                         "difference_low": difference - paired[i, row],
                         "difference_high": difference + paired[i, row],
+                        "worse": float(ndtr(-NORMAL * difference / paired[i, row])),
                         "serps": int(serps),
                         "covered": float(self.covered[i, row - 1])
                         if row
@@ -298,7 +300,7 @@ class Estimate:
 def add_intervals(
     estimates: Sequence[Estimate],
     whole: Logged,
-    fit: Callable[[Floats], list[dict[str, FittedModel]]],
+    fit: Callable[[Floats], dict[str, FittedModel]],
     rounds: int,
     refits: int,
     seed: int,
@@ -373,16 +375,14 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     whole, K = _read(log, sources, asked, None if with_models else asked.positions)
     targets = [bind(source, whole, K, asked.scope, asked.seed) for source in sources]
     notes = left_out(sources, targets, whole, asked)
-    weights: dict[str, Any] = {"smoothing": asked.smoothing, "folds": asked.cross_fit}
-    weights |= {} if asked.clip is None else {"clip": asked.clip}
     ranks_only = any(isinstance(t, MarginalTarget) for t in targets)
     candidates = CANDIDATES[:1] if ranks_only else CANDIDATES  # others need whole lists
     chosen, predicting = with_best_model(chosen, whole, asked.scope, asked.seed, candidates)
-    models = partial(fit_models, chosen, whole, scope=asked.scope, folds=asked.cross_fit)
+    models = partial(fit_models, chosen, whole, scope=asked.scope)
     short, fitted = cut(whole, K), models(whole.patterns.count)
     found = []
     for target in targets:
-        values = Values(short, target, chosen, **weights)
+        values = Values(short, target, chosen, clip=asked.clip or np.inf)
         predictions = values.predictions(fitted)
         found.append(Estimate(values, predictions, asked.min_support, asked.force))
     if not any(each.answered for each in found):
@@ -424,7 +424,6 @@ def _read(
     logged = read_logged(
         log, cut_at, queries=wanted, top_queries=asked.top_queries,
         where=f"NOT coalesce({excluded}, false)",
-        part=parts_sql(asked.cross_fit, asked.seed) if asked.cross_fit > 1 else "0",
         propensities=asked.propensities == "logged",
     )  # fmt: skip
     longest = logged.patterns.K

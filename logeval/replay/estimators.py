@@ -1,57 +1,16 @@
-"""What every estimator is: a level of cells, and a weight for each of them.
+"""The estimators: what a ranker would have earned, from the clicks that another one received.
 
-V = (1/n) sum over SERPs and positions k of c_k min(rho, M), with the weight rho of the cell that
-the SERP falls into (Li et al., "Offline evaluation of ranking policies with click models", KDD
-2018). Self-normalised, each position has a ratio of its own:
-V = sum_k H_k (sum c_k rho) / (sum rho), with H_k the probability that the target has a position k.
+    V = (1/n) sum over SERPs and positions k of c_k min(rho, M)
 
-List: rho = h(A) / p(A), the weight of the whole list (Li et al. 2018; SIPS).
+rho is the weight of the *cell* that a SERP falls into at position k: an item at a position, a
+prefix, a whole list. h is the probability of a cell under the target, p that under the logger (Li
+et al., "Offline evaluation of ranking policies with click models", KDD 2018). Self-normalised, each
+position has a ratio of its own, V = sum_k H_k (sum c_k rho) / (sum rho), with H_k the probability
+that the target has a position k. Those with a click model are the direct method, and corrections of
+it by weighted residuals.
 
-Prefix: rho = h(a_1..a_k) / p(a_1..a_k).
-
-A click at k depends on the items up to k only, as with users who read from the top (RIPS:
-McInerney et al., "Counterfactual evaluation of slate recommendations with sequential reward
-interactions", KDD 2020).
-
-Item: rho = h(a_k) / p(a_k), shown at any position (Li et al. 2018, "document-based").
-
-IP, item-position: rho = h(a_k, k) / p(a_k, k) (Li et al. 2018; IIPS).
-
-With the frequencies of the log and no clip it is sum_{a,k} h(a, k) CTR(a, k).
-
-RCTR: rho = 1. The logger's own value, whatever the target: what any estimate must beat.
-
-PBM: rho = sum_j e_j h(a_k, j) / sum_j e_j p(a_k, j) (Li et al. 2018).
-
-The weight is that of the item's expected examination under the target and under the logger, so
-clicks on an item count wherever it was shown. e is that of a PBM fitted to the log.
-
-INTERPOL: between IP (window 0) and PBM (window K - 1), Buchholz, London, Di Benedetto,
-Joachims, "Off-policy evaluation for learning-to-rank via interpolating the item-position model
-and the position-based model" (2022).
-
-An item that the target shows at j may lend clicks from positions k with |j - k| <= window:
-
-    rho(a, k) = sum_{j: |j-k| <= window} h(a, j) e_j / sum_{l: |l-j| <= window} e_l p(a, l)
-
-The window is around the target's position j, so that under a PBM every h(a, j) gets exactly
-e_j w(a) whatever the window; a window around k in both sums would not.
-
-DM, the direct method: the target's expected clicks under a click model fitted to the log.
-
-DR: the direct method plus weighted residuals, at item-position and at prefix level.
-
-V = DM + (1/n) sum over SERPs and k of min(rho, M) (c_k - P(c_k = 1 | A)), after Dudik, Langford,
-Li, "Doubly robust policy evaluation and learning" (ICML 2011); at prefix level with the weights of
-Kiyohara et al., "Doubly robust off-policy evaluation for ranking policies under the cascade
-behavior model" (WSDM 2022). Where the log does not show what the target would, rho is 0 and the
-model's value stands.
-
-The weights of a level correct a model whose clicks depend on that level: on item and position for
-DR (PBM, the CTRs), on the prefix for Cascade-DR (every click model here). With, say, a DCM the
-residuals of DR do not add up to the model's error, and it is right only if the DCM is.
-
-Estimators by name, one line each. Names are matched without regard to case.
+Each class has its formula. One of your own is a class like these: derived from ``Estimator``, with
+``LEVEL`` and ``weights``, and named ``module:Class``.
 """
 
 from __future__ import annotations
@@ -59,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,18 +26,24 @@ import numpy as np
 from logeval.clicks.models.registry import AUTO, kinds, model_names
 from logeval.errors import LogevalError, unknown_names
 from logeval.running.arrays import Bools, Floats
+from logeval.running.own_code import extend, imported
 
 OF_CELLS = ("GCTR", "RCTR", "DCTR", "PBM")  # click models of item and position alone
+DEFAULT = "pbm"  # clicks that depend on item and position, as the weights of DR assume
+LEVELS = ("item-position", "prefix", "list", "position", None)
 
 
 @dataclass(frozen=True)
 class View:
-    """What weights are made of: cells (c,), in B resampled logs at once."""
+    """What weights are made of: cells (c,), in B resampled logs at once, for one or B targets."""
 
-    h: Floats  # (c,) target
-    p: Floats  # (c, B) propensity
+    h: Floats  # (c, 1 or B) probability under the target
+    p: Floats  # (c, 1 or B) propensity
     K: int  # positions; at the item-position level the cells of an item follow each other
-    e: Floats | None  # (c,) examination of the cell's position, where the estimator asks for it
+    e: Floats | None = None  # (c,) examination of the cell's position, with ``EXAMINATION``
+    # expected clicks in the cell under the click model, with ``EXPECTED``
+    wanted: Floats | None = None  # (c, 1 or B) of the target
+    had: Floats | None = None  # (c, 1 or B) of the logger
 
 
 @dataclass(frozen=True)
@@ -86,12 +52,16 @@ class Estimator:
 
     normalised: bool = False
 
-    NAME: ClassVar[str]
-    LEVEL: ClassVar[str | None]  # of its cells; None: it does not weight the log
+    NAME: ClassVar[str] = ""
+    RHO: ClassVar[str] = "h / p"  # for tables
+    ASSUMES: ClassVar[str] = ""  # of users, in words
+    PAPER: ClassVar[str] = ""
+    LEVEL: ClassVar[str | None] = "item-position"  # of its cells; None: it does not weight the log
+    STRENGTH: ClassVar[int] = 3  # of what it assumes: 0 for nothing, up to 4 for RCTR
     EXAMINATION: ClassVar[bool] = False  # whether it needs e of a fitted PBM
+    EXPECTED: ClassVar[bool] = False  # whether it needs the expected clicks of cells
+    DIRECT: ClassVar[bool] = False  # whether it weights residuals, and adds the model's value
     PARAMETERS: ClassVar[dict[str, type]] = {}
-    ASSUMES: ClassVar[str]  # of users, in words
-    STRENGTH: ClassVar[int]  # how much that is: 0 for nothing, up to 4 for RCTR
 
     @property
     def assumes(self) -> str:
@@ -105,7 +75,7 @@ class Estimator:
 
     def weights(self, view: View) -> Floats:
         """rho of each cell, (c, B): h / p, and 0 without support."""
-        return ratio(view.h[:, None], view.p)
+        return ratio(view.h, view.p)
 
     def supported(self, view: View) -> Bools:
         """Whether the estimator can see what the target shows in each cell, (c, B)."""
@@ -113,7 +83,7 @@ class Estimator:
 
     @property
     def model(self) -> str | None:
-        """The click model that it adds residuals to, if any."""
+        """The click model that it is made with, if any; fitted again in resampled logs."""
         return None
 
     @property
@@ -132,12 +102,19 @@ class Estimator:
             return False
         return of_lists or other.model is None or other.model.upper() in OF_CELLS
 
-    def _arguments(self) -> list[str]:
-        return ["normalised"] if self.normalised else []
-
     def __str__(self) -> str:
-        arguments = self._arguments()
-        return f"{self.NAME}({','.join(arguments)})" if arguments else self.NAME
+        arguments = []
+        for key in self.PARAMETERS:
+            value = getattr(self, key)
+            if key != "click_model":
+                arguments.append(f"{key}={value}")
+            elif value != DEFAULT:
+                arguments.append(value)
+        arguments += ["normalised"] if self.normalised else []
+        kind = type(self)
+        own = f"{kind.__module__}:{kind.__qualname__}"
+        name = next((name for name, one in estimators().items() if one is kind), own)
+        return f"{name}({','.join(arguments)})" if arguments else name
 
 
 def ratio(h: Floats, p: Floats) -> Floats:
@@ -145,89 +122,154 @@ def ratio(h: Floats, p: Floats) -> Floats:
     return np.divide(h, p, out=np.zeros(np.broadcast_shapes(h.shape, p.shape)), where=p > 0)
 
 
-def items_shown(view: View) -> Bools:
-    """Whether the item of each cell was shown at any position, (c, B)."""
-    anywhere = view.p.reshape(-1, view.K, view.p.shape[1]).sum(axis=1) > 0
-    return np.repeat(anywhere, view.K, axis=0)
+def of_items(x: Floats, K: int) -> Floats:
+    """Cell values (c, B), summed over the positions of each item: (items, B)."""
+    total: Floats = x.reshape(-1, K, x.shape[1]).sum(axis=1)
+    return total
 
 
-class OfItems(Estimator):
-    """Weights that are the same at all positions of an item, from sums over them."""
-
-    def weights(self, view: View) -> Floats:
-        """What the target shows of an item (examined), over what the logger shows."""
-        wanted = self._summed(view, view.h[:, None])
-        return np.repeat(ratio(wanted, self._summed(view, view.p)), view.K, axis=0)
-
-    def supported(self, view: View) -> Bools:
-        """Items that were shown (examined) anywhere."""
-        return np.repeat(self._summed(view, view.p) > 0, view.K, axis=0)
-
-    def _summed(self, view: View, x: Floats) -> Floats:
-        """Cell values (c, B) over the positions of each item, by their examination."""
-        e = view.e[:, None] if view.e is not None and self.EXAMINATION else 1.0
-        total: Floats = (e * x).reshape(-1, view.K, x.shape[1]).sum(axis=1)
-        return total
+# -- weights of the log ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class List(Estimator):
-    """Standard inverse propensity scoring of lists.
+    """Standard inverse propensity scoring: rho = h(A) / p(A), the weight of the whole list.
 
     Unbiased always, where the logger shows every list of the target.
     """
 
     NAME = "List"
+    RHO = "h(A) / p(A)"
     ASSUMES = "nothing about users"
+    PAPER = "Li et al. 2018; SIPS"
     STRENGTH = 0
     LEVEL = "list"
 
 
 @dataclass(frozen=True)
 class Prefix(Estimator):
-    """Inverse propensity scoring of prefixes.
+    """Inverse propensity scoring of prefixes: rho = h(a_1..a_k) / p(a_1..a_k).
 
-    Unbiased if a click depends on the items down to it.
+    Unbiased if a click depends on the items down to it, as with users who read from the top.
     """
 
     NAME = "Prefix"
+    RHO = "h(a_1..a_k) / p(a_1..a_k)"
     ASSUMES = "users read from the top, so a click depends on the items down to it"
+    PAPER = "McInerney et al. 2020; RIPS"
     STRENGTH = 1
     LEVEL = "prefix"
 
 
 @dataclass(frozen=True)
-class Item(OfItems):
-    """Inverse propensity scoring of items; unbiased if a click depends on the item alone."""
-
-    NAME = "Item"
-    ASSUMES = "the position of an item does not matter"
-    STRENGTH = 3
-    LEVEL = "item-position"
-
-
-@dataclass(frozen=True)
 class IP(Estimator):
-    """Inverse propensity scoring of items at positions.
+    """Inverse propensity scoring of items at positions: rho = h(a_k, k) / p(a_k, k).
 
-    Unbiased if a click depends on the item and its position.
+    With the frequencies of the log and no clip it is sum_{a,k} h(a, k) CTR(a, k).
     """
 
     NAME = "IP"
+    RHO = "h(a_k, k) / p(a_k, k)"
     ASSUMES = "a click depends on the item and its position alone"
+    PAPER = "Li et al. 2018; IIPS"
     STRENGTH = 1
-    LEVEL = "item-position"
+
+
+@dataclass(frozen=True)
+class PBM(Estimator):
+    """Inverse propensity scoring of examinations: rho = sum_j e_j h(a_k, j) / sum_j e_j p(a_k, j).
+
+    The weight is that of the item's expected examination under the target and under the logger, so
+    clicks on an item count wherever it was shown. e is that of a PBM fitted to the log.
+    """
+
+    NAME = "PBM"
+    RHO = "sum_j e_j h(a_k, j) / sum_j e_j p(a_k, j)"
+    ASSUMES = "users follow a position-based model (PBM)"
+    PAPER = "Li et al. 2018"
+    STRENGTH = 2
+    EXAMINATION = True
+
+    def weights(self, view: View) -> Floats:
+        """Examined under the target, over examined under the logger, at all positions alike."""
+        e = _given(view.e)[:, None]
+        rho = ratio(of_items(e * view.h, view.K), of_items(e * view.p, view.K))
+        return np.repeat(rho, view.K, axis=0)
+
+    def supported(self, view: View) -> Bools:
+        """Items that were examined anywhere."""
+        return np.repeat(of_items(_given(view.e)[:, None] * view.p, view.K) > 0, view.K, axis=0)
+
+
+@dataclass(frozen=True)
+class Interpol(Estimator):
+    """Between IP (window 0) and PBM (window K - 1): clicks count from positions near the target's.
+
+        rho(a, k) = sum_{j: |j-k| <= window} h(a, j) e_j / sum_{l: |l-j| <= window} e_l p(a, l)
+
+    The window is around the target's position j, so that under a PBM every h(a, j) gets exactly
+    e_j w(a) whatever the window; a window around k in both sums would not.
+    """
+
+    window: int = 1
+
+    NAME = "INTERPOL"
+    RHO = "sum_{j near k} h(a_k, j) e_j / sum_{l near j} e_l p(a_k, l); near: at most window apart"
+    ASSUMES = "users follow a position-based model among near positions"
+    PAPER = "Buchholz et al. 2022"
+    STRENGTH = 2
+    EXAMINATION = True
+    PARAMETERS: ClassVar[dict[str, type]] = {"window": int}
+
+    def __post_init__(self) -> None:
+        if self.window < 0:
+            raise LogevalError(f"INTERPOL: window={self.window} must be 0 or more")
+
+    def weights(self, view: View) -> Floats:
+        """Sums over the target's positions near k."""
+        wanted = (_given(view.e)[:, None] * view.h).reshape(-1, view.K, view.h.shape[1])
+        lent = ratio(wanted, self._examined(view))
+        return np.einsum("kj,ijb->ikb", self._near(view.K), lent).reshape(len(view.h), -1)
+
+    def supported(self, view: View) -> Bools:
+        """Items that were examined near the target's position."""
+        return (self._examined(view) > 0).reshape(view.p.shape)
+
+    def _examined(self, view: View) -> Floats:
+        p = (_given(view.e)[:, None] * view.p).reshape(-1, view.K, view.p.shape[1])
+        return np.einsum("jl,ilb->ijb", self._near(view.K), p)
+
+    def _near(self, K: int) -> Floats:
+        k = np.arange(K)
+        return (np.abs(k[:, None] - k) <= self.window).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Item(Estimator):
+    """Inverse propensity scoring of items, at any position: rho = h(a_k) / p(a_k)."""
+
+    NAME = "Item"
+    RHO = "h(a_k) / p(a_k)"
+    ASSUMES = "the position of an item does not matter"
+    PAPER = "Li et al. 2018, document-based"
+
+    def weights(self, view: View) -> Floats:
+        """Shown by the target, over shown by the logger, at all positions alike."""
+        return np.repeat(ratio(of_items(view.h, view.K), of_items(view.p, view.K)), view.K, axis=0)
+
+    def supported(self, view: View) -> Bools:
+        """Items that were shown anywhere."""
+        return np.repeat(of_items(view.p, view.K) > 0, view.K, axis=0)
 
 
 @dataclass(frozen=True)
 class RCTR(Estimator):
-    """The mean of the log; a click depends on the position alone.
-
-    Unbiased if the ranking does not matter.
-    """
+    """rho = 1: the logger's own value, whatever the target. What any estimate must beat."""
 
     NAME = "RCTR"
+    RHO = "1"
     ASSUMES = "the ranking does not matter"
+    PAPER = "Li et al. 2018"
     STRENGTH = 4
     LEVEL = "position"
 
@@ -240,73 +282,19 @@ class RCTR(Estimator):
         return np.ones(view.p.shape, dtype=np.bool_)
 
 
-@dataclass(frozen=True)
-class PBM(OfItems):
-    """Inverse propensity scoring of examinations; unbiased if a click has probability e(k) w(a)."""
-
-    NAME = "PBM"
-    ASSUMES = "users follow a position-based model (PBM)"
-    STRENGTH = 2
-    LEVEL = "item-position"
-    EXAMINATION = True
-
-
-@dataclass(frozen=True)
-class Interpol(Estimator):
-    """PBM weights from positions near the target's.
-
-    Unbiased if a click has probability e(k) w(a) among positions at most `window` apart.
-    """
-
-    window: int = 1
-
-    NAME = "INTERPOL"
-    ASSUMES = "users follow a position-based model among near positions"
-    STRENGTH = 2
-    LEVEL = "item-position"
-    EXAMINATION = True
-    PARAMETERS: ClassVar[dict[str, type]] = {"window": int}
-
-    def __post_init__(self) -> None:
-        if self.window < 0:
-            raise LogevalError(f"INTERPOL: window={self.window} must be 0 or more")
-
-    def weights(self, view: View) -> Floats:
-        """Sums over the target's positions near k."""
-        assert view.e is not None
-        near = self._near(view.K)
-        lent = ratio((view.e * view.h).reshape(-1, view.K, 1), self._examined(view))
-        return np.einsum("kj,ijb->ikb", near, lent).reshape(view.p.shape)
-
-    def supported(self, view: View) -> Bools:
-        """Items that were examined near the target's position."""
-        return (self._examined(view) > 0).reshape(view.p.shape)
-
-    def _examined(self, view: View) -> Floats:
-        assert view.e is not None
-        p = (view.e[:, None] * view.p).reshape(-1, view.K, view.p.shape[1])
-        return np.einsum("jl,ilb->ijb", self._near(view.K), p)
-
-    def _near(self, K: int) -> Floats:
-        k = np.arange(K)
-        return (np.abs(k[:, None] - k) <= self.window).astype(np.float64)
-
-    def _arguments(self) -> list[str]:
-        return [f"window={self.window}", *super()._arguments()]
-
-
-DEFAULT = "pbm"  # clicks that depend on item and position, as the weights of DR assume
+# -- with a click model ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class DM(Estimator):
-    """sum over lists of h(A) sum_k P(c_k = 1 | A); unbiased if the click model is right."""
+    """The direct method: sum over lists of h(A) sum_k P(c_k = 1 | A) of a click model."""
 
     click_model: str = DEFAULT
 
     NAME = "DM"
+    RHO = "no weights: sum_A h(A) sum_k P(c_k = 1 given A) of a click model"
     LEVEL: ClassVar[str | None] = None
-    STRENGTH: ClassVar[int] = 3
+    DIRECT = True
     PARAMETERS: ClassVar[dict[str, type]] = {"click_model": str}
 
     @property
@@ -319,20 +307,19 @@ class DM(Estimator):
         """The click model."""
         return self.click_model
 
-    def _arguments(self) -> list[str]:
-        own = [] if self.click_model == DEFAULT else [self.click_model]
-        return own + super()._arguments()
-
 
 @dataclass(frozen=True)
 class DR(DM):
-    """Residuals with the weights of IP.
+    """Doubly robust: V = DM + (1/n) sum over SERPs and k of min(rho, M) (c_k - P(c_k = 1 | A)).
 
-    Unbiased if the click model is right; of items where they were shown also if IP's assumption
-    holds, with a model of item and position.
+    rho is IP's. Where the log does not show what the target would, rho is 0 and the model's value
+    stands. Residuals at item and position correct a model of these (PBM, the CTRs); those of, say,
+    a DCM do not add up to its error, and DR is right only if the DCM is.
     """
 
     NAME = "DR"
+    RHO = "IP's, of the residuals c_k - P(c_k = 1 given A); plus DM"
+    PAPER = "Dudik et al. 2011"
     LEVEL = "item-position"
 
     @property
@@ -342,17 +329,19 @@ class DR(DM):
 
     def supported(self, view: View) -> Bools:
         """Items that were shown anywhere: where they were not the model's value stands."""
-        return items_shown(view)
+        return np.repeat(of_items(view.p, view.K) > 0, view.K, axis=0)
 
 
 @dataclass(frozen=True)
 class CascadeDR(DM):
-    """Residuals with the weights of Prefix.
+    """DR with the weights of Prefix, whose residuals correct every click model here.
 
     Unbiased if the click model is right, or Prefix's assumption holds.
     """
 
     NAME = "Cascade-DR"
+    RHO = "Prefix's, of the residuals; plus DM"
+    PAPER = "Kiyohara et al. 2022"
     LEVEL = "prefix"
     STRENGTH = 1
 
@@ -362,27 +351,91 @@ class CascadeDR(DM):
         return f"{super().assumes}, or read from the top"
 
 
-_KINDS: tuple[type[Estimator], ...] = (
-    List, Prefix, IP, PBM, Interpol, Item, RCTR, DM,
-    DR, CascadeDR,
+@dataclass(frozen=True)
+class CIPS(DM):
+    """Click-based inverse propensity scoring: rho(a) = P(a is clicked | h) / P(a is clicked | p).
+
+    Both are those of a click model, over all lists and positions that may show the item, so it
+    needs no logger that randomises; with a PBM it is PBM's estimator. What is weighted are the
+    logged clicks, so the model must only know by which factor an item's clicks change.
+    """
+
+    NAME = "CIPS"
+    RHO = "P(a_k is clicked given h) / P(a_k is clicked given p), of a click model"
+    PAPER = "Tanaka et al. 2026"
+    LEVEL = "item-position"
+    DIRECT = False
+    EXPECTED = True
+
+    @property
+    def assumes(self) -> str:
+        """The click model, up to a factor for each item."""
+        return f"users follow a {self.click_model.upper()}, up to a factor for each item"
+
+    @property
+    def strength(self) -> int:
+        """As of PBM, if the click model is one of item and position."""
+        return 2 if self.click_model.upper() in OF_CELLS else self.STRENGTH
+
+    def weights(self, view: View) -> Floats:
+        """Expected clicks of the target on the item, over those of the logger."""
+        wanted, had = of_items(_given(view.wanted), view.K), of_items(_given(view.had), view.K)
+        return np.repeat(ratio(wanted, had), view.K, axis=0)
+
+    def supported(self, view: View) -> Bools:
+        """Items that were shown where somebody might click."""
+        return np.repeat(of_items(_given(view.had), view.K) > 0, view.K, axis=0)
+
+
+def _given(x: Floats | None) -> Floats:
+    assert x is not None
+    return x
+
+
+# -- by name ---------------------------------------------------------------------------------------
+
+BUILT_IN: tuple[type[Estimator], ...] = (
+    List, Prefix, IP, PBM, Interpol, Item, RCTR, DM, DR, CascadeDR, CIPS,
 )  # fmt: skip
-ESTIMATORS = {kind.NAME: kind for kind in _KINDS}
 ALIASES = {"SIPS": "List", "RIPS": "Prefix", "IIPS": "IP"}  # of the literature on slates
 
 
+@cache
+def estimators() -> dict[str, type[Estimator]]:
+    """The estimators by name: built in, and of installed packages (``logeval.estimators``)."""
+    found = {kind.NAME: kind for kind in BUILT_IN}
+    extend("logeval.estimators", lambda name, cls: found.setdefault(name, _checked(name, cls)))
+    return found
+
+
 def parse_estimators(texts: Iterable[str]) -> list[Estimator]:
-    """Names such as ``IP``, ``IP(normalised)``, ``DR(ubm)``, ``INTERPOL(window=2)``.
+    """Names such as ``IP(normalised)``, ``DR(ubm)``, ``INTERPOL(window=2)``, ``module:Class``.
 
     All unknown names are reported at once.
     """
     parts = [_split(text) for text in texts]
-    known = {n.lower(): n for n in ESTIMATORS} | {a.lower(): n for a, n in ALIASES.items()}
-    if unknown := [name for name, _ in parts if name.lower() not in known]:
-        raise unknown_names("estimator", unknown, [*ESTIMATORS, *ALIASES])
-    found = [_made(known[name.lower()], arguments) for name, arguments in parts]
+    known = {n.lower(): n for n in estimators()} | {a.lower(): n for a, n in ALIASES.items()}
+    if unknown := [n for n, _ in parts if ":" not in n and n.lower() not in known]:
+        raise unknown_names("estimator", unknown, [*estimators(), *ALIASES])
+    found = [
+        _made(_checked(name, imported("estimator", name)), name, arguments)
+        if ":" in name
+        else _made(estimators()[known[name.lower()]], known[name.lower()], arguments)
+        for name, arguments in parts
+    ]
     if twice := [e for i, e in enumerate(found) if e in found[:i]]:
         raise LogevalError(f"estimator {twice[0]} is given twice")
     return found
+
+
+def _checked(name: str, cls: Any) -> type[Estimator]:
+    """The class of somebody else, if it is an estimator."""
+    if not (isinstance(cls, type) and issubclass(cls, Estimator)):
+        raise LogevalError(f"estimator {name}: is no estimator; derive it from one, as IP")
+    if cls.LEVEL not in LEVELS or (cls.LEVEL is None and not cls.DIRECT):
+        levels = ", ".join(level for level in LEVELS if level)
+        raise LogevalError(f"estimator {name}: its LEVEL must be one of {levels}")
+    return cls
 
 
 def _split(text: str) -> tuple[str, list[str]]:
@@ -393,34 +446,37 @@ def _split(text: str) -> tuple[str, list[str]]:
     return name.strip(), [part.strip() for part in outside if part.strip()]
 
 
-def _made(name: str, arguments: list[str]) -> Estimator:
-    kind = ESTIMATORS[name]
-    models = {model.lower() for model in kinds()}
+def _made(kind: type[Estimator], name: str, arguments: list[str]) -> Estimator:
     values: dict[str, Any] = {}
+    with_model = "click_model" in kind.PARAMETERS
     for argument in arguments:
         key, equals, value = (part.strip() for part in argument.partition("="))
-        if key.lower() in ("normalised", "normalized") and not equals and name != "DM":
+        of = kind.PARAMETERS.get(key)
+        if key.lower() in ("normalised", "normalized") and not equals and kind.LEVEL is not None:
             values["normalised"] = True
-        elif _is_model(argument, models) and "click_model" in kind.PARAMETERS:
-            values["click_model"] = model_names([argument])[0].lower()
-        elif argument.lower() == AUTO and "click_model" in kind.PARAMETERS:
+        elif with_model and argument.lower() == AUTO:
             values["click_model"] = AUTO
-        elif kind.PARAMETERS.get(key) is int and re.fullmatch("[0-9]{1,9}", value):
+        elif with_model and _is_model(argument):
+            values["click_model"] = model_names([argument])[0].lower()
+        elif of is int and re.fullmatch("[0-9]{1,9}", value):
             values[key] = int(value)
+        elif of is float and re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", value):
+            values[key] = float(value)
         else:
             raise LogevalError(f"estimator {name}: {argument!r} is not known; {_offered(kind)}")
     return kind(**values)
 
 
-def _is_model(argument: str, models: set[str]) -> bool:
+def _is_model(argument: str) -> bool:
     """Whether it is a click model, as ``dcm`` or ``dcm(classes=3)``."""
     name, bracket, _ = argument.partition("(")
-    return name.strip().lower() in models and (bool(bracket) or "=" not in argument)
+    known = {model.lower() for model in kinds()}
+    return name.strip().lower() in known and (bool(bracket) or "=" not in argument)
 
 
 def _offered(kind: type[Estimator]) -> str:
-    offers = [] if kind.NAME == "DM" else ["normalised"]
-    offers += [f"{key}=NUMBER" for key, of in kind.PARAMETERS.items() if of is int]
+    offers = [] if kind.LEVEL is None else ["normalised"]
+    offers += [f"{key}=NUMBER" for key, of in kind.PARAMETERS.items() if of in (int, float)]
     if "click_model" in kind.PARAMETERS:
         offers.append("a click model: " + ", ".join([AUTO, *(model.lower() for model in kinds())]))
     return "it takes " + ", ".join(offers)

@@ -116,22 +116,11 @@ def _fit(name: str, data: FoldedClicks, settings: Mapping[str, str]) -> FittedMo
 
 
 def fit_models(
-    estimators: Sequence[Estimator], whole: Logged, weight: Floats, scope: str, folds: int = 1
-) -> list[dict[str, FittedModel]]:
-    """The click models that the estimators need, by fold and name.
-
-    They are fitted to ``weight`` (P,) SERPs of each pattern, of the other folds if there are any.
-    """
+    estimators: Sequence[Estimator], whole: Logged, weight: Floats, scope: str
+) -> dict[str, FittedModel]:
+    """The click models that the estimators need, fitted to ``weight`` (P,) SERPs per pattern."""
     names = sorted({e.needs for e in estimators if e.needs is not None})
-    return [
-        {
-            name: fit(
-                name, whole.patterns, weight if folds == 1 else weight * (whole.part != fold), scope
-            )
-            for name in names
-        }
-        for fold in range(folds)
-    ]
+    return {name: fit(name, whole.patterns, weight, scope) for name in names}
 
 
 def with_best_model(

@@ -2,9 +2,9 @@
 
 Li, Chu, Langford, Wang, "Unbiased offline evaluation of contextual-bandit-based news article
 recommendation algorithms" (WSDM 2011), policy evaluator (Algorithm 2), for lists. Every replica
-(query x shuffle) has a queue of its query's SERPs, in random order or by day, and a clock of
-its own: a step goes on in the queue to the next SERP whose first K items are the list of the
-policy, and what lies between is passed over. When there is none, the queue is exhausted and the
+(query x shuffle) has a queue of its query's SERPs, in random order, and a clock of its own: a step
+goes on in the queue to the next SERP whose first K items are the list of the policy, and what lies
+between is passed over. When there is none, the queue is exhausted and the
 replica stops.
 
 A list waits for its SERP instead of being drawn anew at each one. For a policy that does not
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -59,7 +59,6 @@ class QueryStream:
     lists: Ints  # (P, K) local numbers; -1 where an item is not a candidate
     clicks: Bools  # (P, K)
     count: Ints  # (P,)
-    day: Ints  # (P,) 0 for all where days are shuffled
 
     @property
     def serps(self) -> int:
@@ -72,12 +71,8 @@ class QueryStream:
         return {tuple(a): i for i, a in enumerate(np.unique(self.lists, axis=0).tolist())}
 
 
-def streams_of(patterns: Patterns, items: int | None, day: Ints | None = None) -> list[QueryStream]:
-    """The queues of all queries; candidates are the items shown, or the ``items`` most shown.
-
-    With the ``day`` of each pattern the queues are in the order of days.
-    """
-    day = np.zeros(patterns.P, dtype=np.int64) if day is None else day
+def streams_of(patterns: Patterns, items: int | None) -> list[QueryStream]:
+    """The queues of all queries; candidates are the items shown, or the ``items`` most shown."""
     found = []
     for q, query in enumerate(patterns.queries):
         rows = np.flatnonzero((patterns.query == q) & (patterns.length == patterns.K))
@@ -98,7 +93,6 @@ def streams_of(patterns: Patterns, items: int | None, day: Ints | None = None) -
                 local[lists - patterns.offsets[q]],
                 patterns.clicks[rows],
                 patterns.count[rows].astype(np.int64),
-                day[rows],
             )
         )
     return found
@@ -156,12 +150,11 @@ class ReplayEnvironment:
 
 
 class _Queue:
-    """The SERPs of a query, those of a day in random order, with the places of each list."""
+    """The SERPs of a query in random order, with the places of each list."""
 
     def __init__(self, stream: QueryStream, rng: np.random.Generator) -> None:
         self._stream = stream
-        shuffled = rng.permutation(np.repeat(np.arange(len(stream.count)), stream.count))
-        self.pattern = shuffled[np.argsort(stream.day[shuffled], kind="stable")]
+        self.pattern = rng.permutation(np.repeat(np.arange(len(stream.count)), stream.count))
         number = np.array([stream.number[tuple(a)] for a in stream.lists.tolist()])
         of_serp = number[self.pattern]
         order = np.argsort(of_serp, kind="stable")
@@ -206,13 +199,12 @@ Lists = dict[tuple[str, str, int], Ints]  # item ids by policy, query and run
 
 @dataclass(frozen=True)
 class PolicyReplay(Stored):
-    """What ``replay_policy`` gives: rows in the schema ``schemas.REPLAYS``, and notes."""
+    """What ``replay_policy`` gives: rows in the schema ``schemas.REPLAYS``."""
 
     TABLES: ClassVar = {"table": "replays"}
-    KEPT = ("notes", "logged")
+    KEPT = ("logged",)
 
     table: pd.DataFrame
-    notes: list[str] = field(default_factory=list)
     logged: dict[str, float] = field(default_factory=dict)  # by query: what the log's ranker earned
     manifest: tables.Manifest = field(default_factory=dict)
     lists: Lists = field(default_factory=dict)  # the last accepted ones; not stored
@@ -279,8 +271,7 @@ def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
     The queries are taken as given, as in ``replay_estimate``; what varies is the n runs of each,
     with variance s^2. Shuffles of one log share its SERPs: if each passes the share f of them,
     two are correlated by at most f. With a correlation of f their own variance is 1 - f of that
-    between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)). In the order of days
-    all pass the same SERPs: their mean is taken to vary as one run does (``between_logs``).
+    between logs, and the mean of n has the variance s^2 (1 / n + f / (1 - f)).
     """
     at = rows[(rows["t"] == t) & rows["clicks"].notna()]
     if at.empty:
@@ -293,9 +284,6 @@ def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
     n = x.size()
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = x.var(ddof=1) * (1.0 / n + f / (1.0 - f))
-    if "between_logs" in at:
-        known = at["between_logs"].groupby(at["query"]).mean() ** 2
-        variance = known.where(known.notna(), variance)
     variance = variance.where(np.isfinite(variance))  # one run, or all of the log passed: unknown
     error = np.sqrt(variance.sum(skipna=False)) / len(n)
     return float(x.mean().mean()), float(error * stdtrit((n - 1).sum(), 0.975))
@@ -304,21 +292,12 @@ def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:
 def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
     """All policies on the same shuffles of the log."""
     log, positions, specs = asked.opened, asked.positions, asked.specs
-    in_time = asked.order == "time"
-    whole = read_logged(
-        log, positions, queries=asked.wanted, top_queries=asked.top_queries,
-        part="coalesce(day, -1)" if in_time else "0",
-    )  # fmt: skip
-    if in_time and (whole.part < 0).any():
-        raise LogevalError(
-            f"{log.path}: the log does not say on which day a search was made; use order=shuffled"
-        )
+    whole = read_logged(log, positions, queries=asked.wanted, top_queries=asked.top_queries)
     if whole.patterns.K < positions:
         raise LogevalError(
             f"positions={positions}: the lists of the log have at most {whole.patterns.K} items"
         )
-    first = cut(whole, positions)
-    streams = streams_of(first.patterns, asked.items, first.part)
+    streams = streams_of(cut(whole, positions).patterns, asked.items)
     for stream in streams:
         if len(stream.item_ids) < positions:
             raise LogevalError(
@@ -328,64 +307,20 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
     steps = min(asked.horizon or MAX_STEPS, max(s.serps for s in streams))
     marks = checkpoints_of(steps, asked.checkpoints)
     frames, lists = [], Lists()
-    shuffled = [replace(s, day=np.zeros_like(s.day)) for s in streams] if in_time else []
-    beside = []
     with Progress("replay", len(specs), "policies", asked.quiet) as progress:
         for spec in specs:
             frame, final = replayed(spec, streams, asked.shuffles, marks, asked.seed)
             frames.append(frame)
             lists |= final
-            if in_time:
-                other, _ = replayed(spec, shuffled, asked.shuffles, marks, asked.seed)
-                frame["between_logs"] = between_logs(frame, other)
-                beside.append(in_both_orders(spec.name, frame, other))
             progress.advance(1)
     import pandas as pd
 
     table = pd.concat(frames, ignore_index=True)
-    notes = beside
-    found = PolicyReplay(table, notes, _earned(streams), manifest, lists)
+    found = PolicyReplay(table, _earned(streams), manifest, lists)
     if not table["steps"].any():
         raise _nothing_accepted(found, positions, asked.items)
     manifest["log_folder"] = str(log.path)
     return found
-
-
-def between_logs(in_time: pd.DataFrame, shuffled: pd.DataFrame) -> pd.Series:
-    """Of each row: how clicks per step of one run vary from log to log (standard deviation).
-
-    Runs in the order of days cannot say it, for they share their SERPs. Shuffled ones share f of
-    them, and their own variance is 1 - f of it. Where these cannot say it either it is infinite.
-    """
-    keys = ["query", "t"]
-    there = shuffled[shuffled["clicks"].notna()]
-    shared = there["passed"] / there["serps"] * there["t"] / there["steps"]
-    groups = there.assign(x=there["clicks"] / there["t"], f=shared).groupby(keys)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = (groups["x"].var(ddof=1) / (1.0 - groups["f"].mean())) ** 0.5
-    of_row = found.reindex(in_time.set_index(keys).index).fillna(np.inf)
-    return of_row.set_axis(in_time.index)
-
-
-def in_both_orders(name: str, in_time: pd.DataFrame, shuffled: pd.DataFrame) -> str:
-    """What a policy earned by the days of the log, and with all days shuffled."""
-    first, other = (rows["clicks"].notna().groupby(rows["t"]).all() for rows in (in_time, shuffled))
-    both = [t for t in first.index if first[t] and other[t]]
-    if not both:
-        return f"{name}: too few searches were accepted to compare days in order with shuffled ones"
-    t = max(both)
-    ordered, mixed = (_with_interval(*curve(rows, t)) for rows in (in_time, shuffled))
-    return (
-        f"{name}: in the order of the log's days {ordered} clicks per step in {t:,} steps, with "
-        f"all days shuffled {mixed}"
-    )
-
-
-def _with_interval(value: float, half: float) -> str:
-    """A mean in words; of one run, and of runs that all pass the whole log, it has no interval."""
-    if half != half:
-        return f"{value:.3f} (no interval)"
-    return f"{value:.3f} (95% interval {max(value - half, 0.0):.3f} to {value + half:.3f})"
 
 
 def replayed(
@@ -412,7 +347,6 @@ def replayed(
         "passed": np.repeat(environment.clock, n),
         "serps": np.repeat([streams[q].serps for q, _ in replicas], n),
         "exhausted": np.repeat(~environment.alive, n),
-        "between_logs": np.nan,
     }
     lists = {
         (spec.name, streams[q].query, run): streams[q].item_ids[environment.last[r]]

@@ -5,8 +5,6 @@
 ``replay validate``: which estimator to trust on this log.
 
 ``replay policy``: what learning policies would have earned, from the log itself.
-
-``replay cross-check``: do simulators and the log agree on which policy is best?
 """
 
 import hashlib
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from logeval.policies.registry import PolicySpec
-    from logeval.replay.agreement import CrossCheck
     from logeval.replay.estimates import Estimates
     from logeval.replay.estimators import Estimator
     from logeval.replay.replays import PolicyReplay
@@ -42,12 +39,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 MOST_PARTS = 1000  # each fits the click models anew
-MOST_SMOOTHING = 1_000_000_000
-
-Smoothing = Annotated[
-    float,
-    Arg("SERPs added to every cell of the propensities.", least=0, most=MOST_SMOOTHING),
-]
 Scope = Annotated[
     Literal["per-query", "partial", "pooled"], Arg("Click models per-query, partial or pooled.")
 ]
@@ -116,15 +107,6 @@ class ReplayEstimate(Replaying["Estimates"]):
         int | None, Arg("K: the positions that count; default: up to 10.", least=1, most=1000)
     ] = None
     clip: Annotated[float | None, Arg("Largest weight; default: none.")] = None
-    smoothing: Smoothing = 0.0
-    cross_fit: Annotated[
-        int,
-        Arg(
-            "Parts of the sessions; each gets the propensities and models of the others.",
-            least=1,
-            most=MOST_PARTS,
-        ),
-    ] = 1
     propensities: Annotated[
         Literal["estimated", "logged"], Arg("estimated from the log, or logged (IP and DR).")
     ] = "estimated"
@@ -163,8 +145,6 @@ class ReplayEstimate(Replaying["Estimates"]):
                     f"propensities=logged: they are those of an item at a position, and "
                     f"{wrong[0]} weights something else; use IP or DR"
                 )
-            if self.smoothing:
-                raise LogevalError("propensities=logged: there is nothing to smooth")
         for name, frame in self.given.items():
             if frame is None:
                 check_target(name)
@@ -239,8 +219,7 @@ class ReplayValidate(Replaying["Validation"]):
 
     A part is one of ``parts`` equal shares of the sessions. With ``randomised`` the targets are
     parts (10 unless told otherwise) of the SERPs that were shown in random order, as the log says,
-    and the log is the rest of it. Then it is also said, for the largest of the ``positions``, how
-    often the estimators' intervals hold there, and whether they order rankers as the clicks do.
+    and the log is the rest of it.
     """
 
     _: KW_ONLY
@@ -263,7 +242,6 @@ class ReplayValidate(Replaying["Validation"]):
         "List", "Prefix", "IP", "PBM", "INTERPOL(window=1)", "Item", "RCTR", "DM", "DR",
         "DR(auto)", "Cascade-DR",
     )  # fmt: skip
-    smoothing: Smoothing = 0.0
     scope: Scope = "per-query"
 
     def check(self) -> None:
@@ -343,9 +321,7 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     """Replay learning policies on the log: a SERP answers when it shows the wanted list.
 
     A run is a shuffle of the log; equal runs of two policies meet the same order. ``items``
-    keeps the most shown candidates only. In the ``order`` of time a run goes through the days of
-    the log, and shuffles the searches of each day: users who change meet the policy as they did;
-    a note says what the same policy earns when all days are shuffled.
+    keeps the most shown candidates only.
     """
 
     policies: Annotated[str | type | Sequence[str | type], POLICY]
@@ -354,10 +330,6 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     items: Items = None
     horizon: Annotated[int | None, Arg("Accepted SERPs at most; default: 10000.", least=1)] = None
     shuffles: Annotated[int, Arg("Random orders of the log.", least=1, most=MOST_SHUFFLES)] = 10
-    order: Annotated[
-        Literal["shuffled", "time"],
-        Arg("shuffled, or time: by the log's days, those of a day shuffled, beside shuffled."),
-    ] = "shuffled"
     checkpoints: Annotated[
         int | Sequence[int] | None, Arg("Steps at which totals are kept.", on_command_line=False)
     ] = None
@@ -405,42 +377,3 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
 
 
 replay_policy = function(ReplayPolicy)
-
-
-@stage(
-    "replay cross-check",
-    example="logeval replay cross-check data/yandex --policy dcmKL-UCB --policy Random --items 4",
-    again="logeval replay cross-check LOG --policy POLICY --out {folder}",
-    read="logeval.replay.agreement:CrossCheck.read",
-)
-class ReplayCrossCheck(Replaying["CrossCheck"]):
-    """The same policies by simulators, by replay and by estimates: do they agree on the best?
-
-    Simulated are a DCM, a PBM and the model that scores best; estimated are the IP, Prefix and
-    DR values (of that model) of the lists that the policies ended with.
-    """
-
-    policies: Annotated[str | type | Sequence[str | type], POLICY]
-    _: KW_ONLY
-    positions: Annotated[int, Arg("Length of the lists.", least=1)] = 2
-    items: Items = None
-    horizon: Annotated[int | None, Arg("Steps at most.", least=1)] = None
-    runs: Annotated[int, Arg("Runs, and shuffles of the log.", least=2)] = 10
-    rounds: Annotated[int, Arg("Bootstrap rounds.", least=0, on_command_line=False)] = 200
-
-    def check(self) -> None:
-        """Two policies at least."""
-        from logeval.policies.registry import named_policies
-
-        self._set("policies", named_policies(self.policies))
-        if len(self.policies) < 2:  # type: ignore[arg-type]
-            raise LogevalError("a cross-check compares policies; name two or more, as Random")
-
-    def make(self, manifest: Manifest) -> "CrossCheck":
-        """The three ways side by side."""
-        from logeval.replay.agreement import cross_check
-
-        return cross_check(self, manifest)
-
-
-replay_cross_check = function(ReplayCrossCheck)

@@ -1,41 +1,40 @@
-"""Lists in random order as the truth of estimators: do their intervals hold, is their order right?
+"""Which estimator to trust on this log: leave one part out, and predict its clicks.
 
-The SERPs in random order are cut into ``RANKERS`` by the result on top: of the items that were seen
-there, those that the ranked lists have highest, and so on down. Every part is what a ranker shows
-that puts such an item first and the others in random order, and its clicks are the truth of that
-ranker, whatever users do. Estimators and their click models see the ranked lists alone.
+The lists of the part are the target, its clicks the truth, and the other parts the log. The error
+is compared with the noise of the truth itself (no estimate can be better than that) and with RCTR,
+the logger's own value. The clip M of a part may be chosen on the other parts, and so may the
+estimator of each query (as in Kiyohara et al., "Off-policy evaluation of ranking policies under
+diverse user behavior", KDD 2023, who choose by context).
 
-Which estimator to trust on this log: leave one part out, and predict its clicks.
-
-The lists of the part are the target, its clicks the truth, and the other parts the log. The
-error is compared with the noise of the truth itself (no estimate can be better than that) and
-with RCTR, the logger's own value. The clip M of a part may be chosen on the other parts.
+Two more questions have numbers of their own. Does an estimator know which *list* earns more? That
+is the slope of held-out clicks on what it predicts for single lists (``clicks.quality.value``). And
+what would have come of choosing by it, among the parts? With best@k the largest true value among
+the k parts that it puts first, and std@k the standard deviation of their true values,
+SharpeRatio@k = (best@k - the log's own value) / std@k (Kiyohara et al., "Towards assessing and
+benchmarking risk-return tradeoff of off-policy evaluation", ICLR 2024).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.quality.randomised import how_to_say
+from logeval.clicks.quality.value import regression
 from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
-from logeval.log.log import Log
-from logeval.replay.estimates import Estimate, add_intervals
 from logeval.replay.estimators import Estimator
 from logeval.replay.fitting import fit_models, with_best_model
 from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
-from logeval.replay.reading import TargetSource, bind, mean_clicks
+from logeval.replay.reading import mean_clicks
 from logeval.replay.targets import ListTarget
-from logeval.replay.values import Values
+from logeval.replay.values import Predictions, Values
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 from logeval.running.progress import Progress
@@ -50,120 +49,12 @@ if TYPE_CHECKING:
     from logeval.reports.answers.checks import Answer
 
 
-RANKERS, RARE = 4, 20  # SERPs of a ranker and query, with fewer of which it is not judged
-ROUNDS, REFITS = 200, 20  # of the bootstrap
-MIN_SUPPORT = 0.8  # as ``replay estimate`` has it
-NORMAL = 1.959964
-
-
-class Judged(NamedTuple):
-    """Values of R rankers on Q queries: true, and by E estimators; nan where not judged."""
-
-    truth: Floats  # (R, Q)
-    truth_error: Floats  # (R, Q) its standard error
-    value: Floats  # (E, R, Q)
-    half: Floats  # (E, R, Q) half of the 95% interval
-
-
-def against_random(
-    log: Log, random: Patterns, K: int, chosen: list[Estimator], scope: str, smoothing: float,
-    seed: int, quiet: bool,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """A row per estimator: intervals that hold, and rankers in the right order, at K positions."""
-    queries = list(random.queries)
-    ranked = read_logged(log, queries=queries, where="NOT coalesce(random, false)")
-    group = rankers(random, ranked.patterns)
-    parts = [random.take(group == r) for r in range(RANKERS)]
-    parts = [part for part in parts if len(part.count)]
-    models = partial(fit_models, chosen, ranked, scope=scope)
-    fitted = models(ranked.patterns.count)
-    short, found = cut(ranked, K), []
-    for r, part in enumerate(parts):
-        target = bind(TargetSource(f"ranker {r}", patterns=part), short, K, scope, seed)
-        values = Values(short, target, chosen, smoothing=smoothing)
-        found.append(Estimate(values, values.predictions(fitted), MIN_SUPPORT))
-    add_intervals(found, ranked, models, ROUNDS, REFITS, seed, quiet)
-    yield from scores(_judged(found, parts, short.patterns.queries, K), chosen, K)
-
-
-def rankers(random: Patterns, ranked: Patterns) -> Ints:
-    """The ranker of each pattern: by the mean rank that its first item has in the ranked lists."""
-    keys = list(zip(ranked.item_query.tolist(), ranked.item_ids.tolist(), strict=True))
-    number = {(ranked.queries[q], i): n for n, (q, i) in enumerate(keys)}
-    shown = ranked.shown
-    total = ranked.sum_items(shown.count)
-    mean = ranked.sum_items(shown.count * shown.position) / np.maximum(total, 1e-300)
-    top = random.items[:, 0]
-    rank = np.full(random.P, np.inf)  # an item that the ranker never showed is last
-    for p in range(random.P):
-        pair = number.get((random.queries[random.query[p]], int(random.item_ids[top[p]])))
-        if pair is not None:
-            rank[p] = mean[pair]
-    group = np.zeros(random.P, dtype=np.int64)
-    for q in range(random.Q):
-        mine = np.flatnonzero(random.query == q)
-        items, first = np.unique(top[mine], return_index=True)
-        order = np.argsort(rank[mine][first], kind="stable").argsort()
-        place = order * RANKERS // max(len(items), 1)
-        group[mine] = place[np.searchsorted(items, top[mine])]
-    return group
-
-
-def _judged(found: list[Estimate], parts: list[Patterns], queries: Any, K: int) -> Judged:
-    """The values of all rankers, numbered as the queries of the log."""
-    place = {query: q for q, query in enumerate(queries)}
-    shape = (len(found), len(queries))
-    truth, error = np.full(shape, np.nan), np.full(shape, np.nan)
-    Q = parts[0].Q
-    clicks = [part.clicks[:, :K].sum(axis=1) for part in parts]
-    size = np.stack([sum_by(part.query, part.count, Q) for part in parts])
-    found_mean = np.stack(
-        [mean_clicks(p.query, c, p.count, Q)[0] for p, c in zip(parts, clicks, strict=True)]
-    )
-    # of one SERP: the same for all rankers of a query, for each has few
-    spread = sum(
-        sum_by(p.query, p.count * (c - found_mean[r, p.query]) ** 2, Q)
-        for r, (p, c) in enumerate(zip(parts, clicks, strict=True))
-    ) / np.maximum(size.sum(axis=0) - (size > 0).sum(axis=0), 1.0)
-    for r, q in zip(*np.nonzero(size >= RARE), strict=True):
-        if (there := place.get(parts[r].queries[q])) is not None:
-            truth[r, there] = found_mean[r, q]
-            error[r, there] = np.sqrt(spread[q] / size[r, q])
-    value = np.stack([each.value[:, 1:] for each in found], axis=1)
-    half = np.stack([each.half_widths()[0][:, 1:] for each in found], axis=1)
-    return Judged(truth, error, value, half)
-
-
-def scores(judged: Judged, estimators: Sequence[object], K: int) -> Iterator[dict[str, Any]]:
-    """Of each estimator: lists judged, share within the interval; pairs, share in right order.
-
-    An interval has the spread of the truth in it. Pairs are those that the truth tells apart.
-    """
-    R = len(judged.truth)
-    for e, name in enumerate(estimators):
-        value, half = judged.value[e], judged.half[e]
-        there = np.isfinite(judged.truth) & np.isfinite(value) & np.isfinite(half)
-        width = np.hypot(half, NORMAL * judged.truth_error)
-        held = np.abs(value - judged.truth) <= width
-        right = pairs = 0
-        for a, b in combinations(range(R), 2):
-            gap = judged.truth[a] - judged.truth[b]
-            sure = np.abs(gap) > NORMAL * np.hypot(judged.truth_error[a], judged.truth_error[b])
-            both = sure & np.isfinite(value[a]) & np.isfinite(value[b])
-            pairs += int(both.sum())
-            right += int((np.sign(gap) == np.sign(value[a] - value[b]))[both].sum())
-        yield {
-            "estimator": str(name),
-            "positions": K,
-            "lists": int(there.sum()),
-            "within": float(held[there].mean()) if there.any() else None,
-            "pairs": pairs,
-            "order": right / pairs if pairs else None,
-        }
-
-
 RESAMPLES = 2000  # of the parts, for intervals
 PARTS = 10  # of the lists in random order
+FIRST = 3  # k of the Sharpe ratio
+MOST_LISTS, MOST_NUMBERS = 100, 5_000_000  # of a query in a part; of cells and lists at once
+SLOPE = ("slope", "slope_low", "slope_high")
+PER_QUERY = "the best of each query"
 
 
 @dataclass(frozen=True)
@@ -175,13 +66,11 @@ class Validation(Stored):
     """
 
     TABLES: ClassVar = {"table": "validation"}
-    KEPT = ("choices", "randomised")
+    KEPT = ("choices",)
 
     table: pd.DataFrame
     choices: list[dict[str, Any]]
     manifest: tables.Manifest = field(default_factory=dict)
-    # of lists in random order: see ``random_lists``
-    randomised: list[dict[str, Any]] | None = None
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """RMSE against K, with the noise of the truth as floor."""
@@ -227,14 +116,14 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
         )
     errors = [Errors(chosen, asked.weights, K, len(numbers), whole.patterns.Q) for K in positions]
     with Progress("validate", len(numbers) * len(positions), "estimates", asked.quiet) as progress:
-        short = [cut(whole, K) for K in positions]
+        short = [cut(whole, K) for K in positions]  # lists are judged at the last K
         for i, number in enumerate(numbers):
             others = whole.part < 0 if asked.randomised else whole.part != number
             rest = whole.patterns.count * others
             models = fit_models(chosen, whole, rest, asked.scope)
             for of_K, logged in zip(errors, short, strict=True):
                 known = logged.part < 0 if asked.randomised else logged.part != number
-                of_K.leave_out(i, number, logged, known, asked.smoothing, models)
+                of_K.leave_out(i, number, logged, known, models, logged is short[-1])
                 progress.advance(1)
     table = pd.DataFrame([row for of_K in errors for row in of_K.rows(asked.seed)])
     manifest["log_folder"] = str(log.path)
@@ -243,22 +132,7 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     judged = errors[0].serps.sum(axis=0) > 0
     shown = whole.patterns.serps[~judged]
     manifest["left_out"] = {"queries": len(shown), "of": len(judged), "serps": int(shown.sum())}
-    random = None
-    if asked.randomised:
-        own = whole.patterns.take(whole.part >= 0)
-        random = list(
-            against_random(
-                log,
-                own,
-                max(positions),
-                chosen,
-                asked.scope,
-                asked.smoothing,
-                asked.seed,
-                asked.quiet,
-            )
-        )
-    return Validation(table, [of_K.choice(table) for of_K in errors], manifest, random)
+    return Validation(table, [of_K.choice(table) for of_K in errors], manifest)
 
 
 class Errors:
@@ -270,10 +144,12 @@ class Errors:
         self.estimators, self.clips, self.K = estimators, clips, K
         self.error = np.zeros((len(estimators), len(clips), F, Q))
         self.serps, self.noise = np.zeros((F, Q)), np.zeros((F, Q))
+        self.truth = np.zeros((F, Q))
         self.support = np.full((len(estimators), F), np.nan)
+        self.lists = np.zeros((len(estimators), Q, 5))  # sums for slopes
 
     def leave_out(
-        self, i: int, number: int, logged: Logged, known: Bools, smoothing: float, models: Any
+        self, i: int, number: int, logged: Logged, known: Bools, models: Any, with_lists: bool
     ) -> None:
         """Part ``number`` as target and truth, the ``known`` patterns as the log."""
         patterns, mine = logged.patterns, logged.part == number
@@ -286,10 +162,11 @@ class Errors:
         )  # fmt: skip
         rest = patterns.count * known
         log = replace(logged, patterns=replace(patterns, count=rest))
-        found = Values(log, target, self.estimators, smoothing=smoothing)
+        found = Values(log, target, self.estimators)
         predictions, n = found.predictions(models), log.patterns.serps
         usable = (serps > 0) & (n > 0)
         self.serps[i] = np.where(usable, serps, 0.0)
+        self.truth[i] = np.where(usable, truth, 0.0)
         self.noise[i] = np.where(usable, np.nan_to_num(variance), 0.0)
         share = self.serps[i] / max(self.serps[i].sum(), 1.0)
         for e, estimator in enumerate(self.estimators):
@@ -299,6 +176,23 @@ class Errors:
             found.clip = clip
             for e, value in enumerate(found.values(rest[:, None], predictions).values()):
                 self.error[e, j, i] = np.where(usable, value[:, 0] - truth, 0.0)
+        if with_lists:
+            found.clip = np.inf
+            rows = np.flatnonzero(mine & usable[patterns.query])
+            self._add_lists(found, predictions, patterns, rest, rows)
+
+    def _add_lists(
+        self, found: Values, predictions: Predictions, patterns: Patterns, rest: Floats, rows: Ints
+    ) -> None:
+        """What the lists of a part earned, patterns ``rows``, and what was predicted of them."""
+        most = MOST_NUMBERS // max(sum(len(cells.h) for cells in found.cells.values()), 1)
+        first, column, rows = most_shown(patterns, rows, int(np.clip(most, 5, MOST_LISTS)))
+        lists = np.zeros((patterns.P, int(column.max(initial=-1)) + 1))
+        lists[first, column[first]] = 1.0
+        query, y = patterns.query[rows], patterns.clicks[rows].sum(axis=1)
+        for e, value in enumerate(found.of_lists(lists, rest[:, None], predictions).values()):
+            x = value[query, column[rows]]
+            self.lists[e] += sums_by_query(query, x, y, patterns.count[rows], patterns.Q)
 
     def squares(self) -> Floats:
         """(E, M, F) sums over the queries of squared errors, by SERPs."""
@@ -312,6 +206,24 @@ class Errors:
         best = others.argmin(axis=1)  # (E, F)
         return np.take_along_axis(s, best[:, None, :], axis=1)[:, 0]
 
+    def per_query(self) -> Floats:
+        """(F, Q) the errors of the estimator of each query that is best on the other parts."""
+        best = self.squares().sum(axis=2).argmin(axis=1)  # the clip of each estimator
+        error = np.stack([self.error[e, j] for e, j in enumerate(best)])
+        square = error**2 * self.serps
+        others = square.sum(axis=1, keepdims=True) - square
+        found: Floats = np.take_along_axis(error, others.argmin(axis=0)[None], axis=0)[0]
+        return found
+
+    def sharpe(self, e: int, clip: int) -> float:
+        """The Sharpe ratio of a choice among the parts by an estimator; nan without a spread."""
+        weight = self.serps / self.serps.sum(axis=1, keepdims=True)
+        truth = (weight * self.truth).sum(axis=1)
+        value = truth + (weight * self.error[e, clip]).sum(axis=1)
+        first = truth[np.argsort(-value, kind="stable")[:FIRST]]
+        logger = float((truth * self.serps.sum(axis=1)).sum() / self.serps.sum())
+        return float((first.max() - logger) / first.std()) if first.std() > 0.0 else np.nan
+
     def rows(self, seed: int) -> list[dict[str, Any]]:
         """The rows of the table."""
         weight = self.serps.sum(axis=1)  # (F,)
@@ -321,6 +233,7 @@ class Errors:
         bias = (self.error * self.serps).sum(axis=(2, 3)) / weight.sum()
         rows = []
         for i, e in enumerate(self.estimators):
+            best = int(squares[i].sum(axis=1).argmin())
             for j in range(-1, len(self.clips)):
                 s = chosen[i] if j < 0 else squares[i, j]
                 mse = s.sum() / weight.sum()
@@ -335,13 +248,25 @@ class Errors:
                         "rmse": math.sqrt(mse),
                         "low": low,
                         "high": high,
-                        "bias": bias[i, int(squares[i].sum(axis=1).argmin()) if j < 0 else j],
+                        "bias": bias[i, best if j < 0 else j],
                         "floor": math.sqrt(floor),
                         "skill": 1.0 - (mse - floor) / room if room > 0 else np.nan,
                         "support": self.support[i].mean(),
+                        "sharpe": self.sharpe(i, best if j < 0 else j),
                     }
                 )
-        return rows
+                if j < 0 and not e.normalised:
+                    slope = zip(SLOPE, regression(self.lists[i]), strict=True)
+                    rows[-1] |= dict(slope)
+        error = self.per_query()
+        s = (error**2 * self.serps).sum(axis=1)
+        mse = s.sum() / weight.sum()
+        low, high = np.sqrt(_interval(s, weight, seed))
+        same = {key: rows[-1][key] for key in ("positions", "parts", "serps", "floor")}
+        own = {"rmse": math.sqrt(mse), "low": low, "high": high}
+        own["bias"] = (error * self.serps).sum() / weight.sum()
+        own["skill"] = 1.0 - (mse - floor) / room if room > 0 else np.nan
+        return [*rows, {"estimator": PER_QUERY, "clip": np.nan} | same | own]
 
     def choice(self, table: pd.DataFrame) -> dict[str, Any]:
         """The best estimator at K, and what can be said of it.
@@ -350,7 +275,8 @@ class Errors:
         is the same as far as it is printed. ``beats_logger``: RCTR is told from it. ``spread`` is
         how far the predictions of the weighted estimators are from RCTR's, at most.
         """
-        rows = table[(table["positions"] == self.K) & table["clip"].isna()].reset_index(drop=True)
+        rows = table[(table["positions"] == self.K) & table["clip"].isna()]
+        rows = rows[rows["estimator"] != PER_QUERY].reset_index(drop=True)
         chosen, weight = self.chosen(), self.serps.sum(axis=1)
         best = int(rows["rmse"].argmin())
         b, rctr = rows.iloc[best], self.rctr
@@ -391,6 +317,32 @@ class Errors:
         apart = self.error[weighted] - self.error[self.rctr]
         squares = (apart**2 * self.serps).sum(axis=(2, 3)) / self.serps.sum()
         return float(np.sqrt(squares.min(axis=1).max()))
+
+
+def most_shown(patterns: Patterns, rows: Ints, most: int) -> tuple[Ints, Ints, Ints]:
+    """Of patterns ``rows`` those of the most shown lists of each query.
+
+    A pattern of each list; by pattern the place of its list among those of the query, the most
+    shown first (-1 of others); and the patterns of these lists.
+    """
+    _, at, number = np.unique(patterns.items[rows], axis=0, return_index=True, return_inverse=True)
+    serps = sum_by(number.ravel(), patterns.count[rows], len(at))
+    query = patterns.query[rows[at]]
+    order = np.lexsort((-serps, query))
+    start = np.searchsorted(query[order], query[order])
+    place = np.empty(len(at), dtype=np.int64)
+    place[order] = np.arange(len(at)) - start
+    column = np.full(patterns.P, -1, dtype=np.int64)
+    column[rows] = np.where(place < most, place, -1)[number.ravel()]
+    return rows[at[place < most]], column, rows[column[rows] >= 0]
+
+
+def sums_by_query(query: Ints, x: Floats, y: Floats, n: Floats, Q: int) -> Floats:
+    """``clicks.quality.value.sums`` of each query, (Q, 5), of searches seen ``n`` times."""
+    N = np.maximum(sum_by(query, n, Q), 1e-300)
+    x, y = (v - (sum_by(query, n * v, Q) / N)[query] for v in (x, y))
+    a, c = x * y, x * x
+    return np.stack([sum_by(query, n * one, Q) for one in (c, a, a * a, a * c, c * c)], axis=1)
 
 
 def _interval(sums: Floats, weight: Floats, seed: int) -> Floats:

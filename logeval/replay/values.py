@@ -1,9 +1,6 @@
-"""How far an estimate rests on the log: support, effective sample size, clipping.
+"""The value of a target by several estimators, for many resampled logs at once.
 
-An estimator with little support is not noisy, it is wrong: what the log never showed counts as
-no clicks (or as the model says, for DR). So estimates below a threshold are refused.
-
-Cells: what the weights of an estimator depend on, and which SERPs fall into each.
+Cells are what the weights of an estimator depend on:
 
 level            a cell is                         its clicks
 item-position    an item at a position             at that position
@@ -15,15 +12,14 @@ Every estimator is a sum over the cells of one level of clicks times a weight. H
 and clicks a cell has is a matrix product with the number of SERPs of each pattern, so that many
 resampled logs are one product.
 
-What fitted click models predict on the log's lists, and the value of a target.
-
-The value of a target by several estimators, for many resampled logs at once.
+An estimator with little ``Support`` is not noisy, it is wrong: what the log never showed counts as
+no clicks (or as the model says, for DR). So estimates below a threshold are refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -113,6 +109,7 @@ class Cells:
     mass: Floats  # (Q, K) probability that the target shows anything at a position
     shown: sparse.csr_matrix  # (c, P) 1 where a SERP of the pattern falls into the cell
     clicked: sparse.csr_matrix  # (c, P) 1 where it is also clicked there
+    row: Ints | None = None  # (c,) item K + k, at the item-position level
     logged_p: Floats | None = None  # (c,) logged propensity, where those are used; a cell each
     first: Bools | None = None  # (c,) the first of the cells that differ by that alone
 
@@ -135,21 +132,14 @@ class Cells:
         values = clicks[at.col, self.position[at.row]]
         return sparse.csr_matrix((values, (at.row, at.col)), shape=self.shown.shape)
 
-    def propensities(self, N: Floats, n: Floats, smoothing: float) -> Floats:
-        """How often the logger showed each cell (c, B), from the log itself or as logged; 0: never.
+    def propensities(self, N: Floats, n: Floats) -> Floats:
+        """How often the logger showed each cell (c, B), as logged, or as the log itself says.
 
-        The frequency of a cell is that of its N (c, B) SERPs among the n (Q, B) of its query;
-        smoothing adds s SERPs to each of the D cells of a query and position,
-        (N + s) / (n + s D).
+        That is the frequency of its N (c, B) SERPs among the n (Q, B) of its query.
         """
         if self.logged_p is not None:
             return np.repeat(self.logged_p[:, None], N.shape[1], axis=1)
-        serps = n[self.query]
-        if smoothing:
-            seen = N > 0
-            D = self.sums(seen.astype(np.float64))[self.query, self.position]
-            return np.where(seen, (N + smoothing) / (serps + smoothing * D), 0.0)
-        return np.divide(N, serps, out=np.zeros(N.shape), where=serps > 0)
+        return ratio(N, n[self.query])
 
 
 def cells_of(level: str, logged: Logged, target: Target) -> Cells:
@@ -180,18 +170,19 @@ def cells_of(level: str, logged: Logged, target: Target) -> Cells:
     cell = place[cell]
     p, k, cell = p[cell >= 0], k[cell >= 0], cell[cell >= 0]
     owner, position, h = owner[keep], position[keep], h[keep]
+    row = np.flatnonzero(keep) if level == "item-position" else None
     logged_p = first = None
-    if logged.propensities is not None and level == "item-position":
+    if logged.propensities is not None and row is not None:
         values, which = np.unique(logged.propensities[p, k], return_inverse=True)
         keys, cell = np.unique(cell * len(values) + which, return_inverse=True)
         logged_p, at = values[keys % len(values)], keys // len(values)
-        owner, position, h = owner[at], position[at], h[at]
+        owner, position, h, row = owner[at], position[at], h[at], row[at]
         first = np.diff(at, prepend=-1) > 0
     one, c, shape = np.ones(len(p), dtype=np.float32), clicks[p, k], (len(h), len(items))
     shown = sparse.csr_matrix((one, (cell, p)), shape=shape)
     clicked = sparse.csr_matrix((one[c], (cell[c], p[c])), shape=shape)
     mass = target.mass()
-    return Cells(target.Q, K, owner, position, h, mass, shown, clicked, logged_p, first)
+    return Cells(target.Q, K, owner, position, h, mass, shown, clicked, row, logged_p, first)
 
 
 @dataclass(frozen=True)
@@ -201,6 +192,7 @@ class Prediction:
     clicks: Floats  # (P, K)
     value: Floats  # (Q,) expected clicks of the target
     e: Floats | None = None  # (Q, K) examination, of a PBM
+    wanted: Floats | None = None  # (I K,) expected clicks of the target, by item and position
 
 
 def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Prediction:
@@ -217,10 +209,13 @@ def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Predicti
     query, items, probability = target.lists()
     clicks = click_probabilities(fitted, queries, query, items, target.item_ids)
     value = sum_by(query, probability * clicks.sum(axis=1), target.Q)
+    n, k = np.nonzero(items >= 0)
+    places = len(target.item_ids) * K
+    wanted = sum_by(items[n, k] * K + k, probability[n] * clicks[n, k], places)
     e = None
     if fitted.model == "PBM":
         e = np.stack([fitted.of(q, unseen=True, K=K).e for q in queries])  # type: ignore[attr-defined]
-    return Prediction(logged, value, e)
+    return Prediction(logged, value, e, wanted)
 
 
 def click_probabilities(
@@ -241,15 +236,13 @@ def click_probabilities(
     return out
 
 
-Predictions = list[dict[str, Prediction]]  # by fold and click model
+Predictions = dict[str, Prediction]  # by click model
 
 
 class Values:
     """One target on one log. ``values`` may be asked for any numbers of SERPs per pattern.
 
-    Weights are at most ``clip``; ``smoothing`` SERPs are added to every cell. With ``folds`` parts
-    of the sessions (cross-fitting) the SERPs of one get the propensities and models of the others,
-    so that a SERP has no part in its own propensity.
+    Weights are at most ``clip``.
     """
 
     def __init__(
@@ -259,11 +252,9 @@ class Values:
         estimators: Sequence[Estimator],
         *,
         clip: float = np.inf,
-        smoothing: float = 0.0,
-        folds: int = 1,
     ) -> None:
         self.logged, self.target, self.estimators = logged, target, list(estimators)
-        self.clip, self.smoothing, self.folds = clip, smoothing, folds
+        self.clip = clip
         self.Q, P = logged.patterns.Q, len(logged.patterns.count)
         one = np.ones(P, dtype=np.float32)
         at = (logged.patterns.query, np.arange(P))
@@ -274,13 +265,10 @@ class Values:
             if level is not None
         }
 
-    def predictions(self, models: list[dict[str, FittedModel]]) -> Predictions:
-        """What fitted click models, by fold and name, say of the log and of the target."""
+    def predictions(self, models: dict[str, FittedModel]) -> Predictions:
+        """What fitted click models say of the log and of the target."""
         patterns = self.logged.patterns
-        return [
-            {name: predict(model, patterns, self.target) for name, model in of_fold.items()}
-            for of_fold in models
-        ]
+        return {name: predict(model, patterns, self.target) for name, model in models.items()}
 
     def serps(self, W: Floats) -> Floats:
         """The number of SERPs of each query, (Q, B)."""
@@ -291,58 +279,70 @@ class Values:
 
         nan where a log has no SERP of the query.
         """
-        n = self.serps(W)
-        out = {}
-        folded = self._folded(W)
+        n, out = self.serps(W), {}
         for estimator in self.estimators:
             total = np.zeros((self.Q, W.shape[1]))
             if estimator.LEVEL is not None:
-                total = self._weighted(estimator, folded, n, predictions)
-            if estimator.model is not None:
-                for (mine, _), of_fold in zip(folded, predictions, strict=True):
-                    share = ratio(self.serps(mine), n)
-                    total = total + share * of_fold[estimator.model].value[:, None]
+                view = self._view(estimator, W, predictions)
+                total = self._weighted(estimator, view, W, n, predictions)
+            if estimator.DIRECT:
+                total = total + predictions[estimator.model or ""].value[:, None]
             out[estimator] = np.where(n > 0, total, np.nan)
         return out
 
-    def _folded(self, W: Floats) -> list[tuple[Floats, Floats]]:
-        """Of each fold its SERPs, and those that its propensities come from."""
-        if self.folds == 1:
-            return [(W, W)]
-        mine = [W * (self.logged.part == f)[:, None] for f in range(self.folds)]
-        return [(m, W - m) for m in mine]
+    def of_lists(
+        self, lists: Floats, W: Floats, predictions: Predictions
+    ) -> dict[Estimator, Floats]:
+        """The value of single lists (Q, B) in one log W (P, 1): of a pattern in each column.
+
+        ``lists`` (P, B) has a 1 at that pattern, at most one of each query. All estimators are
+        linear in the target where they are neither clipped nor normalised.
+        """
+        n, out = self.serps(W), {}
+        for estimator in self.estimators:
+            total = np.zeros((self.Q, lists.shape[1]))
+            if estimator.LEVEL is not None:
+                view = self._view(estimator, W, predictions)
+                cells = self.cells[estimator.LEVEL]
+                view = replace(view, h=cells.shown @ lists)
+                if estimator.EXPECTED:
+                    clicks = predictions[estimator.model or ""].clicks
+                    view = replace(view, wanted=cells.predicted(clicks) @ lists)
+                total = total + self._weighted(estimator, view, W, n, predictions)
+            if estimator.DIRECT:
+                clicks = predictions[estimator.model or ""].clicks.sum(axis=1)
+                total = total + self._by_query @ (lists * clicks[:, None])
+            out[estimator] = np.where(n > 0, total, np.nan)
+        return out
 
     def _weighted(
-        self,
-        estimator: Estimator,
-        folded: list[tuple[Floats, Floats]],
-        n: Floats,
-        predictions: Predictions,
+        self, estimator: Estimator, view: View, W: Floats, n: Floats, predictions: Predictions
     ) -> Floats:
+        """(Q, B) sums over cells of clicks, or residuals, times weights."""
         cells = self.cells[estimator.LEVEL or ""]
-        total = weight = np.zeros((self.Q, cells.K, n.shape[1]))
-        for (mine, others), of_fold in zip(folded, predictions, strict=True):
-            rho = estimator.weights(self._view(estimator, cells, others, of_fold))
-            rho = np.minimum(rho, self.clip)
-            gain = cells.clicked @ mine
-            if estimator.model is not None:
-                gain = gain - cells.predicted(of_fold[estimator.model].clicks) @ mine
-            total = total + cells.sums(gain * rho)
-            if estimator.normalised:
-                weight = weight + cells.sums((cells.shown @ mine) * rho)
+        rho = np.minimum(estimator.weights(view), self.clip)
+        gain = cells.clicked @ W
+        if estimator.DIRECT:
+            gain = gain - cells.predicted(predictions[estimator.model or ""].clicks) @ W
+        total = cells.sums(gain * rho)
         if estimator.normalised:
-            by_position = ratio(total, weight) * cells.mass[:, :, None]
+            by_position = ratio(total, cells.sums((cells.shown @ W) * rho)) * cells.mass[:, :, None]
         else:
             by_position = ratio(total, n[:, None, :])
         return by_position.sum(axis=1)
 
-    def _view(
-        self, estimator: Estimator, cells: Cells, W: Floats, of_fold: dict[str, Prediction]
-    ) -> View:
-        p = cells.propensities(cells.shown @ W, self.serps(W), self.smoothing)
-        examined = of_fold["pbm"].e if estimator.EXAMINATION else None
-        e = None if examined is None else examined[cells.query, cells.position]
-        return View(cells.h, p, cells.K, e)
+    def _view(self, estimator: Estimator, W: Floats, predictions: Predictions) -> View:
+        cells, n = self.cells[estimator.LEVEL or ""], self.serps(W)
+        p = cells.propensities(cells.shown @ W, n)
+        view = View(cells.h[:, None], p, cells.K)
+        if estimator.EXAMINATION and (e := predictions["pbm"].e) is not None:
+            view = replace(view, e=e[cells.query, cells.position])
+        if estimator.EXPECTED:
+            model = predictions[estimator.model or ""]
+            assert model.wanted is not None
+            had = ratio(cells.predicted(model.clicks) @ W, n[cells.query])
+            view = replace(view, wanted=model.wanted[cells.row][:, None], had=had)
+        return view
 
     def prefix_support(self) -> Floats:
         """``supported`` of Prefix (Q, K): what List would have at a smaller K."""
@@ -356,20 +356,16 @@ class Values:
             return None
         W = self.logged.patterns.count[:, None]
         cells = self.cells[estimator.LEVEL]
-        view = self._view(estimator, cells, W, predictions[0])
+        view = self._view(estimator, W, predictions)
         once = np.ones(len(cells.h)) if cells.first is None else cells.first
-        seen = cells.h[:, None] * estimator.supported(view) * once[:, None]
-        weight = square = clipped = np.zeros((self.Q, cells.K))
+        supported = cells.sums(cells.h[:, None] * estimator.supported(view) * once[:, None])
+        rho, N = estimator.weights(view), cells.shown @ W
+        cut = np.minimum(rho, self.clip)
+        weight, square, clipped = (
+            cells.sums(N * x)[:, :, 0] for x in (cut, cut**2, rho > self.clip)
+        )
         largest: Floats = np.zeros(self.Q * cells.K)
         at = cells.query * cells.K + cells.position
-        for (mine, others), of_fold in zip(self._folded(W), predictions, strict=True):
-            rho = estimator.weights(self._view(estimator, cells, others, of_fold))
-            N = cells.shown @ mine
-            cut = np.minimum(rho, self.clip)
-            weight = weight + cells.sums(N * cut)[:, :, 0]
-            square = square + cells.sums(N * cut**2)[:, :, 0]
-            clipped = clipped + cells.sums(N * (rho > self.clip))[:, :, 0]
-            np.maximum.at(largest, at, (rho * (N > 0))[:, 0])
-        supported = cells.sums(seen)[:, :, 0]
+        np.maximum.at(largest, at, (rho * (N > 0))[:, 0])
         largest = largest.reshape(self.Q, cells.K)
-        return Support(supported, cells.mass, weight, square, clipped, largest)
+        return Support(supported[:, :, 0], cells.mass, weight, square, clipped, largest)

@@ -1,6 +1,4 @@
-"""What a pilot says, in words: runs, queries and time that a comparison needs.
-
-What to do: test the policy in traffic, keep today's ranker, or find out more before deciding.
+"""What to do: test the policy in traffic, keep today's ranker, or find out more before deciding.
 
 It rests on the simulators that no check faults on SERPs kept apart, run on draws of their
 parameters; where there is none, or less was looked at, nothing is decided. Ahead of the ranker is a
@@ -16,7 +14,6 @@ simulators (``trust``), then what else limits the answer (``limits``), then the 
 
 from __future__ import annotations
 
-import math
 import textwrap
 from dataclasses import dataclass, field
 
@@ -24,7 +21,7 @@ import numpy as np
 
 from logeval.clicks.fitting import NO_CLICK
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.summary import POWER, SIZE, is_oracle
+from logeval.evaluation.statistics.summary import is_oracle
 from logeval.reports.answers.checks import item
 from logeval.reports.headline import (
     UNCHECKED,
@@ -39,54 +36,7 @@ from logeval.reports.headline import (
     of_panel,
 )
 from logeval.reports.trust import doubts, longer_log, trust
-from logeval.running.words import joined, number, searches
-
-
-def pilot_words(runs: Runs) -> list[str]:
-    """A sentence per panel, then the runs and the time for all of them."""
-    found, most = [], 0.0
-    made = int(runs.table()["run"].max()) + 1
-    for panel, need in runs.needs().items():
-        queries = f"each of its {need.queries:,} queries" if need.queries > 1 else "its query"
-        start = (
-            f"{runs.title(panel)}: two policies that differ by {SIZE:.0%} in regret, and vary as "
-            f"{' and '.join(need.policies)} do, are told apart in {POWER:.0%} of cases"
-        )
-        known = f"{need.queries_low:,.0f} to {need.queries_high:,.0f}"
-        others = f"about {need.queries_needed:,.0f} queries ({known}) with {made:,} runs of each"
-        if math.isfinite(need.runs):
-            most = max(most, need.runs)
-            more = f", or {others}" if math.isfinite(need.queries_needed) else ""
-            found.append(f"{start} with {need.runs:,.0f} runs of {queries}{more}.")
-        elif math.isfinite(need.queries_needed):
-            found.append(
-                f"{start} with {others}. No number of runs of these {need.queries:,} is enough: "
-                "they differ too much from each other. Next: fit more queries (fit-models "
-                "--top-queries), or ask about a larger difference."
-            )
-        else:
-            found.append(
-                f"{start} with no number of runs or queries that could be made; ask about other "
-                "policies, or take the queries one by one (--queries)."
-            )
-    if not found:
-        return ["A pilot needs at least two policies that lose anything, besides the Oracle."]
-    if most and runs.seconds is not None:
-        seconds = runs.seconds / made * most
-        found.append(
-            f"Next: --runs {most:,.0f}, about {duration(seconds)} with as many workers as now (the "
-            f"pilot made {made:,} runs in {duration(runs.seconds)})."
-        )
-    return found
-
-
-def duration(seconds: float) -> str:
-    """Seconds, minutes or hours."""
-    for size, unit in ((3600.0, "hours"), (60.0, "minutes")):
-        if seconds >= 2 * size:
-            return f"{number(seconds / size)} {unit}"
-    return f"{number(max(seconds, 1.0))} seconds"
-
+from logeval.running.words import joined, searches
 
 PLAN = "logeval plan says how many searches a test takes."
 NAMED = 4  # simulators; of more their number is said

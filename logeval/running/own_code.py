@@ -1,9 +1,17 @@
-"""Code of the user's own: classes by name, ``module:Class``."""
+"""Code that is not logeval's: classes by name, ``module:Class``, and those of other packages.
+
+A package offers policies, click models, estimators and log formats as entry points::
+
+    [project.entry-points."logeval.policies"]
+    MyPolicy = "my_package.policies:MyPolicy"
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
 from typing import Any
 
 from logeval.errors import LogevalError
@@ -21,6 +29,19 @@ def imported(kind: str, name: str) -> Any:
     if attribute and not hasattr(found, attribute):
         raise LogevalError(f"{kind} {name}: there is no {attribute} in {module}")
     return getattr(found, attribute) if attribute else found
+
+
+def extend(group: str, take: Callable[[str, Any], object]) -> None:
+    """Hand over what installed packages offer in a group of entry points.
+
+    One that cannot be loaded, or taken, is left out with a warning: it must not keep logeval from
+    running.
+    """
+    for one in entry_points(group=group):
+        try:
+            take(one.name, one.load())
+        except Exception as error:  # whatever the module of the package raises
+            print(f"warning: {one.value} of {group} is left out: {error}", file=sys.stderr)
 
 
 def name_of(cls: type) -> str:

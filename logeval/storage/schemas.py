@@ -338,6 +338,7 @@ ESTIMATES = _table("estimates", """
     difference           float64?  value - logged
     difference_low       float64?  its 95% interval, paired
     difference_high      float64?  likewise
+    worse                float64?  probability that the target earns less than the logger
     serps                int64     SERPs of a target that is a log, else those of the log; over
                                    all queries, of those that are covered
     covered              float64   share of the target's SERPs that the value is about
@@ -367,6 +368,13 @@ VALIDATION = _table("validation", """
     skill      float64?  1 - (rmse^2 - floor^2) / (RCTR's rmse^2 - floor^2): 1 is perfect, 0 is the
                          logger's own value; null where RCTR is at the floor
     support    float64?  mean support of the parts
+    sharpe     float64?  Sharpe ratio at 3: true clicks of the best of the three parts that are
+                         predicted to be best, minus those of the log, by the standard deviation of
+                         the three
+    slope      float64?  slope of held-out clicks on those predicted, list by list, at the largest
+                         K; 1 is perfect, 0 knows nothing of lists
+    slope_low  float64?  lower end of its 95% interval
+    slope_high float64?  upper end of it
     """)  # fmt: skip
 
 REPLAYS = _table("replays", """
@@ -382,18 +390,6 @@ REPLAYS = _table("replays", """
     passed     int64     SERPs that the run went through
     serps      int64     SERPs of the query
     exhausted  bool      the run ended since no SERP showed the wanted list
-    between_logs float64? in the order of days: standard deviation of clicks / t of one run from
-                         log to log, as shuffled runs have it; infinite where they cannot say it
-    """)  # fmt: skip
-
-CROSS_CHECK = _table("cross_check", """
-    One row per method and policy of `replay cross-check`.
-
-    method  string    a simulator, replay, or the estimated value of last lists
-    policy  string    policy with its parameters
-    value   float64   clicks per SERP
-    low     float64?  lower end of the 95% interval
-    high    float64?  upper end of the 95% interval
     """)  # fmt: skip
 
 EARNINGS = _table("earnings", """

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.fitted import FittedModel
 from logeval.clicks.lists import Ranker
 from logeval.clicks.models.registry import check_reward
 from logeval.clicks.support.graph import CARRIES
@@ -50,7 +49,6 @@ class Fitted:
     same_log: bool = False  # whether features may share sessions with the models
     # by simulator: queries that its clicks cannot carry, and how many it has
     unsure: dict[str, dict[str, Any]] = field(default_factory=dict)
-    come_and_go: bool = False  # whether items that a period did not show are away in it
 
 
 def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> list[FittedQuery]:
@@ -77,15 +75,8 @@ def drawn_queries(fitted: Sequence[FittedQuery], models: Any, draws: int) -> lis
     ]
 
 
-def by_period(
-    fitted: Sequence[FittedQuery], models: Any, come_and_go: bool = False
-) -> list[FittedQuery]:
-    """The models of the periods of the log in the place of the constant ones.
-
-    Where items ``come_and_go``, nobody clicks those that the log did not show in a period, so
-    that the best list of the moment holds the others first. Which lists today's ranker showed is
-    known of the whole log only, so that it is left out then.
-    """
+def by_period(fitted: Sequence[FittedQuery], models: Any) -> list[FittedQuery]:
+    """The models of the periods of the log in the place of the constant ones."""
     periods = getattr(models, "periods", ())
     if not periods:
         raise LogevalError(
@@ -95,24 +86,10 @@ def by_period(
 
     def of(f: FittedQuery) -> FittedQuery:
         query, each = Query.of(f.query), [one.fitted[f.simulator] for one in periods]
-        first, *later = (_present(m, query) if come_and_go else m.of(query) for m in each)
-        ranker = None if come_and_go else f.ranker
-        return f._replace(model=first, later=tuple(later), ranker=ranker)
+        first, *later = (m.of(query) for m in each)
+        return f._replace(model=first, later=tuple(later))
 
     return [of(f) for f in fitted]
-
-
-def _present(fitted: FittedModel, query: Query) -> Any:
-    """The model of a query in a period, in which items that were not shown attract nobody."""
-    if fitted.shown is None:
-        raise LogevalError(
-            "come_and_go: these models do not say which items a period showed; fit them again "
-            "with `logeval fit-models --periods`, or leave it out"
-        )
-    model: Any = fitted.of(query)
-    if not hasattr(model, "w"):
-        raise LogevalError(f"come_and_go: the items of {fitted.model} have no attraction w")
-    return replace(model, w=np.where(fitted.shown[fitted.span(fitted.index[query])], model.w, 0.0))
 
 
 def fitted_queries(

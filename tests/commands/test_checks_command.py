@@ -11,6 +11,7 @@ from logeval import generate, ingest
 from logeval.cli import app
 from logeval.clicks.fit import fit_models
 from logeval.clicks.quality.deviations import CHECKS
+from logeval.clicks.quality.value import LEVELS
 from logeval.storage.tables import path_of
 
 
@@ -43,7 +44,7 @@ def test_json_has_a_row_per_model_check_and_query_and_the_truth(run, folders, tm
     given = [folder / "models", folder / "log", "--simulations", 80, "--truth", truth, "-q"]
     told = json.loads(run(*given, "--json", "--out", tmp_path / "out").stdout)
     overall = [row for row in told["checks"] if row["query"] is None]
-    assert [row["check"] for row in overall] == [*CHECKS, *CHECKS]
+    assert [row["check"] for row in overall] == [*CHECKS, *CHECKS, *["value"] * 2 * len(LEVELS)]
     assert "CM: " in told["verdicts"]["CM"]
     beside = {(row["model"], row["parameter"]): row for row in told["truth"]}
     assert 0 < beside["PBM", "attraction"]["coverage"] <= 1

@@ -53,17 +53,6 @@ def test_odd_logs_are_described(tmp_path, rows):
     assert run("describe", tmp_path / "log")
 
 
-def test_a_pilot_says_what_comes_next(folder):
-    asked = ["evaluate", folder / "m", "--policy", "dcmKL-UCB", "--policy", "Random"]
-    asked += ["--horizon", 100, "--pilot", "-q"]
-    text = " ".join(run(*asked).split())
-    assert "DCM: two policies that differ by 10% in regret" in text
-    found = json.loads(run(*asked, "--json"))
-    assert found["needs"]["DCM (ranking)"]["queries"] == 3
-    assert found["seconds"] > 0
-    assert found["words"][0] in text
-
-
 def test_random_lists_are_the_truth_on_request(folder):
     asked = ["check-models", folder / "m", folder / "log", "--randomised"]
     text = run(*asked, "--simulations", 80, "-q")

@@ -107,3 +107,32 @@ def test_draws_need_intervals(models):
         logeval.evaluate(problem="B_LB(L=8,K=2,p=0.2,gap=0.1)", draws=2, **SETTING)
     with pytest.raises(LogevalError, match="need models with intervals"):
         logeval.evaluate(list(models), draws=2, **SETTING)
+
+
+def test_with_known_results_policies_best_lists_and_the_ranker_share_them(models):
+    asked = {**SETTING, "policies": ["Oracle", "Random"], "positions": 2}
+    every = logeval.evaluate(models, **asked, quiet=True)
+    mine = models.lists.query == 0
+    query, lists = models.lists.queries[0], models.lists.items[mine]
+    times = {
+        item: float(models.lists.serps[mine][(lists == item).any(axis=1)].sum())
+        for item in models["DCM", query].items.tolist()
+    }
+    least = sorted(times.values())[-3]
+    known = [item for item, n in times.items() if n >= least]
+    assert 2 < len(known) < len(times)
+    asked |= {"queries": [query], "known": least}
+    few = logeval.evaluate(models, **asked, quiet=True)
+    drawn = logeval.evaluate(models, **asked, draws=2, quiet=True)
+    for name in ("DCM", "PBM"):
+        model = models[name, query]
+        both = model.rows_of([(a, b) for a in known for b in known if a != b])
+        best = model.expected_reward(both, model.rewards[0]).max()
+        rows = few.problems().set_index("simulator")
+        assert rows.loc[name, "best"] == pytest.approx(best)
+        assert rows.loc[name, "items"] == len(known)
+        whole = every.problems().set_index(["simulator", "query"])
+        assert rows.loc[name, "best"] <= whole.loc[(name, str(query)), "best"]
+    assert set(drawn.problems()["items"]) == {len(known)}
+    with pytest.raises(LogevalError, match="do not say which results the log showed"):
+        logeval.evaluate([("DCM", str(query), models["DCM", query])], **SETTING, known=0.1)

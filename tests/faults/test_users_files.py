@@ -16,15 +16,6 @@ FIGURES = {
     "replays.png": ("replay", "policy", "log", "--policy", "Random"),
     "validation.png": VALIDATE,
     "clips.png": VALIDATE,
-    "cross_check.png": (
-        "replay",
-        "cross-check",
-        "log",
-        "--policy",
-        "Random",
-        "--policy",
-        "dcmKL-UCB",
-    ),
     "perplexity.png": COMPARE,
 }
 

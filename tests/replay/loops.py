@@ -44,7 +44,7 @@ def target_mass(kind, target):
     return mass
 
 
-def weight(name, target, log, K, e=None, window=None, smoothing=0.0):
+def weight(name, target, log, K, e=None, window=None):
     """A function (query, items, k) -> rho, with the propensities of ``log``."""
     if name == "RCTR":
         return lambda q, items, k: 1.0
@@ -69,36 +69,25 @@ def weight(name, target, log, K, e=None, window=None, smoothing=0.0):
         return rho
     shown, n = frequencies(name, log, K)
     h = target_mass(name, target)
-    distinct = defaultdict(set)
-    for q, items, _, _ in log:
-        for k in range(len(items)):
-            distinct[q, k].add(keys(name, items, k))
 
     def rho(q, items, k):
         key = (q, keys(name, items, k))
         if not shown[key]:
             return 0.0
-        if smoothing:
-            p = (shown[key] + smoothing) / (n[q] + smoothing * len(distinct[q, k]))
-        else:
-            p = shown[key] / n[q]
-        return h[key] / p
+        return h[key] / (shown[key] / n[q])
 
     return rho
 
 
-def value(name, serps, target, K, *, clip=math.inf, normalised=False, folds=1, model=None, **more):
+def value(name, serps, target, K, *, clip=math.inf, normalised=False, model=None, **more):
     """The value of each query; ``model(q, items, k)`` adds the direct method and residuals."""
     queries = sorted({s[0] for s in serps})
     sums, weights, n = Counter(), Counter(), Counter()
-    rhos = []
-    for f in range(folds):
-        others = [s for s in serps if folds == 1 or s[3] != f]
-        rhos.append(weight(name, target, others, K, **more))
-    for q, items, clicks, part in serps:
+    of_cell = weight(name, target, serps, K, **more)
+    for q, items, clicks, _ in serps:
         n[q] += 1
         for k in range(len(items)):
-            rho = min(rhos[part if folds > 1 else 0](q, items, k), clip)
+            rho = min(of_cell(q, items, k), clip)
             gain = clicks[k] - (model(q, items, k) if model else 0.0)
             sums[q, k] += rho * gain
             weights[q, k] += rho

@@ -116,7 +116,7 @@ def test_propensities_are_recomputed_in_each_round(serps):
     target = target_of(logged, np.array([[0, 1, 2]]), [1.0])
     valued = Values(logged, target, [estimator])
     W = next(resampled(logged, 5, 0))
-    together = valued.values(W, [{}])[estimator][0]
+    together = valued.values(W, {})[estimator][0]
     for b in range(5):
         patterns = logged.patterns
         ids, weight = patterns.item_ids[patterns.items], W[:, b]

@@ -1,12 +1,16 @@
 """Identities, and every estimator against a loop over SERPs."""
 
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.errors import LogevalError
-from logeval.replay.estimators import ESTIMATORS, View, parse_estimators
+from logeval.replay.estimators import IP, View, estimators, parse_estimators
 from logeval.replay.fitting import fit_models
 from logeval.replay.logged import cut
 from logeval.replay.targets import ListTarget
@@ -54,10 +58,9 @@ def target(world):
     return bound, plain
 
 
-def predictions(logged, folds=1):
+def predictions(logged):
     order = [q.query_id for q in logged.patterns.queries]
-    pbm = Prediction(np.empty(0), np.empty(0), np.array([E[q] for q in order]))
-    return [{"pbm": pbm}] * folds
+    return {"pbm": Prediction(np.empty(0), np.empty(0), np.array([E[q] for q in order]))}
 
 
 def by_id(logged, values):
@@ -90,34 +93,6 @@ def test_each_estimator_is_the_loop_over_serps(world, target, name, clip, normal
     assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["List", "Prefix", "IP", "PBM", "Item"])
-def test_cross_fitted_propensities_are_the_loop_over_serps(world, target, name):
-    logged, serps = world
-    (estimator,) = parse_estimators([name])
-    valued = Values(logged, target[0], [estimator], folds=2)
-    found = valued.values(logged.patterns.count[:, None], predictions(logged, 2))[estimator][:, 0]
-    base, more = options(name)
-    expected = loops.value(base, serps, target[1], K, folds=2, **more)
-    assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
-
-
-def test_smoothed_propensities_are_the_loop_over_serps(world, target):
-    logged, serps = world
-    (estimator,) = parse_estimators(["Prefix"])
-    every = [(q, items, c, f) for q, items, c, f in serps]
-    lists = sorted({(q, items) for q, items, _, _ in every})
-    query = np.array([q for q, _ in lists])
-    share = 1.0 / np.bincount(query)[query]
-    bound = target_of(logged, np.array([a for _, a in lists]), share, query=query)
-    plain = {
-        q: [(a, s) for (o, a), s in zip(lists, share, strict=True) if o == q] for q in range(Q)
-    }
-    valued = Values(logged, bound, [estimator], smoothing=2.0)
-    found = valued.values(logged.patterns.count[:, None], predictions(logged))[estimator][:, 0]
-    expected = loops.value("Prefix", serps, plain, K, smoothing=2.0)
-    assert by_id(logged, found) == pytest.approx(expected, abs=1e-9)
-
-
 @pytest.mark.parametrize(("name", "level"), [("DR(dcm)", "IP"), ("Cascade-DR(dcm)", "Prefix")])
 def test_doubly_robust_is_the_loop_with_residuals(world, target, name, level):
     logged, serps = world
@@ -133,10 +108,94 @@ def test_doubly_robust_is_the_loop_with_residuals(world, target, name, level):
     values = p * truth.click_probs(target[0].item_ids[items]).sum(axis=1)
     value = np.bincount(query, values)
     valued = Values(logged, target[0], [estimator])
-    prepared = [{"dcm": Prediction(clicks, value)}]
+    prepared = {"dcm": Prediction(clicks, value)}
     found = valued.values(patterns.count[:, None], prepared)[estimator][:, 0]
     expected = loops.value(level, serps, target[1], K, model=model)
     assert by_id(logged, found) == pytest.approx(expected, abs=1e-6)
+
+
+def test_click_based_weights_are_the_loop_over_lists(world, target):
+    """rho of an item: its expected clicks under the target, over those under the logger."""
+    logged, serps = world
+    (estimator,) = parse_estimators(["CIPS(dcm)"])
+    truth = DCM(items=np.arange(10), K=K, w=np.linspace(0.8, 0.1, 10), v=np.array([0.6, 0.5, 0.4]))
+    patterns, (_, items, p) = logged.patterns, target[0].lists()
+    clicks = truth.click_probs(patterns.item_ids[patterns.items])
+    expected = p[:, None] * truth.click_probs(target[0].item_ids[items])
+    wanted = np.zeros(len(target[0].item_ids) * K)
+    np.add.at(wanted, items * K + np.arange(K), expected)
+    prepared = {"dcm": Prediction(clicks, np.empty(0), None, wanted)}
+    valued = Values(logged, target[0], [estimator])
+    found = by_id(logged, valued.values(patterns.count[:, None], prepared)[estimator][:, 0])
+    for q, lists in target[1].items():
+        mine, up, down = [s for s in serps if s[0] == q], Counter(), Counter()
+        for shown, share in lists:
+            up.update(
+                dict(zip(shown, share * truth.click_probs(np.array([shown]))[0], strict=True))
+            )
+        for _, shown, _, _ in mine:
+            down.update(dict(zip(shown, truth.click_probs(np.array([shown]))[0], strict=True)))
+        total = sum(c * up[a] / down[a] for _, shown, cs, _ in mine
+                    for a, c in zip(shown, cs, strict=True))  # fmt: skip
+        assert found[q] == pytest.approx(total, abs=1e-6)
+
+
+def test_with_a_pbm_click_based_weights_are_those_of_examination(world, target):
+    logged, _ = world
+    chosen = parse_estimators(["PBM", "CIPS(pbm)"])
+    valued = Values(logged, target[0], chosen)
+    models = fit_models(chosen, logged, logged.patterns.count, "per-query")
+    pbm, cips = valued.values(logged.patterns.count[:, None], valued.predictions(models)).values()
+    assert cips == pytest.approx(pbm, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", [*WEIGHTED, "DM(dcm)", "DR(pbm)", "Cascade-DR(dcm)", "CIPS(dcm)"])
+def test_the_value_of_single_lists_is_that_of_targets_of_one_list(world, name):
+    logged, _ = world
+    patterns = logged.patterns
+    chosen = parse_estimators([name])
+    models = fit_models(chosen, logged, patterns.count, "per-query")
+    valued = Values(logged, logger_of(logged, K), chosen)
+    W = patterns.count[:, None]
+    first = [np.flatnonzero(patterns.query == q)[[0, 7]] for q in range(Q)]
+    lists = np.zeros((patterns.P, 2))
+    for rows in first:
+        lists[rows, [0, 1]] = 1.0
+    (found,) = valued.of_lists(lists, W, valued.predictions(models)).values()
+    for j in range(2):
+        rows = [of_query[j] for of_query in first]
+        one = ListTarget(
+            "one", Q, K, patterns.item_query, patterns.item_ids, np.arange(Q),
+            patterns.items[rows], np.ones(Q),
+        )  # fmt: skip
+        own = Values(logged, one, chosen)
+        (expected,) = own.values(W, own.predictions(models)).values()
+        assert found[:, j] == pytest.approx(expected[:, 0], abs=1e-6)
+
+
+@dataclass(frozen=True)
+class Half(IP):
+    """Somebody's own: IP with so large a share of its weights."""
+
+    share: float = 0.5
+    PARAMETERS: ClassVar = {"share": float}
+
+    def weights(self, view):
+        return self.share * super().weights(view)
+
+
+def test_an_estimator_of_ones_own_is_named_by_its_class(world, target):
+    logged, _ = world
+    name = "tests.replay.test_estimators:Half(share=0.25)"
+    chosen = parse_estimators([name, "IP"])
+    assert str(chosen[0]) == name
+    valued = Values(logged, target[0], chosen)
+    own, ip = valued.values(logged.patterns.count[:, None], {}).values()
+    assert own == pytest.approx(0.25 * ip)
+    with pytest.raises(LogevalError, match="is no estimator; derive it from one"):
+        parse_estimators(["tests.replay.test_estimators:Values"])
+    with pytest.raises(LogevalError, match="there is no Nobody"):
+        parse_estimators(["tests.replay.test_estimators:Nobody"])
 
 
 def logger_of(logged, K):
@@ -151,7 +210,7 @@ def logger_of(logged, K):
 @pytest.mark.parametrize(
     "name", [*(n for n in WEIGHTED if "INTERPOL" not in n), "INTERPOL(window=0)",
              "INTERPOL(window=9)", "IP(normalised)", "List(normalised)", "DR(ubm)",
-             "Cascade-DR(sdbn)", "DR"],
+             "Cascade-DR(sdbn)", "DR", "CIPS(dcm)"],
 )  # fmt: skip
 def test_the_logger_as_target_has_the_logged_mean(world, name):
     logged, _ = world
@@ -173,7 +232,7 @@ def test_with_one_position_list_prefix_ip_and_item_are_equal(world, target):
     )  # fmt: skip
     chosen = parse_estimators(["List", "Prefix", "IP", "Item"])
     valued = Values(logged, short, chosen)
-    values = list(valued.values(logged.patterns.count[:, None], [{}]).values())
+    values = list(valued.values(logged.patterns.count[:, None], {}).values())
     for value in values[1:]:
         assert value == pytest.approx(values[0], abs=1e-12)
 
@@ -182,7 +241,7 @@ def test_ip_without_clip_is_the_sum_of_h_times_ctr(world, target):
     logged, serps = world
     (estimator,) = parse_estimators(["IP"])
     valued = Values(logged, target[0], [estimator])
-    found = by_id(logged, valued.values(logged.patterns.count[:, None], [{}])[estimator][:, 0])
+    found = by_id(logged, valued.values(logged.patterns.count[:, None], {})[estimator][:, 0])
     for query, lists in target[1].items():
         expected = 0.0
         for items, p in lists:
@@ -220,7 +279,7 @@ def test_a_perfect_model_leaves_no_residual():
     _, items, share = target.lists()
     value = np.array([share @ truth.click_probs(target.item_ids[items]).sum(axis=1)])
     clicks = truth.click_probs(patterns.item_ids[patterns.items])
-    found = valued.values(patterns.count[:, None], [{"pbm": Prediction(clicks, value)}])
+    found = valued.values(patterns.count[:, None], {"pbm": Prediction(clicks, value)})
     for estimate in found.values():
         assert estimate[0, 0] == pytest.approx(value[0], abs=1e-9)
 
@@ -234,9 +293,9 @@ def test_logged_propensities_replace_frequencies(world):
     target = target_of(logged, np.array([[0, 1]]), [1.0])
     (estimator,) = parse_estimators(["IP"])
     valued = Values(logged, target, [estimator], clip=3.0)
-    found = valued.values(logged.patterns.count[:, None], [{}])[estimator]
+    found = valued.values(logged.patterns.count[:, None], {})[estimator]
     assert found[0, 0] == pytest.approx((2 + 0 + 0 + 2 + 0 + 3 + 0 + 2) / 4)
-    support = valued.support(estimator, [{}])
+    support = valued.support(estimator, {})
     assert support.supported.tolist() == [[1.0, 1.0]]
     assert support.clipped.tolist() == [[1.0, 1.0]]
     assert support.largest.tolist() == [[4.0, 4.0]]
@@ -254,7 +313,7 @@ def test_cutting_a_log_does_not_change_values(world, target):
     )  # fmt: skip
     chosen = parse_estimators(["List", "Prefix", "IP"])
     whole, part = (
-        Values(x, two, chosen).values(x.patterns.count[:, None], [{}]) for x in (logged, short)
+        Values(x, two, chosen).values(x.patterns.count[:, None], {}) for x in (logged, short)
     )
     for e in chosen:
         assert whole[e] == pytest.approx(part[e], abs=1e-12)
@@ -272,11 +331,12 @@ def test_cutting_a_log_does_not_change_values(world, target):
         ("RCTR", [1, 1, 1, 1, 1, 1]),
         ("DR", [1, 1, 0, 0, 1, 1]),  # elsewhere the model answers
         ("Cascade-DR", [1, 0, 0, 0, 0, 1]),
+        ("CIPS", [1, 1, 0, 0, 1, 1]),
     ],
 )
 def test_what_an_estimator_can_see_of_three_items_at_two_positions(name, supported):
     p = np.array([0.25, 0.0, 0.0, 0.0, 0.0, 0.125])[:, None]
-    view = View(h=np.full(6, 0.5), p=p, K=2, e=np.array([0.5, 0.0, 0.5, 0.0, 0.5, 0.0]))
+    view = View(h=np.full((6, 1), 0.5), p=p, K=2, e=np.array([0.5, 0.0, 0.5, 0.0, 0.5, 0.0]), had=p)
     (estimator,) = parse_estimators([name])
     assert estimator.supported(view)[:, 0].tolist() == [bool(x) for x in supported]
 
@@ -286,7 +346,7 @@ def test_names_print_as_they_parse():
              "Cascade-DR(dbn,normalised)", "INTERPOL(window=1,normalised)"]  # fmt: skip
     assert [str(e) for e in parse_estimators(texts)] == texts
     assert [str(e) for e in parse_estimators(["sips", "RIPS", "iips"])] == ["List", "Prefix", "IP"]
-    assert len(parse_estimators(ESTIMATORS)) == len(ESTIMATORS)
+    assert len(parse_estimators(estimators())) == len(estimators())
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,10 @@ from logeval import LogevalError, evaluate, generate, ingest, load, read_models
 from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
-from logeval.replay.agreement import CrossCheck
 from logeval.replay.logged import read_logged
 from logeval.replay.replays import (
     ReplayEnvironment,
-    between_logs,
     curve,
-    in_both_orders,
     streams_of,
 )
 from logeval.replay.stages import replay_policy
@@ -188,8 +185,7 @@ def test_what_only_a_simulator_has_is_refused(log):
         replay_policy(log, ["Random"], positions=2, items=1, quiet=True)
 
 
-def test_the_commands(log, tmp_path, monkeypatch):
-    monkeypatch.setattr("logeval.replay.agreement.CANDIDATES", ("dcm", "pbm"))
+def test_the_commands(log, tmp_path):
     common = ["--policy", "dcmKL-UCB", "--policy", "Random", "--positions", "2", "-q"]
     out = tmp_path / "out"
     arguments = ["replay", "policy", str(log), *common, "--shuffles", "3", "--out", str(out)]
@@ -198,67 +194,3 @@ def test_the_commands(log, tmp_path, monkeypatch):
     assert "dcmKL-UCB" in done.stdout
     assert path_of(out, "replays").exists()
     assert (out / "replays.png").exists()
-    arguments = ["replay", "cross-check", str(log), *common, "--runs", "3", "--horizon", "300"]
-    arguments += ["--out", str(tmp_path / "check")]
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-    assert "all methods agree that dcmKL-UCB" in " ".join(done.stdout.split())
-    assert (tmp_path / "check" / "cross_check.png").exists()
-    stored = CrossCheck.read(tmp_path / "check")
-    assert set(stored.table["policy"]) == {"dcmKL-UCB", "Random"}
-    assert stored.verdict().text() in done.stdout
-    assert list(dict.fromkeys(stored.table["method"])) == [
-        "simulated DCM, best-scoring", "simulated PBM", "replay", "last lists, IP",
-        "last lists, Prefix", "last lists, DR(dcm)",
-    ]  # fmt: skip
-    assert (stored.table["low"] < stored.table["value"]).all()
-    assert (stored.table["value"] < stored.table["high"]).all()
-    assert stored.manifest["arguments"]["horizon"] == 300
-    monkeypatch.setattr("logeval.replay.agreement.replay_policy", None)  # not made again
-    assert CliRunner().invoke(app, arguments).stdout == done.stdout
-
-
-def test_days_in_order_and_the_searches_of_a_day_shuffled():
-    A, C = serps(400)
-    patterns = logged_of(A, C).patterns
-    day = seeds.generator(2, "days").integers(3, size=patterns.P)
-    (stream,) = streams_of(patterns, None, day)
-    queues = [ReplayEnvironment([stream], [(0, run)], seed=3).queues[0] for run in range(2)]
-    for queue in queues:
-        assert (np.diff(stream.day[queue.pattern]) >= 0).all()
-        assert (
-            sorted(queue.pattern.tolist())
-            == np.repeat(np.arange(len(stream.count)), stream.count).tolist()
-        )
-    assert queues[0].pattern.tolist() != queues[1].pattern.tolist()
-
-
-def test_in_the_order_of_days_the_interval_is_that_of_one_run():
-    """All runs pass the same SERPs: what differs from log to log comes from shuffled runs."""
-    frame = {"query": "1", "run": range(20), "t": 10, "steps": 10, "serps": 100, "passed": 20}
-    in_time = pd.DataFrame({**frame, "clicks": 5.0 + np.arange(20) / 100})
-    shuffled = pd.DataFrame({**frame, "clicks": np.arange(20.0)})
-    x = np.arange(20) / 10
-    known = in_time.assign(between_logs=between_logs(in_time, shuffled))
-    expected = x.std(ddof=1) / np.sqrt(1 - 0.2)  # a fifth of the log is shared
-    assert curve(known, 10)[1] == pytest.approx(stdtrit(19, 0.975) * expected)
-    exhausted = shuffled.assign(clicks=np.nan)
-    unknown = in_time.assign(between_logs=between_logs(in_time, exhausted))
-    assert np.isnan(curve(unknown, 10)[1])
-    assert "(no interval)" in in_both_orders("P", unknown, shuffled)
-    low, high = (5.095 / 10 + sign * stdtrit(19, 0.975) * expected for sign in (-1, 1))
-    assert f"(95% interval {max(low, 0):.3f} to {high:.3f}) clicks per step" in in_both_orders(
-        "P", known, shuffled
-    )
-
-
-def test_order_of_time_beside_shuffled(generated, log):
-    asked = {"positions": 1, "items": 3, "top_queries": 2, "shuffles": 3, "quiet": True}
-    found = replay_policy(generated[0], "Random", order="time", **asked)
-    assert any("in the order of the log's days" in note for note in found.notes)
-    assert found.table["between_logs"].notna().all()
-    assert replay_policy(generated[0], "Random", **asked).table["between_logs"].isna().all()
-    assert any("all days shuffled" in note for note in found.notes)
-    assert not any("days" in n for n in replay_policy(generated[0], "Random", **asked).notes)
-    with pytest.raises(LogevalError, match="order=shuffled"):
-        replay_policy(log, "Random", order="time", quiet=True)

@@ -58,7 +58,7 @@ def test_bias_is_what_the_assumption_says(kind):
         target = target_of(logged, LISTS, WANTED)
         pbm = Prediction(np.empty(0), np.empty(0), np.array([[1.0, 0.4]]))
         values_of = Values(logged, target, chosen)
-        found = values_of.values(logged.patterns.count[:, None], [{"pbm": pbm}])
+        found = values_of.values(logged.patterns.count[:, None], {"pbm": pbm})
         values[i] = [v[0, 0] for v in found.values()]
     error = values.std(axis=0, ddof=1) / np.sqrt(DRAWS)
     expected, true = limits(users)

@@ -11,10 +11,13 @@ from typer.testing import CliRunner
 
 from logeval import LogevalError
 from logeval.cli import app
+from logeval.clicks.estimation.patterns import patterns_of
+from logeval.clicks.quality.value import sums
 from logeval.replay.estimators import parse_estimators
 from logeval.replay.stages import replay_validate
-from logeval.replay.validation import Errors, is_larger
+from logeval.replay.validation import PER_QUERY, Errors, is_larger, most_shown, sums_by_query
 from logeval.storage.tables import path_of
+from tests.clicks.examples import table_of as folded
 from tests.replay import loops
 from tests.replay.test_estimate import drawn
 from tests.serps import Serp, write_serps
@@ -128,7 +131,7 @@ def test_the_command(log, tmp_path):
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     shown = json.loads(done.stdout)
-    assert {r["estimator"] for r in shown["rows"]} == {"IP", "RCTR"}
+    assert {r["estimator"] for r in shown["rows"]} == {"IP", "RCTR", PER_QUERY}
     assert "parts cannot choose" in shown["verdict"]
     for name in ("validation.png", "clips.png", "manifest.json"):
         assert (tmp_path / "out" / name).exists()
@@ -146,8 +149,6 @@ def test_bad_arguments(log, tmp_path):
         ({"positions": [0]}, "1..10"),
         ({"positions": [1], "clips": [0]}, "above 0"),
         ({"positions": [1], "clips": [1.0, float("nan")]}, "above 0"),
-        ({"positions": [1], "smoothing": float("nan")}, "smoothing=nan"),
-        ({"positions": [1], "smoothing": float("inf")}, "smoothing=inf"),
         ({"positions": [1], "scope": "each"}, "scope='each': must be"),
         ({"positions": [1], "parts": 1}, "parts=.*: must be at"),
         ({"positions": [1], "parts": 10**9}, "parts=.*: must be at"),
@@ -205,7 +206,9 @@ def test_skill_is_what_an_estimator_gains_on_the_logger_above_the_noise(days):
 def test_what_only_one_part_has_is_neither_target_nor_log(days, tmp_path):
     found = validated(tmp_path, [*DAYS, *shown(1, 1, 50, 50, query=2)])
     for name in ("serps", "rmse", "bias", "floor", "skill", "support"):
-        assert found.table[name].to_numpy() == pytest.approx(days.table[name].to_numpy(), abs=1e-9)
+        assert found.table[name].to_numpy() == pytest.approx(
+            days.table[name].to_numpy(), abs=1e-9, nan_ok=True
+        )
 
 
 def test_a_query_of_one_day_is_left_out_of_click_models_too_and_counted(tmp_path):
@@ -320,3 +323,56 @@ def test_parts_are_compared_by_their_weight():
     weight = np.array([1.0, 2.0, 3.0])
     assert is_larger(np.array([2.0, 4.0, 9.0]), weight)
     assert not is_larger(np.array([2.0, 4.0, 9.0]) - 0.9 * weight, weight)  # t = 4.2
+
+
+def test_the_estimator_of_a_query_is_chosen_on_the_other_parts():
+    """IP is right on the first query, RCTR on the second, in every part but the last."""
+    ip, rctr = [[0.1, 0.9], [0.1, 0.9], [0.5, 0.9]], [[0.4, 0.2], [0.4, 0.2], [0.4, 0.95]]
+    rows = table_of(errors_of([[ip], [rctr]], np.ones((3, 2)))).set_index("estimator")
+    squares = 2 * (0.1**2 + 0.2**2) + 0.5**2 + 0.95**2
+    assert rows.loc[PER_QUERY, "rmse"] ** 2 == pytest.approx(squares / 6)
+
+
+def test_the_sharpe_ratio_is_that_of_the_three_parts_predicted_to_be_best():
+    truth = np.array([[1.0], [0.8], [0.6], [0.4], [0.9]])
+    predicted = np.array([[0.9], [0.7], [0.6], [0.5], [0.1]])  # the last is not among the first
+    error = np.stack([predicted - truth, 0.5 - truth])[:, None]
+    errors = errors_of(error, np.ones((5, 1)))
+    errors.truth[:] = truth
+    rows = table_of(errors).query("clip != clip").set_index("estimator")
+    assert rows.loc["IP", "sharpe"] == pytest.approx((1.0 - 0.74) / np.std([1.0, 0.8, 0.6]))
+
+
+def test_the_slope_of_lists_is_1_where_users_are_as_the_estimator_assumes(tmp_path):
+    """Clicks depend on item and position: IP knows which list earns more, and so does a PBM."""
+    found = replay_validate(
+        write_serps(tmp_path / "log", drawn(5, 4000)), positions=[2], clips=[1000.0], parts=4,
+        estimators=["IP", "DM", "IP(normalised)"], quiet=True,
+    ).table.query("clip != clip").set_index("estimator")  # fmt: skip
+    for name in ("IP", "DM"):
+        row = found.loc[name]
+        assert row["slope_low"] < 1.0 < row["slope_high"]
+        assert row["slope_high"] - row["slope_low"] < 1.0
+    assert found.loc[["RCTR", "IP(normalised)", PER_QUERY], "slope"].isna().all()
+
+
+def test_sums_by_query_are_those_of_each_query_alone():
+    rng = np.random.default_rng(0)
+    query, n = rng.integers(3, size=50), rng.integers(1, 5, 50).astype(float)
+    x, y = rng.random((2, 50))
+    found = sums_by_query(query, x, y, n, 3)
+    for q in range(3):
+        mine = query == q
+        assert found[q] == pytest.approx(sums(x[mine, None], y[mine, None], n[mine]))
+
+
+def test_the_most_shown_lists_of_each_query():
+    items = [(0, [1, 2], 0, 5), (0, [1, 2], 1, 2), (0, [2, 1], 0, 6), (0, [1, 3], 0, 1)]
+    patterns = patterns_of(folded([*items, (4, [1, 2], 0, 1)]))
+    first, column, rows = most_shown(patterns, np.arange(patterns.P), 2)
+    shown = [tuple(patterns.item_ids[row]) for row in patterns.items]
+    places = {(int(q), a): int(c) for q, a, c in zip(patterns.query, shown, column, strict=True)}
+    known = {(patterns.queries[q].query_id, a): c for (q, a), c in places.items()}
+    assert known == {(0, (1, 2)): 0, (0, (2, 1)): 1, (0, (1, 3)): -1, (4, (1, 2)): 0}
+    assert len(first) == 3
+    assert sorted(rows) == sorted(np.flatnonzero(column >= 0))

@@ -16,7 +16,7 @@ from logeval.clicks.models.pbm import PBM
 from logeval.clicks.models.ubm import UBM
 from logeval.errors import LogevalError, unknown_names
 from logeval.running.names import format_call, parse_call
-from logeval.running.own_code import imported, is_built_in, name_of
+from logeval.running.own_code import extend, imported, is_built_in, name_of
 
 KINDS: tuple[type[ClickModel], ...] = (GCTR, RCTR, DCTR, PBM, CM, DCM, SDBN, DBN, UBM, CCM)
 MODELS = {kind.name: kind for kind in KINDS}
@@ -202,3 +202,6 @@ def check_options(models: Iterable[str], given: Mapping[str, str]) -> dict[str, 
 def option_names() -> list[str]:
     """The options of all models."""
     return sorted({name for model in MODELS.values() for name in model.OPTIONS})
+
+
+extend("logeval.models", lambda _, cls: register(cls))

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from logeval.clicks.drift import Change
+from logeval.clicks.quality.value import Slope
 from logeval.log.names import shortened
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import njit
@@ -328,6 +329,7 @@ RIGHT = {
     "swaps": "examination by swaps",
     "calibration": "calibration",
     "drift": "CTR of items by day",
+    "value": "what lists earn",
 }
 WRONG = {
     "clicks-per-serp": "too {few} SERPs with {span} ({numbers})",
@@ -341,6 +343,7 @@ WRONG = {
     "calibration": "click probabilities of {span} too {low} ({numbers})",
 }
 
+WORTH = "a list that it says earns one click more earns {} more in the log (95% interval {} to {})"
 USERS_CHANGE = "users of the log change from day to day, and those of the model do not"
 
 
@@ -367,6 +370,19 @@ class ModelVerdict:
         if not change.found[0]:
             return replace(self, right=[*self.right, "drift"])
         return replace(self, faulted=[*self.faulted, "drift"], faults=[*self.faults, USERS_CHANGE])
+
+    def with_value(self, found: Slope | None) -> ModelVerdict:
+        """The same with the slope of whole lists; None where it was not asked for."""
+        if found is None:
+            return self
+        if found.passes is None:
+            return replace(self, unjudged=[*self.unjudged, "value"])
+        errors = {**self.errors, "value": abs(found.slope - 1.0)}
+        if found.passes:
+            return replace(self, right=[*self.right, "value"], errors=errors)
+        fault = WORTH.format(*map(_share, (found.slope, found.low, found.high)))
+        faulted, faults = [*self.faulted, "value"], [*self.faults, fault]
+        return replace(self, faulted=faulted, faults=faults, errors=errors)
 
     @property
     def cleared(self) -> bool:
@@ -469,4 +485,4 @@ def _span(first: str, last: str) -> str:
 
 
 def _share(x: float) -> str:
-    return f"{x:.3f}".replace("0.", ".", 1)
+    return f"{x:.3f}".replace("0.", ".", 1) if abs(x) < 1.0 else f"{x:.3f}"

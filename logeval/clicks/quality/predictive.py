@@ -10,7 +10,7 @@ Gelman, Meng, Stern: Posterior predictive assessment of model fitness (Statistic
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -40,6 +40,7 @@ from logeval.clicks.quality.deviations import (
 )
 from logeval.clicks.quality.randomised import against_randomised, how_to_say
 from logeval.clicks.quality.scores import alike, local_items
+from logeval.clicks.quality.value import Slope, cross_fitted, of_list, slopes
 from logeval.clicks.support.graph import harvested_beside, swap_weights
 from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
@@ -71,6 +72,21 @@ class Sample:
     fitted_to: bool = False
     notes: list[str] = field(default_factory=list)
     names: Names = field(default_factory=Names)  # of its items
+    every: Patterns | None = None  # those it was drawn from
+    fit: Fit | None = None  # how the models were fitted to these
+
+    def slopes(self, fitted: FittedModel, seed: int) -> list[Slope]:
+        """The value check, on all SERPs that the sample was drawn from."""
+        data = self.test if self.every is None else self.every
+        if not self.fitted_to:
+            return slopes(fitted, data)
+        return [] if self.fit is None else cross_fitted(again(self.fit, fitted), data, seed=seed)
+
+
+def again(asked: Fit, fitted: FittedModel) -> Callable[[Patterns], FittedModel]:
+    """How to fit a model again, to other SERPs: without intervals, with as many classes."""
+    number = fitted.report.get("number_of_classes")
+    return lambda data: asked.fit(fitted.model, data, intervals=False, classes=number)
 
 
 def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: int = 0) -> Sample:
@@ -94,7 +110,8 @@ def held_out_sample(models: FittedModels, log: Log, serps: int = SERPS, seed: in
             "known, and their errors count as the model's"
         )
     fitted_to_these = plan is not None and held_out is None
-    return sample_of(models.queries, test, serps, seed, fitted_to_these, notes, log.names)
+    found = sample_of(models.queries, test, serps, seed, fitted_to_these, notes, log.names)
+    return replace(found, fit=plan)
 
 
 def sample_of(
@@ -114,7 +131,7 @@ def sample_of(
     if len(known.count) < len(test.count):
         left_out = int(test.count.sum() - known.count.sum())
         notes.append(f"{left_out:,} SERPs of queries that the models do not know are left out")
-    total = int(known.count.sum())
+    total, every = int(known.count.sum()), known
     if total > serps:
         rng = seeds.generator(seed, "checks", "sample")
         each = np.repeat(np.arange(len(known.count)), known.count.astype(np.int64))
@@ -124,7 +141,7 @@ def sample_of(
         notes.append(f"{serps:,} SERPs, drawn from {total:,}, are checked")
     if (selected := selected_by_clicks(known)) is not None:
         notes.append(selected)
-    return Sample(known, fitted_to, notes, names or Names())
+    return Sample(known, fitted_to, notes, names or Names(), every)
 
 
 def fitted_to_ranked(models: FittedModels, log: Log) -> tuple[FittedModels, pd.DataFrame]:
@@ -364,11 +381,21 @@ class Checks(Stored):
     truth: pd.DataFrame | None = None
     examination: pd.DataFrame | None = None  # from swaps, beside that of the models
     randomised: pd.DataFrame | None = None  # see ``quality.randomised``
+    slopes: dict[str, list[Slope]] = field(default_factory=dict)  # by model, the value check
     manifest: Manifest = field(default_factory=dict)
 
     def kept(self) -> dict[str, Any]:
         """What is no table."""
-        return {key: value for key, value in self.rows().items() if key != "checks"}
+        rest = {key: value for key, value in self.rows().items() if key != "checks"}
+        return rest | {"value": self.value_rows()}
+
+    def value_rows(self) -> list[dict[str, Any]]:
+        """The value check: a row per model and level."""
+        return [
+            {"model": name, "check": "value", "query": None, **one.row()}
+            for name, found in self.slopes.items()
+            for one in found
+        ]
 
     def rows(self) -> dict[str, Any]:
         """Everything as lists of rows, for JSON, queries by their names."""
@@ -378,7 +405,7 @@ class Checks(Stored):
             return found
 
         return {
-            "checks": records(Names.of(self.manifest).shown(self.table)),
+            "checks": records(Names.of(self.manifest).shown(self.table)) + self.value_rows(),
             "verdicts": {name: verdict.line for name, verdict in self.verdicts.items()},
             "truth": None if self.truth is None else records(self.truth),
             "examination": None if self.examination is None else records(self.examination),
@@ -407,15 +434,27 @@ def quick_records(
     seed: int = 0,
     quiet: bool = False,
     change: Change | None = None,
+    asked: Fit | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """The quick verdict on each model while it is fitted; nothing for data that stay on disk."""
+    """The quick verdict on each model while it is fitted, and its slopes: what its report gets.
+
+    Nothing for data that stay on disk. Models are fitted again, as ``asked``, if nothing is held
+    out.
+    """
     test = data if held_out is None else held_out
     if not isinstance(test, Patterns):
         return {}
     sample = sample_of(data.queries, test, QUICK_SERPS, seed, held_out is None, names=names)
+    sample = replace(sample, fit=asked)
     checks = check_patterns(models.values(), sample, QUICK_SIMULATIONS, seed, quiet)
     verdicts = {name: v.with_change(change) for name, v in checks.verdicts.items()}
-    return {name: v.record(held_out is not None) for name, v in verdicts.items()}
+    return {
+        name: {
+            "checks": v.record(held_out is not None),
+            "value": [one.row() for one in checks.slopes[name]],
+        }
+        for name, v in verdicts.items()
+    }
 
 
 def check_patterns(
@@ -433,7 +472,7 @@ def check_patterns(
         raise LogevalError(f"simulations={simulations}: is too many; at most {MOST:,}")
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
-    verdicts = {}
+    verdicts, found_slopes = {}, {}
     with Progress("check", total=len(models), unit="models", quiet=quiet) as progress:
         for fitted in models:
             overall, by_query = against_log(fitted, sample, simulations, seed)
@@ -445,10 +484,12 @@ def check_patterns(
                 mine += _rows(fitted.model, query, found, apart)
                 curves += _curves(fitted.model, query, found, apart)
             words = verdict_of(fitted.model, mine, overall.deviations, together.critical)
-            verdicts[fitted.model] = words
+            found_slopes[fitted.model] = sample.slopes(fitted, seed)
+            verdicts[fitted.model] = words.with_value(of_list(found_slopes[fitted.model]))
             rows += mine
             progress.advance(1)
-    return Checks(pd.DataFrame(rows), pd.DataFrame(curves), verdicts, sample.notes)
+    table, pictured = pd.DataFrame(rows), pd.DataFrame(curves)
+    return Checks(table, pictured, verdicts, sample.notes, slopes=found_slopes)
 
 
 def _rows(model: str, query: Query | None, found: Checked, family: Family) -> list[dict[str, Any]]:

@@ -20,8 +20,10 @@ they add m / n to V_q, at most. Where both halves of the searches predict each o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtri, stdtrit
@@ -56,6 +58,24 @@ class Slope:
         if not self.high - self.low <= WIDE:
             return None
         return self.low <= 1.0 <= self.high
+
+    def row(self) -> dict[str, Any]:
+        """For JSON: None for nan."""
+        return {k: None if x != x else x for k, x in asdict(self).items()}
+
+
+def slopes_of(report: Mapping[str, Any]) -> list[Slope]:
+    """Those that the report of a fit keeps; none of models that came without a log."""
+    rows = report.get("value", ())
+    filled: list[dict[str, Any]] = [
+        {key: math.nan if x is None else x for key, x in row.items()} for row in rows
+    ]
+    return [Slope(**row) for row in filled]
+
+
+def of_list(found: list[Slope]) -> Slope | None:
+    """That of whole lists, by which a model is judged."""
+    return next((one for one in found if one.level == "list"), None)
 
 
 def slopes(fitted: FittedModel, test: Patterns) -> list[Slope]:

@@ -22,6 +22,7 @@ from logeval.log.formats.format import Format
 from logeval.log.layouts import NAME_THEM, check_almost
 from logeval.log.lines.line_format import LineFormat
 from logeval.log.reading.source import Source
+from logeval.running.own_code import extend
 
 FORMATS: dict[str, Format] = {
     yandex_personalized.FORMAT.name: yandex_personalized.FORMAT,
@@ -34,6 +35,15 @@ FORMATS: dict[str, Format] = {
     baidu_ultr.FORMAT.name: baidu_ultr.FORMAT,
     baidu_ultr_raw.FORMAT.name: baidu_ultr_raw.FORMAT,
 }
+
+
+def _take(name: str, format: Format) -> None:
+    if not isinstance(format, Format):
+        raise LogevalError(f"{name} is no format; make it a logeval.log.formats.format.Format")
+    FORMATS.setdefault(format.name, format)
+
+
+extend("logeval.formats", _take)
 GENERATED = {name: format.writer for name, format in FORMATS.items() if format.writer is not None}
 AUTO = "auto"
 

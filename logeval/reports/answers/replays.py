@@ -128,7 +128,7 @@ def _limits(
             else "where the shuffles pass all of the log it is not known how far logs differ, so "
             "there is no interval"
         )
-    return [*lines, *found.notes]
+    return lines
 
 
 def _next(found: PolicyReplay, steps: int) -> list[str]:
@@ -146,7 +146,6 @@ def _next(found: PolicyReplay, steps: int) -> list[str]:
 SAME = 0.1  # of the noise: predictions that differ by less do not tell estimators apart
 FEW_PARTS = 5
 ENOUGH = 0.8  # support below this is said
-JUDGED, FEWEST = 10, 0.95  # lists in random order, and the share of intervals that must hold
 
 
 def validation_verdict(found: Validation) -> Answer:
@@ -171,7 +170,6 @@ def validation_verdict(found: Validation) -> Answer:
             f"of the log, so all of them predict the same{_within(far, noise)}."
         )
     because = [_line(c) for c in found.choices if c not in same]
-    because += [_random_line(row) for row in found.randomised or [] if row["lists"] >= JUDGED]
     limits, next_ = _validation_limits(found), _next_of_validation(found, clear)
     return Answer(" ".join(parts), because=because, limits=limits, next=next_)
 
@@ -200,20 +198,6 @@ def _line(c: dict[str, Any]) -> str:
     return text
 
 
-def _random_line(row: dict[str, Any]) -> str:
-    """How an estimator did on lists in random order; whether its intervals can be relied on."""
-    n, within = row["lists"], row["within"]
-    text = (
-        f"K = {row['positions']}, lists in random order: {row['estimator']}'s 95% intervals hold "
-        f"in {within:.0%} of {n:,}"
-    )
-    if within < FEWEST - 2 * (FEWEST * (1 - FEWEST) / n) ** 0.5:
-        text += ", too few: its assumptions fail on this log"
-    if row["pairs"]:
-        text += f"; {row['order']:.0%} of {row['pairs']:,} pairs of rankers are in the right order"
-    return text
-
-
 def _validation_limits(found: Validation) -> list[str]:
     rows, lines = found.table[found.table["clip"].isna()], list[str]()
     if "selected" in found.manifest:
@@ -231,17 +215,12 @@ def _validation_limits(found: Validation) -> list[str]:
     for name, mine in low.groupby("estimator", sort=False):
         at = joined([str(k) for k in mine["positions"]])
         rest = "what it has not shown counts as no clicks"
-        if (model := parse_estimators([str(name)])[0].model) is not None:
+        estimator = parse_estimators([str(name)])[0]
+        if estimator.DIRECT and (model := estimator.model) is not None:
             rest = f"for what it has not shown its {model.upper()} answers"
         lines.append(
             f"{name}: at K = {at} the rest of the log has shown {mine['support'].min():.0%} of a "
             f"part (at the smallest), and {rest}"
-        )
-    unjudged = [row["estimator"] for row in found.randomised or [] if row["lists"] < JUDGED]
-    if unjudged:
-        lines.append(
-            f"{joined(unjudged)}: intervals and the order of rankers were not judged, as the "
-            "ranked lists have shown too little of those in random order; take fewer positions"
         )
     return lines
 

@@ -7,7 +7,7 @@ The picture of a log: CTR by rank, and how often the queries are asked.
 
 Power against searches: an A/B test and two interleavings.
 
-Figures of replay: estimates, validation, replayed policies, and the cross-check.
+Figures of replay: estimates, validation, and replayed policies.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from logeval.clicks.quality.predictive import Checks
     from logeval.clicks.quality.scores import Comparison
-    from logeval.replay.agreement import CrossCheck
     from logeval.replay.estimates import Estimates
     from logeval.replay.replays import PolicyReplay
     from logeval.replay.validation import Validation
@@ -459,26 +458,5 @@ def plot_replays(found: PolicyReplay, ax: Axes | None = None) -> Axes:
         ax.fill_between(t, mean - half, mean + half, alpha=0.2, color=style["color"], linewidth=0)
     log_scale(ax.xaxis)
     ax.set(xlabel="accepted SERPs t", ylabel="clicks per search so far")
-    ax.legend(frameon=False, fontsize="small")
-    return ax
-
-
-def plot_cross_check(found: CrossCheck, ax: Axes | None = None) -> Axes:
-    """Every policy by every method."""
-    table = found.table
-    methods = list(dict.fromkeys(table["method"]))
-    names = list(dict.fromkeys(table["policy"]))
-    ax = ax or new_axes(6.0, 1.2 + 0.45 * len(methods))
-    for i, name in enumerate(names):
-        mine = table[table["policy"] == name].set_index("method").loc[methods]
-        y = np.arange(len(methods))[::-1] - 0.5 + (i + 1) / (len(names) + 1)
-        half = np.nan_to_num((mine["high"] - mine["low"]).to_numpy() / 2)
-        style = look(name)
-        ax.errorbar(
-            mine["value"], y, xerr=half, fmt=style["marker"], color=style["color"], capsize=2,
-            label=name,
-        )  # fmt: skip
-    ax.set_yticks(np.arange(len(methods))[::-1], methods)
-    ax.set(xlabel="clicks per SERP")
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -1,7 +1,6 @@
 """Click models by period: what is folded, what is chosen, what is stored, what is said."""
 
-from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -31,7 +30,6 @@ from logeval.log.queries import Query
 from logeval.reports.trust import trust
 from logeval.synthetic.generate import generate
 from logeval.synthetic.world import make_world
-from logeval.tracks.fitted import by_period, fitted_queries
 from tests.serps import Serp, write_serps
 
 
@@ -176,65 +174,6 @@ def test_which_items_a_period_showed(fitted, logs):
             expected = {(q, item) for k, q, item in rows if k == j}
             assert model.shown.tolist() == [pair in expected for pair in found]
             assert 0 < model.shown.sum() < len(model.shown)
-
-
-def with_absent_items(models):
-    """A query of which every period lacks some items."""
-    fits = [period["PBM"] for period in models.periods]
-    for q, query in enumerate(fits[0].queries):
-        if not any(fit.shown[fit.span(q)].all() for fit in fits):
-            return query
-    raise AssertionError("all items are always there")
-
-
-@pytest.mark.parametrize("policy", ["Oracle", "Random"])
-def test_items_come_and_go(fitted, logs, policy):
-    """The best list of each moment by brute force over the items that the period showed."""
-    query, K = with_absent_items(fitted["changing"]), 2
-    runs = evaluate(
-        logs / "changing-models", policies=policy, drift=True, come_and_go=True, horizon=30, runs=1,
-        positions=K, queries=[query], checkpoints=[10, 20, 30], quiet=True,
-    )  # fmt: skip
-    best = []
-    for period in fitted["changing"].periods:
-        fit = period["PBM"]
-        model, shown = fit.of(query), fit.shown[fit.span(fit.index[query])]
-        lists = np.array(list(permutations(np.flatnonzero(shown), K)))
-        best.append(model.users.expected_reward(lists, model.rewards[0]).max())
-    rows = runs.table().sort_values("t")
-    assert rows.optimal_reward.tolist() == pytest.approx(np.cumsum(10 * np.array(best)).tolist())
-    assert (rows.regret.max() == 0.0) == (policy == "Oracle")
-    assert not any("users change" in note for note in runs.notes)  # items do, whoever else does
-    assert any("walk through 3 periods" in note for note in runs.notes)
-    (said,) = [note for note in runs.notes if "come and go" in note]
-    at = fit.span(fit.index[query])
-    flags = [p["PBM"].shown[at] for p in fitted["changing"].periods]
-    assert f"{1 - np.mean(flags):.0%} of a query's items" in said
-
-
-def test_nobody_clicks_an_item_that_is_away(fitted, logs):
-    """What any list earns: as if its absent items had no attraction."""
-    query = with_absent_items(fitted["changing"])
-    asked = fitted_queries(fitted["changing"], 3, None, [query])
-    (mine,) = by_period(asked, fitted["changing"], come_and_go=True)
-    for model, period in zip((mine.model, *mine.later), fitted["changing"].periods, strict=True):
-        fit = period["PBM"]
-        shown, whole = fit.shown[fit.span(fit.index[query])], fit.of(query)
-        assert model.w.tolist() == np.where(shown, whole.w, 0.0).tolist()
-        assert model.e.tolist() == whole.e.tolist()
-    assert mine.ranker is None
-
-
-def test_come_and_go_needs_periods_that_know_their_items(fitted, logs):
-    with pytest.raises(LogevalError, match="add drift"):
-        evaluate(logs / "changing-models", policies="Random", come_and_go=True, horizon=5)
-    old = [
-        replace(one, fitted={"PBM": replace(one["PBM"], shown=None)})
-        for one in fitted["changing"].periods
-    ]
-    models = replace(fitted["changing"], periods=tuple(old))
-    with pytest.raises(LogevalError, match="fit them again"):
-        evaluate(models, policies="Random", drift=True, come_and_go=True, horizon=5, quiet=True)
 
 
 def test_constant_users_are_not_remarked_upon(logs, fitted):

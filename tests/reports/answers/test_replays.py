@@ -25,11 +25,11 @@ def rows_of(policy, clicks, reached=None, queries=("1",), serps=10_000):
     return rows
 
 
-def verdict(*rows, logged=0.5, notes=(), **arguments):
+def verdict(*rows, logged=0.5, **arguments):
     table = pd.DataFrame([row for rows_ in rows for row in rows_])
     known = dict.fromkeys(table["query"].unique(), logged)
     manifest = {"arguments": {"positions": 2, **arguments}}
-    return PolicyReplay(table, list(notes), known, manifest).verdict()
+    return PolicyReplay(table, known, manifest).verdict()
 
 
 NEAR = (0.69, 0.7, 0.71, 0.7)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.fit import fit_models
+from logeval.clicks.fit import Fit, fit_models
 from logeval.clicks.quality.deviations import CHECKS
 from logeval.clicks.quality.stages import check_models
+from logeval.clicks.quality.value import LEVELS, cross_fitted, slopes, slopes_of
 from logeval.errors import LogevalError
 from logeval.storage import tables
 from logeval.storage.tables import manifest_of
@@ -64,8 +65,21 @@ def test_there_is_one_row_per_model_check_and_query(checks):
     assert (judged["low"] <= judged["high"]).all()
     assert set(rows[rows["query"].isna()]["serps"]) == {rows[rows["query"].isna()]["serps"].iloc[0]}
     told = json.loads(json.dumps(checks.rows()))
-    assert len(told["checks"]) == len(rows)
+    assert len(told["checks"]) == len(rows) + len(MODELS) * len(LEVELS)
+    assert [r["level"] for r in told["checks"] if r["check"] == "value"] == [*LEVELS] * len(MODELS)
     assert set(told["verdicts"]) == set(MODELS)
+
+
+def test_what_lists_earn_is_checked_on_what_was_held_out(log, models, checks):
+    """With a fit, too: its report keeps the slopes, by which whole lists are judged."""
+    _, held_out = Fit(log, ["CM"], holdout=0.3).patterns()
+    for name in MODELS:
+        assert (
+            checks.slopes[name] == slopes_of(models[name].report) == slopes(models[name], held_out)
+        )
+        whole = checks.slopes[name][2]
+        assert ("value" in checks.verdicts[name].faulted) == (whole.passes is False)
+        assert ("value" in models[name].report["checks"]["errors"]) == (whole.passes is not None)
 
 
 def test_results_depend_on_the_seed_alone(log, models, checks):
@@ -84,6 +98,10 @@ def test_tables_are_written_in_their_schemas(checks, tmp_path):
 def test_models_of_other_serps_are_checked_with_a_note(log, models, tmp_path):
     whole = fit_models(log, ["DCM"], method="em", quiet=True)
     lenient = check_models(whole, log, simulations=80, quiet=True)
+    asked = Fit(log, ["DCM"], method="em")
+    data, _ = asked.patterns()
+    apart = cross_fitted(lambda part: asked.fit("DCM", part, intervals=False), data)
+    assert lenient.slopes["DCM"] == slopes_of(whole["DCM"].report) == apart
     assert "lenient" in lenient.notes[0]
     assert lenient.verdicts["DCM"].cleared
     known = FittedModels({"DCM": without_draws(models["DCM"])})  # no manifest: from elsewhere
