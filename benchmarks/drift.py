@@ -179,7 +179,7 @@ def searches(
         t, k = np.nonzero(np.cumsum(clicks, axis=1) - clicks == 0)  # up to the first click
         rows.append(np.stack([np.full(len(t), q), A[t, k], k, week[t], clicks[t, k]]))
     query, item, position, period, click = np.concatenate(rows, axis=1)
-    ones, queries = np.ones(len(rows)), [Query(q) for q in range(Q)]
+    ones, queries = np.ones(len(query)), [Query(q) for q in range(Q)]
     return Strata(4, queries, query, item, position, period, ones, click.astype(float))
 
 
