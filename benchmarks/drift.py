@@ -1,7 +1,8 @@
-"""Users that change: python -m benchmarks.drift [lists] [winners]; each at most 3 CPU minutes.
+"""Users that change: python -m benchmarks.drift [lists] [size] [winners].
 
 ``lists``: how often fits by period say that the users of a query change, on logs in which they do,
-more or less, or not. ``winners``: regret of policies on users who change more and more often.
+more or less, or not. ``size``: what the best constant list loses to users whose logits vary from
+period to period. ``winners``: regret of policies on users who change more and more often.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import sys
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from logeval import evaluate
-from logeval.clicks.drift import Strata, changes_of
+from logeval.clicks.drift import SIZE, Strata, changes_of
 from logeval.log.queries import Query
+from logeval.synthetic.world import make_world
 
 N, RUNS = 40_000, 20
 POLICIES = [
@@ -80,28 +82,57 @@ def searches(
         clicks = rng.random((n, K)) < w * (1.0 if users == "dcm" else e)
         leaves = (rng.random((n, K)) < 0.5) & clicks & (users == "dcm")
         clicks &= np.cumsum(leaves, axis=1) - leaves == 0
-        for t in range(n):  # up to the first click
-            read = int(np.argmax(clicks[t])) + 1 if clicks[t].any() else K
-            rows += [(q, A[t, k], k, week[t], clicks[t, k]) for k in range(read)]
-    query, item, position, period, click = np.array(rows).T
-    ones, queries = np.ones(len(rows)), [Query(q) for q in range(Q)]
+        t, k = np.nonzero(np.cumsum(clicks, axis=1) - clicks == 0)  # up to the first click
+        rows.append(np.stack([np.full(len(t), q), A[t, k], k, week[t], clicks[t, k]]))
+    query, item, position, period, click = np.concatenate(rows, axis=1)
+    ones, queries = np.ones(len(query)), [Query(q) for q in range(Q)]
     return Strata(4, queries, query, item, position, period, ones, click.astype(float))
 
 
 def lists() -> None:
-    """Logs of 6 queries, each with 1,500 searches in 4 weeks, in which users are said to change."""
-    for users in ("pbm", "dcm", "classes"):
-        for kind in ("recurring", "new", "4 a week", "1 a week"):
-            line = [f"{users:8} {kind:10}"]
-            for move in (0.0, 0.5, 2.0):
-                pairs = [changes_of(searches(users, kind, move, 100 + i)) for i in range(LOGS)]
-                logs = np.mean([log.found[0] for _, log in pairs])
-                found = np.concatenate([q.found[q.tested] for q, _ in pairs])
-                power = np.mean([log.power[0] for _, log in pairs])
-                line.append(f"moves by {move}: {logs:.0%} of logs, {found.mean():.0%} of queries")
-            print("; ".join(line), f"; power {power:.0%}")
+    """Share of logs of 6 queries and 4 weeks in which users are said to change, by sd of logits."""
+    per_move = np.std((np.arange(4) - 1.5) / 4, ddof=1)
+    for n in (1500, 12_000):
+        for users in ("pbm", "dcm", "classes"):
+            for kind in ("recurring", "new", "4 a week", "1 a week"):
+                line = [f"{n:6} SERPs of a query, {users:8} {kind:10}"]
+                for size in (0.0, SIZE / 2, SIZE, 2 * SIZE):
+                    move = size / per_move
+                    each = [searches(users, kind, move, 100 + i, n=n) for i in range(LOGS)]
+                    logs = [changes_of(data)[1] for data in each]
+                    found, power = (np.mean([getattr(x, a)[0] for x in logs]) for a in
+                                    ("found", "power"))  # fmt: skip
+                    tau = np.mean([x.size[0] for x in logs])
+                    line.append(f"{size}: {found:.0%} (size {tau:.2f})")
+                print("; ".join(line), f"; power {power:.0%}", flush=True)
+
+
+def size() -> None:
+    """Share of clicks that the best constant list loses to the best of each period."""
+    rng, P = np.random.default_rng(0), 4
+    for name in ("PBM", "DCM"):
+        for tau in (SIZE / 2, SIZE, 2 * SIZE):
+            got = best = 0.0
+            for seed in range(10):
+                world = make_world(name, 20, seed)
+                for q in range(20):
+                    mine = slice(world.first_item[q], world.first_item[q + 1])
+                    own = {
+                        p.field: world.parameters[p.field][mine if p.kind == "item" else q]
+                        for p in world.kind.PARAMETERS
+                    }
+                    L = len(own["w"])
+                    w = expit(logit(own["w"]) + tau * rng.normal(size=(P, L)))
+                    models = [
+                        world.kind(items=np.arange(L), K=10, **{**own, "w": x})
+                        for x in (w.mean(axis=0), *w)
+                    ]
+                    A = models[0].optimum(10, "clicks").A[None]
+                    got += sum(float(m.expected_reward(A, "clicks")[0]) for m in models[1:])
+                    best += sum(m.optimum(10, "clicks").value for m in models[1:])
+            print(f"{name}, sd {tau} on the logit scale: loses {1 - got / best:.2%}", flush=True)
 
 
 if __name__ == "__main__":
-    for part in sys.argv[1:] or ("lists", "winners"):
-        {"lists": lists, "winners": winners}[part]()
+    for part in sys.argv[1:] or ("lists", "size", "winners"):
+        {"lists": lists, "size": size, "winners": winners}[part]()

@@ -14,11 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import logeval
-from logeval.reports.verdict import verdict
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
-DEMO = ("reward", "differences", "queries-1")
 B_LB = "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma={gamma})"
 PAPERS = {  # by name of the figure: problem, policies, steps
     "dcm-bandits": (
@@ -34,19 +32,17 @@ PAPERS = {  # by name of the figure: problem, policies, steps
     ),
 }
 RUNS = 20
-RESULT = re.compile(r"(<!-- the demo's verdict -->\n).*?(\n<!-- end -->)", re.DOTALL)
+RESULT = re.compile(r"(<!-- the demo's answer -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
 
 def demo_figures(demo: Path) -> None:
-    """Copy the figures of the demo's report, and its verdict into the README."""
-    for name in DEMO:
-        shutil.copyfile(demo / "report" / "figures" / f"{name}.svg", IMAGES / f"demo-{name}.svg")
-    (folder,) = (demo / "runs").iterdir()
-    found = verdict(logeval.load(folder))
-    *_, last = found.answer.split(". ")
-    answer = f"{found.decision} [...] {last}"
+    """Copy the first figure of the demo's report, and its answer into the README."""
+    shutil.copyfile(demo / "report" / "figures" / "earnings.svg", IMAGES / "demo-earnings.svg")
+    answer = logeval.Decision.read(demo / "decision").text()
     readme = ROOT / "README.md"
-    text = RESULT.sub(lambda m: m[1] + f"> {answer}" + m[2], readme.read_text(encoding="utf-8"))
+    text = RESULT.sub(
+        lambda m: f"{m[1]}```text\n{answer}\n```{m[2]}", readme.read_text(encoding="utf-8")
+    )
     readme.write_text(text, encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 Level = Literal["fine", "caution", "stop"]
@@ -36,6 +36,10 @@ class Fact:
         """As JSON has it: without what is not there, and numbers that are none as null."""
         found = {name: _plain(value) for name, value in asdict(self).items()}
         return {name: value for name, value in found.items() if value not in (None, "", {})}
+
+    def renamed(self, about: str) -> Fact:
+        """The same about something by another name."""
+        return replace(self, about=about)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Fact:

@@ -15,8 +15,7 @@ import shlex
 import sys
 import tomllib
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -32,18 +31,16 @@ from logeval.clicks.models.classes import Classes
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import AUTO, kind_of, members_of, option_names
 from logeval.clicks.quality.scores import PAPERS
+from logeval.decision.decide import Decide
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
 from logeval.evaluation.matching import in_tracks
 from logeval.evaluation.results import Runs
 from logeval.features.make import MakeFeatures
-from logeval.log.formats.registry import format_of
 from logeval.log.ingest import Ingest
-from logeval.log.inputs import is_stream
 from logeval.log.log import Log
 from logeval.log.log import load as load_log
 from logeval.log.queries import GivenQueries, among, several
-from logeval.log.reading.source import Source
 from logeval.replay.stages import ReplayEstimate
 from logeval.reports.report import Report
 from logeval.stage import Stage, arguments_of, fits, recipe_keys
@@ -60,6 +57,7 @@ STAGES: dict[str, type[Stage[Any]]] = {
     "features": MakeFeatures,
     "evaluate": Evaluate,
     "replay": ReplayEstimate,
+    "decide": Decide,
     "report": Report,
 }
 DEMO = Path(__file__).parent / "recipes" / "demo.toml"
@@ -103,42 +101,10 @@ def read_recipe(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     return _recipe(_content(path), path, overrides)
 
 
-def demo_recipe(
-    logs: Sequence[str | Path] = (),
-    out: str | Path | None = None,
-    overrides: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
-) -> Recipe:
-    """The recipe of ``logeval demo``, which writes a synthetic log; with ``logs`` on those."""
+def demo_recipe(out: str | Path | None = None, overrides: Sequence[str] = ()) -> Recipe:
+    """The recipe of ``logeval demo``, which writes a synthetic log."""
     data = _content(DEMO)
-    if columns and not logs:
-        raise LogevalError("a column map is for a log of yours; name it, too: log=FILE")
-    if logs:
-        del data["generate"]
-        name = Path(logs[0]).name
-        data["title"] = f"logeval demo: four bandits on {name}"
-        data["ingest"] = {"logs": [str(log) for log in logs], "columns": dict(columns or {})}
-        data["out"] = f"demo-{name.partition('.')[0]}"
-    if out is not None:
-        data["out"] = str(out)
-    recipe = _recipe(data, DEMO, overrides)
-    if logs:
-        ingest = Ingest.of(**recipe.stages["ingest"])
-        ingest.check_inputs()
-        if _of_counts(ingest):  # to which no DCM can be fitted, and without sessions to hold out
-            data["fit-models"]["models"] = ["pbm"]
-            del data["fit-models"]["holdout"]
-            return _recipe(data, DEMO, overrides)
-    return recipe
-
-
-def _of_counts(ingest: Ingest) -> bool:
-    """Whether the logs are counted results, by the first rows."""
-    log = ingest.given[0]
-    if is_stream(log):
-        return False
-    with closing(Source(log)) as source:
-        return format_of(source, ingest.format, ingest.columns).holds == "counts"
+    return _recipe(data if out is None else {**data, "out": str(out)}, DEMO, overrides)
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -191,6 +157,7 @@ def records(recipe: Recipe, where: str = "") -> dict[str, Stage[Any]]:
         "features": {"log": log, "out": features, "overwrite": True},
         "evaluate": {"models": models, "features": features if "features" in sections else None},
         "replay": {"log": log, "out": home / "replay"},
+        "decide": {"log": log, "models": models, "out": home / "decision"},
         "report": {
             "runs": [],
             "out": home / "report",
@@ -279,7 +246,8 @@ def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[S
             continue
         if name in ("evaluate", "report"):
             runs = _runs_folder(recipe, stages)
-            asked = asked.replace(**({"out": runs} if name == "evaluate" else {"runs": [runs]}))
+            folders = [recipe.out / "decision", runs] if "decide" in stages else [runs]
+            asked = asked.replace(**({"out": runs} if name == "evaluate" else {"runs": folders}))
         out = Path(str(asked.out))
         if not dry_run:
             tables.recover(asked.truth if isinstance(asked, Generate) else out)

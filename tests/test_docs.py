@@ -18,7 +18,6 @@ from docs import made
 from logeval import pipeline
 from logeval.clicks.models.registry import MODELS
 from logeval.policies.registry import POLICIES
-from logeval.reports import glossary
 from logeval.storage import schemas
 from tests.faults.commands import logeval
 from tests.references import REFERENCES
@@ -31,7 +30,7 @@ PAGES = [
     "docs/users.md", "docs/extend.md",
 ]  # fmt: skip
 TUTORIAL = "docs/tutorial.md"  # its outputs are compared, see below
-GENERATED = {"commands.md", "tables.md", "glossary.md", "reproduction.md"}
+GENERATED = {"commands.md", "tables.md", "reproduction.md"}
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No issues found" in done.stderr
     home = (tmp_path / "site" / "index.html").read_text()
-    assert 'src="images/demo-reward.svg"' in home
+    assert 'src="images/demo-earnings.svg"' in home
     assert 'href="source/' not in home  # a folder of the repository is no page
     policies = (tmp_path / "site" / "policies" / "index.html").read_text()
     sources = set(re.findall(r'href="\.\./(source/[^"#]+)', policies))
@@ -133,13 +132,11 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_first_result_of_the_readme_is_that_of_its_figure():
-    answer = re.search(r"<!-- the demo's verdict -->\n> (.*)\n<!-- end -->", readme())[1]
-    figure = (ROOT / "docs" / "images" / "demo-differences.svg").read_text()
-    best = set(re.findall(r"regret minus that of ([^<,]+)[<,]", figure))
-    assert len(best) == 1
-    assert f" {best.pop()} " in answer, "run: make demo && docs/gallery.py demo"
-    assert "today's" in answer  # the line of the figure
-    assert "today's ranker" in (ROOT / "docs" / "images" / "demo-reward.svg").read_text()
+    text = re.search(r"<!-- the demo's answer -->\n```text\n(.*?)```", readme(), re.S)[1]
+    figure = (ROOT / "docs" / "images" / "demo-earnings.svg").read_text()
+    named = re.findall(r"^[> ] (\S+) +[\d,]+ +[+-]", text, re.M)
+    assert len(named) == 4, "run: make demo && docs/gallery.py demo"
+    assert all(f">{name}<" in figure for name in (*named, "today's ranker"))
     assert sum(f.stat().st_size for f in (ROOT / "docs" / "images").iterdir()) < 300_000
 
 
@@ -157,7 +154,7 @@ def test_the_readme_of_pypi_has_no_link_that_leads_nowhere(monkeypatch):
     assert "![" not in without
     there = hook.for_pypi(readme(), "https://host/me/logeval")
     assert not re.search(relative, there)
-    assert "](https://host/me/logeval/raw/main/docs/images/demo-reward.svg)" in there
+    assert "](https://host/me/logeval/raw/main/docs/images/demo-earnings.svg)" in there
     assert "](https://host/me/logeval/blob/main/docs/simulators.md#real-serps)" in there
 
 
@@ -231,12 +228,6 @@ def test_the_tutorial_shows_what_its_commands_print(tmp_path, monkeypatch):
     for (command, output), (_, _, text) in zip(printed, shown, strict=True):
         pattern = re.escape(text).replace(re.escape("[...]\n"), "(?:.*\n)*")
         assert re.fullmatch(pattern, f"{output}\n"), f"{command}\n{output}"
-
-
-def test_the_glossary_is_that_of_the_report():
-    assert (ROOT / "docs" / "glossary.md").read_text() == glossary.markdown(), (
-        "run: python -m logeval.reports.glossary > docs/glossary.md"
-    )
 
 
 def test_the_pages_stay_short():

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 
 import logeval
 from logeval.cli import app
-from logeval.clicks.collection import read_models
 from logeval.errors import LogevalError
-from logeval.pipeline import demo_recipe, read_recipe, records, run
+from logeval.pipeline import read_recipe, records, run
 from logeval.replay.estimates import Estimates
 from logeval.running.console import has_display
 from tests.undrawn import draw_nothing
@@ -348,11 +347,6 @@ def test_the_recipes_that_are_shipped_are_valid(path):
     assert recipe.stages["evaluate"]["policies"]
 
 
-def test_the_demo_shows_the_four_headline_algorithms():
-    policies = demo_recipe().stages["evaluate"]["policies"]
-    assert policies == ["dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "Rank1ElimKL"]
-
-
 def test_make_demo_sets_up_what_a_user_needs_and_runs_the_demo():
     dry = ["make", "-n", "demo", "VENV=nowhere"]
     env = {key: value for key, value in os.environ.items() if "MAKE" not in key}  # make runs tests
@@ -363,67 +357,23 @@ def test_make_demo_sets_up_what_a_user_needs_and_runs_the_demo():
 
 
 SMALL_DEMO = ["--set", "fit-models.top_queries=2", "--set", "evaluate.horizon=100",
-              "--set", "fit-models.draws=2", "--set", "evaluate.draws=2",
-              "--set", "fit-models.verdict=false", "-q"]  # fmt: skip
+              "--set", "fit-models.draws=4", "--set", "evaluate.draws=2",
+              "--set", "generate.sessions=3000", "--set", "generate.queries=20", "-q"]  # fmt: skip
 
 
-def test_the_demo_ends_with_the_verdict_and_opens_its_report(tmp_path, monkeypatch):
+def test_the_demo_ends_with_the_decision_and_opens_its_page(tmp_path, monkeypatch):
     draw_nothing(monkeypatch)
     monkeypatch.chdir(tmp_path)
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
-    small = [*SMALL_DEMO, "--set", "generate.sessions=3000", "--set", "generate.queries=20"]
-    said = CliRunner().invoke(app, ["demo", *small], catch_exceptions=False).stdout
-    assert "dcmKL-UCB" in said
+    said = CliRunner().invoke(app, ["demo", *SMALL_DEMO], catch_exceptions=False).stdout
+    assert logeval.Decision.read(tmp_path / "demo" / "decision").text() in said
     assert said.endswith("more: demo/report/index.html\n")
+    page = tmp_path / "demo" / "report" / "index.html"
+    assert 'class="answer' in page.read_text()
     assert opened == [], "there is no display"
-    CliRunner().invoke(app, ["demo", *small, "--open"], catch_exceptions=False)
-    assert opened == [(tmp_path / "demo" / "report" / "index.html").as_uri()]
-
-
-def test_the_demo_on_ones_own_log_leaves_the_other_demo_alone(tmp_path, monkeypatch):
-    draw_nothing(monkeypatch)
-    monkeypatch.chdir(tmp_path)
-    logeval.generate("mine.tsv.gz", sessions=3000, queries=20, quiet=True)
-    told = CliRunner().invoke(app, ["demo", "--log", "mine.tsv.gz", *SMALL_DEMO])
-    assert told.exit_code == 0, told.output
-    assert told.stdout.endswith("more: demo-mine/report/index.html\n")
-    assert not (tmp_path / "demo").exists()
-    assert not (tmp_path / "demo-mine" / "log.tsv.gz").exists()
-    assert "mine.tsv.gz" in (tmp_path / "demo-mine" / "report" / "index.html").read_text()
-
-
-COUNTS = ["q,url,rank,impressions,clicks"] + [
-    f"q{q},i{i},{k},{90 + i},{(9 * i + 5 * q) % 50 // k}"
-    for q in range(3) for i in range(4) for k in (1, 2, 3)
-]  # fmt: skip
-MAPPED = ["--map", "query=a", "--map", "item=b", "--map", "position=c"]
-MAPPED += ["--map", "impressions=d", "--map", "clicks=e"]
-
-
-@pytest.mark.parametrize(("head", "mapped"), [(COUNTS[0], []), ("a,b,c,d,e", MAPPED)])
-def test_the_demo_on_counts_and_with_a_map(head, mapped, tmp_path, monkeypatch):
-    """Counts have no sessions to hold out, and no DCM; other names of columns are mapped."""
-    draw_nothing(monkeypatch)
-    monkeypatch.chdir(tmp_path)
-    Path("counts.csv").write_text("\n".join([head, *COUNTS[1:]]) + "\n")
-    command = ["demo", "--log", "counts.csv", *SMALL_DEMO]
-    if mapped:
-        told = CliRunner().invoke(app, command)
-        assert told.exit_code == 2
-        assert "--map query=" in told.stderr
-        assert "columns=" not in told.stderr
-        assert "log=FILE" in CliRunner().invoke(app, ["demo", *mapped]).stderr
-    told = CliRunner().invoke(app, [*command, *mapped])
-    assert told.exit_code == 0, told.output
-    assert list(read_models("demo-counts/models").fitted) == ["PBM"]
-
-
-def test_the_demo_names_a_log_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(LogevalError, match=r"^nothing.gz: no such file; check the path$"):
-        demo_recipe(["nothing.gz"])
-    assert not list(tmp_path.iterdir())
+    CliRunner().invoke(app, ["demo", *SMALL_DEMO, "--open"], catch_exceptions=False)
+    assert opened == [page.as_uri()]
 
 
 def test_a_page_is_opened_only_where_a_person_sees_it(monkeypatch):

@@ -229,8 +229,8 @@ class Fitting(Stage[R]):
         from logeval.clicks.models.registry import MODELS, members_of, model_of
 
         base, settings = model_of(name)
-        named = settings.pop("classes", 1)
-        number = number_of(named) if classes is None else classes
+        named = number_of(settings.pop("classes", 1))
+        number = named if classes is None else classes
         settings.pop("members", None)
         asked = self._alone(base, settings) if settings else self
         if members := members_of(name):

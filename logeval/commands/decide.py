@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,12 +27,25 @@ def show(
         bool, typer.Option("--markdown", help="As Markdown, for a chat or a ticket.")
     ] = False,
 ) -> None:
-    """The answer in twelve lines."""
+    """The answer in twelve lines, and its page."""
     from logeval.reports.answer import facts_table, text
+    from logeval.reports.report import report
 
+    page = None
+    if asked.out is not None:
+        models = Path(asked.out) / "models"
+        page = report(
+            [asked.out],
+            Path(asked.out) / "page",
+            models=models if models.exists() else None,
+            title="Should it take over from today's ranker?",
+            quiet=asked.quiet,
+        )
     if as_json:
         print(json.dumps(found.to_json(), indent=1))
         return
     print(text(found, as_markdown))
     if why:
         print(f"\n{facts_table(found.facts)}")
+    if page is not None:
+        print(f"More   {page}{'' if why else '   --why'}")

@@ -12,7 +12,6 @@ from logeval.commands.command import Quiet, command, refuse_empty
 from logeval.commands.show import print_table, wrapped
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import track_names
-from logeval.log.ingest import pairs_of
 from logeval.reports.report import Report
 from logeval.running import console
 from logeval.stage import Stage
@@ -116,18 +115,10 @@ def run(
     _print_answer(found, steps)
 
 
-@app.command(short_help="All stages on a small synthetic log, or on yours: the first thing to try.")
+@app.command(short_help="All stages on a small synthetic log: the first thing to try.")
 def demo(
-    log: Annotated[
-        list[Path] | None,
-        typer.Option("--log", help="Your log in place of a synthetic one; repeatable."),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option("--map", help="What a column of your log is: ours=yours; repeatable."),
-    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the output; without, demo or demo-LOG.")
+        Path | None, typer.Option("--out", help="Folder for the output; without, demo.")
     ] = None,
     set: Annotated[
         list[str] | None,
@@ -141,16 +132,16 @@ def demo(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show everything on a small synthetic log: click models, bandits, verdict and report.
+    """Show everything on a small synthetic log: click models, bandits, the answer and its page.
 
-    With --log the same on your own log: its ten most frequent queries.
+    On a log of yours: logeval decide FILE
 
-    Example: logeval demo --log train.gz
+    Example: logeval demo
     """
     from logeval.pipeline import demo_recipe
     from logeval.pipeline import run as run_recipe
 
-    found = demo_recipe(log or [], out, set or [], pairs_of(columns or []))
+    found = demo_recipe(out, set or [])
     steps = run_recipe(found, quiet=quiet)
     page = _print_answer(found, steps)
     if console.has_display() if open is None else open:
@@ -172,10 +163,14 @@ def _print_answer(recipe: Recipe, steps: list[Step]) -> Path:
 
 
 def _answer(stages: dict[str, Stage[Any]], out: dict[str, Path]) -> str:
-    """The verdict on the runs that the recipe asks for; there may be others in their folder.
+    """The decision; without one, the verdict on the runs that the recipe asks for.
 
-    And what the log itself says, if the recipe asks for that.
+    There may be others in their folder. And what the log itself says, if the recipe asks for that.
     """
+    from logeval.decision.decision import Decision
+
+    if "decide" in out:
+        return Decision.read(out["decide"]).text()
     from logeval.evaluation.results import Runs
     from logeval.replay.estimates import Estimates
     from logeval.reports.verdict import verdict

@@ -2,34 +2,36 @@
 
 Of draw d of the parameters a policy gains, as a share of what today's ranker earns,
 
-    gain_d = b_d sum_q [R_dq - n_q r_dq] / sum_q n_q r_dq,
+    gain_d = b sum_q [R_dq - n_q r_dq] / sum_q n_q r_dq,
 
-R_dq what it earns in the n_q searches of query q, r_dq what a search of today's ranker earns, b_d
-the slope of the value check (``choose``). The interval is Student's for one draw more, since the
-truth is one: it covers the parameters, the policy's luck, and the slope.
+R_dq what it earns in the n_q searches of query q, r_dq what a search of today's ranker earns, b
+the slope of the value check (``choose``). The sum has Student's distribution for one draw more,
+since the truth is one, b a normal one, and their product is computed at even quantiles of both:
+the interval covers the parameters, the policy's luck, and the slope.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.quality.value import slopes_of
 from logeval.decision import power
 from logeval.decision.choose import Worth, judged, level_of
 from logeval.decision.decision import BEST, TODAY, Choice, Decision, Simulator, TestSize, Verdict
-from logeval.decision.earnings import PIECES, Earned, earned, pieces
+from logeval.decision.earnings import LOOKS, PIECES, Earned, earned, pieces
 from logeval.decision.world import Shown, Traffic, World, today_of, traffic_of, world_of
 from logeval.facts import Fact
+from logeval.log.queries import Query
 from logeval.policies.registry import PolicySpec
 from logeval.running.arrays import Floats
-from logeval.storage.schemas import EARNINGS
 from logeval.storage.tables import Manifest
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ RISK = 0.1  # of being worse than today, with which a test is worth while
 HARM = -0.02  # the lower end of the gain of what is worth a test
 LITTLE = 0.01  # a gain that is not worth a change
 SURE = 0.9  # that a policy loses
+EVEN = (np.arange(200) + 0.5) / 200  # even quantiles
+EXACT = Worth(1.0, 0.0)
 
 
 class Gain(NamedTuple):
@@ -53,19 +57,23 @@ class Gain(NamedTuple):
     worse: float  # probability to be below 0
 
     @classmethod
-    def of(cls, x: Floats) -> Gain:
-        """From the gains of D draws."""
+    def of(cls, x: Floats, worth: Worth) -> Gain:
+        """From the gains of D draws, before the slope."""
         D, mean = len(x), float(x.mean())
         error = float(x.std(ddof=1)) * math.sqrt(1.0 + 1.0 / D)
-        half = float(stdtrit(D - 1, 0.975)) * error
-        worse = float(stdtr(D - 1, -mean / error)) if error > 0.0 else float(mean < 0.0)
-        return cls(mean, mean - half, mean + half, worse)
+        sums = mean + error * stdtrit(D - 1, EVEN)
+        gains = np.outer(sums, worth.mean + worth.error * ndtri(EVEN))
+        low, high = np.quantile(gains, [0.025, 0.975])
+        less = float(stdtr(D - 1, -mean / error)) if error > 0.0 else float(mean < 0.0)
+        turned = float(ndtr(-worth.mean / worth.error)) if worth.error > 0.0 else 0.0
+        worse = less * (1.0 - turned) + (1.0 - less) * turned
+        return cls(worth.mean * mean, float(low), float(high), worse)
 
 
 class Account(NamedTuple):
     """What a policy is ahead of today's ranker, and what that is a share of."""
 
-    ahead: Floats  # (D, Q, PIECES), times the slope
+    ahead: Floats  # (D, Q, PIECES), before the slope
     base: Floats  # (D, Q) of today's ranker, over the whole period
 
     @property
@@ -75,14 +83,22 @@ class Account(NamedTuple):
 
     @property
     def by_query(self) -> Floats:
-        """(Q,) the gain of each query at the end."""
-        return np.asarray(self.ahead[:, :, -1].mean(axis=0) / self.base.mean(axis=0))
+        """(D, Q) the gain of each query at the end."""
+        return np.asarray(self.ahead[:, :, -1] / self.base)
 
 
 def decided(asked: Decide, manifest: Manifest) -> Decision:
     """The answer to what is asked."""
     models, log = asked.fitted, asked.opened
     traffic, shown = _with_rankers(models, traffic_of(log, models, asked.traffic))
+    return answered(asked, models, traffic, shown, log.names.query, manifest)
+
+
+def answered(
+    asked: Decide, models: FittedModels, traffic: Traffic, shown: Sequence[Shown],
+    named: Callable[[Query], str], manifest: Manifest,
+) -> Decision:  # fmt: skip
+    """The answer for some traffic; ``named`` gives the names of queries."""
     slopes = {name: slopes_of(one.report) for name, one in models.fitted.items()}
     simulators = judged(models, slopes, traffic, shown, asked.reward)
     facts = about_traffic(traffic)
@@ -90,37 +106,44 @@ def decided(asked: Decide, manifest: Manifest) -> Decision:
     if used is None:
         return _nothing(asked, manifest, traffic, shown, simulators, facts)
     specs, left_out = able(asked.specs())
-    facts += left_out
     worth = Worth.of(level_of(slopes.get(used.name, ()), asked.reward))
     facts += about_simulator(used, worth)
     total = float(traffic.searches.sum())
     D = int(np.clip(WORK / (total * max(len(specs), 1)), FEWEST, asked.draws))
     world = world_of(models, used.name, traffic.queries, shown, asked.reward, asked.known, D)
     D = len(world.today)
-    b = worth.draws(D, asked.seed)
     orders, said = orders_of(world, traffic)
     facts += said
     runs = earned(
         [(spec, orders) for spec in specs], world.problems, traffic.searches, asked.seed,
         asked.workers, asked.quiet,
     )  # fmt: skip
-    accounts = {name: account(one.reward, world, traffic, b) for name, one in runs.items()}
+    accounts = {name: account(one.reward, world, traffic) for name, one in runs.items()}
+    idle = [name for name, one in accounts.items() if learns_nothing(one, runs[name].reward)]
+    for name in idle if len(idle) < len(accounts) else ():
+        del accounts[name]
+        left_out.append(Fact("learns-nothing", name))
+    facts += left_out
     of_best = world.best[:, :, None] * np.stack([pieces(n) for n in traffic.searches])
-    best = account(of_best, world, traffic, b)
+    best = account(of_best, world, traffic)
     today = logged_total(world, traffic, shown, asked.reward)
-    choices = rows(accounts, traffic, today, log.names.query)
-    verdict, reason, policy = rule(choices, Gain.of(best.total[:, -1]))
+    choices = rows(accounts, worth, traffic, today, named)
+    at_best = Gain.of(best.total[:, -1], worth)
+    verdict, reason, policy = rule(choices, at_best)
+    choices = with_ties(choices, accounts, policy)
     tests: tuple[TestSize, ...] = ()
     all_gain = None
     if policy is not None:
         chosen = next(spec for spec in specs if spec.name == policy)
-        tests = tests_of(accounts[policy], runs[policy], world, traffic, shown, asked.reward)
+        b = worth.draws(D, asked.seed)
+        tests = tests_of(accounts[policy], b, runs[policy], world, traffic, shown, asked.reward)
         if asked.known is not None:
-            all_gain = with_all(asked, models, used, chosen, traffic, shown, b)
+            all_gain = worth.mean * with_all(asked, models, used, chosen, traffic, shown)
     return Decision(
         verdict, reason.code, policy, asked.reward, traffic.days, total, len(traffic.queries),
-        today, today * (1.0 + float(best.total[:, -1].mean())), all_gain, choices, simulators,
-        [reason, *facts], tests, curves(accounts, best, traffic, today), manifest,
+        today, today * (1.0 + at_best.mean), all_gain, choices, simulators,
+        [reason, *facts], tests, curves({**accounts, BEST: best}, worth, traffic, today),
+        by_query(accounts, policy or choices[0].policy, worth, world, traffic, named), manifest,
     )  # fmt: skip
 
 
@@ -141,11 +164,19 @@ def able(specs: Sequence[PolicySpec]) -> tuple[list[PolicySpec], list[Fact]]:
     return kept, [Fact("left-out", name, more={"why": "it shows no lists"}) for name in away]
 
 
-def account(reward: Floats, world: World, traffic: Traffic, b: Floats) -> Account:
+def learns_nothing(one: Account, reward: Floats) -> bool:
+    """Whether a policy gains nothing, and earns no more per search at the end than at first."""
+    each = np.diff(reward.sum(axis=1), axis=1, prepend=0.0)  # (D, PIECES)
+    part = PIECES // 4
+    more = each[:, -part:].mean(axis=1) - each[:, :part].mean(axis=1)
+    error = float(more.std(ddof=1)) / math.sqrt(len(more))
+    return bool(one.total[:, -1].mean() <= 0.0 and more.mean() <= 2.0 * error)
+
+
+def account(reward: Floats, world: World, traffic: Traffic) -> Account:
     """Of rewards (D, Q, PIECES)."""
     at = np.stack([pieces(n) for n in traffic.searches])
-    ahead = b[:, None, None] * (reward - world.today[:, :, None] * at)
-    return Account(ahead, world.today * traffic.searches)
+    return Account(reward - world.today[:, :, None] * at, world.today * traffic.searches)
 
 
 def orders_of(world: World, traffic: Traffic) -> tuple[list[str | None], list[Fact]]:
@@ -170,26 +201,39 @@ def logged_total(world: World, traffic: Traffic, shown: Sequence[Shown], reward:
 
 
 def rows(
-    accounts: Mapping[str, Account], traffic: Traffic, today: float, named: Any
-) -> tuple[Choice, ...]:
+    accounts: Mapping[str, Account], worth: Worth, traffic: Traffic, today: float,
+    named: Callable[[Query], str],
+) -> tuple[Choice, ...]:  # fmt: skip
     """A row per policy, the best first."""
     ends = {name: one.total[:, -1] for name, one in accounts.items()}
     order = sorted(ends, key=lambda name: -ends[name].mean())
     length = float(traffic.searches.sum()) if traffic.days is None else traffic.days
     found = []
     for name in order:
-        one, gain = accounts[name], Gain.of(ends[name])
-        apart = Gain.of(ends[order[0]] - ends[name])
+        one, gain = accounts[name], Gain.of(ends[name], worth)
         shares = np.quantile(
             [break_even(x) for x in one.total], [0.5, 0.025, 0.975], method="nearest"
         )
         pays_back = [None if math.isinf(x) else float(x * length) for x in shares]
-        worst = int(np.argmin(one.by_query))
-        query, tied = named(traffic.queries[worst]), name == order[0] or apart.low <= 0.0
-        lowest = float(one.by_query[worst])
-        of: Any = (name, today * (1.0 + gain.mean), *gain, *pays_back, query, lowest, tied)
+        worst = int(np.argmin(one.by_query.mean(axis=0)))
+        lowest = Gain.of(one.by_query[:, worst], worth)[:3]
+        query = named(traffic.queries[worst])
+        of: Any = (name, today * (1.0 + gain.mean), *gain, *pays_back, query, *lowest, False)
         found.append(Choice(*of))
     return tuple(found)
+
+
+def with_ties(
+    choices: Sequence[Choice], accounts: Mapping[str, Account], policy: str | None
+) -> tuple[Choice, ...]:
+    """The same with a mark on what cannot be told apart from the choice."""
+    if policy is None:
+        return tuple(choices)
+    ends = {name: one.total[:, -1] for name, one in accounts.items()}
+    apart = {name: Gain.of(ends[policy] - x, EXACT) for name, x in ends.items()}
+    return tuple(
+        replace(one, tied=apart[one.policy].low <= 0.0 <= apart[one.policy].high) for one in choices
+    )
 
 
 def break_even(gain: Floats) -> float:
@@ -237,7 +281,10 @@ def about_traffic(traffic: Traffic) -> list[Fact]:
 def about_simulator(used: Simulator, worth: Worth) -> list[Fact]:
     """What the users are."""
     told = [passed for passed in used.checks.values() if passed is not None]
-    facts = [Fact("simulator-used", used.name, value=float(sum(told)), threshold=float(len(told)))]
+    failed = [name for name, passed in used.checks.items() if passed is False]
+    code, more = ("simulator-fails", {"failed": failed}) if failed else ("simulator-used", {})
+    passed, every = float(sum(told)), float(len(told))
+    facts = [Fact(code, used.name, value=passed, threshold=every, more=more)]
     value = used.checks.get("value")
     if value is None:
         facts.append(Fact("value-unknown", used.name, "caution", value=worth.mean))
@@ -262,13 +309,14 @@ def _nothing(
     return Decision(
         "WAIT", reason.code, None, asked.reward, traffic.days, float(traffic.searches.sum()),
         len(traffic.queries), today, today, None, (), simulators, [reason, *facts], (),
-        EARNINGS.empty_table().to_pandas(), manifest,
+        manifest=manifest,
     )  # fmt: skip
 
 
 def tests_of(
-    one: Account, runs: Earned, world: World, traffic: Traffic, shown: Sequence[Shown], reward: str
-) -> tuple[TestSize, ...]:
+    one: Account, b: Floats, runs: Earned, world: World, traffic: Traffic, shown: Sequence[Shown],
+    reward: str,
+) -> tuple[TestSize, ...]:  # fmt: skip
     """What an A/B test and an interleaving of the choice take."""
     n = traffic.searches
     mean = world.today.mean(axis=0)
@@ -279,32 +327,53 @@ def tests_of(
         second = error**2 * (np.array([s.ranker.serps for s in shown]) - 1.0) + mean**2
     total = float(n.sum())
     variance = float(n @ second / total - (n @ mean / total) ** 2)
-    ab = power.ab_test(one.ahead.sum(axis=1), total, variance, traffic.days)
+    ab = power.ab_test(b[:, None] * one.ahead.sum(axis=1), total, variance, traffic.days)
     lists = [(s.ranker.A, s.ranker.p) for s in shown]
-    own = [rows[last] for rows, last in zip(world.known, runs.last, strict=True)]
+    own = [rows[A] for rows, A in zip(world.known, runs.lists, strict=True)]
     D = slice(power.DRAWS)
     users = [of_query[D] for of_query in world.users]
-    mixed = power.interleaving(users, lists, [one[D] for one in own], n, traffic.days)
+    at = total * np.array(LOOKS) / PIECES
+    mixed = power.interleaving(users, lists, [one[D] for one in own], at, n, traffic.days)
     return ab, mixed
 
 
 def with_all(
     asked: Decide, models: FittedModels, used: Simulator, chosen: PolicySpec, traffic: Traffic,
-    shown: Sequence[Shown], b: Floats,
+    shown: Sequence[Shown],
 ) -> float:  # fmt: skip
-    """The gain of the choice among all results."""
-    D = min(FEWEST, len(b))
-    world = world_of(models, used.name, traffic.queries, shown, asked.reward, None, D)
+    """The gain of the choice among all results, before the slope."""
+    world = world_of(models, used.name, traffic.queries, shown, asked.reward, None, FEWEST)
     orders, _ = orders_of(world, traffic)
     runs = earned(
         [(chosen, orders)], world.problems, traffic.searches, asked.seed, asked.workers, asked.quiet
     )
-    found = account(runs[chosen.name].reward, world, traffic, np.full(D, float(b.mean())))
+    found = account(runs[chosen.name].reward, world, traffic)
     return float(found.total[:, -1].mean())
 
 
+def by_query(
+    accounts: Mapping[str, Account], policy: str, worth: Worth, world: World, traffic: Traffic,
+    named: Callable[[Query], str],
+) -> pd.DataFrame:  # fmt: skip
+    """Today's ranker and a policy on each query (``schemas.GAINS``)."""
+    gains = [Gain.of(x, worth) for x in accounts[policy].by_query.T]
+    return pd.DataFrame(
+        {
+            "query": [named(query) for query in traffic.queries],
+            "searches": traffic.searches,
+            "results": [len(rows) for rows in world.known],
+            "today": world.today.mean(axis=0),
+            "best": world.best.mean(axis=0),
+            "policy": policy,
+            "gain": [g.mean for g in gains],
+            "low": [g.low for g in gains],
+            "high": [g.high for g in gains],
+        }
+    )
+
+
 def curves(
-    accounts: Mapping[str, Account], best: Account, traffic: Traffic, today: float
+    accounts: Mapping[str, Account], worth: Worth, traffic: Traffic, today: float
 ) -> pd.DataFrame:
     """Reward per search by piece of the period (``schemas.EARNINGS``)."""
     total = float(traffic.searches.sum())
@@ -312,9 +381,9 @@ def curves(
     t = length * np.arange(1, PIECES + 1) / PIECES
     per_search = today / total
     parts = [pd.DataFrame({"policy": TODAY, "t": t, "reward": per_search})]
-    for name, one in {**accounts, BEST: best}.items():
+    for name, one in accounts.items():
         each = np.diff(one.total, axis=1, prepend=0.0) * PIECES
-        ends = [Gain.of(x) for x in each.T]
+        ends = [Gain.of(x, worth) for x in each.T]
         parts.append(
             pd.DataFrame(
                 {

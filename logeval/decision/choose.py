@@ -19,14 +19,14 @@ from scipy.special import ndtri
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
+from logeval.clicks.quality.value import Slope
 from logeval.decision.decision import Simulator
 from logeval.decision.world import Shown, Traffic, earns
 from logeval.log.queries import Query
 from logeval.running import seeds
 from logeval.running.arrays import Floats
 
-PRIOR = (0.6, 0.25)  # mean and standard deviation of the slope of whole lists, on real logs
-ENDS = (0.05, 1.2)  # of what a slope can be
+PRIOR = (0.5, 0.3)  # mean and standard deviation of the slope of whole lists, on real logs
 OFF = 0.05  # today's ranker by a simulator and by the log: a larger difference is too large
 Z, SURE = 1.96, 3.0
 LEVEL_OF = {"clicks": "list", "any-click": "any-click", "satisfaction": "list"}
@@ -51,7 +51,7 @@ class Worth(NamedTuple):
     def draws(self, D: int, seed: int) -> Floats:
         """D slopes, evenly spread over its distribution, in random order."""
         even = self.mean + self.error * ndtri((np.arange(D) + 0.5) / D)
-        return seeds.generator(seed, "decide", "slope").permutation(np.clip(even, *ENDS))
+        return seeds.generator(seed, "decide", "slope").permutation(even)
 
 
 class Today(NamedTuple):
@@ -81,7 +81,7 @@ def today_by(
 
 def judged(
     models: FittedModels,
-    slopes: Mapping[str, Sequence[Any]],
+    slopes: Mapping[str, Sequence[Slope]],
     traffic: Traffic,
     shown: Sequence[Shown],
     reward: str,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from logeval.log.log import Log
     from logeval.policies.registry import PolicySpec
 
-SIMULATORS = ("DBN", "UBM", "DCM", "PBM")
+SIMULATORS = ("DBN", "DBN(classes=3)", "UBM(classes=3)", "DCM(classes=3)")
 POLICIES = ("dcmKL-UCB", "RankedKL-UCB", "TopRank", "UniRank", "BubbleRank(items=base)")
 HELD_OUT = "0.2"
 
@@ -113,10 +113,15 @@ class Decide(Stage["Decision"]):
         from logeval.log.ingest import Ingest
         from logeval.log.log import Log
 
-        if not isinstance(self.log, Log) and Path(self.log).is_file():
-            out = None if self.out is None else Path(self.out) / "log"
-            asked = Ingest([self.log], out, columns=self.columns, overwrite=True, quiet=self.quiet)
-            self._set("log", asked.done())
+        if not isinstance(self.log, Log):
+            given = Path(self.log)
+            refuse_models(given)
+            if given.is_file():
+                out = None if self.out is None else Path(self.out) / "log"
+                mapped = Ingest(
+                    [given], out, columns=self.columns, overwrite=True, quiet=self.quiet
+                )
+                self._set("log", mapped.done())
         log: Log = Stage.opened.fget(self)  # type: ignore[attr-defined]
         return log
 
@@ -130,7 +135,6 @@ class Decide(Stage["Decision"]):
             fit = Fit(
                 self.opened,
                 self.simulators,
-                classes="auto",
                 top_queries=None if self.queries is not None else self.top_queries,
                 queries=self.wanted,
                 holdout=HELD_OUT,
@@ -154,6 +158,20 @@ class Decide(Stage["Decision"]):
         from logeval.decision.answer import decided
 
         return decided(self, manifest)
+
+
+def refuse_models(folder: Path) -> None:
+    """Raise for a folder of models in the place of the log."""
+    from logeval.storage import tables
+
+    if folder.is_dir() and tables.there_is(folder):
+        made = tables.read_manifest(folder)
+        if made["stage"] == "fit-models":
+            log = made.get("log_folder") or "LOG"
+            raise LogevalError(
+                f"{folder}: holds fitted models; give their log first, and them with --models: "
+                f"logeval decide {log} --models {folder}"
+            )
 
 
 decide = function(Decide)

@@ -7,6 +7,7 @@ each fact.
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +19,6 @@ import pyarrow as pa
 
 from logeval.facts import Fact
 from logeval.storage import schemas, tables
-from logeval.storage.results import Shown
 
 Verdict = Literal["TEST", "KEEP", "WAIT"]
 TODAY, BEST = "today's ranker", "best lists"  # the two curves that are no policies
@@ -39,7 +39,9 @@ class Choice:
     pays_back_high: float | None
     worst_query: str
     worst_gain: float
-    tied: bool  # cannot be told apart from the best choice, which itself is
+    worst_low: float
+    worst_high: float
+    tied: bool  # cannot be told apart from the choice, which itself is
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class TestSize:
 
 
 @dataclass(frozen=True)
-class Decision(Shown):
+class Decision:
     """What to do, why, and the table behind it."""
 
     decision: Verdict
@@ -90,7 +92,12 @@ class Decision(Shown):
     simulators: Sequence[Simulator] = ()
     facts: Sequence[Fact] = ()
     tests: Sequence[TestSize] = ()
-    curves: pd.DataFrame = field(default_factory=lambda: _no_curves(), repr=False, compare=False)
+    curves: pd.DataFrame = field(
+        default_factory=lambda: empty("earnings"), repr=False, compare=False
+    )
+    by_query: pd.DataFrame = field(
+        default_factory=lambda: empty("gains"), repr=False, compare=False
+    )
     manifest: tables.Manifest = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -113,7 +120,7 @@ class Decision(Shown):
         return next((fact for fact in self.facts if fact.code == code), None)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the curves, as JSON has it."""
+        """Everything but curves and queries, as JSON has it."""
         plain = ("decision", "reason", "policy", "reward", "days", "searches", "queries", "today",
                  "best", "all_gain")  # fmt: skip
         return {
@@ -126,19 +133,20 @@ class Decision(Shown):
         }
 
     @classmethod
-    def of(cls, found: Mapping[str, Any], curves: pd.DataFrame | None = None) -> Decision:
+    def of(cls, found: Mapping[str, Any], **frames: Any) -> Decision:
         """The decision of what ``to_json`` gave."""
         given = {name: value for name, value in found.items() if name != "unit"}
         for name, kind in (("choices", Choice), ("simulators", Simulator), ("tests", TestSize)):
             given[name] = tuple(kind(**row) for row in given[name])
         given["facts"] = tuple(Fact.of(row) for row in given["facts"])
-        return cls(**given, curves=_no_curves() if curves is None else curves)
+        return cls(**given, **frames)
 
     def write(self, out: Path | str, overwrite: bool | None = None) -> None:
         """Write the folder."""
         with tables.staged(out, overwrite) as folder:
-            rows = pa.Table.from_pandas(self.curves, schemas.EARNINGS, preserve_index=False)
-            tables.write_parquet(rows, folder / "earnings.parquet")
+            for name, frame in (("earnings", self.curves), ("gains", self.by_query)):
+                rows = pa.Table.from_pandas(frame, schemas.TABLES[name], preserve_index=False)
+                tables.write_parquet(rows, folder / f"{name}.parquet")
             made = self.manifest or tables.manifest_of("decide", {}, [])
             tables.write_manifest(folder, {**made, "answer": self.to_json()})
 
@@ -147,8 +155,11 @@ class Decision(Shown):
         """The decision that a folder holds."""
 
         def of(manifest: tables.Manifest) -> Decision:
-            curves = tables.table_of(folder, manifest, "earnings").to_pandas()
-            found = cls.of(manifest["answer"], curves)
+            curves, gains = (
+                tables.table_of(folder, manifest, name).to_pandas()
+                for name in ("earnings", "gains")
+            )
+            found = cls.of(manifest["answer"], curves=curves, by_query=gains)
             object.__setattr__(found, "manifest", manifest)
             return found
 
@@ -167,6 +178,9 @@ class Decision(Shown):
     def __repr__(self) -> str:
         return self.text()
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text())}</pre>"
+
 
 def _record(one: Any) -> dict[str, Any]:
     return {name: _finite(value) for name, value in asdict(one).items()}
@@ -176,6 +190,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _no_curves() -> pd.DataFrame:
-    found: pd.DataFrame = schemas.EARNINGS.empty_table().to_pandas()
+def empty(name: str) -> pd.DataFrame:
+    """A table without rows."""
+    found: pd.DataFrame = schemas.TABLES[name].empty_table().to_pandas()
     return found

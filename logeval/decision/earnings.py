@@ -26,13 +26,14 @@ from logeval.tracks.ranking import RankingEnvironment
 PIECES = 40  # of the period
 MOST = 100_000  # searches of a query that are simulated: from then on it earns as at the end
 LAST = 0.1  # of the searches: what "at the end" means
+LOOKS = (1, 3, 8, 20, 40)  # pieces at whose ends lists are kept
 
 
 class Earned(NamedTuple):
-    """Of a policy: rewards (D, Q, PIECES) until the end of each piece, and its last lists."""
+    """Of a policy: rewards (D, Q, PIECES) until the end of each piece, and some of its lists."""
 
     reward: Floats
-    last: list[Ints]  # by query, (D, K)
+    lists: list[Ints]  # by query, (D, LOOKS, K)
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,11 @@ class Total(Meter):
 
     def columns(self, t: int) -> Columns:
         """Reward and items."""
-        return {"reward": self._total, "last": self.environment.items(self._A)}
+        return {"reward": self._total, "lists": self.environment.items(self._A)}
 
 
 def run_turn(turn: Turn, tick: Tick) -> tuple[int, str, Floats, Ints]:
-    """The query, the policy, rewards (D, PIECES) and last lists (D, K)."""
+    """The query, the policy, rewards and lists (D, T) and (D, T, K) at its steps."""
     D = len(turn.problems)
     environment = RankingEnvironment(turn.problems, [(d, 0) for d in range(D)], turn.seed)
     name = turn.policy.name
@@ -77,8 +78,8 @@ def run_turn(turn: Turn, tick: Tick) -> tuple[int, str, Floats, Ints]:
         lambda steps: tick(steps * D),
     )  # fmt: skip
     T = len(turn.steps)
-    last = found["last"].reshape(D, T, -1)[:, -1].astype(np.int64)
-    return turn.q, name, found["reward"].reshape(D, T), last
+    lists = found["lists"].reshape(D, T, -1).astype(np.int64)
+    return turn.q, name, found["reward"].reshape(D, T), lists
 
 
 def earned(
@@ -100,13 +101,15 @@ def earned(
             turn = Turn(q, told, tuple(problems[q]), steps, seed)
             tasks.append(Task(spec.name, D * steps[-1], turn))
     reward = {spec.name: np.zeros((D, Q, PIECES)) for spec, _ in policies}
-    last: dict[str, list[Any]] = {spec.name: [None] * Q for spec, _ in policies}
+    shown: dict[str, list[Any]] = {spec.name: [None] * Q for spec, _ in policies}
     for q, name, each, lists in run_tasks(
         run_turn, tasks, workers=workers, unit="searches", quiet=quiet
     ):
-        reward[name][:, q] = until(each, simulated(ends[q]), ends[q])
-        last[name][q] = lists
-    return {name: Earned(reward[name], last[name]) for name in reward}
+        steps = simulated(ends[q])
+        reward[name][:, q] = until(each, steps, ends[q])
+        looks = np.searchsorted(steps, ends[q][np.array(LOOKS) - 1])
+        shown[name][q] = lists[:, np.minimum(looks, len(steps) - 1)]
+    return {name: Earned(reward[name], shown[name]) for name in reward}
 
 
 def with_order(spec: PolicySpec, order: str | None) -> PolicySpec:

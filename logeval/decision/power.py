@@ -4,7 +4,7 @@ Both tests are two-sided z-tests of a mean. An A/B test sends every search to ei
 coin. The policy learns while it is tested: in n searches it has n / 2, and its effect is the mean
 of what it is ahead in these, which is read off its curve. The variance of a search is that of the
 log. An interleaving credits the clicks of one list made of both rankers' to either; what is
-compared is what the policy shows at the end of the period.
+compared is what the policy shows meanwhile, some times in the period: it learns here, too.
 
 Team draft: Radlinski, Kurup, Joachims, How does clickthrough data reflect retrieval quality?
 (CIKM 2008). Before each pair of picks a coin says who picks first; each ranker adds its best item
@@ -39,7 +39,7 @@ AB, TEAM_DRAFT = "A/B test", "team-draft interleaving"
 POWER, LEVEL = 0.8, 0.05
 MOST = 1e9  # searches, beyond which none are named
 DRAWS = 8  # of the users, whom interleaved lists are shown
-PAIRS = 16  # lists of today's ranker that are interleaved, by query and draw
+PAIRS = 4  # lists of today's ranker that are interleaved, by query and draw
 
 
 def power(effects: Floats, sd: Floats | float, n: float) -> float:
@@ -88,28 +88,39 @@ def interleaving(
     users: Sequence[Sequence[Users]],
     today: Sequence[tuple[Ints, Floats]],
     policy: Sequence[Ints],
+    at: Floats,
     searches: Floats,
     days: float | None,
 ) -> TestSize:
     """From the users, by query and draw, today's lists with their chances, and those of a policy.
 
-    Lists (n, K) and (D, K) are of rows of the users' items.
+    Lists (n, K) and (D, T, K) are of rows of the users' items; T: ``at`` so many searches.
     """
     share = searches / searches.sum()
     first, second = [], []
     for of_query, (A, p), own in zip(users, today, policy, strict=True):
         top = np.argsort(-p, kind="stable")[:PAIRS]
         each = [
-            [_credits(u, A[i], mine) for i in top] for u, mine in zip(of_query, own, strict=True)
+            [[_credits(u, A[i], lists) for i in top] for lists in of_draw]
+            for u, of_draw in zip(of_query, own, strict=True)
         ]
-        m, q = np.moveaxis(np.array(each), 2, 0) @ (p[top] / p[top].sum())
+        m, q = np.moveaxis(np.array(each), 3, 0) @ (p[top] / p[top].sum())
         first.append(m)
         second.append(q)
-    mean, square = share @ np.array(first), share @ np.array(second)
-    sd = np.sqrt(np.maximum(square - mean**2, 0.0))
-    n = searches_needed(lambda _: mean, sd)
+    mean, square = (np.tensordot(share, np.array(x), 1) for x in (first, second))  # (D, T)
+    sd = np.sqrt(np.maximum(square - mean**2, 0.0))[:, -1]
+    t = np.concatenate([[0.0], at])
+    so_far = np.concatenate([np.zeros((len(mean), 1)), mean * np.diff(t)], axis=1).cumsum(axis=1)
+
+    def effect(n: float) -> Floats:
+        known = np.array([np.interp(n, t, one) for one in so_far])
+        return np.asarray((known + mean[:, -1] * max(n - at[-1], 0.0)) / n)
+
     total = float(searches.sum())
-    return TestSize(TEAM_DRAFT, "credit", float(mean.mean()), n, _days(n, total, days))
+    n = searches_needed(effect, sd)
+    return TestSize(
+        TEAM_DRAFT, "credit", float(effect(n or total).mean()), n, _days(n, total, days)
+    )
 
 
 def _days(n: float | None, searches: float, days: float | None) -> float | None:

@@ -1,48 +1,52 @@
 """The answer of ``decide`` for a person: twelve lines at most, Markdown, and the facts behind it.
 
 Digits follow the error: a gain known to a percent has none after the point. A line is there only
-where it says something.
+where it says something. The page (``sections/decision.py``) has the same parts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from logeval.facts import Fact, worst_first
 from logeval.reports.words import REMEDIES, sentence
+from logeval.running.names import parse_call
 
 if TYPE_CHECKING:
-    from logeval.decision.decision import Choice, Decision
+    from logeval.decision.decision import Choice, Decision, TestSize
 
 UNITS = {"clicks": "clicks", "any-click": "searches with a click", "satisfaction": "satisfaction"}
-COLUMNS = ["", "vs today", "worse", "pays back", "worst query"]
+NAMED = ("thin-queries", "learns-nothing", "left-out")  # though they are no cautions
 MOST_ROWS = 6  # policies in the table; the others are in the page
 
 
 def text(found: Decision, markdown: bool = False) -> str:
     """The answer; ``markdown`` for a chat or a ticket."""
-    rows = _rows(found)
-    head = ["", UNITS[found.reward], *COLUMNS[1:]]
-    table = _markdown(head, rows) if markdown else table_text(head, rows)
-    parts = [_bold(headline(found), markdown), "", table, *_last(found)]
-    return "\n".join(parts)
+    word, why = headline(found)
+    head, rows = table(found)
+    shown = [[f"{mark} {row[0]}", *row[1:]] for mark, row in rows]
+    first = f"**{word}.** {why}" if markdown else f"{word}.  {why}"
+    rest = [f"Believe it?  {'; '.join(believe(found))}."]
+    rest += [f"{line}." for line in all_results(found)]
+    rest += [f"Next   {line}." for line in next_steps(found)]
+    made = _markdown(head, shown) if markdown else table_text([f"  {head[0]}", *head[1:]], shown)
+    return "\n".join([first, "", made, "", *rest])
 
 
-def headline(found: Decision) -> str:
-    """The first line: what to do, and why."""
+def headline(found: Decision) -> tuple[str, str]:
+    """What to do, and why."""
     one = found.choice
     if found.decision == "TEST" and one is not None:
         gain, _, ends = _gain(one).partition(" ")
-        return (
-            f"TEST {one.policy}.  {_over(found)}: {gain} {UNITS[found.reward]} {ends}, worse than "
-            f"today with probability {_chance(one.worse)}."
+        return f"TEST {short_names(found)[one.policy]}", (
+            f"{_over(found)}: {gain} {UNITS[found.reward]} {ends}, worse than today with "
+            f"probability {_chance(one.worse)}."
         )
     why = next((fact for fact in found.facts if fact.code == found.reason), None)
-    reason = "" if why is None else f"{_capital(sentence(why))}."
-    subject = "KEEP today's ranker." if found.decision == "KEEP" else "WAIT."
-    return f"{subject}  {reason}"
+    subject = "KEEP today's ranker" if found.decision == "KEEP" else "WAIT"
+    return subject, "" if why is None else f"{_capital(_said(found, why))}."
 
 
 def _over(found: Decision) -> str:
@@ -51,61 +55,75 @@ def _over(found: Decision) -> str:
     return f"Over {found.days:,.3g} day{'s' if found.days != 1 else ''} of this traffic"
 
 
-def _rows(found: Decision) -> list[list[str]]:
-    """Best lists, the policies, today's ranker."""
+def table(found: Decision) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Titles, and rows with their marks: best lists, the policies, today's ranker."""
     error = max((_half(one) * found.today for one in found.choices), default=0.0)
-    rows = [["  best lists", _total(found.best, error), _percent(found.best / found.today - 1.0)]]
-    rows[0] += ["", "", ""]
+    best = _percent(found.best / found.today - 1.0) if found.today else ""
+    rows = [(" ", ["best lists", _total(found.best, error), best, "", "", ""])]
+    names = short_names(found)
     for one in found.choices[:MOST_ROWS]:
-        mark = ">" if one.tied and found.decision != "KEEP" else " "
-        rows.append(
-            [
-                f"{mark} {one.policy}",
-                _total(one.reward, error),
-                _gain(one),
-                _chance(one.worse),
-                _pays_back(one, found),
-                _percent(one.worst_gain, _digits(_half(one))),
-            ]
-        )
-    rows.append(["  today's ranker", _total(found.today, error), "", "", "", ""])
-    return rows
+        cells = [names[one.policy], _total(one.reward, error), _gain(one), _chance(one.worse)]
+        cells += [_pays_back(one, found), _worst(one)]
+        rows.append((">" if one.tied else " ", cells))
+    rows.append((" ", ["today's ranker", _total(found.today, error), "", "", "", ""]))
+    return ["", UNITS[found.reward], "vs today", "worse", "pays back", "worst query"], rows
 
 
-def _last(found: Decision) -> list[str]:
-    """What to believe, what else there is to know, and what to do next."""
-    lines = [""]
-    believe = [sentence(f) for f in found.facts if f.code == "simulator-used"]
-    believe += [sentence(f) for f in _cautions(found)]
-    if believe:
-        lines.append(f"Believe it?  {'; '.join(believe)}.")
-    if found.all_gain is not None:
-        lines.append(f"If rarely shown results hold what they promise: {_percent(found.all_gain)}.")
+def believe(found: Decision) -> list[str]:
+    """What the answer rests on, and what to have in mind."""
+    said = [f for f in found.facts if f.code in ("simulator-used", "simulator-fails")]
+    said += [f for f in found.facts if f.level == "caution" and f.code != found.reason]
+    said += [f for f in found.facts if f.code in NAMED and f not in said]
+    return [_said(found, fact) for fact in said] or ["nothing is known"]
+
+
+def all_results(found: Decision) -> list[str]:
+    """What results that the log hardly shows would add."""
+    one, more = found.choice, found.all_gain
+    if one is None or more is None or more <= one.gain:
+        return []
+    return [f"If rarely shown results hold what they promise: {_percent(more)}"]
+
+
+def next_steps(found: Decision) -> list[str]:
+    """What to do now."""
+    steps = []
     if found.decision == "WAIT" and found.reason in REMEDIES:
-        lines.append(f"Next   {_capital(REMEDIES[found.reason])}.")
-    for test in found.tests:
-        lines.append(f"Next   {_test(test.design, test.searches, test.days)}")
-    return lines if len(lines) > 1 else []
+        steps.append(REMEDIES[found.reason])
+    if found.decision != "KEEP" and found.tests:
+        steps.append(f"a test takes {' or '.join(map(_test, found.tests))}")
+    return steps
 
 
-def _cautions(found: Decision) -> list[Fact]:
-    return [f for f in found.facts if f.level == "caution" and f.code != found.reason]
+def _said(found: Decision, fact: Fact) -> str:
+    """The sentence, with names as the table has them."""
+    names = short_names(found)
+    return sentence(fact if fact.about not in names else fact.renamed(names[fact.about]))
 
 
-def _test(design: str, searches: float | None, days: float | None) -> str:
-    if searches is None:
-        return f"{design}: no number of searches would be enough"
-    time = "" if days is None else f" ({max(math.ceil(days), 1):,} days)"
-    return f"{design}: {searches:,.0f} searches{time}"
+def short_names(found: Decision) -> dict[str, str]:
+    """Policies and simulators without their options, where that is enough to know them apart."""
+    kinds = [[one.policy for one in found.choices], [one.name for one in found.simulators]]
+    return {name: short for kind in kinds for name, short in _short(kind).items()}
+
+
+def _short(names: Iterable[str]) -> dict[str, str]:
+    short = {name: parse_call(name)[0] for name in names}
+    alone = list(short.values())
+    return {name: of if alone.count(of) == 1 else name for name, of in short.items()}
 
 
 def facts_table(facts: Sequence[Fact]) -> str:
     """The facts, the worst first: what, its value, what it is held against, what to do."""
-    rows = [
+    return table_text(["fact", "value", "threshold", "", "what to do"], facts_rows(facts))
+
+
+def facts_rows(facts: Sequence[Fact]) -> list[list[str]]:
+    """A row per fact."""
+    return [
         [sentence(f), *map(_plain, (f.value, f.threshold)), f.level, REMEDIES.get(f.code, "")]
         for f in worst_first(facts)
     ]
-    return table_text(["fact", "value", "threshold", "", "what to do"], rows)
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -153,6 +171,10 @@ def _gain(one: Choice) -> str:
     return f"{_percent(one.gain, digits)} ({low} to {high})"
 
 
+def _worst(one: Choice) -> str:
+    return _percent(one.worst_gain, _digits((one.worst_high - one.worst_low) / 2.0))
+
+
 def _chance(p: float) -> str:
     if p < 0.01:
         return "<1%"
@@ -172,13 +194,19 @@ def _pays_back(one: Choice, found: Decision) -> str:
     return f"day {max(math.ceil(one.pays_back), 1)}"
 
 
-def _capital(sentence_: str) -> str:
-    return sentence_[:1].upper() + sentence_[1:]
+def _test(test: TestSize) -> str:
+    if test.searches is None:
+        return f"no number of searches ({test.design})"
+    size = 10.0 ** max(math.floor(math.log10(test.searches)) - 1, 0)  # two digits
+    searches = f"{math.ceil(test.searches / size) * size:,.0f} searches"
+    if test.days is None:
+        return f"{searches} ({test.design})"
+    days = max(math.ceil(test.days), 1)
+    return f"{searches}, {days:,} day{'s' if days > 1 else ''} ({test.design})"
 
 
-def _bold(line: str, markdown: bool) -> str:
-    word, _, rest = line.partition(".  ")
-    return f"**{word}.** {rest}" if markdown else line
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,10 +1,8 @@
-"""What a report is about: runs, and the models and logs that they were made from.
+"""A self-contained page: what it is about, and sections of text, figures and tables.
 
-A self-contained page: sections of text, figures and tables, and all of them as files beside it.
-
-Figures are inline SVG; tables are shown rounded, with at most ``WIDEST`` columns, and the rest in a
-fold-out. Every figure and table can be saved from the page itself (as a data: URI), so one file is
-complete; the same files are beside it. Text is escaped by the template, wherever it comes from.
+Figures are inline SVG; tables are shown rounded. Every figure and table can be saved from the page
+itself (as a data: URI), so one file is complete; the same files are beside it. Text is escaped by
+the template, wherever it comes from.
 """
 
 from __future__ import annotations
@@ -21,15 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from logeval.clicks.collection import FittedModels, read_models
+from logeval.decision.decision import Decision
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.log.describe import Description
 from logeval.log.log import Log, load
 from logeval.log.names import Names, shortened
 from logeval.replay.estimates import Estimates
 from logeval.reports.figures.canvas import drawn, inline, laid_out
-from logeval.reports.glossary import GLOSSARY, anchor, docs_page
-from logeval.reports.verdict import Verdict
 from logeval.running.words import cell
 from logeval.storage import tables
 from logeval.storage.spreadsheets import csv_of
@@ -42,13 +38,13 @@ if TYPE_CHECKING:
 class Content:
     """Everything that the sections of a report may look at."""
 
-    runs: list[Runs]
-    models: dict[str, FittedModels] = field(default_factory=dict)  # by folder
-    made_with: list[str] = field(default_factory=list)  # folder of the models of each runs, or ""
-    logs: dict[str, Log] = field(default_factory=dict)  # by folder
+    runs: Sequence[Runs] = ()
+    decision: Decision | None = None
+    models: Mapping[str, FittedModels] = field(default_factory=dict)  # by folder
+    log: Log | None = None
     recipe: Path | None = None
     replay: Estimates | None = None  # what replay estimated from the log itself
-    notes: list[str] = field(default_factory=list)  # what could not be found any more
+    notes: Sequence[str] = ()  # what could not be found any more
 
     def suffix(self, i: int) -> str:
         """What tells the files of the i-th runs from those of others."""
@@ -59,86 +55,99 @@ class Content:
         return "" if len(self.runs) == 1 else f": {self.runs[i].folder}"
 
     @cached_property
-    def described(self) -> dict[str, Description]:
-        """The logs at a glance, by folder."""
-        return {folder: log.describe() for folder, log in self.logs.items() if log.holds == "serps"}
-
-    @cached_property
     def names(self) -> dict[str, str]:
         """All queries of the page, by the names that they have everywhere on it."""
         queries = {str(q) for runs in self.runs for q in runs.table()["query"].unique()}
-        for models in self.models.values():
-            queries |= {str(q) for fitted in models.fitted.values() for q in fitted.index}
-        for log in self.described.values():
-            queries |= set(map(str, log.top_queries["query"]))
-        if self.replay is not None:
-            queries |= set(map(str, self.replay.table["query"].dropna()))
-        return self.known.titles(queries, width=None)
-
-    @cached_property
-    def known(self) -> Names:
-        """The names of queries and items that the results know."""
         found = Names()
-        every: list[Any] = [*self.runs, *self.models.values(), *self.described.values()]
+        every: list[Any] = [*self.runs, *self.models.values()]
         for one in every:
             found |= one.names
-        return found if self.replay is None else found | Names.of(self.replay.manifest)
+        if self.replay is not None:
+            queries |= set(map(str, self.replay.table["query"].dropna()))
+            found |= Names.of(self.replay.manifest)
+        return found.titles(queries, width=None)
 
-    def chosen(self, i: int) -> list[str]:
-        """Why the i-th runs have these simulators, where that was not said by the user."""
-        models = self.models.get(self.made_with[i]) if self.made_with else None
-        return [] if models is None else list(models.manifest.get("chosen", []))
+    @property
+    def check_errors(self) -> dict[str, dict[str, tuple[float, bool]]]:
+        """Of each click model with its checks: the errors, and whether they are faulted."""
+        reports = {n: f.report for models in self.models.values() for n, f in models.fitted.items()}
+        for runs in self.runs:
+            reports |= {name: about for name, about in runs.simulators.items() if about["checks"]}
+        known = {name: report.get("checks") or {} for name, report in reports.items()}
+        return {
+            name: {check: (x, check in its["faulted"]) for check, x in its["errors"].items()}
+            for name, its in known.items()
+            if its.get("errors")
+        }
 
 
 def content_of(asked: Report) -> Content:
-    """The runs with their models and logs: those given, or those that the manifests name.
+    """Runs and decision with their models and log: those given, or those that manifests name.
 
-    A folder that the manifests name and that is gone is left out, with a note. Models that are
-    not those of the runs are refused.
+    A folder that a manifest names and that is gone is left out, with a note. Models and logs that
+    are not those of the runs are refused.
     """
-    models, log = asked.models, asked.log
-    found = Content(
-        [Runs.load(folder).only(asked.policies, asked.n_runs) for folder in asked.folders],
-        recipe=Path(asked.recipe) if asked.recipe else None,
-        replay=None if asked.replay is None else Estimates.read(asked.replay),
+    stages = {folder: tables.read_manifest(folder) for folder in asked.folders}
+    decided = [folder for folder, made in stages.items() if made["stage"] == "decide"]
+    if len(decided) > 1:
+        raise LogevalError(f"{decided[1]}: a page is about one decision; make another for this one")
+    of_runs = {folder: made for folder, made in stages.items() if folder not in decided}
+    notes: list[str] = []
+    models = _models(asked, of_runs, notes)
+    replay = None if asked.replay is None else Estimates.read(asked.replay)
+    return Content(
+        [Runs.load(folder).only(asked.policies, asked.n_runs) for folder in of_runs],
+        Decision.read(decided[0]) if decided else None,
+        models,
+        _log(asked, models, replay, notes),
+        Path(asked.recipe) if asked.recipe else None,
+        replay,
+        notes,
     )
-    for folder in asked.folders:
-        manifest = tables.read_manifest(folder)
-        named = models if models is not None else manifest.get("models_folder")
-        found.made_with.append(str(named or ""))
+
+
+def _models(
+    asked: Report, runs: Mapping[Path, tables.Manifest], notes: list[str]
+) -> dict[str, FittedModels]:
+    found: dict[str, FittedModels] = {}
+    if not runs and asked.models is not None:
+        found[str(asked.models)] = read_models(asked.models)
+    for folder, manifest in runs.items():
+        named = asked.models if asked.models is not None else manifest.get("models_folder")
         if named is None:
             continue
-        if models is None and not tables.there_is(named):
-            found.notes.append(f"the models of {folder} are no longer in {named}")
+        if asked.models is None and not tables.there_is(named):
+            notes.append(f"the models of {folder} are no longer in {named}")
             continue
-        if str(named) not in found.models:
-            found.models[str(named)] = read_models(named)
-        refuse_other_models(folder, manifest, str(named), found.models[str(named)])
-    logs = [str(log)] if log is not None else []
-    if log is None:
-        logs = [str(m.manifest.get("log_folder") or "") for m in found.models.values()]
-    for named in dict.fromkeys(filter(None, logs)):
-        if log is not None or tables.there_is(named):
-            found.logs[named] = load(named)
-        else:
-            found.notes.append(f"the log is no longer in {named}")
-    refuse_other_logs(asked, found)
+        if str(named) not in found:
+            found[str(named)] = read_models(named)
+        refuse_other_models(folder, manifest, str(named), found[str(named)])
     return found
 
 
-def refuse_other_logs(asked: Report, found: Content) -> None:
-    """Raise if the log, or the estimates from one, are not of the log that the models are of."""
-    fitted = {log for models in found.models.values() for log in _logs(models.manifest)}
-    given = {} if asked.log is None else {str(asked.log): {load(asked.log).identity}}
-    if found.replay is not None:
-        given[str(asked.replay)] = set(_logs(found.replay.manifest))
-    for name, logs in given.items():
+def _log(
+    asked: Report, models: Mapping[str, FittedModels], replay: Estimates | None, notes: list[str]
+) -> Log | None:
+    named = asked.log
+    if named is None:
+        named = next((m.manifest.get("log_folder") for m in models.values()), None)
+        if named is not None and not tables.there_is(named):
+            notes.append(f"the log is no longer in {named}")
+            named = None
+    log = None if named is None else load(named)
+    fitted = {one for m in models.values() for one in _logs(m.manifest)}
+    given: list[tuple[Any, str, set[str]]] = (
+        [] if asked.log is None or log is None else [(asked.log, "is not the log", {log.identity})]
+    )
+    if replay is not None:
+        given.append((asked.replay, "is not estimated from the log", set(_logs(replay.manifest))))
+    for name, what, logs in given:
         if fitted and logs and not fitted & logs:
-            what = "is not the log" if name == str(asked.log) else "is not estimated from the log"
             raise LogevalError(
                 f"{name}: {what} that the models of these runs were fitted to; give that of the "
                 "same log, or leave it out"
             )
+    return log
 
 
 def _logs(manifest: tables.Manifest) -> list[str]:
@@ -158,9 +167,6 @@ def refuse_other_models(
         )
 
 
-ASIDE = 2_100  # characters that are no longer than the figure and tables that they stand beside
-NARROW = 5.5  # inches: figures of one panel that can stand side by side
-NAMED = ("query", "of")  # columns with names of queries and items, which may be long
 WIDEST = 7  # columns that fit a page of 1280 pixels
 KINDS = {".csv": "text/csv", ".pdf": "application/pdf", ".svg": "image/svg+xml"}
 
@@ -180,17 +186,16 @@ class Cell(NamedTuple):
         return self if short == self.text else self._replace(text=short, whole=self.text)
 
 
+Columns = Mapping[str, Sequence[Cell]]
+
+
 @dataclass
 class Section:
     """A heading and what follows it: blocks with a ``kind`` that the template knows."""
 
     title: str
+    folded: bool = False
     blocks: list[dict[str, Any]] = field(default_factory=list)
-    words: Sequence[str] = ()  # of the glossary, that explain it
-    docs: str = ""  # the page that explains it
-    background: bool = False  # folded on a small screen
-    folded: bool = False  # in the background, and folded on every screen
-    verdict: dict[str, Any] | None = None  # of the first screen
 
 
 class Page:
@@ -198,81 +203,45 @@ class Page:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.head = Section("")  # the first screen
         self.sections: list[Section] = []
-        self._blocks: list[dict[str, Any]] = []  # where the next block goes
+        self._blocks = self.head.blocks  # where the next block goes
         (folder / "figures").mkdir(parents=True)
         (folder / "tables").mkdir()
 
-    def section(
-        self,
-        title: str,
-        *,
-        words: Sequence[str] = (),
-        docs: str = "",
-        background: bool = False,
-        folded: bool = False,
-    ) -> None:
-        """Start a section; one in the ``background`` is folded on a small screen.
-
-        ``words`` of the glossary, and a page of the ``docs``, say what it is about.
-        """
-        self.sections.append(
-            Section(
-                title,
-                words=words,
-                docs=docs and docs_page(docs),
-                background=background or folded,
-                folded=folded,
-            )
-        )
-        self._blocks = self.sections[-1].blocks
-
     @contextmanager
-    def folded(self, caption: str) -> Iterator[None]:
-        """What is added within is folded away at first."""
-        outside = self._blocks
-        inside: list[dict[str, Any]] = []
-        self._add(kind="fold", caption=caption, blocks=inside)
-        self._blocks = inside
+    def section(self, title: str, *, folded: bool = False) -> Iterator[None]:
+        """What is added within is under this heading, below the first screen."""
+        self.sections.append(Section(title, folded))
+        outside, self._blocks = self._blocks, self.sections[-1].blocks
         try:
             yield
         finally:
             self._blocks = outside
 
-    def heading(self, text: str) -> None:
-        """A heading within a section."""
-        self._add(kind="heading", text=text)
+    @contextmanager
+    def folded(self, caption: str) -> Iterator[None]:
+        """What is added within is folded away at first."""
+        inside: list[dict[str, Any]] = []
+        self._add(kind="fold", caption=caption, blocks=inside)
+        outside, self._blocks = self._blocks, inside
+        try:
+            yield
+        finally:
+            self._blocks = outside
+
+    def answer(
+        self, kind: str, word: str, why: str, believe: Sequence[str], steps: Sequence[str]
+    ) -> None:
+        """What to do, why, what it rests on, and what to do next."""
+        self._add(
+            kind="answer", decision=kind.lower(), word=word, why=why, believe=list(believe),
+            steps=list(steps),
+        )  # fmt: skip
 
     def text(self, text: str) -> None:
         """A paragraph."""
         self._add(kind="text", text=text)
-
-    def verdict(self, found: Verdict) -> None:
-        """Of this section: the answer and, beside and below what else is in it, the rest."""
-        length = sum(map(len, [*found.trust, *found.limits]))
-        below = [found.details] if length <= ASIDE else [found.limits, found.details]
-        parts: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-        for title, lines in found.sections():
-            parts[lines in below].append(
-                {
-                    "title": title,
-                    "lines": lines,
-                    "open": lines is not found.details,
-                    "background": lines is found.limits,
-                }
-            )
-        self.sections[-1].verdict = {
-            "decision": found.decision,
-            "answer": found.answer,
-            "sound": found.sound,
-            "beside": parts[False],
-            "below": parts[True],
-        }
-
-    def notes(self, notes: Sequence[str]) -> None:
-        """Things to know before believing a number."""
-        if notes:
-            self._add(kind="notes", notes=list(notes))
 
     def lines(self, lines: Sequence[str]) -> None:
         """Sentences, one below the other."""
@@ -287,80 +256,67 @@ class Page:
         """Names with their values."""
         self._add(kind="facts", facts={k: cell(v) for k, v in facts.items()})
 
-    def glossary(self) -> None:
-        """The words that sections link to."""
-        words = [{"id": anchor(word), "word": word, "text": GLOSSARY[word]} for word in GLOSSARY]
-        self._add(kind="glossary", words=words)
-
     def figure(
-        self,
-        name: str,
-        figure: Any,
-        how_to_read: str,
-        *,
-        queries: Sequence[str] = (),
-        first: int | None = None,
+        self, name: str, figure: Any, caption: str = "", *, first: int | None = None
     ) -> None:
-        """A figure of matplotlib, with two sentences on how to read it.
-
-        ``queries`` are those of its panels: the reader can choose one. Only the ``first`` panels
-        are shown at once, the others are folded away.
-        """
+        """A figure of matplotlib; only the ``first`` panels are shown at once."""
         name = file_name(name)
-        kinds = ("svg",) if queries else ("svg", "pdf")  # nobody prints sixty queries
-        files = {kind: self.folder / "figures" / f"{name}.{kind}" for kind in kinds}
+        files = {k: self.folder / "figures" / f"{name}.{k}" for k in ("svg", "pdf")}
         with laid_out(figure):
             for kind, file in files.items():
                 file.write_bytes(drawn(figure, kind))
             legend, panels = inline(figure, files["svg"].read_text(encoding="utf-8"), name)
-        shown = zip(panels, queries or [""] * len(panels), strict=True)
-        all_panels = [{"svg": svg, "query": query} for svg, query in shown]
         self._add(
-            kind="figure", name=name, text=how_to_read, legend=legend, queries=queries,
-            narrow=len(panels) == 1 and figure.get_figwidth() <= NARROW,
-            panels=all_panels[:first], more=[] if first is None else all_panels[first:],
-            files=_links(list(files.values())),
+            kind="figure", name=name, text=caption, legend=legend, panels=panels[:first],
+            more=[] if first is None else panels[first:], files=_links(list(files.values())),
         )  # fmt: skip
 
     def table(
         self,
         name: str,
         frame: pd.DataFrame,
-        caption: str,
+        caption: str = "",
         *,
-        shown: Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
-        query: str = "",
-        folded: bool = False,
+        shown: Columns | None = None,
+        titles: Mapping[str, str] | None = None,
         rows: int | None = None,
-        more: bool = True,
         **formats: str,
     ) -> None:
-        """A table; ``formats`` say how the numbers of a column are shown, as ``p=".3f"``.
+        """A table, whole in its CSV; on the page ``shown``, or its first columns and ``rows``.
 
-        ``shown`` are columns to show instead, by title: for each row a ``Cell``, or its text and
-        the value by which it is sorted. The whole frame is in the CSV, and folded away below
-        (unless there is not ``more``). With more than ``WIDEST`` columns the first are shown.
-        ``query`` is the column that the picker looks at, ``folded`` hides all of it at first, and
-        only the first ``rows`` are shown.
+        ``formats`` say how the numbers of a column are shown, as ``p=".3f"``; ``titles`` explain
+        columns under the pointer.
         """
         name = file_name(name)
         file = self.folder / "tables" / f"{name}.csv"
         file.write_text(csv_of(frame), encoding="utf-8")
-        frame = frame if rows is None else frame.head(rows)
-        formats = {str(c): "d" for c in frame if str(c).endswith("_id")} | formats
-        shown_as = {str(c): cells(frame[c], formats.get(str(c), "")) for c in frame}
-        columns = {name.replace("_", " "): column for name, column in shown_as.items()}
-        first: Mapping[str, Any] = dict(list(columns.items())[:WIDEST]) if shown is None else shown
-        fold = []
-        if more and (shown is not None or len(columns) > WIDEST):
-            key, *rest = columns
-            pieces = [rest[i : i + WIDEST - 1] for i in range(0, len(rest), WIDEST - 1)]
-            fold = [_grid({c: columns[c] for c in (key, *piece)}) for piece in pieces]
-        queries = [str(q) for q in frame[query]] if query else []
-        self._add(
-            kind="table", name=name, caption=caption, grid=_grid(first, queries), fold=fold,
-            folded=folded, files=_links([file]),
-        )  # fmt: skip
+        if shown is None:
+            part = frame.head(len(frame) if rows is None else rows)
+            shown = {
+                str(c).replace("_", " "): cells(part[c], formats.get(str(c), ""))
+                for c in list(part)[:WIDEST]
+            }
+        self.grid(name, shown, caption, titles, _links([file]))
+
+    def grid(
+        self,
+        name: str,
+        columns: Columns,
+        caption: str = "",
+        titles: Mapping[str, str] | None = None,
+        files: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """A table of the page alone."""
+        heads = [
+            {
+                "name": head,
+                "about": (titles or {}).get(head, ""),
+                "number": any(one.key is not None for one in column),
+            }
+            for head, column in columns.items()
+        ]
+        rows = list(zip(*columns.values(), strict=True))
+        self._add(kind="table", name=name, caption=caption, heads=heads, rows=rows, files=files)
 
     def write(self, title: str, subtitle: str, footer: str = "") -> None:
         """Render the page."""
@@ -369,10 +325,8 @@ class Page:
         environment = jinja2.Environment(
             loader=jinja2.PackageLoader("logeval.reports"), autoescape=True, trim_blocks=True
         )
-        environment.filters["anchor"] = anchor
-        template = environment.get_template("report.html")
-        html = template.render(
-            title=title, subtitle=subtitle, sections=self.sections, footer=footer
+        html = environment.get_template("report.html").render(
+            title=title, subtitle=subtitle, head=self.head, sections=self.sections, footer=footer
         )
         (self.folder / "index.html").write_text(html, encoding="utf-8")
 
@@ -398,26 +352,8 @@ def _links(files: Sequence[Path]) -> list[dict[str, str]]:
     ]
 
 
-def cells(column: pd.Series, spec: str = "") -> list[tuple[str, Any]]:
-    """The texts of a column, and the values by which they are sorted."""
-    values = [(cell(value, spec), value) for value in column.astype(object).tolist()]
+def cells(column: pd.Series, spec: str = "") -> list[Cell]:
+    """The cells of a column; numbers sort by their values."""
     numeric = pd.api.types.is_numeric_dtype(column.dtype)
-    return [(text, value if numeric and text else None) for text, value in values]
-
-
-def _grid(
-    columns: Mapping[str, Sequence[tuple[Any, ...]]], queries: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Columns as the template wants them: rows of cells, and which columns are numbers."""
-    made = [
-        [Cell(*cell).short() if name in NAMED else Cell(*cell) for cell in column]
-        for name, column in columns.items()
-    ]
-    return {
-        "columns": list(columns),
-        "numeric": [any(cell.key is not None for cell in column) for column in made],
-        "rows": [
-            {"cells": row, "query": queries[i] if queries else ""}
-            for i, row in enumerate(zip(*made, strict=True))
-        ],
-    }
+    made = [(cell(value, spec), value) for value in column.astype(object).tolist()]
+    return [Cell(text, value) if numeric and text else Cell(text).short() for text, value in made]

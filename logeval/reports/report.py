@@ -1,4 +1,4 @@
-"""``report``: what was run, on what, and what came out, as one page to send to a colleague."""
+"""``report``: what was decided or run, on what, and what came out, as a page for a colleague."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @stage(
     "report",
-    example="logeval report runs/dcm --out report",
+    example="logeval report decision --out report",
     again="logeval report RUNS --out {folder}",
 )
 class Report(Stage[Path]):
-    """Write a self-contained page about runs, with every figure and table beside it.
+    """Write a self-contained page about a decision, or runs, with figures and tables beside it.
 
     Returns the path of ``out``/index.html. ``models`` and ``log`` are the folders that the runs
     were made from; by default those that their manifests name, as far as they are still there.
@@ -29,7 +29,7 @@ class Report(Stage[Path]):
 
     runs: Annotated[
         Union["Runs", Path, str, Sequence[Union["Runs", Path, str]]],
-        Arg("Folders that evaluate wrote.", "input"),
+        Arg("Folders that decide or evaluate wrote.", "input"),
     ]
     out: Annotated[
         Path | str, Arg("Folder for the page, figures and tables.", "output", option="--out")
@@ -70,7 +70,9 @@ class Report(Stage[Path]):
             raise LogevalError(f"{short(self.runs)}: are not runs; give the folder of some")
         folders = [r.saved_in() if isinstance(r, Runs) else Path(r) for r in several]
         if not folders:
-            raise LogevalError("there is nothing to report; name the folder of some runs")
+            raise LogevalError(
+                "there is nothing to report; name the folder of a decision, or of some runs"
+            )
         return folders
 
     def arguments(self) -> Manifest:

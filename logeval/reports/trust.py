@@ -16,7 +16,6 @@ from scipy.special import ndtri
 
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.summary import is_oracle
-from logeval.reports.glossary import docs_page
 from logeval.running.names import parse_call
 from logeval.running.words import UNITS, interval, joined, number
 
@@ -235,7 +234,7 @@ def _unsure(simulators: Mapping[str, Any]) -> list[str]:
     return [
         f"The clicks cannot tell attraction from examination, or are too few, for {joined(few)}: "
         "what these queries say rests on what was assumed before any click (the prior); "
-        f"--identified leaves them out, and {docs_page('support')} says which models need less"
+        f"--identified leaves them out, and docs/support.md says which models need less"
     ]
 
 

@@ -19,7 +19,10 @@ WORDS = {
     # what it rests on
     "today": "{about}: today's ranker gets {value:.3g} clicks per search, and {threshold:.3g} in "
     "the log",
-    "simulator-used": "{about} passes {value:.0f} of {threshold:.0f} checks",
+    "simulator-used": "users are simulated by {about}, which passes {value:.0f} of "
+    "{threshold:.0f} checks",
+    "simulator-fails": "users are simulated by {about}, which passes {value:.0f} of "
+    "{threshold:.0f} checks, not {failed}",
     "simulator-value": "{about}: a predicted difference between lists is worth {value:.2f} of it "
     "({low:.2f} to {high:.2f})",
     "value-unknown": "{about}: the log's lists vary too little to say what predictions are worth",
@@ -28,6 +31,7 @@ WORDS = {
     "order": "results are placed in the order of positions {order}: from the top down would lose "
     "{value:.1%}",
     "left-out": "{about} is left out: {why}",
+    "learns-nothing": "{about} is left out: it learns nothing within this traffic",
     "known-only": "with results that the log hardly shows: {value:+.1%}",
 }
 REMEDIES = {
@@ -36,9 +40,19 @@ REMEDIES = {
     "no-simulator": "fit other click models, and look at check-models",
     "today": "see what the log records that the model leaves out: check-models",
 }
+# why a simulator is used, or not; how much a fact matters
+WHY = {
+    "best": "used",
+    "less-likely": "fits held-out clicks less well",
+    "slope": "its predictions are worth too little",
+    "today": "does not earn what the log says",
+    "reward": "does not know this reward",
+}
+LEVELS = {"fine": "", "caution": "have in mind", "stop": "stops the answer"}
 
 
 def sentence(fact: Fact) -> str:
     """The fact in words."""
     fields = {name: getattr(fact, name) for name in ("about", "value", "low", "high", "threshold")}
-    return WORDS[fact.code].format(**{**fields, **fact.more})
+    more = {k: ", ".join(x) if isinstance(x, list) else x for k, x in fact.more.items()}
+    return WORDS[fact.code].format(**{**fields, **more})

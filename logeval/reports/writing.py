@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logeval import __version__
-from logeval.evaluation.results import Runs
 from logeval.reports.figures.canvas import styled
-from logeval.reports.page import Page, content_of
+from logeval.reports.page import Content, Page, content_of
 from logeval.reports.sections import SECTIONS
 from logeval.running.progress import Progress
 from logeval.storage import tables
@@ -41,7 +40,7 @@ def write_report(asked: Report, manifest: tables.Manifest) -> None:
         for section in SECTIONS:
             section(page, content)
             progress.advance(1)
-        page.write(asked.title, _subtitle(content.runs), _footer(asked.folders, asked.out))
+        page.write(asked.title, _subtitle(content), _footer(asked.folders, asked.out))
         tables.write_manifest(folder, manifest)
 
 
@@ -55,9 +54,13 @@ def _little_garbage() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _subtitle(runs: Sequence[Runs]) -> str:
-    """What was compared on what, in a line."""
-    tables_ = [one.table() for one in runs]
+def _subtitle(content: Content) -> str:
+    """What was decided or compared on what, in a line."""
+    found = content.decision
+    if found is not None:
+        period = "" if found.days is None else f", {found.days:,.3g} days"
+        return f"{found.queries:,} queries, {found.searches:,.0f} searches{period}"
+    tables_ = [one.table() for one in content.runs]
     policies = {policy for table in tables_ for policy in table["policy"]}
     simulators = sorted({simulator for table in tables_ for simulator in table["simulator"]})
     queries = {query for table in tables_ for query in table["query"]}
@@ -65,7 +68,7 @@ def _subtitle(runs: Sequence[Runs]) -> str:
     on = ", ".join(simulators) if len(simulators) <= NAMED else f"{len(simulators)} simulators"
     return (
         f"{len(policies)} policies on {on}; {many}"
-        f"{max(one.horizon for one in runs):,} searches of each"
+        f"{max(one.horizon for one in content.runs):,} searches of each"
     )
 
 

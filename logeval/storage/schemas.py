@@ -402,6 +402,20 @@ EARNINGS = _table("earnings", """
     high    float64?  upper end
     """)  # fmt: skip
 
+GAINS = _table("gains", """
+    One row per query of `decide`: today's ranker there, and the policy that was chosen.
+
+    query     string    name of the query
+    searches  float64   in the period
+    results   int64     of them known: those that policies may show
+    today     float64   reward of a search of today's ranker
+    best      float64   reward of a search of the best list
+    policy    string?   the policy that gains most, or that was chosen
+    gain      float64?  of the policy, as a share of what today's ranker earns on the query
+    low       float64?  lower end of its 95% interval
+    high      float64?  upper end
+    """)  # fmt: skip
+
 
 def markdown() -> str:
     """The schemas of all tables, as in docs/tables.md."""

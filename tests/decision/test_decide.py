@@ -66,14 +66,32 @@ def test_best_lists_earn_most_and_choices_are_sorted(found: Any) -> None:
     rewards = [one.reward for one in found.choices]
     assert rewards == sorted(rewards, reverse=True)
     assert found.best > max(rewards)
-    assert {one.policy for one in found.choices} == set(POLICIES)
-    assert found.choices[0].tied
+    idle = {fact.about for fact in found.facts if fact.code == "learns-nothing"}
+    assert {one.policy for one in found.choices} | idle == set(POLICIES)
+    marked = [one.policy for one in found.choices if one.tied]
+    assert found.policy is None or found.policy in marked
+    assert found.by_query["searches"].sum() == found.searches
 
 
 def test_the_same_seed_gives_the_same_answer_with_any_number_of_workers(
     log: Any, models: Any, found: Any
 ) -> None:
     assert decide(log, models, workers=2).to_json() == found.to_json()
+
+
+def test_a_policy_that_gains_nothing_and_learns_nothing_is_left_out() -> None:
+    one: Any = SimpleNamespace(total=np.full((4, earnings.PIECES), -0.01))
+    flat = np.arange(1.0, earnings.PIECES + 1) + np.zeros((4, 1, 1))
+    assert answer.learns_nothing(one, flat)
+    assert not answer.learns_nothing(one, flat**2)
+    ahead: Any = SimpleNamespace(total=np.full((4, earnings.PIECES), 0.01))
+    assert not answer.learns_nothing(ahead, flat)
+
+
+def test_models_in_the_place_of_the_log_are_said_to_be_models(log: Any, tmp_path: Any) -> None:
+    logeval.fit_models(log, ["pbm"], draws=0, out=tmp_path / "m", verdict=False, quiet=True)
+    with pytest.raises(logeval.LogevalError, match=f"decide {log.path} --models {tmp_path}/m"):
+        logeval.decide(tmp_path / "m", quiet=True)
 
 
 def test_curves_add_up_to_the_reward(found: Any) -> None:
@@ -123,23 +141,36 @@ def test_beyond_what_is_simulated_a_policy_earns_at_its_last_pace() -> None:
     assert found[0].tolist() == pytest.approx([5.0, 11.0, 11.0 + 100 * 0.2])
 
 
-def test_gains_are_those_of_the_log_times_the_slope() -> None:
+def test_gains_are_shares_of_what_today_earns() -> None:
     world: Any = SimpleNamespace(today=np.array([[0.5, 1.0], [0.25, 1.0]]))
     traffic: Any = SimpleNamespace(searches=np.array([100.0, 40.0]))
     at = np.stack([earnings.pieces(n) for n in traffic.searches])
     reward = world.today[:, :, None] * at * np.array([1.2, 1.0])[:, None]
-    found = answer.account(reward, world, traffic, np.array([1.0, 0.5]))
-    assert found.total[:, -1].tolist() == pytest.approx([10 / 90, 0.5 * 5 / 65])
-    assert found.by_query.tolist() == pytest.approx([(10 + 2.5) / 75, 0.0])
+    found = answer.account(reward, world, traffic)
+    assert found.total[:, -1].tolist() == pytest.approx([10 / 90, 5 / 65])
+    assert np.allclose(found.by_query, [[0.2, 0.0], [0.2, 0.0]])
+
+
+def test_a_gain_has_the_error_of_the_draws_and_of_the_slope() -> None:
+    rng = np.random.default_rng(0)
+    x = 0.1 + 0.02 * rng.standard_normal(20)
+    b, t = Worth(0.6, 0.25), 19
+    sums = x.mean() + x.std(ddof=1) * math.sqrt(1 + 1 / 20) * rng.standard_t(t, 10**6)
+    gains = sums * (b.mean + b.error * rng.standard_normal(10**6))
+    found = answer.Gain.of(x, b)
+    assert found.mean == pytest.approx(0.6 * x.mean())
+    assert (found.low, found.high) == pytest.approx(np.quantile(gains, [0.025, 0.975]), abs=1e-3)
+    assert found.worse == pytest.approx((gains < 0).mean(), abs=1e-3)
 
 
 def test_a_slope_that_cannot_be_told_is_what_is_known_of_logs() -> None:
     assert Worth.of(None) == Worth(*PRIOR)
     sharp = Worth.of(SimpleNamespace(slope=0.9, low=0.899, high=0.901))
     assert sharp.mean == pytest.approx(0.9, abs=1e-4)
-    equal = Worth.of(SimpleNamespace(slope=1.0, low=1.0 - 1.96 * 0.25, high=1.0 + 1.96 * 0.25))
-    assert equal.mean == pytest.approx(0.8)
-    assert equal.error == pytest.approx(0.25 / math.sqrt(2))
+    mean, error = PRIOR
+    equal = Worth.of(SimpleNamespace(slope=1.0, low=1 - 1.96 * error, high=1 + 1.96 * error))
+    assert equal.mean == pytest.approx((1 + mean) / 2)
+    assert equal.error == pytest.approx(error / math.sqrt(2))
     assert Worth(0.6, 0.1).draws(100, 0).std() == pytest.approx(0.1, rel=0.05)
 
 
@@ -152,7 +183,7 @@ def test_today_is_off_by_more_than_chance_and_more_than_a_little(today: Any, off
 
 def choice(policy: str, gain: float, half: float, worse: float) -> Choice:
     ends = gain - half, gain + half
-    return Choice(policy, 1.0, gain, *ends, worse, 1.0, 0.0, 2.0, "q", 0.0, True)
+    return Choice(policy, 1.0, gain, *ends, worse, 1.0, 0.0, 2.0, "q", 0.0, -0.1, 0.1, True)
 
 
 FAR = answer.Gain(0.2, 0.1, 0.3, 0.0)

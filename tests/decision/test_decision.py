@@ -15,7 +15,8 @@ from logeval.facts import Fact
 from logeval.reports.words import WORDS, sentence
 
 ROW = Choice(
-    "dcmKL-UCB", 46_116.0, 0.041, 0.012, 0.075, 0.02, 5.2, 3.1, 9.0, "9982@0", -0.011, True
+    "dcmKL-UCB", 46_116.0, 0.041, 0.012, 0.075, 0.02, 5.2, 3.1, 9.0, "9982@0", -0.011, -0.02,
+    -0.002, True,
 )  # fmt: skip
 UBM = Simulator(
     "UBM(classes=3)", -0.32, {"value": True}, 0.97, 0.6, 1.2, 1.26, 1.27, True, "best", False
@@ -68,6 +69,6 @@ def test_without_days_time_is_a_share_of_the_period() -> None:
 
 
 def test_every_template_is_filled_by_the_fields_of_its_fact() -> None:
-    more = {"least": 300, "order": "2>1", "why": "it cannot start"}
+    more = {"least": 300, "order": "2>1", "why": "it cannot start", "failed": ["drift"]}
     for code in WORDS:
         assert "{" not in sentence(Fact(code, "x", "fine", 0.1, 0.0, 0.2, 0.3, more))

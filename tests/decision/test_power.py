@@ -113,7 +113,8 @@ def test_the_power_of_an_interleaving_is_that_of_simulated_tests() -> None:
     rng = np.random.default_rng(3)
     model = random_model("PBM", rng, L=8, K=4)
     a, b = np.array([[0, 1, 2, 3]]), np.argsort(-model.w)[:4][None]  # type: ignore[attr-defined]
-    found = interleaving([[model.users]], [(a, np.ones(1))], [b], np.array([1e4]), None)
+    at, n = np.array([1e4]), np.array([1e4])
+    found = interleaving([[model.users]], [(a, np.ones(1))], [b[None]], at, n, None)
     n, R = int(found.searches or 0), 2_000
     A, credit, p = team_draft(a[0], b[0])
     which = rng.choice(len(p), size=R * n, p=p)
@@ -126,6 +127,7 @@ def test_the_power_of_an_interleaving_is_that_of_simulated_tests() -> None:
 def test_an_interleaving_of_a_ranker_with_itself_finds_nothing() -> None:
     model = random_model("UBM", np.random.default_rng(0))
     same = np.array([[3, 1, 2, 0]])
-    found = interleaving([[model.users]], [(same, np.ones(1))], [same], np.array([100.0]), 5.0)
+    n = np.array([100.0])
+    found = interleaving([[model.users]], [(same, np.ones(1))], [same[None]], n, n, 5.0)
     assert found.effect == pytest.approx(0.0)
     assert found.searches is None

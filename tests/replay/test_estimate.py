@@ -12,7 +12,7 @@ from logeval.cli import app
 from logeval.clicks.models.pbm import PBM
 from logeval.replay.stages import replay_estimate
 from logeval.reports.page import Content, Page
-from logeval.reports.sections.replay import the_replay
+from logeval.reports.sections.regret import the_replay
 from logeval.running import seeds
 from logeval.storage.tables import path_of
 from tests.replay.worlds import all_lists
@@ -301,7 +301,6 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     assert (tmp_path / "figures" / "replay.pdf").exists()
     overall = pd.read_csv(tmp_path / "tables" / "replay.csv")
     assert overall["value"].to_numpy() == pytest.approx(found.overall()["value"].to_numpy())
-    assert len(pd.read_csv(tmp_path / "tables" / "replay-queries.csv")) == 2 * len(overall)
 
 
 def test_a_query_without_clicks_has_no_interval_rather_than_one_of_width_0(tmp_path):

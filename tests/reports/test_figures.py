@@ -1,6 +1,7 @@
 """Figures leave matplotlib's global state alone, and are written whole or not at all."""
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from matplotlib.figure import Figure
 
 from logeval.errors import LogevalError
 from logeval.reports.figures.canvas import drawn, inline, new_panels, save_figure
+from logeval.reports.figures.regret import lower_bounds
+from logeval.tracks.keys import Panel
 from tests.reports.tables import rows, runs_of
 
 USER = """
@@ -115,3 +118,17 @@ def test_every_axes_is_a_panel_with_what_it_refers_to():
         clips = set(re.findall(r"url\(#([^)]+)\)", panel))
         assert clips
         assert clips <= set(re.findall(r'id="([^"]+)"', panel))
+
+
+def test_the_lower_bound_is_that_of_the_paper():
+    # Theorem 3 of dcm-bandits: gamma (L - K) gap (1 - p)^(K - 1) / KL(p - gap, p)
+    p, q = 0.2, 0.05
+    divergence = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
+    found = lower_bounds(Panel("B_LB(L=8,K=2,p=0.2,gap=0.15,gamma=0.5)", "ranking"))["lower bound"]
+    assert found == pytest.approx(0.5 * 6 * 0.15 * 0.8 / divergence)
+    for simulator, track in (
+        ("DCM", "ranking"),
+        ("B_LB(L=4,K=2,p=0,gap=0)", "ranking"),  # no gap, no bound
+        ("rank1(K=6,L=4,p=0.25,gap=0.5)", "rank1"),
+    ):
+        assert lower_bounds(Panel(simulator, track)) == {}

@@ -56,7 +56,9 @@ COLOURS = (
 )  # fmt: skip
 # what is behind the numbers of a check: right, not judged, faulted
 CELLS = {"right": "#DCEFE6", "open": "#F2F2F2", "faulted": "#F6CFB5"}
-SEARCHES = "searches of a query"  # the axis of time: what is over it answers the pointer
+SEARCHES, DAYS = "searches of a query", "day"
+# axes of time: what is over them answers the pointer, in these words
+TIMES = {SEARCHES: "# searches", DAYS: "day #"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 
@@ -227,7 +229,7 @@ def figure_beside(figure: Any, folder: Path | str, name: str) -> Path:
     return Path(folder) / name
 
 
-LARGER, SMALLER = 1.2, 0.7  # than on paper, at most
+LARGER, SMALLER = 1.4, 0.55  # than on paper, at most
 PAGE = {
     "#000000": "currentColor",
     "#808080": "var(--soft, #808080)",
@@ -299,7 +301,7 @@ def _points(figure: Any, pixels: Any) -> np.ndarray:
 def _values(figure: Any, ax: Any) -> str:
     """The lines over searches, for the script that shows them under the pointer."""
     lines = [line for line in ax.lines if not line.get_label().startswith("_")]
-    if not lines or ax.get_xlabel() != SEARCHES:
+    if not lines or ax.get_xlabel() not in TIMES:
         return ""
     t = np.asarray(lines[0].get_xdata())
     lines = [line for line in lines if np.array_equal(line.get_xdata(), t)]
@@ -307,7 +309,8 @@ def _values(figure: Any, ax: Any) -> str:
     top, bottom = (figure.bbox.height - y for y in (ax.bbox.y1, ax.bbox.y0))
     data = {
         "x": _points(figure, x).round(1).tolist(),
-        "t": t.tolist(),
+        "t": [float(f"{value:.4g}") if value < 1e3 else value for value in t.tolist()],
+        "unit": TIMES[ax.get_xlabel()],
         "top": round(float(_points(figure, top)), 1),
         "bottom": round(float(_points(figure, bottom)), 1),
         "lines": [

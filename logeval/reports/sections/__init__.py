@@ -9,36 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from logeval.reports.page import Content, Page
-from logeval.reports.sections.regret import (
-    across_tracks,
-    curves,
-    final_tables,
-    query_by_query,
-    the_sensitivity,
-    the_variance,
-)
-from logeval.reports.sections.replay import the_replay
-from logeval.reports.sections.simulators import (
-    the_glossary,
-    the_log,
-    the_models,
-    the_simulators,
-    what_was_run,
-)
-from logeval.reports.sections.verdict import the_verdict
+from logeval.reports.sections.decision import behind_it, the_decision
+from logeval.reports.sections.regret import across, the_regret, the_replay
+from logeval.reports.sections.simulators import the_log, the_models, what_was_run
 
 SECTIONS: list[Callable[[Page, Content], None]] = [
-    the_verdict,
-    the_simulators,
-    curves,
-    final_tables,
-    query_by_query,
-    across_tracks,
-    the_sensitivity,
-    the_variance,
+    the_decision,
+    behind_it,
+    the_regret,
+    across,
     the_replay,
     the_models,
     the_log,
     what_was_run,
-    the_glossary,
 ]

@@ -1,4 +1,4 @@
-// Sorting, values under the pointer, the choice of a query, and folds on small screens. All of the page reads without it.
+// Sorting, and values under the pointer. All of the page reads without it.
 "use strict";
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
@@ -50,7 +50,7 @@ for (const chart of document.querySelectorAll("svg[data-chart]")) {
       panel.append(tip);
     }
     const head = document.createElement("div");
-    head.textContent = data.t[near].toLocaleString("en") + " searches";
+    head.textContent = data.unit.replace("#", data.t[near].toLocaleString("en"));
     const lines = data.lines.map(([name, colour, values]) => [values[near], name, colour]);
     lines.sort((a, b) => b[0] - a[0]);
     tip.replaceChildren(head, ...lines.map(([value, name, colour]) => {
@@ -63,43 +63,5 @@ for (const chart of document.querySelectorAll("svg[data-chart]")) {
     tip.style.top = "1.8rem";
     tip.style.left = Math.max(0, left + 12 + tip.offsetWidth > box.width
       ? left - tip.offsetWidth - 12 : left + 12) + "px";
-  });
-}
-
-for (const section of document.querySelectorAll("section")) {
-  const marked = [...section.querySelectorAll("[data-query]")];
-  const queries = [...new Set(marked.map(one => one.dataset.query))];
-  if (queries.length < 2) continue;
-  const label = document.createElement("label"), select = document.createElement("select");
-  label.className = "picker";
-  select.add(new Option("all", ""));
-  queries.sort((a, b) => a.localeCompare(b, "en", {numeric: true}));
-  queries.forEach(query => select.add(new Option(query, query)));
-  label.append("Query ", select);
-  section.querySelector(".head, summary").after(label);
-  select.addEventListener("change", () => {
-    for (const one of marked) {
-      one.hidden = select.value !== "" && one.dataset.query !== select.value;
-    }
-    for (const fold of section.querySelectorAll("details.more")) {
-      const there = [...fold.querySelectorAll("[data-query]")];
-      if (there.length) fold.open = there.some(one => one.dataset.query === select.value);
-    }
-    for (const panels of section.querySelectorAll(".panels.small")) {
-      panels.classList.toggle("one", select.value !== "");
-    }
-  });
-}
-
-const background = document.querySelectorAll("details.background");
-if (matchMedia("(max-width: 40rem)").matches) background.forEach(one => { one.open = false; });
-addEventListener("beforeprint", () => {
-  document.querySelectorAll("details.background, .verdict details").forEach(one => { one.open = true; });
-});
-for (const link of document.querySelectorAll("a[href^='#']")) {
-  link.addEventListener("click", () => {
-    const target = document.querySelector(link.hash);
-    for (const fold of target.querySelectorAll(":scope > details.background")) fold.open = true;
-    for (let node = target; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
   });
 }
