@@ -27,6 +27,7 @@ output is imported when it is made.
 import dataclasses
 import inspect
 import pkgutil
+import types
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -300,24 +301,51 @@ def stage(name: str, *, example: str = "", again: str = "", read: str = "") -> C
     return register
 
 
-def function(record: Callable[P, Stage[R]]) -> Callable[P, R]:
+def function(record: Callable[P, Stage[R]], name: str = "") -> Callable[P, R]:
     """The public function of a stage: the arguments of its record, and its result."""
     cls: Any = record
-    fields = {name: arg.help for name, _, arg in arguments_of(cls)}
+    arguments = arguments_of(cls)
+    (result,) = get_args(cls.__orig_bases__[0])
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         return cls.of(*args, **kwargs).done()  # type: ignore[no-any-return]
 
-    listed = "\n".join(f"    {name}: {text}" for name, text in fields.items())
+    listed = "\n".join(f"    {name}: {arg.help}" for name, _, arg in arguments)
     call.__doc__ = f"{inspect.cleandoc(record.__doc__ or '')}\n\nArguments:\n{listed}\n"
-    hints = {name: hint for name, hint, _ in arguments_of(cls)}
+    call.__name__ = call.__qualname__ = name or cls.NAME.replace("-", "_").replace(" ", "_")
+    call.__module__ = cls.__module__
+    written = {name: _written(hint) for name, hint, _ in arguments}
+    made = {
+        f.name: f.default_factory()
+        for f in dataclasses.fields(cls)
+        if f.default_factory is not dataclasses.MISSING
+    }
     given = inspect.signature(record)
-    own = [p.replace(annotation=hints[p.name]) for p in given.parameters.values()]
-    (result,) = get_args(cls.__orig_bases__[0])
-    call.__signature__ = given.replace(  # type: ignore[attr-defined]
-        parameters=own, return_annotation=result
+    parameters = [
+        p.replace(annotation=written[p.name], default=made.get(p.name, p.default))
+        for p in given.parameters.values()
+    ]
+    call.__annotations__ = written | {"return": _written(result)}
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        parameters, return_annotation=_written(result)
     )
     return call
+
+
+def _written(hint: Any) -> Any:
+    """A type as a person would write it."""
+    if hint in (str, int, float, bool):
+        return hint
+    parts = [_written(part) for part in get_args(hint) if get_origin(hint) is not Literal]
+    parts = [part if isinstance(part, str) else part.__name__ for part in parts]
+    if get_origin(hint) in (Union, types.UnionType):
+        return " | ".join(dict.fromkeys(parts))
+    if get_origin(hint) is Literal:
+        return f"Literal[{', '.join(map(repr, get_args(hint)))}]"
+    if isinstance(hint, str | ForwardRef):
+        return hint if isinstance(hint, str) else hint.__forward_arg__
+    name = "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
+    return f"{name}[{', '.join(parts)}]" if parts else name
 
 
 def arguments_of(record: Any) -> list[tuple[str, Any, Arg]]:

@@ -73,4 +73,4 @@ class MakeFeatures(Stage["Features"]):
         return make_table(self, manifest["arguments"]["queries"], manifest)
 
 
-make_features = function(MakeFeatures)
+make_features = function(MakeFeatures, "make_features")
