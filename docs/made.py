@@ -36,8 +36,8 @@ logeval compare-models log -m dcm -m pbm -m dctr --top-queries 3
 logeval score models log --known-queries
 logeval evaluate models --policy dcmKL-UCB --policy RankedExp3 --horizon 500 --runs 3 --out runs/a
 logeval evaluate models --policy dcmKL-UCB --policy UCB1 --horizon 500 --runs 3 --out runs/b
-logeval export models --propensities csv --model pbm
-logeval export models --propensities csv --model pbm --from swaps
+logeval export models --propensities --model pbm
+logeval export models --propensities --model pbm --from swaps
 logeval export models --judgments qrels --quantiles 2 --out dcm.qrels
 """
 

@@ -10,8 +10,6 @@ call of ``evaluate``; parts of one name share their runs) and ``[[experiment.cla
   makes several cases of it, which are called ``case``: the claim holds when each of them does.
 - ``published`` (with ``stderr``) is a number to be met, ``low`` and ``high`` bound what words may
   mean; ``factor`` has all three, and ``power`` = [b, k] is b^k, half a power more or less allowed.
-- ``variants`` (other fits, the authors' program) have no verdict: they are other measures. Those
-  of a file, ``[variants]``, are other words for each claim that has them.
 - ``parts_of`` takes the parts of another experiment.
 
 A cell, of which measures speak, is ``policy``, or ``policy @`` a part, a problem or ``Query 1``.
@@ -45,8 +43,8 @@ Cases = Mapping[str, Measure]  # by name; the only one has none
 class Part:
     """Policies on synthetic problems, or on a click model of the top queries of a log.
 
-    ``fit`` are further arguments of ``fit_models``, ``change`` a function of ``measures.CHANGES``
-    for each fitted model; with ``features`` (of ``make_features``) it is the contextual track.
+    ``fit`` are further arguments of ``fit_models``; with ``features`` (of ``make_features``) it is
+    the contextual track.
     """
 
     name: str
@@ -54,7 +52,6 @@ class Part:
     model: str = ""
     top_queries: int = 0
     fit: Mapping[str, Any] = field(default_factory=dict)
-    change: str = ""
     features: Mapping[str, Any] | None = None
     policies: tuple[str, ...] = ()  # none: only the models are of interest
     runs: int | None = None  # where it is not the experiment's
@@ -77,7 +74,7 @@ def _as_published(spec: PolicySpec) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Something that a paper says, how to measure it, and the same measured otherwise."""
+    """Something that a paper says, and how to measure it."""
 
     text: str
     place: str  # where it is said
@@ -89,7 +86,6 @@ class Claim:
     reason: str = ""  # what is known about a difference
     source: str = PAPER  # whoever else found the number: nobody published it
     judged: bool = True  # False: a number of another log, shown and not judged
-    variants: Mapping[str, Cases] = field(default_factory=dict)
 
     @property
     def is_number(self) -> bool:
@@ -152,23 +148,23 @@ def named(name: str) -> Experiment:
 
 def _of_paper(paper: str) -> Iterator[Experiment]:
     data = tomllib.loads((Path(__file__).parent / f"{paper}.toml").read_text("utf-8"))
-    words, variants = data.pop("words", {}), data.pop("variants", {})
+    words = data.pop("words", {})
     tables = data.pop("experiment")
     parts = {table["name"]: table.get("part") for table in tables}
     for table in tables:
         table.setdefault("part", parts.get(table.pop("parts_of", "")))
         for own, _ in _each(table, words):
-            yield _experiment({**data, **table}, own, variants)
+            yield _experiment({**data, **table}, own)
 
 
-def _experiment(table: Words, words: Words, variants: Words) -> Experiment:
+def _experiment(table: Words, words: Words) -> Experiment:
     rest = {k: v for k, v in table.items() if k not in ("each", "part", "claim")}
     filled = _filled(rest, words)
     parts = [_part(part, own) for part in table["part"] for own, _ in _each(part, words)]
     # by the steps a number that nobody published is known
     places = filled.get("section", ""), f"n = {filled['horizon']:,}"
     claims = [
-        _claim({**{k: v for k, v in chosen.items() if k in TAKEN}, **claim}, own, variants, places)
+        _claim({**{k: v for k, v in chosen.items() if k in TAKEN}, **claim}, own, places)
         for claim in table["claim"]
         for own, chosen in _each(claim, words)
     ]
@@ -184,10 +180,10 @@ def _part(table: Words, words: Words) -> Part:
 
 
 TAKEN = {"published", "stderr", "reason", "place"}
-OWN = {"each", "for", "case", "measure", "variants", "factor", "power", "relative_stderr"}
+OWN = {"each", "for", "case", "measure", "factor", "power", "relative_stderr"}
 
 
-def _claim(table: Words, words: Words, variants: Words, places: tuple[str, str]) -> Claim:
+def _claim(table: Words, words: Words, places: tuple[str, str]) -> Claim:
     filled = _filled({k: v for k, v in table.items() if k not in OWN}, words)
     filled.setdefault("place", places[filled.get("source", PAPER) != PAPER])
     if "factor" in table:
@@ -197,14 +193,7 @@ def _claim(table: Words, words: Words, variants: Words, places: tuple[str, str])
         filled |= {"published": base**k, "low": base ** (k - 0.5), "high": base ** (k + 0.5)}
     if "relative_stderr" in table:
         filled["stderr"] = table["relative_stderr"] * filled["published"]
-    others = {
-        name: _cases(table, {**words, **other})
-        for name, other in variants.items()
-        if any(f"{{{word}}}" in str(table) for word in other)
-    }
-    for name, measure in table.get("variants", {}).items():
-        others[_filled(name, words)] = {"": _filled(measure, words)}
-    return Claim(**filled, cases=_cases(table, words), variants=others)
+    return Claim(**filled, cases=_cases(table, words))
 
 
 def _cases(table: Words, words: Words) -> Cases:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -63,14 +62,13 @@ def regret(outcome: Outcome, cell: str) -> Measured:
     return mean(outcome.regret(cell))
 
 
-def over(outcome: Outcome, a: str, b: str | Sequence[str], net: str = "") -> Measured:
-    """Regret of a over that of b, or of the best of several; ``net`` is subtracted from both."""
+def over(outcome: Outcome, a: str, b: str | Sequence[str]) -> Measured:
+    """Regret of a over that of b, or of the best of several."""
     x = outcome.regret(a)
     others = [outcome.regret(cell) for cell in ([b] if isinstance(b, str) else b)]
     y = min(others, key=lambda one: float(one.mean()))
-    less = outcome.regret(net) if net else np.zeros(len(x))
-    n = min(len(x), len(y), len(less))
-    return ratio(x[:n] - less[:n], y[:n] - less[:n])
+    n = min(len(x), len(y))
+    return ratio(x[:n], y[:n])
 
 
 def last_half(outcome: Outcome, cell: str) -> Measured:
@@ -152,11 +150,6 @@ def growth_with_gamma(outcome: Outcome, K: int) -> Measured:
     """The regret at gamma = 1 over that at gamma = 0.5: 2 where it is proportional to gamma."""
     a, b = (f"dcmKL-UCB @ B_LB(L=16,K={K},p=0.2,gap=0.15,gamma={gamma})" for gamma in (1, 0.5))
     return over(outcome, a, b)
-
-
-def terminations_sorted(model: Any) -> Any:
-    """The same DCM with falling terminations, as the policies assume them."""
-    return replace(model, v=np.sort(model.v)[::-1].copy())
 
 
 def first_is_largest(outcome: Outcome, part: str) -> Measured:
@@ -264,4 +257,3 @@ MEASURES: Mapping[str, Callable[..., Measured]] = {
         rising, follows_the_bound, growth_over_bound, distance_over, stairs,
     )
 }  # fmt: skip
-CHANGES: Mapping[str, Callable[[Any], Any]] = {"terminations_sorted": terminations_sorted}

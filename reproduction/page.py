@@ -23,9 +23,7 @@ from reproduction.verdicts import (
     REPRODUCED,
     SHORTER,
     UNDECIDED,
-    VARIANT,
     Judged,
-    together,
 )
 
 INTRODUCTION = """\
@@ -67,7 +65,7 @@ def rows_of(outcome: Outcome) -> list[dict[str, str]]:
     if outcome.refused:
         reason = outcome.refused.removeprefix(f"{outcome.log}: ")
         return [{**where, **empty, "verdict": NOT_RUN, "reason": reason}]
-    return [{**where, **empty, **row(one)} for one in outcome.judged if one.verdict != VARIANT]
+    return [{**where, **empty, **row(one)} for one in outcome.judged]
 
 
 def row(one: Judged) -> dict[str, str]:
@@ -88,8 +86,6 @@ def section(outcome: Outcome) -> Iterator[str]:
     yield f"## {outcome.name}: {outcome.experiment.paper}, {outcome.experiment.place}"
     yield f"{outcome.experiment.about}. {size(outcome)}"
     yield table(COLUMNS, _merged(rows_of(outcome)))
-    if all_of_them := together(outcome.judged):
-        yield str(all_of_them)
 
 
 def page(rows: Sequence[Mapping[str, str]]) -> str:

@@ -1,16 +1,12 @@
 """Runs any experiment of any paper, and all of them.
 
-A folder has ``runs/PART`` (or ``runs/PART@LOG``), ``models/PART@LOG``, and ``spent/EXPERIMENT``:
-size and time. The same call goes on where an earlier one stopped.
+A folder has ``runs/PART`` (or ``runs/PART@LOG``) and ``models/PART@LOG``. The same call goes on
+where an earlier one stopped.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +18,8 @@ import pandas as pd
 from logeval import LogevalError, Runs, evaluate, fit_models, make_features
 from logeval.clicks.fitted import FittedModel
 from logeval.running.arrays import Floats
-from logeval.storage import files
 from reproduction.data import Experiment, Part
-from reproduction.measures import CHANGES, two_queries
+from reproduction.measures import two_queries
 from reproduction.verdicts import Judged, judged
 
 NEEDS_LOG = "an ingested log{}; `logeval generate` and `logeval ingest` make one"
@@ -64,8 +59,6 @@ class Outcome:
     runs: dict[str, Runs] = field(default_factory=dict)  # by part
     models: dict[str, dict[str, Any]] = field(default_factory=dict)  # by part and query
     fits: dict[str, FittedModel] = field(default_factory=dict)  # by part, as fitted
-    seconds: float = 0.0  # by the clock
-    cpu_seconds: float = 0.0
     refused: str = ""  # why it could not be run
 
     @property
@@ -118,9 +111,8 @@ def run_one(experiment: Experiment, log: Path | None, asked: Asked) -> Outcome:
         raise LogevalError(f"{experiment.name} needs {NEEDS_LOG.format('')}")
     log = log if experiment.needs_log else None
     outcome = Outcome(experiment, *asked.size(experiment), log.resolve().name if log else "")
-    with _timed(outcome, asked):
-        for part in experiment.parts:
-            _run_part(outcome, part, log, asked)
+    for part in experiment.parts:
+        _run_part(outcome, part, log, asked)
     return outcome
 
 
@@ -163,47 +155,10 @@ def _run_part(outcome: Outcome, part: Part, log: Path | None, asked: Asked) -> N
         quiet=asked.quiet, **part.fit,
     )  # fmt: skip
     outcome.fits[part.name] = models.named()
-    changed = CHANGES.get(part.change, lambda model: model)
-    triples = [(name, query, changed(model)) for name, query, model in models]
-    outcome.models[part.name] = {str(query): model for _, query, model in triples}
+    outcome.models[part.name] = {str(query): model for _, query, model in models}
     if part.features is not None:
         more["features"] = make_features(
             log, top_queries=part.top_queries, seed=asked.seed, quiet=asked.quiet, **part.features
         )
     if part.policies:
-        outcome.runs[part.name] = evaluate(triples if part.change else models, **more)
-
-
-@contextmanager
-def _timed(outcome: Outcome, asked: Asked) -> Iterator[None]:
-    """Measure the time, by the clock and of all processes, and add it to what was spent before."""
-    size = {"horizon": outcome.horizon, "runs": outcome.n_runs, "seed": asked.seed}
-    file = None if asked.out is None else asked.out / "spent" / f"{outcome.name}.json"
-    before: dict[str, Any] = {"seconds": 0.0, "cpu_seconds": 0.0, "finished": {}}
-    if file is not None and file.exists():
-        try:
-            before = json.loads(file.read_text())
-            _ = before["seconds"] + before["cpu_seconds"] + len(before["finished"])  # all there
-        except (ValueError, TypeError, KeyError) as error:
-            raise LogevalError(
-                f"{file}: is damaged; delete it, and its time starts at 0"
-            ) from error
-    start, cpu, finished = time.perf_counter(), _cpu(), {}
-    try:
-        yield
-        finished = size
-    finally:
-        spent = {"seconds": time.perf_counter() - start, "cpu_seconds": _cpu() - cpu}
-        if before["finished"] == size:  # nothing was left to do but to read
-            spent, finished = dict.fromkeys(spent, 0.0), size
-        outcome.seconds = before["seconds"] + spent["seconds"]
-        outcome.cpu_seconds = before["cpu_seconds"] + spent["cpu_seconds"]
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            record = {"seconds": outcome.seconds, "cpu_seconds": outcome.cpu_seconds}
-            files.write_text(file, json.dumps(record | {"finished": finished}))
-
-
-def _cpu() -> float:
-    """Processor seconds of this process and of its workers that have ended."""
-    return sum(os.times()[:4])
+        outcome.runs[part.name] = evaluate(models, **more)

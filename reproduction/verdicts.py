@@ -16,9 +16,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scipy.special import chdtrc, stdtrit
+from scipy.special import stdtrit
 
-from reproduction.data import Cases, Claim
+from reproduction.data import Claim
 from reproduction.measures import Measured, measured
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ NEAR = 0.10
 REPRODUCED, UNDECIDED, NOT = "reproduced", "cannot be told", "not reproduced"
 AGREES, DIFFERS = "agrees", "differs"
 BY = f"{DIFFERS} by "  # so many percent
-VARIANT = "variant"
 SHOWN = "another log: not judged"
 SHORTER = "not judged at this horizon"
-FEWEST = 5  # numbers that are tested together
 
 
 class Judged(NamedTuple):
@@ -88,11 +86,11 @@ def _quantile(runs: int) -> float:
     return float(stdtrit(runs - 1 if runs else math.inf, (1.0 + CONFIDENCE_OF_WORDS) / 2.0))
 
 
-def judge_cases(claim: Claim, cases: Cases, outcome: Outcome) -> Judged:
+def judge_cases(claim: Claim, outcome: Outcome) -> Judged:
     """The verdict on the case that is hardest for the claim, where there are several."""
     found = [
         judge(claim, measured(outcome, m), same_horizon=outcome.at_full_horizon)._replace(case=name)
-        for name, m in cases.items()
+        for name, m in claim.cases.items()
     ]
     worst = max(found, key=_hardness)
     return worst._replace(others=tuple(one.ours.value for one in found if one is not worst))
@@ -108,20 +106,13 @@ def _hardness(one: Judged) -> tuple[int, float]:
 
 
 def judged(outcome: Outcome) -> list[Judged]:
-    """The verdicts on all claims of an experiment, each followed by its variants."""
-    found = []
-    for claim in outcome.experiment.claims:
-        found.append(judge_cases(claim, claim.cases, outcome))
-        for name, cases in claim.variants.items():
-            decides = judge_cases(claim, cases, outcome)
-            text = ", ".join(filter(None, (name, decides.case)))
-            found.append(decides._replace(verdict=VARIANT, case=text, distance=math.nan))
-    return found
+    """The verdicts on all claims of an experiment."""
+    return [judge_cases(claim, outcome) for claim in outcome.experiment.claims]
 
 
 def verdict_of(found: Sequence[Judged]) -> str:
     """All claims of an experiment in a word: 5 of 6 reproduced, 1 cannot be told."""
-    claims = [one for one in found if one.claim.judged and one.verdict != VARIANT]
+    claims = [one for one in found if one.claim.judged]
     if any(one.verdict == SHORTER for one in claims):
         return SHORTER
     told = []
@@ -130,9 +121,6 @@ def verdict_of(found: Sequence[Judged]) -> str:
         if asked:
             said = done if published else "agree with an independent program"
             told.append(", ".join([f"{asked.count(done)} of {len(asked)} {said}", *_others(asked)]))
-    all_of_them = together(found)
-    if all_of_them is not None and all_of_them.differ:
-        told.append("together the numbers differ by more than chance")
     return "; ".join(told) or SHOWN
 
 
@@ -143,50 +131,8 @@ def _others(verdicts: list[str]) -> list[str]:
     return [*([f"{len(near)} differing by at most {max(near)}%"] if near else []), *counted]
 
 
-class Together(NamedTuple):
-    """Many numbers tested at once: each may be within chance, and all of them not."""
-
-    n: int
-    chi_squared: float
-    p: float
-    mean: float  # of the distances in standard errors; by chance 0 ± 1 / sqrt(n)
-    below: int
-
-    @property
-    def differ(self) -> bool:
-        return self.p < 1.0 - CONFIDENCE_OF_WORDS
-
-    def __str__(self) -> str:
-        return (
-            f"All {self.n} numbers together: chi squared {self.chi_squared:.0f} on {self.n} (p "
-            + ("below 0.0001" if self.p < 1e-4 else f"= {self.p:.2g}")
-            + f"), the mean distance is {self.mean:+.2f} ± {1 / math.sqrt(self.n):.2f} standard "
-            f"errors, and {self.below} of ours are lower: "
-            + ("they differ by more than chance." if self.differ else "no more than chance.")
-        )
-
-
-def together(found: Sequence[Judged]) -> Together | None:
-    """The joint test of the numbers of an experiment, where there are enough of them.
-
-    Distances are taken as independent. Policies of one problem met the same users, which ties
-    ours a little; the published errors are the larger part.
-    """
-    z = [
-        one.distance
-        for one in found
-        if one.claim.is_number and one.claim.judged and one.verdict not in (VARIANT, SHORTER)
-    ]
-    z = [value for value in z if value == value]
-    if len(z) < FEWEST:
-        return None
-    chi_squared = sum(value * value for value in z)
-    below = sum(value < 0 for value in z)
-    return Together(len(z), chi_squared, float(chdtrc(len(z), chi_squared)), sum(z) / len(z), below)
-
-
 def row_of(one: Judged) -> dict[str, Any]:
-    """A claim, or a variant of one, for programs."""
+    """A claim, for programs."""
     claim, (low, high) = one.claim, one.claim.interval
     found = {
         "claim": claim.text,
@@ -199,7 +145,7 @@ def row_of(one: Judged) -> dict[str, Any]:
         "high": None if claim.is_number else high,
         "standard_errors": one.distance,
         "verdict": one.verdict,
-        "reason": "" if one.holds or one.verdict == VARIANT else claim.reason,
+        "reason": "" if one.holds else claim.reason,
         "source": claim.source,
         "case": one.case,
     }

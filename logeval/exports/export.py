@@ -32,14 +32,12 @@ class Export(Stage["Exported"]):
 
     One of ``judgments`` (graded relevance of every item of a query, with its evidence),
     ``propensities`` (how often each position is examined) and ``ltr`` (rows to train a ranker
-    with). A grade is the number of ``thresholds`` that the relevance reaches; ``quantiles`` makes
-    that many grades of equal size instead. An item whose 95% interval reaches into another grade
-    is withheld, marked or kept. Without ``out`` it is printed.
+    with). A grade is the number of ``thresholds`` that the relevance reaches. An item whose 95%
+    interval reaches into another grade is withheld, or kept. Without ``out`` it is printed.
 
     Propensities are ``from`` swaps, whatever attracts: items that the log showed at several
-    positions (all pairs of them; or a chain of neighbours, or the first position as a pivot). Where
-    these do not reach every position, or a ``model`` is named, they are the model's, by default a
-    PBM's. ``ltr=lightgbm`` with a ``from`` weighs clicks by them, and names no positions.
+    positions. Where these do not reach every position, or a ``model`` is named, they are those of a
+    PBM. ``ltr=lightgbm`` with a ``from`` weighs clicks by them, and names no positions.
     """
 
     models: ModelsFolder
@@ -48,18 +46,17 @@ class Export(Stage["Exported"]):
         Literal["qrels", "csv", "json"] | None,
         Arg("qrels (TREC), csv (with the evidence) or json (OpenSearch's judgment list)."),
     ] = None
-    propensities: Annotated[
-        Literal["csv", "json"] | None,
-        Arg("csv, or json with the IPW_list that ULTRA's propensity estimator reads."),
-    ] = None
+    propensities: Annotated[bool, Arg("A row per position, with the weight of a click there.")] = (
+        False
+    )
     ltr: Annotated[
         Literal["svmlight", "lightgbm"] | None,
         Arg("svmlight (grades as labels), or lightgbm (clicks, with .query .position .weight)."),
     ] = None
     model: Annotated[str | None, Arg("Which model; default: the first.")] = None
     relevance: Annotated[
-        Literal["attraction", "satisfaction", "product"],
-        Arg("What is graded: attraction, satisfaction, or product of both (DBN, SDBN)."),
+        Literal["attraction", "satisfaction"],
+        Arg("What is graded: attraction, or satisfaction (DBN, SDBN)."),
     ] = "attraction"
     thresholds: Annotated[
         Sequence[float] | None,
@@ -68,28 +65,17 @@ class Export(Stage["Exported"]):
             parse=thresholds_of,
         ),
     ] = None
-    quantiles: Annotated[
-        int | None, Arg("So many grades of equal size, in place of thresholds.", least=2, most=100)
-    ] = None
     uncertain: Annotated[
-        Literal["withhold", "mark", "keep"],
-        Arg("Items whose 95% interval spans grades: withhold, mark (qrels, csv) or keep."),
+        Literal["withhold", "keep"], Arg("Items whose 95% interval spans grades.")
     ] = "withhold"
     propensities_from: Annotated[
-        Literal["model", "swaps", "chain", "pivot"] | None,
-        Arg(
-            "Propensities from swaps: all pairs (the default where they suffice), chain, pivot; or "
-            "of the model.",
-            option="--from",
-        ),
+        Literal["model", "swaps"] | None,
+        Arg("swaps (the default where they suffice), or the model.", option="--from"),
     ] = None
     log: Annotated[
         Union["Log", Path, str, None],
         Arg("Log to count swaps in; default: that the models were fitted to.", "input"),
     ] = None
-    per_query: Annotated[
-        bool, Arg("Propensities of each query; by default the mean over SERPs.")
-    ] = False
     out: Annotated[
         Path | str | None, Arg("File to write; standard output if absent.", "output")
     ] = None
@@ -97,26 +83,18 @@ class Export(Stage["Exported"]):
 
     def check(self) -> None:
         """One thing to export, and thresholds that ascend."""
-        asked = [n for n in ("judgments", "propensities", "ltr") if getattr(self, n) is not None]
+        asked = [name for name in ("judgments", "propensities", "ltr") if getattr(self, name)]
         if len(asked) != 1:
             given = " and ".join(asked) or "nothing"
             raise LogevalError(
-                f"{given} to export; choose one of judgments=qrels, propensities=csv and "
-                "ltr=svmlight"
+                f"{given} to export; choose one of judgments=qrels, propensities and ltr=svmlight"
             )
-        if self.thresholds is not None and self.quantiles is not None:
-            raise LogevalError("thresholds and quantiles: give one of them")
         cuts = list(self.cuts)
         if not cuts or sorted(set(cuts)) != cuts or not 0.0 < cuts[0] <= cuts[-1] < 1.0:
             raise LogevalError("thresholds must ascend between 0 and 1, as 0.1,0.3,0.6")
-        if self.judgments == "json" and self.uncertain == "mark":
-            raise LogevalError(
-                "judgments=json: OpenSearch's list has no place for a mark; use judgments=csv, or "
-                "uncertain=withhold"
-            )
         if self.propensities_from and not self.propensities and self.ltr != "lightgbm":
             raise LogevalError(
-                "propensities_from goes with propensities=csv or ltr=lightgbm; leave it out"
+                "propensities_from goes with propensities or ltr=lightgbm; leave it out"
             )
         if self.ltr and self.out is None:
             raise LogevalError("ltr: several files are written; give out=FILE, the name of one")

@@ -1,6 +1,4 @@
-"""Judgments and propensities as other programs read them.
-
-Files to train a ranker with, for those who have no features of their own.
+"""Judgments and propensities as other programs read them, and files to train a ranker with.
 
 ``svmlight``: a row per (query, item), its grade as the label: what RankLib, XGBoost and
 scikit-learn read. ``lightgbm``: rows of clicks, one per (query, item, position) and outcome, with
@@ -11,8 +9,6 @@ over the propensity of its position, and those without it the rest of n.
 
 Features are of the log: how often an item was shown and clicked, where, and what the fitted models
 make of it. The relevance that grades are made of is no feature beside these grades.
-
-What ``export`` gives: a table, the files made of it, and a sentence about them.
 """
 
 from __future__ import annotations
@@ -27,16 +23,9 @@ import pandas as pd
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.naming import Naming, naming_of, without_blanks
+from logeval.clicks.naming import naming_of, without_blanks
 from logeval.errors import LogevalError, visible
-from logeval.exports.tables import (
-    FIELDS,
-    graded,
-    propensities_from,
-    relevance_of,
-    withheld_words,
-    without_value,
-)
+from logeval.exports.tables import FIELDS, graded, propensities_from, relevance_of
 from logeval.running.arrays import Floats
 from logeval.storage.spreadsheets import csv_of
 
@@ -45,7 +34,7 @@ if TYPE_CHECKING:
 
 
 EVIDENCE = ["query", "item", "grade", "relevance", "low", "high", "observations", "uncertain"]
-MARK = "U"  # in the second column of qrels, which readers ignore; "0" otherwise
+PAIR = ["query_number", "item_id"]
 
 
 def qrels(table: pd.DataFrame) -> str:
@@ -54,9 +43,8 @@ def qrels(table: pd.DataFrame) -> str:
     Blanks separate its columns, so those in names become %20.
     """
     queries, items = (_without_blanks(table[name]) for name in ("query", "item"))
-    marks = table["uncertain"].map({True: MARK, False: "0"})
-    rows = zip(queries, marks, items, table["grade"], strict=True)
-    return "".join(f"{q} {mark} {item} {grade}\n" for q, mark, item, grade in rows)
+    rows = zip(queries, items, table["grade"], strict=True)
+    return "".join(f"{q} 0 {item} {grade}\n" for q, item, grade in rows)
 
 
 def _without_blanks(names: pd.Series) -> list[str]:
@@ -99,66 +87,25 @@ JUDGMENTS: dict[str, Callable[[pd.DataFrame], str]] = {
 }
 
 
-def propensities_csv(table: pd.DataFrame) -> str:
-    """A row per position, in six digits."""
-    return csv_of(table, "%.6g")
-
-
-def propensities_json(table: pd.DataFrame) -> str:
-    """``IPW_list`` (by position, 1 at the first), by query where asked for, and the rows."""
-    found: dict[str, object] = {}
-    by_position = table[table["previous"].isna()]
-    if table["query"].isna().all():
-        found["IPW_list"] = _numbers(by_position["weight"])
-    else:
-        parts = by_position.groupby("query", sort=False)
-        found["IPW_lists"] = {query: _numbers(rows["weight"]) for query, rows in parts}
-    rows = table.astype(object).where(table.notna(), None)
-    return json.dumps({**found, "rows": rows.to_dict(orient="records")}, ensure_ascii=False) + "\n"
-
-
-def _numbers(values: pd.Series) -> list[float | None]:
-    """JSON has no nan."""
-    return [None if value != value else value for value in values.tolist()]
-
-
-PROPENSITIES: dict[str, Callable[[pd.DataFrame], str]] = {
-    "csv": propensities_csv,
-    "json": propensities_json,
-}
-
-PAIR = ["query_number", "item_id"]
-
-
 def training_files(
-    asked: Export, grades: pd.DataFrame, propensities: pd.DataFrame | None, naming: Naming
+    asked: Export, grades: pd.DataFrame, propensities: pd.DataFrame | None
 ) -> tuple[dict[str, str], str]:
     """Texts by what their names end in, and a sentence about them."""
     models, fitted = asked.fitted, asked.fitted.named(asked.model)
     cells = shown_cells(models, fitted)
     features = features_of(models, fitted, cells)
     if asked.ltr == "svmlight":
-        used = {"product": list(FIELDS)}.get(asked.relevance, [asked.relevance])
-        own = [f"{fitted.model}.{name}" for name in used]
+        own = f"{fitted.model}.{asked.relevance}"
         return _graded(grades, features.drop(columns=own, errors="ignore"))
     cells = cells[pd.MultiIndex.from_frame(cells[PAIR]).isin(features.index)]
     if propensities is None:
         return _clicked(cells, features)
-    weight = _weights(cells, propensities, naming.queries(fitted.queries))
+    weight = cells["position"].map(propensities.set_index("position")["weight"]).to_numpy()
     files, words = _clicked(weighed(cells, weight), features)
     del files[".position"]
     lost = cells["shown"][np.isnan(weight)].sum()
     left_out = f"; {lost:,.0f} results at positions without a propensity are left out"
     return files, words + (left_out if lost else "")
-
-
-def _weights(cells: pd.DataFrame, propensities: pd.DataFrame, names: list[str]) -> Floats:
-    """The weight of a click in each cell, (cells,); nan where it is not known."""
-    table = propensities[propensities["previous"].isna()]
-    whose = [None if table["query"].isna().all() else names[q] for q in cells["query_number"]]
-    known = {(r.query, r.position): r.weight for r in table.itertuples()}
-    keys = zip(whose, cells["position"], strict=True)
-    return np.array([known.get(key, np.nan) for key in keys], dtype=float)
 
 
 def weighed(cells: pd.DataFrame, weight: Floats) -> pd.DataFrame:
@@ -277,23 +224,35 @@ class Exported:
 
 def exported(asked: Export) -> Exported:
     """The table that is asked for, and its files."""
-    fitted, naming = asked.fitted.named(asked.model), naming_of(asked.fitted)
-    if asked.propensities is not None:
-        table, source = propensities_from(asked, naming)
-        form = PROPENSITIES[asked.propensities]
-        whose = f"{table['query'].nunique()} queries" if asked.per_query else "all queries"
-        words = f"examination of {table['position'].max()} positions, {whose}, {source}"
-        return Exported(table, {"": form(table)}, words + without_value(table))
-    every = graded(fitted, asked.relevance, asked.cuts, asked.quantiles, naming)
+    if asked.propensities:
+        table, source = propensities_from(asked)
+        words = f"examination of {len(table)} positions {source}"
+        if blank := int(table["examination"].isna().sum()):
+            words += f"; {blank:,} are blank: too few items were clicked there and elsewhere"
+        return Exported(table, {"": csv_of(table, "%.6g")}, words)
+    every = graded(asked.fitted.named(asked.model), asked, naming_of(asked.fitted))
     table = every[~every["uncertain"]] if asked.uncertain == "withhold" else every
-    words = withheld_words(every, asked.uncertain)
-    if asked.ltr is not None:
-        weights, source = None, ""
-        if asked.propensities_from is not None:
-            weights, source = propensities_from(asked, naming)
-            source = f"; clicks weighed by examination {source}"
-        found, rows = training_files(asked, table, weights, naming)
-        rows += source
-        return Exported(table, found, f"{rows}; {words}" if asked.ltr == "svmlight" else rows)
-    assert asked.judgments is not None
-    return Exported(table, {"": JUDGMENTS[asked.judgments](table)}, words)
+    words = _judged(every, asked.uncertain)
+    if asked.judgments is not None:
+        return Exported(table, {"": JUDGMENTS[asked.judgments](table)}, words)
+    weights, source = None, ""
+    if asked.propensities_from is not None:
+        weights, source = propensities_from(asked)
+        source = f"; clicks weighed by examination {source}"
+    found, rows = training_files(asked, table, weights)
+    return Exported(table, found, f"{rows}; {words}" if asked.ltr == "svmlight" else rows + source)
+
+
+def _judged(every: pd.DataFrame, uncertain: str) -> str:
+    """How many judgments there are, and what became of those that are uncertain."""
+    n, out_of = int(every["uncertain"].sum()), len(every)
+    left = out_of - n if uncertain == "withhold" else out_of
+    if every["low"].isna().all():
+        return f"{left:,} judgments without intervals (the models have none): all kept"
+    done = "withheld" if uncertain == "withhold" else "kept"
+    hint = "" if left else "; keep them with uncertain=keep"
+    return (
+        f"{left:,} judgments of {every['query_number'].nunique():,} queries; {n:,} of {out_of:,} "
+        f"items ({n / max(out_of, 1):.0%}) have a 95% interval that spans grades and are "
+        f"{done}{hint}"
+    )

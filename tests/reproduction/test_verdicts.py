@@ -19,11 +19,8 @@ from reproduction.verdicts import (
     SHORTER,
     SHOWN,
     UNDECIDED,
-    VARIANT,
     judge,
     judge_cases,
-    judged,
-    together,
     verdict_of,
 )
 
@@ -120,23 +117,9 @@ def _given(monkeypatch):
 )
 def test_the_hardest_case_decides(cases, decides, verdict):
     claim = replace(words(high=1.0), cases=measured(*cases))
-    found = judge_cases(claim, claim.cases, outcome_of(claim))
+    found = judge_cases(claim, outcome_of(claim))
     assert (found.case, found.verdict) == (decides, verdict)
     assert found.others == tuple(value for name, value, _ in cases if name != decides)
-
-
-def test_variants_have_no_verdict():
-    """A variant that holds does not save a claim that does not."""
-    claim = replace(
-        words(high=0.5),
-        cases={"": ["given", 0.65, 0.01]},
-        variants={"another fit": {"": ["given", 0.39, 0.01]}},
-    )
-    first, variant = found = judged(outcome_of(claim))
-    assert (first.verdict, variant.verdict) == (NOT, VARIANT)
-    assert verdict_of(found) == "0 of 1 reproduced, 1 not reproduced"
-    (row,) = rows_of(outcome_of(claim))
-    assert (row["ours"], row["published"], row["verdict"]) == ("0.65 ± 0.01", "at most 0.50", NOT)
 
 
 def test_what_is_not_published_stands_apart():
@@ -144,21 +127,6 @@ def test_what_is_not_published_stands_apart():
     claims = [replace(c, cases={"": ["given", 10.0, 1.0]}) for c in claims]
     rows = rows_of(outcome_of(*claims))
     assert [(r["by"], r["verdict"]) for r in rows] == [("", REPRODUCED), ("a program", AGREES)]
-
-
-def test_numbers_that_are_each_within_chance_may_not_be_together():
-    """Nine numbers that are all two standard errors too low."""
-    low = [judge(number(100.0, 1.0), Measured(98.0)) for _ in range(9)]
-    assert all(one.holds for one in low)
-    found = together(low)
-    assert (found.n, found.chi_squared, found.mean, found.below) == (9, 36.0, -2.0, 9)
-    assert found.p == pytest.approx(3.9e-5, rel=0.02)  # chi squared 36 on 9
-    assert verdict_of(low) == ("9 of 9 reproduced; together the numbers differ by more than chance")
-    assert "they differ by more than chance" in str(together(low))
-    mixed = [judge(number(100.0, 1.0), Measured(100.0 + x)) for x in (-1, 1, 0.5, -0.5, 1.5)]
-    assert "no more than chance" in str(together(mixed))
-    assert together(low[:4]) is None
-    assert together([one._replace(verdict=VARIANT) for one in low]) is None
 
 
 def test_what_is_published_is_told_with_its_ends():
