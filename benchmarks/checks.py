@@ -28,8 +28,8 @@ from logeval.clicks.quality.predictive import check_patterns, sample_of
 from logeval.clicks.settings import DRAWS
 from logeval.running.progress import Progress
 from logeval.storage import schemas
-from logeval.synthetic.sessions import draw_sessions
-from logeval.synthetic.world import make_world
+from logeval.synthetic.sessions import Sessions, draw_sessions
+from logeval.synthetic.world import World, make_world
 
 
 def drawn_statistics(
@@ -37,8 +37,17 @@ def drawn_statistics(
 ) -> pa.Table:
     """The click statistics of a synthetic log."""
     world = make_world(model, queries, seed)
-    drawn = draw_sessions(world, sessions, sessions, seed, 0)
-    keep = ~drawn.test
+    return statistics_of(drawn_sessions(world, sessions, seed), held_out, seed)
+
+
+def drawn_sessions(world: World, sessions: int, seed: int) -> Sessions:
+    """Sessions of a world."""
+    return draw_sessions(world, sessions, sessions, seed, 0)
+
+
+def statistics_of(drawn: Sessions, held_out: float, seed: int) -> pa.Table:
+    """Their click statistics."""
+    keep, sessions = ~drawn.test, len(drawn.first) - 1
     session = np.repeat(np.arange(sessions), np.diff(drawn.first))[keep]
     serps = pd.DataFrame(
         {
@@ -54,12 +63,15 @@ def drawn_statistics(
     return pa.Table.from_pandas(rows, schema=schemas.CLICK_STATISTICS, preserve_index=False)
 
 
-def fitted(name: str, train: Patterns, scope: str = "partial", draws: int = DRAWS) -> FittedModel:
+def fitted(
+    name: str, train: Patterns, scope: str = "partial", draws: int = DRAWS, intervals: bool = True
+) -> FittedModel:
     """A model fitted by EM where it has one, with classes of users if its name says so."""
     base, settings = model_of(name)
     method = "em" if "em" in MODELS[base].methods else MODELS[base].methods[0]
     classes = number_of(settings.get("classes", 1))
-    return fit_one(name, train, Options(method, scope, draws=draws, classes=classes))
+    options = Options(method, scope, draws=draws, classes=classes, intervals=intervals)
+    return fit_one(name, train, options)
 
 
 def main() -> None:

@@ -1,17 +1,15 @@
-"""Classes of users: what their intervals hold, what their best lists cost, how long a fit takes.
+"""Classes of users: what their intervals hold, how long a fit takes.
 
 Logs are drawn from three classes of DCM users (60% who look at little, 28%, and 12% who open much),
 or of PBM users, in the wide world of ``draws``: 8 queries of 100 items, lists by quality.
 
     python -m benchmarks.classes coverage 20 [SEED]
-    python -m benchmarks.classes optimum [SEED]
     python -m benchmarks.classes time [SEED]
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -116,25 +114,6 @@ def coverage(logs: int = 20, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def optimum(seed: int = 0) -> pd.DataFrame:
-    """The best list of ten: how often it is proven, the gap where not, and CPU seconds."""
-    rows = []
-    for kind in ("DCM", "PBM"):
-        for items in (20, 70, 150, 871):
-            rng = seeds.generator(seed, "classes optimum", kind, items)
-            for _ in range(5):
-                model = users(kind, rng, items, 10)
-                start = time.process_time()
-                found = model.optimum()
-                spent = time.process_time() - start
-                gap = getattr(found, "gap", 0.0) / found.value
-                rows.append([kind, items, found.proven, gap, spent])
-    table = pd.DataFrame(rows, columns=["users", "items", "proven", "gap", "cpu_seconds"])
-    return table.groupby(["users", "items"]).agg(
-        proven=("proven", "mean"), largest_gap=("gap", "max"), cpu_seconds=("cpu_seconds", "mean")
-    )
-
-
 def times(seed: int = 0) -> pd.DataFrame:
     """CPU seconds of a fit with three classes beside one."""
     rows = []
@@ -153,5 +132,5 @@ def times(seed: int = 0) -> pd.DataFrame:
 if __name__ == "__main__":
     what, *numbers = sys.argv[1:]
     given = [int(x) for x in numbers]
-    made = {"coverage": coverage, "optimum": optimum, "time": times}[what]
+    made = {"coverage": coverage, "time": times}[what]
     print(made(*given).round(4).to_string())

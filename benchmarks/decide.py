@@ -6,8 +6,7 @@ fitted, checked for value by cross-fitting, and asked about one period of the sa
 policies serve the true users, several times, and today's ranker does.
 
     python -m benchmarks.decide 200            200 logs of each world, seed 1
-    python -m benchmarks.decide 40 dcm pbm     of some worlds
-    python -m benchmarks.decide 40 all 7       with another seed: thresholds were chosen on seed 7
+    python -m benchmarks.decide 40 all 7       with another seed: the rule was chosen on seed 7
 """
 
 from __future__ import annotations
@@ -40,71 +39,91 @@ from logeval.running.arrays import Floats, Ints
 from logeval.storage.schemas import CLICK_STATISTICS
 
 K, L, SEARCHES, QUERIES = 5, 24, 6_000, 5
-DRAWS, RUNS = 12, 6
+DRAWS, RUNS = 12, 4
 POLICIES = ("dcmKL-UCB", "TopRank")
-OUT = Path("decide-benchmark.csv")
+OUT = "decide-{}.csv"  # by seed: a row per policy of each log
 
 Clicks = Callable[[Floats, Floats], Floats]  # of attractions (n, K) and uniforms (n, K + 2)
+EXAMINATION = np.array([1.0, 0.85, 0.65, 0.5, 0.4])
 
 
 @dataclass(frozen=True)
 class Users:
-    """What users of a world do: clicks (n, K) on lists whose results have these qualities."""
+    """What users of a world do: clicks (n, K) on lists of results, and how many to expect."""
 
     clicks: Clicks
+    expected: Callable[[Floats], Floats]
     model: str = "DCM"  # that is fitted
     error: float = 1.0  # of today's ranker, on the logit scale
     queries: int = QUERIES
     drift: float = 0.0  # of qualities from one period to the next, logit
 
 
-def cascade(w: Floats, u: Floats, stop: Floats | float, lost: float = 1.0) -> Floats:
+def cascade(w: Floats, u: Floats, stop: Floats | float = 0.5) -> Floats:
     """Users who read from the top; after a click they stop with this probability."""
     c, on = np.zeros(w.shape), np.ones(len(w), dtype=bool)
     for k in range(w.shape[1]):
         c[:, k] = on & (u[:, k] < w[:, k])
         on &= ~((c[:, k] > 0) & ((u[:, k] / np.maximum(w[:, k], 1e-12)) < stop))
-    return c * lost
-
-
-def dcm(w: Floats, u: Floats) -> Floats:
-    """As the DCM has them."""
-    return cascade(w, u, 0.5)
-
-
-def pbm(w: Floats, u: Floats) -> Floats:
-    """As the PBM has them."""
-    e = np.array([1.0, 0.85, 0.65, 0.5, 0.4])[: w.shape[1]]
-    return (u[:, : w.shape[1]] < w * e).astype(float)
-
-
-def mixture(w: Floats, u: Floats) -> Floats:
-    """A third of the users never goes on after a click, a third always, a third hardly clicks."""
-    kind = u[:, K + 1]
-    w = np.where(kind[:, None] < 1 / 3, expit(logit(w) - 2.0), w)
-    return cascade(w, u, np.where(kind < 2 / 3, 0.95, 0.05))
-
-
-def competing(w: Floats, u: Floats) -> Floats:
-    """One click at most, on a result in proportion to its odds: results take it from each other."""
-    odds = w / (1.0 - w)
-    p = odds / (3.0 + odds.sum(axis=1, keepdims=True)) * 1.6
-    end = np.minimum(p.cumsum(axis=1), 1.0)
-    first = (u[:, :1] >= end).sum(axis=1)
-    c = np.zeros(w.shape)
-    rows = np.flatnonzero(first < w.shape[1])
-    c[rows, first[rows]] = 1.0
     return c
 
 
+def of_cascade(w: Floats, stop: float = 0.5) -> Floats:
+    """Their expected clicks."""
+    there = np.cumprod(1.0 - stop * w, axis=1)
+    return np.asarray(w[:, 0] + (w[:, 1:] * there[:, :-1]).sum(axis=1))
+
+
+def pbm(w: Floats, u: Floats) -> Floats:
+    """Users who look at each position by itself."""
+    return (u[:, :K] < w * EXAMINATION).astype(float)
+
+
+def kinds(w: Floats) -> list[tuple[Floats, float]]:
+    """Thirds of users: hardly clicks and then leaves; leaves after a click; never leaves."""
+    return [(expit(logit(w) - 2.0), 0.95), (w, 0.95), (w, 0.05)]
+
+
+def mixture(w: Floats, u: Floats) -> Floats:
+    """Users of three kinds."""
+    kind = np.minimum((3.0 * u[:, K + 1]).astype(int), 2)
+    each = np.stack([cascade(of, u, stop) for of, stop in kinds(w)])
+    return np.asarray(each[kind, np.arange(len(w))])
+
+
+def of_mixture(w: Floats) -> Floats:
+    """Their expected clicks."""
+    return np.mean([of_cascade(of, stop) for of, stop in kinds(w)], axis=0)
+
+
+def shares(w: Floats) -> Floats:
+    """Where the one click of a search goes: results take it from each other."""
+    odds = w / (1.0 - w)
+    p = 1.6 * odds / (3.0 + odds.sum(axis=1, keepdims=True))
+    return np.minimum(p.cumsum(axis=1), 1.0)
+
+
+def competing(w: Floats, u: Floats) -> Floats:
+    """One click at most, on a result in proportion to its odds."""
+    first = (u[:, :1] >= shares(w)).sum(axis=1)
+    return (first[:, None] == np.arange(w.shape[1])).astype(float)
+
+
+def of_competing(w: Floats) -> Floats:
+    """Their expected clicks."""
+    return shares(w)[:, -1]
+
+
+DCM = (cascade, of_cascade)
 WORLDS = {
-    "dcm": Users(dcm),
-    "pbm": Users(pbm, "PBM"),
-    "mixture": Users(mixture),
-    "competing": Users(competing),
-    "drift": Users(dcm, drift=0.5),
-    "near-optimal": Users(dcm, error=0.0),
-    "thin": Users(dcm, queries=60),
+    "dcm": Users(*DCM),
+    "pbm": Users(pbm, lambda w: w @ EXAMINATION, "PBM"),
+    "good ranker": Users(*DCM, error=0.35),
+    "best ranker": Users(*DCM, error=0.0),
+    "mixture": Users(mixture, of_mixture),
+    "competing": Users(competing, of_competing),
+    "drift": Users(*DCM, drift=0.5),
+    "thin": Users(*DCM, queries=60),
 }
 
 
@@ -165,34 +184,30 @@ def fitted_to(world: World, data: Patterns, seed: int) -> FittedModels:
     return FittedModels({name: one}, lists=Lists.of(data))
 
 
-def truly(world: World, spec: PolicySpec, known: list[Ints], seed: int) -> tuple[Floats, Floats]:
-    """The clicks of RUNS runs of a policy on true users, over what today's ranker earns.
+def truly(world: World, spec: PolicySpec, known: list[Ints], seed: int) -> Floats:
+    """What RUNS runs of a policy on the true users are ahead of today's ranker, (RUNS, PIECES).
 
-    Gains (RUNS, PIECES) as shares of what the ranker earns in all.
+    Expected clicks, as shares of what the ranker earns in all.
     """
     rng = seeds.generator(seed, "truth", spec.name)
-    ahead = np.zeros((RUNS, PIECES))
-    today = 0.0
-    for q, n in enumerate(world.n):
-        of = np.full(20_000, q)
-        A = world.lists(of, rng)
-        level = world.clicked(world.later, of, A, rng).sum(axis=1).mean()
+    ahead, today = np.zeros((RUNS, PIECES)), 0.0
+    for q, n in enumerate(world.n.tolist()):
+        A = world.lists(np.full(4_000, q), rng)
+        level = float(world.users.expected(world.later[q][A]).mean())
         today += n * level
-        mine, ends = np.full(RUNS, q), np.ceil(n * np.arange(1, PIECES + 1) / PIECES)
         items = np.array([rng.permutation(known[q]) for _ in range(RUNS)])
-        limits = np.full((RUNS, K), len(known[q]))
         own = [seeds.generator(seed, "policy", spec.name, str(q), r) for r in range(RUNS)]
-        policy: Any = spec.make(Setting(limits, True, int(n), own))
-        so_far, at = np.zeros(RUNS), np.zeros((RUNS, int(n) + 1))
-        for t in range(1, int(n) + 1):
+        policy: Any = spec.make(Setting(np.full((RUNS, K), len(known[q])), True, n, own))
+        earned = np.zeros((RUNS, n + 1))
+        uniforms = rng.random((n, RUNS, K + 2))
+        for t in range(1, n + 1):
             labels = policy.recommend(t)
-            shown = np.take_along_axis(items, labels, axis=1)
-            clicks = world.clicked(world.later, mine, shown, rng)
-            policy.update(t, labels, clicks.astype(np.int64))
-            so_far += clicks.sum(axis=1)
-            at[:, t] = so_far - t * level
-        ahead += at[:, ends.astype(int)]
-    return ahead / today, np.array(today)
+            w = world.later[q][np.take_along_axis(items, labels, axis=1)]
+            policy.update(t, labels, world.users.clicks(w, uniforms[t - 1]).astype(np.int64))
+            earned[:, t] = world.users.expected(w)
+        ends = np.ceil(n * np.arange(1, PIECES + 1) / PIECES).astype(int)
+        ahead += earned.cumsum(axis=1)[:, ends] - level * ends
+    return ahead / today
 
 
 def row_of(name: str, seed: int) -> list[dict[str, Any]]:
@@ -215,7 +230,7 @@ def row_of(name: str, seed: int) -> list[dict[str, Any]]:
             continue
         told = with_order(spec, None if order is None else order.more["order"])
         every = [known_of(data, q, 0.01 * n) for q, n in enumerate(world.n)]
-        gains, _ = truly(world, told, every, seed)
+        gains = truly(world, told, every, seed)
         end = gains[:, -1]
         value = next(one for one in found.simulators if one.used)
         rows.append(
@@ -278,13 +293,13 @@ def calibration(rows: pd.DataFrame) -> pd.DataFrame:
 
 if __name__ == "__main__":
     logs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    names = [name for name in sys.argv[2:] if name in WORLDS] or list(WORLDS)
+    names = list(WORLDS)
     seed = int(sys.argv[-1]) if len(sys.argv) > 2 and sys.argv[-1].isdigit() else 1
     rows: list[dict[str, Any]] = []
     for i in range(logs):
         for name in names:
             rows += row_of(name, 1_000 * seed + i)
-        pd.DataFrame(rows).to_csv(OUT, index=False)
+        pd.DataFrame(rows).to_csv(OUT.format(seed), index=False)
         print(f"{i + 1} of {logs}", end="\r", file=sys.stderr, flush=True)
     table = pd.DataFrame(rows)
     with pd.option_context("display.width", 200, "display.max_columns", 30):

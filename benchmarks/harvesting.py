@@ -7,7 +7,7 @@ all over a SERP, so that its clicks belong together. The same logs are taken as 
 do not say what was on a SERP. Coverage of ranks 2 to 10 together; its standard error counts logs,
 not ranks.
 
-    python benchmarks/run.py harvesting
+    python -m benchmarks.run harvesting
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ do with attraction, or of its logit, as of a good ranker. A row per world, size 
 attraction by how often items were shown. ``boundary`` rows have DCMs with
 v = .5 .3 .1 .003 .001 .001, by position.
 
-    python benchmarks/run.py intervals
+    python -m benchmarks.run intervals
 """
 
 from __future__ import annotations

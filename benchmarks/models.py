@@ -1,8 +1,8 @@
 """Fitting click models: folded statistics against plain Python that goes session by session.
 
-The baselines are the textbook loops: for every SERP and rank, look up the parameters and add to
-their counts. PBM does a few iterations of EM, scaled to 50; ours does 50, priors and intervals
-included, starting from the click statistics table. CPU seconds, one process.
+The baseline is the textbook loop: for every SERP and rank, look up the parameters and add to their
+counts. It does a few iterations of EM, scaled to 50; ours does 50, priors and intervals included,
+starting from the click statistics table. CPU seconds, one process.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from logeval.clicks.estimation.estimates import Options
@@ -59,7 +60,7 @@ def statistics(rows: list[Session]) -> pa.Table:
     return pa.Table.from_pylist(table, schema=schemas.CLICK_STATISTICS)
 
 
-def plain_pbm(rows: list[Session], iterations: int, pooled: bool) -> dict[Any, float]:
+def plain_pbm(rows: list[Session], iterations: int) -> dict[Any, float]:
     """EM for the PBM, session by session."""
     w: dict[Any, float] = defaultdict(lambda: 0.5)
     e: dict[Any, float] = defaultdict(lambda: 0.5)
@@ -68,7 +69,7 @@ def plain_pbm(rows: list[Session], iterations: int, pooled: bool) -> dict[Any, f
         new_e: dict[Any, list[float]] = defaultdict(lambda: [1.0, 2.0])
         for q, items, clicks in rows:
             for k, (item, c) in enumerate(zip(items, clicks, strict=True)):
-                at = (0 if pooled else q, k)
+                at = (q, k)
                 attraction, examination = w[q, item], e[at]
                 if c:
                     up_w = up_e = 1.0
@@ -83,22 +84,6 @@ def plain_pbm(rows: list[Session], iterations: int, pooled: bool) -> dict[Any, f
         w.update({key: a / b for key, (a, b) in new_w.items()})
         e.update({key: a / b for key, (a, b) in new_e.items()})
     return w
-
-
-def plain_dcm(rows: list[Session], pooled: bool) -> dict[Any, float]:
-    """Counting for the DCM, session by session."""
-    w: dict[Any, list[float]] = defaultdict(lambda: [1.0, 2.0])
-    v: dict[Any, list[float]] = defaultdict(lambda: [1.0, 2.0])
-    for q, items, clicks in rows:
-        last = max((k for k, c in enumerate(clicks) if c), default=len(items))
-        for k, (item, c) in enumerate(zip(items, clicks, strict=True)):
-            if k <= last:
-                w[q, item][0] += c
-                w[q, item][1] += 1
-            if c:
-                v[0 if pooled else q, k][0] += k == last
-                v[0 if pooled else q, k][1] += 1
-    return {key: a / b for key, (a, b) in w.items()}
 
 
 def _cpu(function: Callable[[], Any]) -> tuple[Any, float]:
@@ -116,32 +101,18 @@ def rows() -> list[dict[str, Any]]:
         for method in model.methods:
             fit_one(name, warm, Options(method, iterations=2))
 
-    out = []
-    for scope in ("per-query", "pooled"):
-        pooled = scope == "pooled"
-        plain, baseline = _cpu(lambda p=pooled: plain_pbm(log, BASELINE_ITERATIONS, p))  # type: ignore[misc]
-        options = Options("em", scope, "pyclick", BASELINE_ITERATIONS, 0.0)
-        check = fit_one("PBM", patterns_of(table), options)
-        options = Options("em", scope, "pyclick", ITERATIONS, 0.0)
-        _, ours = _cpu(lambda o=options: fit_one("PBM", patterns_of(table), o))  # type: ignore[misc]
-        _agrees(check, plain)
-        scaled = baseline * ITERATIONS / BASELINE_ITERATIONS
-        out.append(_row(f"PBM, {scope}, {ITERATIONS} EM iterations", scaled, ours))
-        plain, baseline = _cpu(lambda p=pooled: plain_dcm(log, p))  # type: ignore[misc]
-        options = Options("guo", scope, "pyclick")
-        fitted, ours = _cpu(lambda o=options: fit_one("DCM", patterns_of(table), o))  # type: ignore[misc]
-        _agrees(fitted, plain)
-        out.append(_row(f"DCM, {scope}, counting", baseline, ours))
-    for scope in ("per-query", "pooled"):
-        _, ours = _cpu(lambda s=scope: _all_models(table, s))  # type: ignore[misc]
-        out.append(_row(f"all ten models to convergence, {scope}", None, ours))
-    return out
-
-
-def _all_models(table: pa.Table, scope: str) -> None:
-    data = patterns_of(table)
+    plain, baseline = _cpu(lambda: plain_pbm(log, BASELINE_ITERATIONS))
+    short = Options("em", "per-query", "pyclick", BASELINE_ITERATIONS, 0.0)
+    _agrees(fit_one("PBM", patterns_of(table), short), plain)
+    options = Options("em", "per-query", "pyclick", ITERATIONS, 0.0)
+    _, ours = _cpu(lambda: fit_one("PBM", patterns_of(table), options))
+    scaled = baseline * ITERATIONS / BASELINE_ITERATIONS
+    found = [_row(f"PBM, {ITERATIONS} EM iterations", scaled, ours)]
     for name, model in MODELS.items():
-        fit_one(name, data, Options(model.methods[0], scope))
+        options = Options(model.methods[0])
+        _, ours = _cpu(lambda n=name, o=options: fit_one(n, patterns_of(table), o))  # type: ignore[misc]
+        found.append(_row(f"{name}, to convergence", None, ours))
+    return found
 
 
 def _agrees(fitted: Any, plain: dict[Any, float]) -> None:
@@ -155,14 +126,10 @@ def _agrees(fitted: Any, plain: dict[Any, float]) -> None:
 def _row(name: str, baseline: float | None, ours: float) -> dict[str, Any]:
     return {
         "name": name,
-        "baseline": "plain Python, session by session" if baseline else None,
-        "baseline_cpu_seconds": baseline,
-        "cpu_seconds": ours,
-        "ratio": baseline / ours if baseline else None,
+        "CPU s": round(ours, 2),
+        "plain Python, session by session": baseline and f"{baseline / ours:,.0f} times as long",
     }
 
 
 if __name__ == "__main__":
-    for row in rows():
-        ratio = f"{row['ratio']:8,.0f}x" if row["ratio"] else " " * 9
-        print(f"{row['name']:45} {row['cpu_seconds']:8.3f} s CPU {ratio}")
+    print(pd.DataFrame(rows()).to_string(index=False))

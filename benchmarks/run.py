@@ -1,42 +1,20 @@
-"""All benchmarks, as ratios to simple baselines measured in the same run.
+"""Speed against simple baselines that are measured in the same run: a few minutes.
 
-python benchmarks/run.py            all
-python benchmarks/run.py ingest     one
+python -m benchmarks.run [ingest] [models] [policies]
+
+The other files are studies of error rates and of size, each run by itself.
 """
 
 import sys
 from importlib import import_module
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import pandas as pd
 
-from logeval.commands.show import print_frame
 
-BENCHMARKS = [
-    "ingest",
-    "tables",
-    "models",
-    "intervals",
-    "draws",
-    "break_even",
-    "thin",
-    "policies",
-    "modern",
-    "contextual",
-    "replay",
-    "identifiability",
-    "identified_intervals",
-    "harvesting",
-    "randomised",
-]
-
-
-def main(names):
-    for name in names or BENCHMARKS:
+def main(names: list[str]) -> None:
+    for name in names or ("ingest", "models", "policies"):
         print(f"{name} ...", file=sys.stderr, flush=True)
-        print_frame(name, pd.DataFrame(import_module(f"benchmarks.{name}").rows()))
+        print(pd.DataFrame(import_module(f"benchmarks.{name}").rows()).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -27,13 +27,12 @@ output is imported when it is made.
 import dataclasses
 import inspect
 import pkgutil
-import re
+import types
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -302,46 +301,52 @@ def stage(name: str, *, example: str = "", again: str = "", read: str = "") -> C
     return register
 
 
-class Hint(str):
-    """A type as one would write it: ``Path | str | None``."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    @classmethod
-    def of(cls, hint: Any) -> "Hint":
-        """What ``help`` shows of a type."""
-        if get_origin(hint) in (Union, UnionType):
-            return cls(" | ".join(dict.fromkeys(map(cls.of, get_args(hint)))))
-        if get_origin(hint) in (Sequence, Mapping, list, dict, tuple):
-            inside = ", ".join(map(cls.of, get_args(hint)))
-            return cls(f"{get_origin(hint).__name__}[{inside}]")
-        text = inspect.formatannotation(hint)
-        text = re.sub(r"ForwardRef\('([^']*)'[^)]*\)", r"\1", text)
-        return cls(re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text).replace("NoneType", "None"))
-
-
 def function(record: Callable[P, Stage[R]], example: str = "", name: str = "") -> Callable[P, R]:
     """The public function of a stage: the arguments of its record, and its result."""
     cls: Any = record
-    fields = {name: arg.help for name, _, arg in arguments_of(cls)}
+    arguments = arguments_of(cls)
+    (result,) = get_args(cls.__orig_bases__[0])
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         return cls.of(*args, **kwargs).done()  # type: ignore[no-any-return]
 
-    listed = "\n".join(f"    {name}: {text}" for name, text in fields.items())
-    call.__name__ = call.__qualname__ = name or cls.NAME.replace("-", "_").replace(" ", "_")
-    call.__module__ = cls.__module__
+    listed = "\n".join(f"    {name}: {arg.help}" for name, _, arg in arguments)
     about, shown = inspect.cleandoc(record.__doc__ or ""), inspect.cleandoc(example)
     call.__doc__ = f"{about}\n\n{shown}\n\nArguments:\n{listed}\n"
-    hints = {name: Hint.of(hint) for name, hint, _ in arguments_of(cls)}
+    call.__name__ = call.__qualname__ = name or cls.NAME.replace("-", "_").replace(" ", "_")
+    call.__module__ = cls.__module__
+    written = {name: _written(hint) for name, hint, _ in arguments}
+    made = {
+        f.name: f.default_factory()
+        for f in dataclasses.fields(cls)
+        if f.default_factory is not dataclasses.MISSING
+    }
     given = inspect.signature(record)
-    own = [p.replace(annotation=hints[p.name]) for p in given.parameters.values()]
-    (result,) = get_args(cls.__orig_bases__[0])
-    call.__signature__ = given.replace(  # type: ignore[attr-defined]
-        parameters=own, return_annotation=Hint.of(result)
+    parameters = [
+        p.replace(annotation=written[p.name], default=made.get(p.name, p.default))
+        for p in given.parameters.values()
+    ]
+    call.__annotations__ = written | {"return": _written(result)}
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        parameters, return_annotation=_written(result)
     )
     return call
+
+
+def _written(hint: Any) -> Any:
+    """A type as a person would write it."""
+    if hint in (str, int, float, bool):
+        return hint
+    parts = [_written(part) for part in get_args(hint) if get_origin(hint) is not Literal]
+    parts = [part if isinstance(part, str) else part.__name__ for part in parts]
+    if get_origin(hint) in (Union, types.UnionType):
+        return " | ".join(dict.fromkeys(parts))
+    if get_origin(hint) is Literal:
+        return f"Literal[{', '.join(map(repr, get_args(hint)))}]"
+    if isinstance(hint, str | ForwardRef):
+        return hint if isinstance(hint, str) else hint.__forward_arg__
+    name = "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
+    return f"{name}[{', '.join(parts)}]" if parts else name
 
 
 def arguments_of(record: Any) -> list[tuple[str, Any, Arg]]:

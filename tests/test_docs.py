@@ -21,6 +21,7 @@ from logeval.policies.registry import POLICIES
 from logeval.storage import schemas
 from tests.faults.commands import logeval
 from tests.references import REFERENCES
+from tests.undrawn import draw_nothing
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -37,9 +38,10 @@ def run_in(tmp_path, monkeypatch):
     """Run the commands and programs of a page in an empty folder, as in one shell.
 
     In copies of this process, which has imported what commands need: a fresh one takes seconds of
-    imports for every command. ``test_cli.py`` starts fresh ones.
+    imports for every command. ``test_cli.py`` starts fresh ones. Reports have no figures here.
     """
     assert pipeline.STAGES
+    draw_nothing(monkeypatch)
     monkeypatch.chdir(tmp_path)
 
     def run(command, language="console"):
@@ -68,6 +70,7 @@ def test_the_commands_of_a_page_run_in_their_order(run_in, page):
     run_in("sed -i 's/^horizon = .*/horizon = 300/; s/^runs = .*/runs = 2/' pipelines/*.toml")
     lines = [line for block in blocks(page, "console") for line in block.splitlines()]
     commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    commands = [re.sub(r"--sessions \d+", "--sessions 2000", command) for command in commands]
     programs = blocks(page, "python")
     assert commands or programs
     for command in commands:
@@ -213,7 +216,8 @@ def test_what_commands_print_fits_80_columns(tmp_path):
     assert max(len(line) for _, output in printed for line in output.splitlines()) <= 80
 
 
-def test_the_tutorial_shows_what_its_commands_print(tmp_path):
+def test_the_tutorial_shows_what_its_commands_print(tmp_path, monkeypatch):
+    draw_nothing(monkeypatch)
     shown = [block.partition("\n") for block in blocks(TUTORIAL, "text")]
     commands = [command.removeprefix("$ ") for command, _, _ in shown]
     again = tmp_path / "made.json"

@@ -4,7 +4,6 @@ import doctest
 import inspect
 
 import numpy as np
-import pytest
 
 import logeval
 from logeval.policies.registry import POLICIES
@@ -33,12 +32,3 @@ def test_examples(tmp_path, monkeypatch):
         session = found.globs
     assert not wrong, "".join(wrong)
     POLICIES.pop("Still")
-
-
-@pytest.mark.parametrize("name", ORDER)
-def test_signatures_are_as_one_would_write_them(name):
-    function = getattr(logeval, name)
-    text = str(inspect.signature(function))
-    assert function.__name__ == name
-    assert not [word for word in ("ForwardRef", "Annotated", "Union", "NoneType") if word in text]
-    assert inspect.signature(function).return_annotation is not inspect.Signature.empty

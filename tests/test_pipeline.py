@@ -55,13 +55,31 @@ def recipe(tmp_path, monkeypatch):
     return path
 
 
-def test_a_link_to_itself_in_the_output_is_named(recipe, tmp_path):
-    run(read_recipe(recipe), quiet=True)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The output of the recipe."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "small.toml").write_text(SMALL)
+    with pytest.MonkeyPatch.context() as patch:
+        draw_nothing(patch)
+        patch.chdir(folder)
+        run(read_recipe("small.toml"), quiet=True)
+    return folder / "out"
+
+
+@pytest.fixture
+def done(recipe, whole):
+    """The recipe, which was run."""
+    shutil.copytree(whole, "out")
+    return recipe
+
+
+def test_a_link_to_itself_in_the_output_is_named(done, tmp_path):
     models = next(tmp_path.rglob("models"))
     shutil.rmtree(models)
     models.symlink_to(models)
     with pytest.raises(LogevalError, match="models: cannot be a folder for the output"):
-        run(read_recipe(recipe), quiet=True)
+        run(read_recipe(done), quiet=True)
 
 
 def reasons(steps):
@@ -289,8 +307,8 @@ def test_a_wrong_replay_is_found_before_the_first_stage(recipe, old, new, messag
         run(read_recipe(recipe), dry_run=True)
 
 
-def test_replay_is_a_stage_that_is_skipped_while_up_to_date(recipe, tmp_path):
-    run(read_recipe(recipe), quiet=True)
+def test_replay_is_a_stage_that_is_skipped_while_up_to_date(done, tmp_path):
+    recipe = done
     recipe.write_text(SMALL + REPLAY)
     with_replay = read_recipe(recipe)
     assert reasons(run(with_replay, dry_run=True))["replay"] == "there is no output yet"
@@ -375,7 +393,8 @@ def test_the_recipe_of_all_algorithms_chooses_its_simulators():
     assert fit["models"] == "auto"
 
 
-def test_run_notices_what_was_done_to_its_output_by_hand(recipe, tmp_path):
+def test_run_notices_what_was_done_to_its_output_by_hand(done, tmp_path):
+    recipe = done
     first = run(read_recipe(recipe), quiet=True)
     logeval.fit_models("out/log", "pbm", top_queries=1, seed=1, out="out/models", overwrite=True,
                        quiet=True)  # fmt: skip

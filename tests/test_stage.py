@@ -1,6 +1,7 @@
 """A stage is a record: everything about an argument follows from its field."""
 
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -128,3 +129,14 @@ def test_the_records_are_read_without_anything_heavy():
     code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_signatures_are_what_a_person_would_write_and_help_fits_a_screen():
+    shown = str(inspect.signature(logeval.evaluate))
+    assert "horizon: int = 10000" in shown
+    assert shown.endswith("-> 'Runs'")
+    for name in logeval.__all__:
+        if inspect.isfunction(call := getattr(logeval, name)):
+            assert call.__name__ == name
+            assert not re.search("Annotated|ForwardRef|factory", str(inspect.signature(call)))
+            assert len(inspect.getdoc(call).splitlines()) < 50

@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import logeval
 
 ROOT = Path(logeval.__file__).parent.parent
@@ -29,6 +27,6 @@ def _untyped(tree: ast.AST, inside_kernel: bool = False) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
-def test_everything_but_kernels_is_annotated(file):
-    assert _untyped(ast.parse(file.read_text())) == []
+def test_everything_but_kernels_is_annotated():
+    assert len(FILES) > 100
+    assert not {file: found for file in FILES if (found := _untyped(ast.parse(file.read_text())))}

@@ -7,25 +7,26 @@ searches of each period, and C clicks on all N of them, the clicks of period j d
 
     U_j = c_j - n_j C / N,    cov(U_j, U_l) = C (N - C) (N 1[j = l] n_j - n_j n_l) / (N^2 (N - 1)),
 
-which are summed over the positions of an item. U' cov^-1 U is chi-squared (Mantel and Haenszel,
-1959; Birch, 1965), and is summed over items; directions in which few clicks vary are left out. If
-the attraction of an item moves by b s_j on the logit scale, U has the mean cov s b: that says how
-surely a change would have been found. Where no item recurs at a position, nothing would be.
+which are summed over the positions of an item. X = sum U' cov^-1 U over items is chi-squared with k
+degrees of freedom, the directions in which clicks vary enough (Mantel and Haenszel, 1959; Birch,
+1965). If the logit of an item's attraction differs by d_j in period j, U has the mean cov d: X is
+noncentral, by V tau^2, with V the sum of the variances of those directions and tau^2 the mean
+square of d along them. So tau is estimated by sqrt((X - k) / V), and X tests whether tau exceeds
+``SIZE``: some change there always is, and in a large log any shows. Where no item recurs at a
+position, V is 0 and nothing is said.
 
-What the fits by period say, in a line.
+``SIZE`` is what matters: the best constant list of users whose logits vary so from period to period
+earns 1% less than the best list of each period (``benchmarks/drift.py size``).
 
-serps -> click statistics by period: days, weeks, or N parts of the days of a log.
-
-Click models by period, each shrunk towards its neighbours.
-
-The model of period j is fitted to all SERPs, those of a period i with the weight rho^|i - j|: with
-rho = 1 it is the constant model, with a small rho each period speaks for itself. Each query has the
-rho that predicts its held-out SERPs best, and rho = 1 unless its users change, or those of the log
-as a whole (``drift.change``).
+Click models by period are each shrunk towards their neighbours. The model of period j is fitted to
+all SERPs, those of a period i with the weight rho^|i - j|: with rho = 1 it is the constant model,
+with a small rho each period speaks for itself. Each query has the rho that predicts its held-out
+SERPs best, and rho = 1 unless its users change, or those of the log as a whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +34,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow.compute as pc
-from scipy.special import bdtrc, chdtrc, chdtri, chndtr  # scipy.stats takes a second to import
+from scipy.special import bdtrc, chndtr, chndtrix  # scipy.stats takes a second to import
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.estimation.fold import (
@@ -46,7 +47,7 @@ from logeval.clicks.estimation.fold import (
 )
 from logeval.clicks.estimation.patterns import Patterns, patterns_of, query_index
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.quality.scores import score_model
+from logeval.clicks.quality.scores import log_likelihoods
 from logeval.errors import LogevalError
 from logeval.log.log import Log
 from logeval.log.queries import Query
@@ -54,22 +55,24 @@ from logeval.running.arrays import Bools, Floats, Ints, distinct, sum_by
 
 LEVEL, LOG_LEVEL = 0.05, 0.01  # of the test of a query, and of that of the log as a whole
 VARIANCE = 5.0  # clicks squared; chi-squared does not describe sums that vary less
-MOVE = 1.0  # sd of the change that is asked about, first period to last, on the logit scale
+SIZE = 0.2  # sd of an item's logit from period to period; less makes no difference
+ASKED = 2 * SIZE  # how surely that would be found
 POWER = 0.5  # with less, no change found says nothing
 PARTS, QUERIES = 4, 100  # of a log that is tested along with a fit
 
 
 @dataclass(frozen=True)
 class Change:
-    """Of groups of searches: a p-value, and how surely a change by ``MOVE`` would be found."""
+    """Of groups of searches: tau, and how surely it is, and ``ASKED`` would be, above ``SIZE``."""
 
-    p: Floats  # (G,)
+    size: Floats  # (G,) tau
+    p: Floats  # (G,) of tau <= SIZE
     power: Floats  # (G,)
     level: float
 
     @property
     def found(self) -> Bools:
-        """Whether users change, (G,)."""
+        """Whether users change by more than ``SIZE``, (G,)."""
         return self.p < self.level
 
     @property
@@ -79,7 +82,13 @@ class Change:
 
     def record(self) -> dict[str, Any]:
         """Of the first group, for manifests."""
-        named = {"p": self.p, "power": self.power, "found": self.found, "tested": self.tested}
+        named = {
+            "size": self.size,
+            "p": self.p,
+            "power": self.power,
+            "found": self.found,
+            "tested": self.tested,
+        }
         return {name: x[0].item() for name, x in named.items()}
 
 
@@ -99,9 +108,7 @@ def changes_of(data: Strata) -> tuple[Change, Change]:
         variance, direction = np.linalg.eigh(V)
         kept = variance >= VARIANCE
         off = np.einsum("ij,ijk->ik", U, direction)[kept]
-        trend = np.einsum("j,ijk->ik", np.linspace(-0.5, 0.5, data.periods), direction)[kept]
-        variance = variance[kept]
-        sums[q] = kept.sum(), (off**2 / variance).sum(), MOVE**2 * (variance * trend**2).sum()
+        sums[q] = kept.sum(), (off**2 / variance[kept]).sum(), variance[kept].sum()
     return _tested(sums, LEVEL), _tested(sums.sum(axis=0, keepdims=True), LOG_LEVEL)
 
 
@@ -122,11 +129,13 @@ def deviations(data: Strata, rows: slice) -> tuple[Floats, Floats]:
 
 
 def _tested(sums: Floats, level: float) -> Change:
-    freedom, off, moved = sums.T
-    there, some = freedom > 0, np.maximum(freedom, 1.0)
+    k, X, V = sums.T
+    there, some = k > 0, np.maximum(k, 1.0)
+    largest = chndtrix(1.0 - level, some, SIZE**2 * V)
     return Change(
-        np.where(there, chdtrc(some, off), 1.0),
-        np.where(there, 1.0 - chndtr(chdtri(some, level), some, moved), 0.0),
+        np.sqrt(np.maximum(X - k, 0.0) / np.where(there, V, 1.0)),
+        np.where(there, 1.0 - chndtr(X, some, SIZE**2 * V), 1.0),
+        np.where(there, 1.0 - chndtr(largest, some, ASKED**2 * V), 0.0),
         level,
     )
 
@@ -155,18 +164,19 @@ def in_words(name: str, report: dict[str, Any]) -> str:
     if changes(report):
         return (
             f"{name}: users change over the {periods} periods: {which(report)} (chance alone: at "
-            f"most {LEVEL:.0%} of the queries). Compare policies with evaluate --drift, which "
-            "walks through the periods."
+            f"most {LEVEL:.0%} of the queries). The odds of a click move by a factor of "
+            f"{math.exp(log['size']):.2f}. Compare policies with evaluate --drift, which walks "
+            "through the periods."
         )
-    sure = f"by {MOVE:g} on the logit scale would be found in {log['power']:.0%} of such logs"
+    sure = f"of the odds by {math.exp(ASKED):.2g} would be found in {log['power']:.0%} of such logs"
     if not log["tested"]:
         return (
             f"{name}: whether users change over the {periods} periods cannot be tested: too few "
             f"items were shown at one rank in several of them (a change {sure})."
         )
     return (
-        f"{name}: no change of users is visible over the {periods} periods; one {sure}. Use the "
-        "constant model."
+        f"{name}: no change of users that matters is visible over the {periods} periods; one "
+        f"{sure}. Use the constant model."
     )
 
 
@@ -365,14 +375,14 @@ def fit_by_period(
     period = data.train_period[serp]
     by_rho: list[list[FittedModel]] = []
     scores = np.empty((len(RHO) + 1, held_out.P))
-    scores[-1] = log_likelihood(constant, held_out)
+    scores[-1] = log_likelihoods(constant, held_out)
     for c, rho in enumerate(RHO):
         each = []
         for j in range(P):
             weight = sum_by(serp, rho ** np.abs(period - j), data.train.P)
             each.append(fit(data.train.weighted(weight)))
             mine = np.flatnonzero(data.held_out_period == j)
-            scores[c, mine] = log_likelihood(each[-1], held_out.take(mine))
+            scores[c, mine] = log_likelihoods(each[-1], held_out.take(mine))
             tick(1)
         by_rho.append(each)
     place = np.array([constant.index.get(q, -1) for q in held_out.queries], dtype=np.int64)
@@ -383,7 +393,7 @@ def fit_by_period(
     every, log = changes_of(data.strata)
     at = {query: i for i, query in enumerate(data.strata.queries)}
     rows = [at[query] for query in constant.queries]
-    queries = replace(every, p=every.p[rows], power=every.power[rows])
+    queries = Change(every.size[rows], every.p[rows], every.power[rows], every.level)
     choice = np.where(queries.found | log.found[0], sums.argmax(axis=0), len(RHO))
     models = tuple(
         replace(_chosen([each[j] for each in by_rho] + [constant], choice), shown=shown)
@@ -413,13 +423,6 @@ def shown_by_period(data: ByPeriod, model: FittedModel) -> Bools:
 def fits_of(periods: int) -> int:
     """How many fits that takes."""
     return len(RHO) * periods
-
-
-def log_likelihood(fitted: FittedModel, data: Patterns) -> Floats:
-    """Of each pattern, in nats."""
-    score = score_model(fitted, data)
-    total: Floats = np.log(2.0) * np.where(score.shown, score.conditional, 0.0).sum(axis=1)
-    return total
 
 
 def _chosen(candidates: Sequence[FittedModel], choice: Ints) -> FittedModel:

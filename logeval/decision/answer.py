@@ -23,12 +23,14 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from logeval.clicks.collection import FittedModels
 from logeval.clicks.quality.value import slopes_of
+from logeval.clicks.support.selection import expected_empty
 from logeval.decision import power
 from logeval.decision.choose import Worth, judged, level_of
 from logeval.decision.decision import BEST, TODAY, Choice, Decision, Simulator, TestSize, Verdict
 from logeval.decision.earnings import LOOKS, PIECES, Earned, earned, pieces
 from logeval.decision.world import Shown, Traffic, World, today_of, traffic_of, world_of
-from logeval.facts import Fact
+from logeval.errors import LogevalError
+from logeval.facts import Fact, Level
 from logeval.log.queries import Query
 from logeval.policies.registry import PolicySpec
 from logeval.running.arrays import Floats
@@ -91,6 +93,12 @@ def decided(asked: Decide, manifest: Manifest) -> Decision:
     """The answer to what is asked."""
     models, log = asked.fitted, asked.opened
     traffic, shown = _with_rankers(models, traffic_of(log, models, asked.traffic))
+    if not shown:
+        raise LogevalError(f"{log.title}: has no lists of the fitted results that could be shown")
+    empty = expected_empty(log)
+    if empty is not None:
+        selected = Fact("clicked-only", level="stop", value=empty)
+        return _nothing(asked, manifest, traffic, shown, (), [], selected)
     return answered(asked, models, traffic, shown, log.names.query, manifest)
 
 
@@ -104,7 +112,11 @@ def answered(
     facts = about_traffic(traffic)
     used = next((one for one in simulators if one.used), None)
     if used is None:
-        return _nothing(asked, manifest, traffic, shown, simulators, facts)
+        off = next((one for one in simulators if one.why == "today"), None)
+        why = Fact("no-simulator", level="stop") if off is None else Fact(
+            "today", off.name, "stop", value=off.today, threshold=off.today_log
+        )  # fmt: skip
+        return _nothing(asked, manifest, traffic, shown, simulators, facts, why)
     specs, left_out = able(asked.specs())
     worth = Worth.of(level_of(slopes.get(used.name, ()), asked.reward))
     facts += about_simulator(used, worth)
@@ -112,6 +124,11 @@ def answered(
     D = int(np.clip(WORK / (total * max(len(specs), 1)), FEWEST, asked.draws))
     world = world_of(models, used.name, traffic.queries, shown, asked.reward, asked.known, D)
     D = len(world.today)
+    if D < 2:
+        raise LogevalError(
+            f"decide: {used.name} was fitted without draws of its parameters, so that nothing is "
+            "known of what the log leaves open; fit it with --draws 20"
+        )
     orders, said = orders_of(world, traffic)
     facts += said
     runs = earned(
@@ -285,26 +302,20 @@ def about_simulator(used: Simulator, worth: Worth) -> list[Fact]:
     code, more = ("simulator-fails", {"failed": failed}) if failed else ("simulator-used", {})
     passed, every = float(sum(told)), float(len(told))
     facts = [Fact(code, used.name, value=passed, threshold=every, more=more)]
-    value = used.checks.get("value")
-    if value is None:
-        facts.append(Fact("value-unknown", used.name, "caution", value=worth.mean))
-    else:
-        facts.append(
-            Fact("simulator-value", used.name, "fine" if value else "caution", used.slope,
-                 used.slope_low, used.slope_high, 1.0)
-        )  # fmt: skip
+    if used.slope is None:
+        return [*facts, Fact("value-unknown", used.name, "caution", value=worth.mean)]
+    half = 1.96 * worth.error
+    level: Level = "fine" if used.checks.get("value") else "caution"
+    ends = worth.mean - half, worth.mean + half
+    facts.append(Fact("simulator-value", used.name, level, worth.mean, *ends, 1.0))
     return facts
 
 
 def _nothing(
     asked: Decide, manifest: Manifest, traffic: Traffic, shown: Sequence[Shown],
-    simulators: Sequence[Simulator], facts: list[Fact],
+    simulators: Sequence[Simulator], facts: Sequence[Fact], reason: Fact,
 ) -> Decision:  # fmt: skip
-    """Where no simulator can be used."""
-    off = next((one for one in simulators if one.why == "today"), None)
-    reason = Fact("no-simulator", level="stop") if off is None else Fact(
-        "today", off.name, "stop", value=off.today, threshold=off.today_log
-    )  # fmt: skip
+    """Where nothing can be simulated."""
     today = float(traffic.searches @ [one.ranker.clicks for one in shown])
     return Decision(
         "WAIT", reason.code, None, asked.reward, traffic.days, float(traffic.searches.sum()),

@@ -1,10 +1,10 @@
 """Which simulator to decide with, and what its predicted differences are worth.
 
-A model that does not earn for today's ranker what the log says is out. Of the others the one that
-predicts held-out SERPs best is taken, among those that pass the value check if one does. The slope
-of that check, b, is what a predicted difference between lists is worth. What is known of it before
-a log is looked at, ``PRIOR``, and the log's own estimate are put together as two normal estimates;
-where the log cannot tell, the first is all there is.
+A model that does not earn for today's ranker what the log says is out. Of the others those that
+pass the value check come first, then those that it cannot judge, and of these the one that predicts
+held-out SERPs best is taken. The slope of that check, b, is what a predicted difference between
+lists is worth. What is known of it before a log is looked at, ``PRIOR``, and the log's own estimate
+are put together as two normal estimates; where the log cannot tell, the first is all there is.
 """
 
 from __future__ import annotations
@@ -103,19 +103,24 @@ def judged(
     able = [one for one in found if one.why == "less-likely"]
     if not able:
         return found
-    passing = [one for one in able if one.checks.get("value")]
-    likely = [
-        (-math.inf if s.log_likelihood is None else s.log_likelihood) for s in passing or able
-    ]
-    best = (passing or able)[int(np.argmax(likely))]
+    best = max(able, key=lambda one: (_tier(one), _likelihood(one)))
     return [_used(one, best) for one in found]
+
+
+def _tier(one: Simulator) -> int:
+    """What passes the value check before what it cannot judge, and this before what fails."""
+    return {True: 2, None: 1, False: 0}[one.checks.get("value")]
+
+
+def _likelihood(one: Simulator) -> float:
+    return -math.inf if one.log_likelihood is None else one.log_likelihood
 
 
 def _used(one: Simulator, best: Simulator) -> Simulator:
     if one is best:
         return replace(one, used=True, why="best", calibrated=not one.checks.get("value"))
-    fails = one.why == "less-likely" and best.checks.get("value") and not one.checks.get("value")
-    return replace(one, why="slope") if fails else one
+    worth_less = one.why == "less-likely" and _tier(one) < _tier(best)
+    return replace(one, why="slope") if worth_less else one
 
 
 def level_of(slopes: Sequence[Any], reward: str) -> Any:

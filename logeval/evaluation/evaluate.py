@@ -66,27 +66,19 @@ Workers = Annotated[int, Arg("Processes on this machine.", "running", least=1, i
 class Evaluate(Stage["Runs"]):
     """Run bandit policies on simulated users and compare their regret.
 
-    ``models`` are fitted click models (``(name, query, model)`` each, as ``fit_models`` returns
-    them), or the folder of a models table; ``problem`` names synthetic ones instead,
-    ``B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)``. A policy is a name, with parameters if need be,
-    ``module:Class``, or a class. With ``out`` the runs table is written there as it grows, and the
-    same call goes on where an earlier one stopped. The same seed gives the same table.
+    ``models`` are fitted click models, as ``fit_models`` returns them, or their folder; ``problem``
+    names synthetic ones instead. A policy is a name, with parameters if need be, ``module:Class``,
+    or a class. With ``out`` the runs table is written there as it grows, and the same call goes on
+    where an earlier one stopped. The same seed gives the same table.
 
     With ``known`` policies, best lists and today's ranker share the results that the log showed in
-    that share of a query's searches, or so often: what others would earn is a guess.
-
-    With ``features`` (a folder that ``make_features`` wrote, or what it returned) the queries take
-    turns in blocks of ``block`` rounds, for policies of the contextual track; features from the
-    sessions that the models were fitted to are refused unless ``same_log``.
-
-    With ``draws`` the simulators are not the fitted models but that many draws of their parameters,
-    each with its own optimum, the same for all policies; ``runs`` are made on each. Intervals then
-    hold what the log leaves open about the models, too.
-
-    With ``drift`` the simulators walk through the periods that the models were fitted by
-    (``fit_models(..., periods="week")``), of equal length, and regret is against the best list of
-    each moment. So they do on a synthetic problem with ``changes``. With ``corrupt`` and
-    ``delay`` policies hear forged clicks, or late ones; regret is of what users really did.
+    that share of a query's searches, or so often: what others would earn is a guess. With
+    ``features`` the queries take turns in blocks of ``block`` rounds; features from the sessions
+    that the models were fitted to are refused unless ``same_log``. With ``draws`` the simulators
+    are that many draws of the models' parameters, each with its own optimum: then intervals hold
+    what the log leaves open about the models, too. With ``drift`` they walk through the periods
+    that the models were fitted by, and regret is against the best list of each moment. With
+    ``corrupt`` and ``delay`` policies hear forged clicks, or late ones; regret is of true ones.
     """
 
     models: Annotated[

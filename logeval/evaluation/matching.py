@@ -169,7 +169,9 @@ def _checks(report: dict[str, Any], changing: bool) -> dict[str, Any] | None:
     found: dict[str, Any] | None = report.get("checks")
     if found is None or not changing or "drift" not in found["faulted"]:
         return found
-    return found | {"faulted": found["faulted"][:-1], "faults": found["faults"][:-1]}
+    pairs = zip(found["faulted"], found["faults"], strict=True)
+    kept = [pair for pair in pairs if pair[0] != "drift"]
+    return found | {"faulted": [a for a, _ in kept], "faults": [b for _, b in kept]}
 
 
 def walk(problems: Sequence[Problem]) -> str | None:

@@ -15,6 +15,8 @@ WORDS = {
     "no-gain": "no policy earns more than today's ranker over this traffic",
     "little-to-gain": "even the best lists would gain only {value:.1%}",
     "unclear": "the log does not say whether {about} gains or loses: {low:+.1%} to {high:+.1%}",
+    "clicked-only": "the log has no search without a click, though {value:.0%} should be: what was "
+    "not clicked was left out",
     "no-simulator": "no click model is good enough to decide anything",
     # what it rests on
     "today": "{about}: today's ranker gets {value:.3g} clicks per search, and {threshold:.3g} in "
@@ -23,9 +25,10 @@ WORDS = {
     "{threshold:.0f} checks",
     "simulator-fails": "users are simulated by {about}, which passes {value:.0f} of "
     "{threshold:.0f} checks, not {failed}",
-    "simulator-value": "{about}: a predicted difference between lists is worth {value:.2f} of it "
-    "({low:.2f} to {high:.2f})",
-    "value-unknown": "{about}: the log's lists vary too little to say what predictions are worth",
+    "simulator-value": "predicted differences between lists count {value:.0%} ({low:.0%} to "
+    "{high:.0%}), as they came true in the log",
+    "value-unknown": "the log's lists vary too little to say what predictions are worth, so they "
+    "count {value:.0%}",
     "thin-queries": "{value:.0f} of {threshold:.0f} queries have fewer than {least:.0f} searches",
     "traffic-covered": "the queries decided on make {value:.0%} of the log's searches",
     "order": "results are placed in the order of positions {order}: from the top down would lose "
@@ -37,6 +40,8 @@ WORDS = {
 REMEDIES = {
     "unclear": "log for longer, or show other lists in a small share of the searches",
     "value-unknown": "show other lists in a small share of the searches, 1% is enough",
+    "clicked-only": "log the searches without a click, too",
+    "simulator-value": "show other lists in a small share of the searches, 1% is enough",
     "no-simulator": "fit other click models, and look at check-models",
     "today": "see what the log records that the model leaves out: check-models",
 }
@@ -44,7 +49,7 @@ REMEDIES = {
 WHY = {
     "best": "used",
     "less-likely": "fits held-out clicks less well",
-    "slope": "its predictions are worth too little",
+    "slope": "what it predicts of lists comes less true",
     "today": "does not earn what the log says",
     "reward": "does not know this reward",
 }

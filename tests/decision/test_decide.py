@@ -20,6 +20,7 @@ from logeval.evaluation.known import known_rows
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
 from tests.clicks.examples import three_queries
+from tests.serps import Serp, write_serps
 
 POLICIES = ("dcmKL-UCB", "BubbleRank(items=base)")
 
@@ -121,6 +122,27 @@ def test_a_raw_log_in_one_command(tmp_path: Any) -> None:
     said = json.loads(done.stdout)
     assert said["queries"] == 2
     assert logeval.Decision.read(tmp_path / "out").to_json() == said
+
+
+def test_a_log_of_searches_with_clicks_alone_decides_nothing(tmp_path: Any) -> None:
+    rng = np.random.default_rng(0)
+    serps = []
+    for _ in range(600):
+        items = rng.permutation(6)[:4].tolist()
+        clicks = (rng.random(4) < 0.3).astype(int).tolist()
+        if any(clicks):
+            serps.append(Serp(0, items, clicks))
+    log = logeval.load(write_serps(tmp_path, serps))
+    models = logeval.fit_models(log, ["pbm"], draws=4, verdict=False, quiet=True)
+    found = decide(log, models, policies="TopRank")
+    assert (found.decision, found.reason) == ("WAIT", "clicked-only")
+    assert found.text().startswith("WAIT.  The log has no search without a click")
+
+
+def test_models_without_draws_are_refused(log: Any) -> None:
+    models = logeval.fit_models(log, ["pbm"], draws=0, verdict=False, quiet=True)
+    with pytest.raises(logeval.LogevalError, match="--draws 20"):
+        decide(log, models)
 
 
 # -- what it is made of ----------------------------------------------------------------------------

@@ -17,8 +17,11 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from logeval import cli
 from logeval.errors import LogevalError
+from logeval.running.kernels import dot
 
 LATE = (  # what commands import when they need it, and take most of a second for
     "duckdb", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf",
@@ -29,6 +32,7 @@ LATE = (  # what commands import when they need it, and take most of a second fo
 for name in LATE:
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
+dot(np.ones(1), np.ones(1))  # the first kernel makes numba import the rest of itself
 
 TRACEBACK = 70  # exit code of a command that raised
 SECONDS = 300  # beyond it a command hangs, on a busy machine as well

@@ -344,7 +344,7 @@ WRONG = {
 }
 
 WORTH = "a list that it says earns one click more earns {} more in the log (95% interval {} to {})"
-USERS_CHANGE = "users of the log change from day to day, and those of the model do not"
+USERS_CHANGE = "users of the log change from day to day (odds of a click by a factor of {:.2f})"
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,8 @@ class ModelVerdict:
             return replace(self, unjudged=[*self.unjudged, "drift"])
         if not change.found[0]:
             return replace(self, right=[*self.right, "drift"])
-        return replace(self, faulted=[*self.faulted, "drift"], faults=[*self.faults, USERS_CHANGE])
+        fault = USERS_CHANGE.format(np.exp(change.size[0]))
+        return replace(self, faulted=[*self.faulted, "drift"], faults=[*self.faults, fault])
 
     def with_value(self, found: Slope | None) -> ModelVerdict:
         """The same with the slope of whole lists; None where it was not asked for."""

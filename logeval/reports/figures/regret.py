@@ -1,6 +1,4 @@
-"""Figures of cumulative regret: over time, query by query, and its differences to the best.
-
-Reward per search over time: each policy beside today's ranker and the best list.
+"""Figures of cumulative regret: over time, and query by query.
 
 Figures across tracks, and of single ones: relative regret, elimination, cosine distance.
 
@@ -29,17 +27,14 @@ from logeval.reports.figures.canvas import (
     new_panels,
 )
 from logeval.running.names import parse_call
-from logeval.running.words import UNITS, interval, joined, number, p_value
+from logeval.running.words import UNITS, joined
 from logeval.tracks.registry import TRACKS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from logeval.evaluation.results import Runs
-    from logeval.evaluation.statistics.ranker import RewardOverTime
     from logeval.evaluation.statistics.robustness import Sensitivity
     from logeval.tracks.keys import Panel
 
@@ -195,125 +190,11 @@ def draw_curves(
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def plot_to_the_best(ax: Axes, part: pd.DataFrame, title: str, unit: str) -> None:
-    """Paired differences to the best policy (rows of ``Runs.summary``) with their intervals.
-
-    Text stands above each interval, so that there is room for both on a narrow screen too.
-    """
-    best, *rows = list[Any](part.itertuples())
-    for y, row in enumerate(rows):
-        told = number(row.difference, "+")
-        half = None
-        if row.p == row.p:
-            told += f" ({interval(row.difference_low, row.difference_high)}), {p_value(row.p)}"
-            half = [[row.difference - row.difference_low], [row.difference_high - row.difference]]
-        place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
-        ax.text(0, y - 0.45, row.policy, weight="bold", **place)
-        ax.text(1, y - 0.45, told, ha="right", **place)
-        colour = look(row.policy)["color"]
-        ax.errorbar([row.difference], [y], xerr=half, fmt="o", color=colour, capsize=3, lw=1.6)
-    ys = np.arange(len(rows))
-    ax.vlines(0.0 * ys, ys - 0.2, ys + 0.2, color="grey", ls="--", lw=0.8, zorder=0)
-    ax.set(ylim=(len(rows) - 0.5, -0.8), yticks=[], title=title)
-    ax.set_xlabel(f"regret minus that of {best.policy}, {unit}")
-    ax.spines[["top", "right", "left"]].set_visible(False)
-
-
 def lower_bounds(panel: Panel) -> dict[str, float]:
     """The lower bound on the regret of any consistent algorithm, as a slope in log t, if known."""
     slope_of = TRACKS[panel.track].lower_slopes.get(parse_call(panel.simulator)[0])
     slope = None if slope_of is None else slope_of(panel.simulator)
     return {} if slope is None else {"lower bound": slope}
-
-
-LEVELS = {"the best list": ("#808080", ":"), "today's ranker": ("#000000", "--")}
-ROOM = 0.16  # of the height of the axes: two lines of text
-BEYOND = 0.3  # of the range of the curves, which bands may leave by
-
-
-def reward_figure(runs: Runs, panels: Sequence[Panel]) -> Figure:
-    """A panel for each simulator and track, and one legend for all."""
-    size = (7.4, 2.5) if len(panels) == 1 else (4.4, 2.45)
-    figure, axes = new_panels(len(panels), *size, columns=2)
-    handles: dict[str, Any] = {}
-    for ax, panel in zip(axes, panels, strict=True):
-        plot_reward(runs, panel, ax)
-        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
-    names = [name for name in handles if name not in LEVELS]  # these have their names beside them
-    figure.legend(
-        [handles[name] for name in names], names, loc="outside upper center", frameon=False,
-        ncols=min(len(names), 3),
-    )  # fmt: skip
-    return figure
-
-
-def plot_reward(runs: Runs, panel: Panel, ax: Axes) -> None:
-    """The policies that lose least, at most ``BANDS``, with their bands, and the two levels."""
-    found = runs.reward_over_time(panel)
-    mine = drawn_policies(runs, panel)
-    curves = {policy: found.curves[policy] for policy in mine if policy in found.curves}
-    for policy, curve in curves.items():
-        style = look(policy)
-        t, ends = _spread(curve), curve[["reward", "low", "high"]].to_numpy()
-        reward, low, high = np.vstack([ends[:1], ends, ends[-1:]]).T  # to both ends of the axis
-        ax.plot(t, reward, label=policy, markevery=0.15, ms=4, **style)
-        ax.fill_between(t, low, high, color=style["color"], alpha=0.18, lw=0)
-    levels = {"the best list": found.best, "today's ranker": found.ranker}
-    levels = {name: level for name, level in levels.items() if level == level}
-    for name, level in levels.items():
-        colour, line = LEVELS[name]
-        ax.plot(t, np.full(len(t), level), line, color=colour, label=name, lw=1.4, zorder=3)
-    unit = UNITS[runs.units()[panel]]
-    ax.set(
-        title=runs.title(panel), xlabel=SEARCHES, ylabel=f"{unit} per search", xlim=(0, t[-1]),
-        ylim=_range(found, list(curves)),
-    )  # fmt: skip
-    ax.spines[["top", "right"]].set_visible(False)
-    _at_the_right(ax, levels)
-
-
-def drawn_policies(runs: Runs, panel: Panel) -> list[str]:
-    """The policies that lose least; the Oracle is the best list."""
-    summary = runs.summary()
-    mine = summary[(summary["simulator"] == panel.simulator) & (summary["track"] == panel.track)]
-    names = [str(policy) for policy in mine["policy"] if policy != "Oracle"]
-    return names[:BANDS] or [str(policy) for policy in mine["policy"]]
-
-
-def _spread(curve: Any) -> np.ndarray:
-    """Where the means of the pieces of a curve stand: in their middle."""
-    start, t = curve["start"].to_numpy(), curve["t"].to_numpy()
-    return np.concatenate([[0.0], np.round((start + t) / 2), t[-1:]])
-
-
-def _range(found: RewardOverTime, policies: Sequence[str]) -> tuple[float, float]:
-    """From the lowest to the highest curve or level; bands may leave it a little."""
-    curves = [found.curves[policy] for policy in policies]
-    levels = [level for level in (found.ranker, found.best) if level == level]
-    low = min([float(curve["reward"].min()) for curve in curves] + levels)
-    high = max([float(curve["reward"].max()) for curve in curves] + levels)
-    span = max(high - low, 0.01 * abs(high), 1e-6)
-    bands = [(float(curve["low"].min()), float(curve["high"].max())) for curve in curves]
-    bands = [band for band in bands if not np.isnan(band).any()]  # where there are intervals
-    lowest = max(min([low, *(b for b, _ in bands)]), low - BEYOND * span)
-    highest = min(max([high, *(b for _, b in bands)]), high + BEYOND * span)
-    return max(lowest - 0.05 * span, min(0.0, low)), highest + 0.05 * span
-
-
-def _at_the_right(ax: Axes, levels: dict[str, float]) -> None:
-    """Names and values of the levels at their ends, apart from each other."""
-    bottom, top = ax.get_ylim()
-    places = {name: (level - bottom) / (top - bottom) for name, level in levels.items()}
-    if len(places) == 2:
-        best, ranker = places.values()
-        short = max(ROOM - (best - ranker), 0.0) / 2
-        places = dict(zip(places, (best + short, ranker - short), strict=True))
-    for name, y in places.items():
-        text = f"{name.removeprefix('the ')}\n{number(levels[name])}"
-        ax.text(
-            1.015, y, text, transform=ax.transAxes, va="center", color=LEVELS[name][0],
-            fontsize="small",
-        )  # fmt: skip
 
 
 LINES = {reward.name: reward.line for track in TRACKS.values() for reward in track.rewards}

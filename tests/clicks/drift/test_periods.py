@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 from logeval.clicks.collection import read_models
 from logeval.clicks.drift import (
     RHO,
+    SIZE,
     Strata,
     changes,
     changes_of,
@@ -239,14 +240,18 @@ def test_deviations_are_those_of_the_hypergeometric_distribution():
     assert V[0] == pytest.approx(np.cov(np.array(each).T, bias=True))
 
 
-def test_false_alarms_and_power_are_those_promised():
-    p = np.array([changes_of(strata_of(60, 0.1, seed))[0].p[0] for seed in range(600)])
-    for level in (0.01, 0.05, 0.5):
-        assert (p < level).mean() == pytest.approx(
-            level, abs=3 * np.sqrt(level * (1 - level) / 600)
-        )
-    found = [changes_of(strata_of(60, 0.1, seed, slope=1.0))[0] for seed in range(300)]
+@pytest.mark.parametrize("n", [300, 3000])
+def test_false_alarms_and_power_are_those_promised(n):
+    """Of changes as large as may be: however many searches there are."""
+    at = SIZE / np.std(np.linspace(-0.5, 0.5, 4), ddof=1)
+    p = np.array([changes_of(strata_of(n, 0.2, seed, slope=at))[0].p[0] for seed in range(400)])
+    for level in (0.05, 0.5):
+        error = np.sqrt(level * (1 - level) / 400)
+        assert (p < level).mean() == pytest.approx(level, abs=3 * error)
+    found = [changes_of(strata_of(n, 0.2, seed, slope=2 * at))[0] for seed in range(200)]
     assert np.mean([x.found[0] for x in found]) == pytest.approx(found[0].power[0], abs=0.1)
+    assert np.mean([x.size[0] for x in found]) == pytest.approx(2 * SIZE, rel=0.05)
+    assert not any(changes_of(strata_of(n, 0.2, s, slope=at / 2))[0].found[0] for s in range(50))
 
 
 def test_items_that_never_recur_at_a_position_cannot_be_tested():
@@ -310,8 +315,8 @@ def test_a_log_of_one_day_has_no_check_of_days(tmp_path):
 def test_words():
     report = {"periods": ["1-7", "8-14"], "queries_tested": 20, "queries_drifting": 0,
               "log_drifts": False, "serps_drifting": 0.0,
-              "log": {"tested": True, "power": 0.9}}  # fmt: skip
-    assert "no change of users is visible" in in_words("DCM", report)
+              "log": {"tested": True, "power": 0.9, "size": 0.5}}  # fmt: skip
+    assert "no change of users that matters is visible" in in_words("DCM", report)
     assert "90% of such logs" in in_words("DCM", report)
     changing = in_words("DCM", report | {"queries_drifting": 7, "serps_drifting": 0.6})
     assert "users change over the 2 periods: 7 of 20 queries tested, with 60%" in changing
