@@ -430,7 +430,7 @@ def _again(before: str, text: str) -> str:
 def ends_of(row: Any) -> tuple[float, float]:
     """The ends of the break-even's 95% interval; itself where it has none.
 
-    In between it is not named: that of the mean gain comes too early (docs/error-rates.md).
+    In between it is not named: that of the mean gain comes too early (docs/evidence.md).
     """
     known = row.break_even_low == row.break_even_low
     return (row.break_even_low, row.break_even_high) if known else (row.break_even,) * 2

@@ -19,7 +19,7 @@ from logeval.evaluation.statistics.summary import is_oracle
 from logeval.running.names import parse_call
 from logeval.running.words import UNITS, interval, joined, number
 
-THIN = 300  # SERPs of a query; with fewer, its best list was 15% too good (docs/error-rates.md)
+THIN = 300  # SERPs of a query; with fewer, its best list was 15% too good (docs/evidence.md)
 FALSE_ALARMS = 0.05  # of all queries of a simulator together
 
 

@@ -64,7 +64,7 @@ def counted_words(table: pd.DataFrame) -> list[str]:
     return found
 
 
-BELIEF = 25.0  # examinations; chosen on other logs than those of docs/measured.md
+BELIEF = 25.0  # examinations; chosen on other logs than those of docs/evidence.md
 NORMAL = 1.959964
 
 
