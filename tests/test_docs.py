@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md", "docs/synthetic.md", "docs/formats.md", "docs/contextual.md", "docs/earn.md",
     "docs/checking.md", "docs/support.md", "docs/policies.md", "docs/export.md", "docs/drift.md",
-    "docs/users.md", "docs/extend.md",
+    "docs/users.md", "docs/extend.md", "docs/switch.md", "docs/researchers.md",
 ]  # fmt: skip
 TUTORIAL = "docs/tutorial.md"  # its outputs are compared, see below
 GENERATED = {"commands.md", "tables.md", "reproduction.md"}
