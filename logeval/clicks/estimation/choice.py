@@ -17,10 +17,10 @@ and Raftery 1994), so labels of classes do not change.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from scipy.special import expit
 
 from logeval.clicks.estimation.estimates import ParameterEstimate
@@ -243,17 +243,15 @@ class ChoiceFit:
 
     # -- its maximum --------------------------------------------------------------------------
 
-    def climb(self, x: Fields, steps: int, data: Patterns, mean: Fields) -> Fields:
-        """L-BFGS from x."""
-        bounds = [(0.0, 1.0) if f == "response" else (None, None) for f in self.free
-                  for _ in range(self.zero[f].size)]  # fmt: skip
-
-        found = minimize(
-            self.objective, self.packed(x), (data, mean), "L-BFGS-B", jac=True, bounds=bounds,
+    def climb(self, x: Fields, steps: int, data: Patterns, mean: Fields) -> Any:
+        """What L-BFGS makes of x: scipy's result."""
+        at = self.packed(x)
+        low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
+        low[-1], high[-1] = 0.0, 1.0  # the response
+        return minimize(
+            self.objective, at, (data, mean), "L-BFGS-B", jac=True, bounds=Bounds(low, high),
             options={"maxiter": steps, "maxcor": MEMORY, "ftol": TOLERANCE},
         )  # fmt: skip
-        self.steps, self.converged = int(found.nit), bool(found.success)
-        return self.unpacked(found.x)
 
     def start(self) -> Fields:
         """Classes that differ in how much they click, and a little in what."""
@@ -269,9 +267,10 @@ class ChoiceFit:
         """Fill ``x`` and ``scales``."""
         x = self.start()
         for _ in range(ROUNDS if self.learn else 0):
-            x = self.climb(x, STEPS, self.data, self.mean)
+            x = self.unpacked(self.climb(x, STEPS, self.data, self.mean).x)
             self._learn(x)
-        self.x = self.climb(x, LAST, self.data, self.mean)
+        found = self.climb(x, LAST, self.data, self.mean)
+        self.x, self.steps, self.converged = self.unpacked(found.x), found.nit, found.success
 
     def _learn(self, x: Fields) -> None:
         """The standard deviations, from the mode and its curvature."""
@@ -283,66 +282,54 @@ class ChoiceFit:
         self.scales = scales
 
     def draws(self, n: int) -> list[Fields]:
-        """Modes of SERPs and priors weighted at random."""
-        rng, found = seeds.generator(self.seed, "choice", "draws"), []
-        for _ in range(n):
-            data = self.data.weighted(rng.gamma(np.maximum(self.data.count, 1e-9)))
-            mean = {
-                f: self.mean[f] + self.scales[f] * rng.standard_normal(self.mean[f].shape)
-                for f in self.free
-            }
-            found.append(self.climb(self.x, DRAWN, data, mean))
-        return found
+        """Modes of SERPs that are weighted at random, with means drawn from the priors."""
+        rng = seeds.generator(self.seed, "choice", "draws")
+        return [self._drawn(rng) for _ in range(n)]
+
+    def _drawn(self, rng: np.random.Generator) -> Fields:
+        data = self.data.weighted(rng.gamma(np.maximum(self.data.count, 1e-9)))
+        off = {f: rng.standard_normal(m.shape) for f, m in self.mean.items()}
+        mean = {f: m + self.scales[f] * off[f] for f, m in self.mean.items()}
+        return self.unpacked(self.climb(self.x, DRAWN, data, mean).x)
 
 
 # -- as parameters -------------------------------------------------------------------------------
 
 
-class Parameters(NamedTuple):
-    """Those of ``users.choice``, all from 0 to 1, by class; G: queries, or 1 where they share."""
+def parameters(fit: ChoiceFit, x: Fields, G: int) -> Fields:
+    """Those of ``users.choice``, by class, (C, I), (C, G, ...), and the shares, (Q, C).
 
-    w: Floats  # (C, I)
-    unseen: Floats  # (C, Q) w of an item never shown
-    s: Floats  # (C, I)
-    b: Floats  # (C, G, K, K + 1)
-    more: Floats  # (C, G, K)
-    depth: Floats  # (C, G, K)
-    response: Floats  # (C, G)
-    share: Floats  # (Q, C)
-
-
-def parameters(fit: ChoiceFit, x: Fields, G: int) -> Parameters:
-    """The largest w of a query, and b of a last click, are 1; what they were goes to ``depth``."""
+    All are from 0 to 1; G: queries, or 1 where they share. The largest w of a query, and b of a
+    last click, are 1: what they were goes to ``depth``. ``unseen`` is w of an item never shown.
+    """
     data, v, C = fit.data, fit.values(x), fit.C
     group = np.arange(data.Q) if G == data.Q else np.zeros(data.Q, dtype=np.int64)
     top = np.full((C, G), -np.inf)
     for z in range(C):
         np.maximum.at(top[z], group[data.item_query], v.item[z])
     top = np.where(np.isfinite(top), top, 0.0)
-    never = x["slope"] @ fit.exposure.unseen.T - top[:, group]
     b = v.place[:, None] + v.place_query[None, :G, :, None]
     below = np.arange(data.K + 1) <= np.arange(data.K)[:, None]  # the last click is above
     b = np.where(below, b, -np.inf)
-    highest = b.max(axis=2)  # (C, G, K + 1)
+    highest = b.max(axis=2, keepdims=True)
     depth = v.depth[:, None] + v.depth_query[None, :G] + v.appetite[:, :G, None]
-    depth = depth + v.response * (top[:, :, None] + highest[:, :, : data.K])
-    highest = np.where(np.isfinite(highest), highest, 0.0)
-    return Parameters(
-        np.exp(v.item - top[:, group[data.item_query]]),
-        np.exp(np.minimum(never, 0.0)),
-        np.tile(expit(v.satisfied), (C, 1)),
-        np.exp(b - highest[:, :, None]),
-        np.repeat(expit(v.more)[:, None], G, axis=1),
-        expit(depth),
-        np.full((C, G), v.response[0]),
-        np.exp(v.share),
-    )
+    depth = depth + v.response * (top[:, :, None] + highest[:, :, 0, : data.K])
+    never = x["slope"] @ fit.exposure.unseen.T - top[:, group]
+    return {
+        "w": np.exp(v.item - top[:, group[data.item_query]]),
+        "s": np.tile(expit(v.satisfied), (C, 1)),
+        "b": np.exp(b - np.where(np.isfinite(highest), highest, 0.0)),
+        "more": np.repeat(expit(v.more)[:, None], G, axis=1),
+        "depth": expit(depth),
+        "response": np.full((C, G), v.response[0]),
+        "share": np.exp(v.share),
+        "unseen": np.exp(np.minimum(never, 0.0)),
+    }
 
 
 def estimated(value: Floats, draws: list[Floats], observations: Floats) -> ParameterEstimate:
     """Values and draws, without intervals."""
     unknown = np.full(value.shape, np.nan)
     seen = np.broadcast_to(observations, value.shape).copy()
-    return ParameterEstimate(
-        value, unknown, unknown, seen, draws=np.stack(draws) if draws else None
-    )
+    drawn = np.stack(draws) if draws else None
+    return ParameterEstimate(value, unknown, unknown, seen, draws=drawn)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logeval.clicks.estimation.choice import ChoiceFit, Parameters, estimated, parameters
+from logeval.clicks.estimation.choice import ChoiceFit, Fields, estimated, parameters
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import Prior
@@ -86,7 +86,7 @@ class Choice(ClickModel):
             for z in order.tolist()
         ]
         searches = sum_by(data.query, data.count, data.Q)[:, None]
-        share = estimated(found.share[:, order], [x.share[:, order] for x in drawn], searches)
+        share = estimated(found["share"][:, order], [x["share"][:, order] for x in drawn], searches)
         behaviour = general.behaviour_of(data, r[:, order])
         alone = options.scope == "per-query"
         return general.ClassesEstimate(C, share, parts, behaviour, [SHARED] if alone else [])
@@ -111,7 +111,7 @@ def _fitted(data: Patterns, C: int, options: Options) -> ChoiceFit:
 
 
 def _part(
-    fit: ChoiceFit, z: int, found: Parameters, drawn: list[Parameters], data: Patterns, groups: Ints
+    fit: ChoiceFit, z: int, found: Fields, drawn: list[Fields], data: Patterns, groups: Ints
 ) -> ModelEstimate:
     """The estimate of class z, whose searches are those of ``data``."""
     clicks, at, G = data.clicks.sum(axis=1), groups[data.query], int(groups.max()) + 1
@@ -125,11 +125,10 @@ def _part(
         "depth": seen, "response": came[:, 0],
     }  # fmt: skip
     estimates = {
-        f: estimated(getattr(found, f)[z], [getattr(one, f)[z] for one in drawn], n)
-        for f, n in observations.items()
+        f: estimated(found[f][z], [one[f][z] for one in drawn], n) for f, n in observations.items()
     }
     counts = {f: scale**-2 for f, scale in fit.scales.items()}  # what a prior is worth, about
-    nothing, half, unseen = np.zeros(data.I), np.full(data.Q, 0.5), found.unseen[z]
+    nothing, half, unseen = np.zeros(data.I), np.full(data.Q, 0.5), found["unseen"][z]
     each = np.ones(data.Q)
     priors = {
         "w": Prior(nothing, nothing, unseen, float(unseen.mean()), counts["item"] * each),

@@ -135,7 +135,7 @@ def test_no_step_lowers_the_penalised_likelihood():
     fit = ChoiceFit(data, 2)
     x, values = fit.start(), []
     for _ in range(25):
-        x = fit.climb(x, 1, data, fit.mean)
+        x = fit.unpacked(fit.climb(x, 1, data, fit.mean).x)
         values.append(-fit.objective(fit.packed(x), data, fit.mean)[0])
     assert (np.diff(values) >= -1e-9).all()
     assert values[-1] > values[0] + 1.0
@@ -166,8 +166,8 @@ def test_draws_spread_as_far_as_fits_to_other_logs():
 
         def earned(x, fit=fit, rows=rows, data=data):
             p = parameters(fit, x, data.Q)
-            one = (p.w[0][rows], p.s[0][rows], p.b[0, 0], p.more[0, 0], p.depth[0, 0])
-            return Choice(models[0].items, 4, *one, float(p.response[0, 0])).expected_reward(A)
+            one = [p[f][0][rows] for f in ("w", "s")] + [p[f][0, 0] for f in ("b", "more", "depth")]
+            return Choice(models[0].items, 4, *one, float(p["response"][0, 0])).expected_reward(A)
 
         values.append(earned(fit.x))
     spread = np.std([earned(x) for x in fit.draws(30)], axis=0).mean()
