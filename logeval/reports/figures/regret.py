@@ -2,7 +2,7 @@
 
 Figures across tracks, and of single ones: relative regret, elimination, cosine distance.
 
-What the choice of the click model changes: ranks by simulator, and shares of the variance.
+What the choice of the click model changes: ranks by simulator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from matplotlib import rcParams
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.statistics.summary import is_oracle, relative_curves
 from logeval.reports.figures.canvas import (
-    COLOURS,
     SEARCHES,
     legend_below,
     log_scale,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from logeval.evaluation.results import Runs
-    from logeval.evaluation.statistics.robustness import Sensitivity
+    from logeval.evaluation.statistics.sensitivity import Sensitivity
     from logeval.tracks.keys import Panel
 
 
@@ -287,14 +286,6 @@ def simulators_with(runs: Runs, column: str) -> list[str]:
     return sorted(set(rows["simulator"][rows[column].notna()]))
 
 
-SOURCES = {
-    "runs": COLOURS[8],
-    "queries": COLOURS[0],
-    "parameters": COLOURS[2],
-    "choice of model": COLOURS[1],
-}
-
-
 def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
     """A line per policy through its rank in every simulator; crossings are what does not survive.
 
@@ -325,24 +316,4 @@ def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
         f"[{least['low']:.2f}, {least['high']:.2f}]",
         fontsize="medium",
     )
-    return ax
-
-
-def plot_variance(runs: Runs, t: int | None = None, ax: Axes | None = None) -> Axes:
-    """One bar per policy: the share of each source in the variance of its mean regret."""
-    table = runs.variance(t)
-    tracks = table["track"].nunique() > 1
-    name = table["policy"] + (" (" + table["track"] + ")" if tracks else "")
-    shares = table.assign(name=name).pivot(index="name", columns="source", values="share")
-    if ax is None:
-        ax = new_axes(6.0, 0.9 + 0.3 * len(shares))
-    start = 0.0 * shares.iloc[:, 0]
-    for source, colour in SOURCES.items():
-        if source in shares and shares[source].max() > 0.0:
-            ax.barh(shares.index, shares[source], left=start, label=source, color=colour)
-            start = start + shares[source]
-    ax.set_xlim(0.0, 1.0)
-    ax.set_xlabel("share of the variance of mean regret")
-    ax.invert_yaxis()
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(SOURCES), frameon=False)
     return ax

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.robustness import sensitivity
+from logeval.evaluation.statistics.sensitivity import sensitivity
 from logeval.reports.figures.canvas import new_panels
 from logeval.reports.figures.regret import (
     BANDS,
