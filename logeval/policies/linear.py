@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.errors import LogevalError
 from logeval.policies.contextual import FEATURES, LEARNING, ContextualPolicy, Design
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats, Ints
@@ -35,25 +34,14 @@ class Linear(ContextualPolicy):
 class CascadeLinUCB(Linear):
     """min{theta . x + c ||x||_{V^-1}, 1} (Zong et al. 2016, Algorithm 2), V_0 = I.
 
-    ``c`` is a number, or "theory" for the value of their Theorem 1,
-    sqrt(d log(1 + n K / d) + 2 log(n K)) + 1. Ties at the cap are broken by the uncapped value.
+    Ties at the cap are broken by the uncapped value.
     """
 
     NAME, PAPER = "CascadeLinUCB", "Zong et al., UAI 2016"
-    PARAMETERS: ClassVar = {"c": "0.5", "lam": 1.0, **LEARNING}
-
-    def __init__(self, setting: Setting, **given: Any) -> None:
-        super().__init__(setting, **given)
-        d, nK, c = self._contexts.d, setting.horizon * setting.K, self.given.c
-        try:
-            self._c = float(
-                c if c != "theory" else 1 + math.sqrt(d * math.log(1 + nK / d) + 2 * math.log(nK))
-            )
-        except ValueError:
-            raise LogevalError(f"CascadeLinUCB: c={c} is neither a number nor theory") from None
+    PARAMETERS: ClassVar = {"c": 0.5, "lam": 1.0, **LEARNING}
 
     def _scores(self, t: int) -> Floats:
-        return self._design.scores(self._now) + self._c * self._design.widths(self._now)
+        return self._design.scores(self._now) + self.given.c * self._design.widths(self._now)
 
 
 class CascadeLinTS(Linear):
@@ -81,7 +69,7 @@ class C3UCB(Linear):
         "m": 0.1,
         "lam": 0.0,  # K
         **LEARNING,
-        "feedback": ("first", "dcm", "literal"),
+        "feedback": ("first", "dcm"),
     }
 
     def __init__(self, setting: Setting, **given: Any) -> None:

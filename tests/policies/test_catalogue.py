@@ -31,7 +31,7 @@ def test_no_two_policies_have_the_same_place_in_figures():
 
 def test_the_options_parse_as_they_are_printed():
     assert options(POLICIES["UniRank"]) == "order=descending, optimism=none|loglog"
-    assert "tau=0," in options(POLICIES["UCB-GLM"])
+    assert "c=0.5," in options(POLICIES["CascadeLinUCB"])
     assert options(POLICIES["RankedExp3"]).startswith("gamma=computed")
     for row in catalogue():
         for option in filter(None, row["options"].split(", ")):
