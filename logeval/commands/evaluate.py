@@ -42,7 +42,7 @@ def policies(
 
     Example: logeval policies --track ranking
     """
-    from logeval.policies.catalogue import catalogue
+    from logeval.policies.registry import catalogue
     from logeval.tracks.registry import TRACKS
 
     if track is not None and track not in TRACKS:

@@ -32,9 +32,10 @@ class Linear(ContextualPolicy):
 
 
 class CascadeLinUCB(Linear):
-    """min{theta . x + c ||x||_{V^-1}, 1} (Zong et al. 2016, Algorithm 2), V_0 = I.
+    """Least squares with an upper confidence bound.
 
-    Ties at the cap are broken by the uncapped value.
+    min{theta . x + c ||x||_{V^-1}, 1} (Zong et al. 2016, Algorithm 2), V_0 = I. Ties at the cap are
+    broken by the uncapped value.
     """
 
     NAME, PAPER = "CascadeLinUCB", "Zong et al., UAI 2016"
@@ -45,7 +46,7 @@ class CascadeLinUCB(Linear):
 
 
 class CascadeLinTS(Linear):
-    """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
+    """A draw of theta from N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
 
     NAME, PAPER = "CascadeLinTS", "Zong et al., UAI 2016"
     COST = "M d + L d^2; d^3 where contexts do not repeat"
@@ -56,8 +57,9 @@ class CascadeLinTS(Linear):
 
 
 class C3UCB(Linear):
-    """theta . x + beta ||x||_{V^-1} with a bonus that follows det V (Li et al. 2016).
+    """Least squares with a bonus that follows det V.
 
+    theta . x + beta ||x||_{V^-1} with
     beta = m (R sqrt(log(det V / (lambda^d delta^2))) + sqrt(lambda)), R = 1/2 for a click and
     delta = 1 / sqrt(n); lambda >= K, the sum of squared discounts. Their position discounts are all
     1, as a DCM has none; they learn up to the first click.

@@ -286,7 +286,7 @@ KAPPA = 0.25  # of the sigmoid at 0, as public implementations have it
 
 
 class LogisticTS(Logistic):
-    """theta . x for theta ~ N(theta, scale^2 H^-1), H the Hessian: the Laplace approximation."""
+    """A draw from the Laplace approximation of logistic regression, N(theta, scale^2 H^-1)."""
 
     NAME, PAPER = "LogisticTS", "Chapelle and Li, NIPS 2011"
     COST = "M d + d^2"
@@ -298,8 +298,9 @@ class LogisticTS(Logistic):
 
 
 class UCBGLM(LogisticUCB):
-    """theta . x + alpha ||x||_{V^-1} (Li, Lu and Zhou 2017, Algorithm 1), V_0 = lambda I.
+    """Logistic regression with an upper confidence bound on theta . x.
 
+    theta . x + alpha ||x||_{V^-1} (Li, Lu and Zhou 2017, Algorithm 1), V_0 = lambda I, where
     alpha = m (sigma / kappa) sqrt(d / 2 log(1 + 2 n / d) + log(1 / delta)) with sigma = 1/2,
     kappa = 1/4 and delta = 1 / n. Their random rounds, until V has no eigenvalue below 1, never end
     where the contexts do not span all dimensions: V and the fit have a ridge instead.

@@ -127,7 +127,7 @@ def learn_one(now, p, A, clicks):
 
 
 class PBMHB(KernelPolicy):
-    """PB-MHB; ``first`` is the position (from 1) that is examined most."""
+    """A draw of attraction and examination together; ``first`` is the most examined position."""
 
     NAME, PAPER = "PB-MHB", "Gauthier et al., IDA 2021"
     KNOWS, READS, COST = "the most examined position", "all clicks", "2 L K"

@@ -212,7 +212,7 @@ def recommend_ucb(now, u, mine, A):
 
 
 class PBMUCB(PBM):
-    """Upper confidence bounds.
+    """Upper confidence bounds on attraction, with clicks divided by examination.
 
     With theta_i = S_i / N~_i, which may exceed 1, the K largest
 
@@ -313,7 +313,7 @@ def recommend_pie(now, u, mine, A):
 
 
 class PBMPIE(PBM):
-    """Greedy lists, whose last place explores.
+    """The list thought best, whose last place explores.
 
     theta_i = S_i / N~_i as in PBM-UCB. Rounds 1 to L show the items in cyclic shifts. Then D = the
     K largest theta, in order. B holds the items i outside of D with U_i >= theta of the last of D;
@@ -435,7 +435,7 @@ def recommend_ts(now, u, p, A):
 
 
 class PBMTS(PBM):
-    """Thompson sampling from the posterior of theta_i.
+    """A draw from the posterior of each attraction.
 
     With a uniform prior its density is proportional to
 

@@ -2,14 +2,15 @@
 
 import pytest
 
-from logeval.policies.catalogue import catalogue, options
-from logeval.policies.registry import POLICIES, parse_policies
+from logeval.policies.registry import POLICIES, catalogue, parse_policies
+from logeval.running.names import options
 from logeval.tracks.registry import TRACKS
 
 
 @pytest.mark.parametrize("track", [None, *TRACKS])
 def test_everything_is_said_of_every_policy(track):
     for row in catalogue(track):
+        assert row["about"].endswith(".")
         assert row["must know"]
         assert row["feedback"]
         assert row["cost of a step"]
