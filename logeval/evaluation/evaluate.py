@@ -160,7 +160,7 @@ class Evaluate(Stage["Runs"]):
 
     def check(self) -> None:
         """Names, numbers, and what goes together; code of the user's is not imported."""
-        from logeval.evaluation.loop import Feedback
+        from logeval.evaluation.feedback import Feedback
         from logeval.evaluation.matching import in_tracks
         from logeval.evaluation.plan import check_runs, checkpoints_of
         from logeval.tracks.registry import TRACKS, home_track

@@ -19,6 +19,7 @@ from logeval.evaluation.statistics import summary as relative
 from logeval.evaluation.statistics.intervals import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.evaluation.store import horizon_of, sorted_rows
+from logeval.facts import Fact
 from logeval.log.names import Names
 from logeval.policies.registry import parse_policies
 from logeval.storage import tables
@@ -68,13 +69,13 @@ class Runs(Shown):
         seed: int = 0,
         folder: Path | None = None,
         problems: pa.Table | None = None,
-        notes: Sequence[str] = (),
+        facts: Sequence[Fact] = (),
         simulators: Mapping[str, Any] | None = None,
         names: Names | None = None,
     ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
         self.names = names or Names()  # of the queries
-        self.notes = list(notes)  # what the user should know about them
+        self.facts = list(facts)  # what the user should know about them
         # what is known of those that were fitted to a log: checks and number of draws, by name
         ran = set(pc.unique(self.rows["simulator"]).to_pylist())  # a track may leave some out
         self.simulators = {name: about for name, about in (simulators or {}).items() if name in ran}
@@ -89,10 +90,11 @@ class Runs(Shown):
 
     @classmethod
     def _of(cls, folder: Path, manifest: tables.Manifest) -> Runs:
-        seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
+        seed = manifest["arguments"].get("seed", 0)
+        facts = [Fact.of(record) for record in manifest.get("facts", [])]
         rows, problems = (tables.table_of(folder, manifest, name) for name in ("runs", "problems"))
         about, names = manifest.get("simulators"), Names.of(manifest)
-        return cls(rows, seed, folder, problems, notes, about, names)
+        return cls(rows, seed, folder, problems, facts, about, names)
 
     def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
         """The runs of some policies, and the first ``runs`` of each."""
@@ -104,7 +106,7 @@ class Runs(Shown):
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))
-        about = (self._problems, self.notes, self.simulators, self.names)
+        about = (self._problems, self.facts, self.simulators, self.names)
         return Runs(rows, self.seed, self.folder, *about)
 
     def table(self) -> pd.DataFrame:
@@ -120,6 +122,13 @@ class Runs(Shown):
         if key not in self._made:
             self._made[key] = make()
         return self._made[key].copy()
+
+    @property
+    def notes(self) -> list[str]:
+        """The facts in words."""
+        from logeval.reports.words import sentence
+
+        return [sentence(fact) for fact in self.facts]
 
     @property
     def horizon(self) -> int:

@@ -72,12 +72,12 @@ def test_a_dask_cluster_gives_the_same_bytes(finished, tmp_path):
 
 
 def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path, monkeypatch):
-    from logeval.evaluation import plan
+    from logeval.evaluation import loop
 
     some = {**SMALL, "runs": 3, "policies": ["RankedExp3"]}
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **some)
     computed = []
-    original = plan.run_unit
+    original = loop.run_unit
 
     def counting(unit, tick):
         computed.extend((unit.policy.name, run) for _, run in unit.replicas)

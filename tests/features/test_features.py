@@ -252,7 +252,7 @@ def test_a_leak_is_refused_unless_allowed_and_then_said(folder, log):
     leaky = make_features(log, top_queries=3, dim=20, same_log=True, quiet=True)
     with pytest.raises(LogevalError, match="share sessions"):
         run(folder / "models", leaky)
-    assert "share sessions" in run(folder / "models", leaky, same_log=True).notes[0]
+    assert run(folder / "models", leaky, same_log=True).facts[0].code == "features-leak"
     other_half = make_features(log, top_queries=3, dim=20, seed=1, quiet=True)
     with pytest.raises(LogevalError, match="share sessions"):
         run(folder / "models", other_half)

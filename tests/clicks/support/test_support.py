@@ -105,7 +105,7 @@ def test_evaluate_leaves_them_out_on_request_and_the_verdict_counts_them(models)
     assert "--identified leaves them out" in said
     runs = evaluate(models, **asked, identified=True)
     assert set(runs.table()["query"]) == {"1"}
-    assert "1 of 2 queries were left out: they rest on the prior" in runs.notes
+    assert "queries-left-out" in [fact.code for fact in runs.facts]
     assert not [text for text in trust(runs) if "(the prior)" in text]
     with pytest.raises(LogevalError, match="no query can carry"):
         evaluate(models, **asked, identified=True, queries=[2])

@@ -59,10 +59,11 @@ def test_wrong_tracks_are_named(arguments, message):
         evaluate(**arguments, **SHORT)
 
 
-def test_a_note_about_shortened_lists_stays_with_the_runs(tmp_path):
+def test_a_fact_about_shortened_lists_stays_with_the_runs(tmp_path):
     mixed = [*models("DCM", (5,), K=3), *models("CM", (5,), K=2)]
     done = evaluate(mixed, policies=["Random"], out=tmp_path / "out", **SHORT)
-    assert len(done.notes) == 1
+    (fact,) = done.facts
+    assert (fact.code, fact.more["positions"]) == ("lists-shortened", 2)
     assert "all lists have 2 positions" in done.notes[0]
     assert Runs.load(tmp_path / "out").notes == done.notes
 
