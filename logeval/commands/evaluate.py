@@ -76,7 +76,7 @@ def show(
         print(summary_latex(runs))
         return
     print_summary(runs)
-    table = runs.table()
+    table = runs.to_pandas()
     if table["track"].nunique() > 1:
         print_relative(runs)
     print(f"{judged.text()}\n")

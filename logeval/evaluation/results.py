@@ -55,7 +55,11 @@ def _once(method: Method) -> Method:
 
 
 class Runs(Shown):
-    """A runs table in memory.
+    """What ``evaluate`` gives: the runs of all policies, on disk or in memory.
+
+    ``summary()`` has a row per policy and ``compare()`` one per pair of policies, both with their
+    intervals; ``plot()`` draws regret over time, ``to_pandas()`` has all rows, ``verdict()`` the
+    answer and ``report()`` its page.
 
     >>> runs = logeval.evaluate(problem="B_LB(L=16,K=4,p=0.2,gap=0.15)",
     ...                         policies=["dcmKL-UCB", "Random"], horizon=1000, runs=5)
@@ -109,7 +113,7 @@ class Runs(Shown):
         about = (self._problems, self.facts, self.simulators, self.names)
         return Runs(rows, self.seed, self.folder, *about)
 
-    def table(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """All rows (see ``logeval.storage.schemas.RUNS``)."""
         return self._table.copy()
 
@@ -154,7 +158,7 @@ class Runs(Shown):
         return found
 
     @_once
-    def pairs(self, t: int | None = None) -> pd.DataFrame:
+    def compare(self, t: int | None = None) -> pd.DataFrame:
         """All pairs of policies, the Oracle aside, per simulator and track at step t.
 
         ``difference`` is regret of the ``worse`` minus regret of the ``better``, with its
@@ -361,25 +365,23 @@ class Runs(Shown):
             + (f" ({self.folder})" if self.folder else "")
         )
 
+    def __str__(self) -> str:
+        shown = self.summary()[HEADLINE].to_string(index=False, float_format="{:,.4g}".format)
+        return f"{self!r}\n{shown}"
+
     def _repr_html_(self) -> str:
         shown = self.summary()[HEADLINE].to_html(index=False, float_format="{:,.4g}".format)
         return f"<p>{html.escape(repr(self))}</p>{shown}"
 
-    def plot_regret(self, **how: Any) -> Axes | np.ndarray:
-        """Cumulative regret of each policy over time, with 95% bands.
+    def plot(self, what: str = "regret", **how: Any) -> Axes | np.ndarray:
+        """Cumulative ``regret`` over time, or what is ``relative``, ``remaining``, ``cosine``.
 
-        ``simulator``, ``track``, ``log_x``, ``ax``; ``per_query`` draws one panel per query, and
-        ``bounds`` dotted lines, by name: slopes in log t.
+        ``simulator``, ``log_x`` and ``ax``; of regret, with 95% bands, also ``track``,
+        ``per_query`` (small charts) and ``bounds`` (dotted lines, by name: slopes in log t).
         """
-        from logeval.reports.figures.regret import plot_regret
+        from logeval.reports.figures.regret import plot_runs
 
-        return plot_regret(self, **how)
-
-    def plot_relative(self, simulator: str | None = None, **how: Any) -> Axes:
-        """Regret as a share of the optimal reward over time, all tracks on one axis."""
-        from logeval.reports.figures.regret import plot_relative
-
-        return plot_relative(self, simulator, **how)
+        return plot_runs(self, what, **how)
 
     def report(self, out: Path | str = "report", **settings: Any) -> Path:
         """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""

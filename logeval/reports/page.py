@@ -57,7 +57,7 @@ class Content:
     @cached_property
     def names(self) -> dict[str, str]:
         """All queries of the page, by the names that they have everywhere on it."""
-        queries = {str(q) for runs in self.runs for q in runs.table()["query"].unique()}
+        queries = {str(q) for runs in self.runs for q in runs.to_pandas()["query"].unique()}
         found = Names()
         every: list[Any] = [*self.runs, *self.models.values()]
         for one in every:

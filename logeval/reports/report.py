@@ -113,6 +113,6 @@ report = function(
 
 def report_of(runs: "Runs", out: Path | str = "report", **settings: Any) -> Path:
     """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     policies, n_runs = sorted(set(rows["policy"])), int(rows["run"].max()) + 1
     return report(runs, out, policies=policies, n_runs=n_runs, **settings)

@@ -60,7 +60,7 @@ def _subtitle(content: Content) -> str:
     if found is not None:
         period = "" if found.days is None else f", {found.days:,.3g} days"
         return f"{found.queries:,} queries, {found.searches:,.0f} searches{period}"
-    tables_ = [one.table() for one in content.runs]
+    tables_ = [one.to_pandas() for one in content.runs]
     policies = {policy for table in tables_ for policy in table["policy"]}
     simulators = sorted({simulator for table in tables_ for simulator in table["simulator"]})
     queries = {query for table in tables_ for query in table["query"]}

@@ -41,7 +41,7 @@ def sensitivity(runs: Runs, track: str = RANKING.name, t: int | None = None) -> 
 
     Only policies, queries and runs that all simulators have are compared.
     """
-    rows = runs.table()
+    rows = runs.to_pandas()
     rows = rows[(rows["track"] == track) & (rows["t"] == (t or runs.horizon))]
     rows = rows[~rows["policy"].isin(ENDS)]
     simulators = list(dict.fromkeys(rows["simulator"]))

@@ -136,7 +136,7 @@ def test_evaluate_walks_through_the_periods(fitted, logs):
         folder, policies=["Oracle", "Random"], drift=True, horizon=30, runs=1, positions=3,
         checkpoints=[10, 20, 30], quiet=True,
     )  # fmt: skip
-    rows = runs.table()
+    rows = runs.to_pandas()
     assert rows[rows.policy == "Oracle"].regret.max() == 0.0
     query = rows["query"].iloc[0]
     mine = rows[(rows["query"] == query) & (rows.policy == "Oracle")].sort_values("t")
@@ -191,7 +191,9 @@ def test_without_a_change_drift_says_that_nothing_is_different(logs, fitted):
     given = {"policies": "Random", "horizon": 50, "runs": 2, "quiet": True}
     with_drift = evaluate(logs / "constant-models", drift=True, **given)
     without = evaluate(logs / "constant-models", **given)
-    assert with_drift.table().regret.tolist() == pytest.approx(without.table().regret.tolist())
+    assert with_drift.to_pandas().regret.tolist() == pytest.approx(
+        without.to_pandas().regret.tolist()
+    )
     codes = [fact.code for fact in with_drift.facts]
     assert "periods-alike" in codes
     assert "users-change" not in codes

@@ -79,7 +79,7 @@ def test_lost_clicks_never_arrive():
 
 def regrets(policies, horizon=3000, **given):
     rows = evaluate(problem=[PROBLEM], policies=policies, horizon=horizon, runs=6, quiet=True,
-                    **given).table()  # fmt: skip
+                    **given).to_pandas()  # fmt: skip
     return rows[rows.t == horizon].set_index(["policy", "run"])
 
 

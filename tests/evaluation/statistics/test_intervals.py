@@ -374,7 +374,7 @@ def test_policies_without_a_run_in_common_are_refused():
 
 
 def test_all_pairs():
-    pairs = rows(Oracle=[0, 0, 0], A=[10, 12, 14], B=[20, 24, 28], C=[30, 31, 35]).pairs()
+    pairs = rows(Oracle=[0, 0, 0], A=[10, 12, 14], B=[20, 24, 28], C=[30, 31, 35]).compare()
     assert list(zip(pairs["better"], pairs["worse"], strict=True)) == [
         ("A", "B"),
         ("A", "C"),
@@ -383,10 +383,10 @@ def test_all_pairs():
     assert pairs["difference"].tolist() == [12, 20, 8]
     assert (pairs["low"] < pairs["difference"]).all()
     assert (pairs["high"] > 20).sum() >= 2
-    alone = rows(A=[10, 12, 14], B=[20, 24, 28]).pairs()
+    alone = rows(A=[10, 12, 14], B=[20, 24, 28]).compare()
     assert pairs["p"][0] > alone["p"][0]  # three pairs are tested, not one
     assert pairs["queries_better"].tolist() == [1, 1, 1]
-    assert rows(A=[1, 2]).pairs().empty
+    assert rows(A=[1, 2]).compare().empty
 
 
 def test_cautions_say_what_limits_a_conclusion():
@@ -434,7 +434,7 @@ def test_rounding_is_no_difference():
     assert found.loc["B", "p"] == 1.0
     assert found["in_best_set"].all()
     assert (found["difference_low"] == 0.0).all()
-    tiny = rows(A=list(noise), B=list(2 * noise)).pairs().iloc[0]
+    tiny = rows(A=list(noise), B=list(2 * noise)).compare().iloc[0]
     assert (tiny["p"], tiny["low"], tiny["high"]) == (1.0, 0.0, 0.0)
     real = rows(A=list(10.0 + 1e5 * noise), B=list(10.0 + 1e7 * noise)).summary()
     assert real["p"].min() < 0.01
@@ -454,7 +454,7 @@ def test_no_interval_goes_beyond_what_can_be_lost():
     assert table.loc["LR", "high"] == 150.0
     assert table.loc["A", "high"] < 150.0
     assert table.loc["LR", "difference_high"] == 150.0
-    assert (runs.pairs()[["low", "high"]].abs() <= 150.0).all(axis=None)
+    assert (runs.compare()[["low", "high"]].abs() <= 150.0).all(axis=None)
     assert runs.curves("DCM")["LR"]["high"].tolist() == [150.0]
     low, high = intervals.interval(np.array([[-1.0, 5.0]]), most=np.array(9.0))
     assert (low, high) == (0.0, 9.0)
