@@ -275,7 +275,6 @@ def test_wrong_objects_in_python_are_errors_that_say_what_is_wanted(folder):
         (lambda: logeval.evaluate(models, policies=[object()]), "must be a valid string"),
         (lambda: logeval.evaluate(models, policies=[dict]), "has no method recommend"),
         (lambda: logeval.load(3), "cannot be loaded"),
-        (lambda: logeval.report(logeval.Runs(runs.rows), "x"), "are in memory only"),
     ):
         with pytest.raises(LogevalError, match=message):
             wrong()
@@ -298,6 +297,9 @@ def test_python_takes_names_numbers_and_ids_as_they_are(folder, tmp_path):
         assert "<table" in thing._repr_html_()
     page = runs.only(["Random"]).report(tmp_path / "report", quiet=True)
     assert "Random" in page.read_text()
+    kept = logeval.evaluate(models, policies="Random", horizon=9, runs=1, quiet=True)
+    for made in (kept.report(tmp_path / "a", quiet=True), logeval.report(kept, tmp_path / "b")):
+        assert "DCTR" in made.read_text()
     assert runs.plot("relative", simulator="PBM") is not None
     with pytest.raises(LogevalError, match="name the simulator: DCTR, PBM"):
         runs.plot("relative")

@@ -349,12 +349,6 @@ class Runs(Shown):
                 found.setdefault(str(query), {})[str(policy)] = curve
         return found
 
-    def saved_in(self) -> Path:
-        """The folder of these runs."""
-        if self.folder is None:
-            raise LogevalError("these runs are in memory only; evaluate them with out=FOLDER first")
-        return self.folder
-
     def __repr__(self) -> str:
         table = self._table
         simulators = ", ".join(sorted(set(table["simulator"])))

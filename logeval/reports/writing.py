@@ -80,5 +80,6 @@ def _footer(folders: Sequence[Path], out: Path | str) -> str:
     if here.name == "logeval" or here.match("logeval/cli.py"):
         command = shlex.join(["logeval", *sys.argv[1:]])
     else:  # from Python: the command that does the same
-        command = shlex.join(["logeval", "report", *map(str, folders), "--out", str(out)])
+        given = map(str, folders) if folders else ["RUNS"]  # these were in memory
+        command = shlex.join(["logeval", "report", *given, "--out", str(out)])
     return f"{date}, logeval {__version__}, Python {platform.python_version()}. Made by: {command}"
