@@ -18,8 +18,9 @@ from pathlib import Path
 import typer
 
 from logeval.cli import app
-from logeval.policies.registry import POLICIES, catalogue
+from logeval.policies.registry import catalogue
 from logeval.replay import estimators as replay
+from tests.references import REFERENCES
 
 DOCS = Path(__file__).parent
 
@@ -87,9 +88,10 @@ def policies():
     yield "| policy | what it does | paper | parameters |\n|---|---|---|---|"
     for row in catalogue():
         name, about = row["policy"], row["about"].replace("``", "`")
-        kernel = POLICIES[name].__module__.rpartition(".")[2]
         given = ", ".join(f"`{option}`" for option in row["options"].split(", ") if option)
-        cells = (f"[{name}](../logeval/policies/{kernel}.py)", about, row["paper"], given)
+        pseudocode = Path(inspect.getfile(REFERENCES[name])).name
+        paper = f"[{row['paper'] or 'pseudocode'}](../tests/references/{pseudocode})"
+        cells = (name, about, paper, given)
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
