@@ -19,8 +19,6 @@ import numpy as np
 
 from logeval.clicks.collection import read_models
 from logeval.clicks.drift import changes, which
-from logeval.clicks.fitting import NO_CLICK
-from logeval.clicks.models.dcm import UNSEEN
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.known import only_known
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
@@ -152,6 +150,7 @@ class Simulators:
                 "identified": self.fitted.unsure.get(name),
                 "draws": draws,
                 "periods": periods,
+                "expected_empty": reports.get(name, {}).get("expected_empty"),
             }
             for name, periods in names.items()
         }
@@ -169,9 +168,7 @@ def _checks(report: dict[str, Any], changing: bool) -> dict[str, Any] | None:
     found: dict[str, Any] | None = report.get("checks")
     if found is None or not changing or "drift" not in found["faulted"]:
         return found
-    pairs = zip(found["faulted"], found["faults"], strict=True)
-    kept = [pair for pair in pairs if pair[0] != "drift"]
-    return found | {"faulted": [a for a, _ in kept], "faults": [b for _, b in kept]}
+    return found | {"faulted": [check for check in found["faulted"] if check != "drift"]}
 
 
 def walk(problems: Sequence[Problem]) -> str | None:
@@ -260,8 +257,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
         unsure_queries(queries, models),
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
-    notes = [note for report in reports for note in report.get("notes", [])]
-    remarks = [note for note in notes if UNSEEN in note or NO_CLICK in note]
+    remarks = [note for report in reports for note in report.get("notes", [])]
     if not asked.drift:
         simulated = dict.fromkeys(f.simulator for f in queries)
         known = getattr(models, "fitted", {})
