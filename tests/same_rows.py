@@ -144,7 +144,8 @@ def _same(after: Path, name: Path) -> Path:
 
 
 def _experiment(file: Path) -> pd.DataFrame:
-    return pd.DataFrame(json.loads(file.read_text())["rows"]).round(9)
+    found = json.loads(file.read_text())
+    return pd.DataFrame(found["rows"] if isinstance(found, dict) else found).round(9)
 
 
 def _rows(path: Path) -> pd.DataFrame:
