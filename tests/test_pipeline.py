@@ -14,7 +14,7 @@ import logeval
 from logeval.cli import app
 from logeval.errors import LogevalError
 from logeval.pipeline import read_recipe, records, run
-from logeval.replay.estimates import Estimates
+from logeval.replay.estimate import Estimates
 from logeval.running.console import has_display
 from tests.undrawn import draw_nothing
 

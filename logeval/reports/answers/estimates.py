@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from logeval.replay.estimates import FEW, Estimates
+from logeval.replay.estimate import FEW, Estimates
 from logeval.replay.estimators import OF_CELLS, Estimator, parse_estimators
-from logeval.replay.reading import is_learned
+from logeval.replay.targets import is_learned
 from logeval.reports.answers.checks import Answer, searches
 from logeval.running.words import interval, joined, number
 

@@ -9,8 +9,8 @@ import shlex
 from typing import Any
 
 from logeval.replay.estimators import parse_estimators
-from logeval.replay.replays import PolicyReplay, curve
-from logeval.replay.validation import Validation
+from logeval.replay.policy import PolicyReplay, curve
+from logeval.replay.validate import Validation
 from logeval.reports.answers.checks import Answer, searches
 from logeval.running.words import interval, joined, number
 

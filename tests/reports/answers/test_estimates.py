@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logeval.replay.estimates import Estimates
+from logeval.replay.estimate import Estimates
 
 ROW = {
     "positions": 3, "value": 0.8, "low": 0.75, "high": 0.85, "truth": np.nan, "logged": 0.5,

@@ -6,7 +6,7 @@ import pytest
 
 from logeval import replay_policy
 from logeval.errors import LogevalError
-from logeval.replay.replays import PolicyReplay
+from logeval.replay.policy import PolicyReplay
 from tests.serps import Serp, write_serps
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from logeval import replay_validate
-from logeval.replay.validation import Validation
+from logeval.replay.validate import Validation
 from tests.serps import Serp, write_serps
 
 
