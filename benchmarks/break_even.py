@@ -124,7 +124,7 @@ def in_units(runs: Runs) -> list[Runs]:
 def gains(runs: Runs) -> pd.DataFrame:
     """The gain of each query (rows) at each step (columns), the mean over runs."""
     ranker = runs.problems().set_index("query")["ranker"]
-    earned = runs.table().pivot_table(index="query", columns="t", values="reward")
+    earned = runs.to_pandas().pivot_table(index="query", columns="t", values="reward")
     return earned - np.outer(ranker[earned.index], earned.columns)
 
 

@@ -52,6 +52,15 @@ def worst_first(facts: Iterable[Fact]) -> list[Fact]:
     return sorted(facts, key=lambda fact: ORDER.index(fact.level))
 
 
+def distinct(facts: Iterable[Fact]) -> list[Fact]:
+    """Each fact once, in the order given."""
+    found: list[Fact] = []
+    for fact in facts:
+        if fact not in found:
+            found.append(fact)
+    return found
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -138,7 +138,7 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
     }
     run(more, quiet=True)
     runs = logeval.Runs.load(steps[3].out)
-    assert runs.table()["run"].nunique() == 3
+    assert runs.to_pandas()["run"].nunique() == 3
     other = run(read_recipe(recipe, ["evaluate.horizon=50"]), quiet=True)
     assert other[3].out != steps[3].out, "the runs before are kept"
     assert logeval.Runs.load(steps[3].out).horizon == 100

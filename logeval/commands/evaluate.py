@@ -21,7 +21,6 @@ from logeval.commands.show import (
     print_for_programs,
     print_frame,
     print_table,
-    wrapped,
 )
 from logeval.errors import unknown_names
 from logeval.evaluation.evaluate import Evaluate, track_names
@@ -43,7 +42,7 @@ def policies(
 
     Example: logeval policies --track ranking
     """
-    from logeval.policies.catalogue import catalogue
+    from logeval.policies.registry import catalogue
     from logeval.tracks.registry import TRACKS
 
     if track is not None and track not in TRACKS:
@@ -56,7 +55,7 @@ def policies(
     print_table("policies", columns, [[row[c] for c in columns] for row in rows])
 
 
-@command(Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])
+@command(Evaluate, figures=["regret.pdf", "relative.pdf"])
 def show(
     runs: Runs,
     asked: Evaluate,
@@ -67,7 +66,7 @@ def show(
 ) -> None:
     """Regret, the verdict, and figures beside the table."""
     from logeval.reports.figures.canvas import figure_beside
-    from logeval.reports.figures.regret import figure_of, plot_variance, regret_figure
+    from logeval.reports.figures.regret import figure_of, regret_figure
     from logeval.reports.verdict import verdict
 
     judged = verdict(runs)
@@ -77,9 +76,7 @@ def show(
         print(summary_latex(runs))
         return
     print_summary(runs)
-    table = runs.table()
-    if asked.draws or table["simulator"].nunique() > 1:
-        print_robustness(runs)
+    table = runs.to_pandas()
     if table["track"].nunique() > 1:
         print_relative(runs)
     print(f"{judged.text()}\n")
@@ -88,8 +85,6 @@ def show(
         return
     out = Path(asked.out)
     figures: dict[str, Any] = {"regret.pdf": regret_figure(runs)}
-    if asked.draws:
-        figures["variance.pdf"] = plot_variance(runs).figure
     if table["track"].nunique() > 1:
         figures["relative.pdf"] = figure_of(runs, "relative")
     print(f"table {out / 'runs-*.parquet'}")
@@ -136,20 +131,6 @@ def summary_latex(runs: Runs) -> str:
         best = next((i for i, row in enumerate(rows) if not is_oracle(row[0])), 0)
         texts.append(latex_table(title, COLUMNS, rows, [(best, 0), (best, 1)] if alone else []))
     return "\n\n".join(texts)
-
-
-def print_robustness(runs: Runs) -> None:
-    """Who is best on how many simulators, and where the variance of regret comes from."""
-    from logeval.evaluation.statistics.robustness import best_text
-
-    print("Would another click model, or other parameters, change the verdict?")
-    for track, part in runs.best().groupby("track"):
-        for line in best_text(part):
-            print(wrapped(f"{track}: {line}"))
-    print()
-    shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
-    shown = shares.map(lambda x: "" if x != x else f"{x:.0%}").reset_index()
-    print_frame("Shares in the variance of mean regret", shown, 2)
 
 
 def print_relative(runs: Runs) -> None:

@@ -1,6 +1,6 @@
 """The details of a verdict: simulator by simulator, the best against the others, lists and pairs.
 
-Every sentence is made from the paired statistics of the runs (``Runs.summary``, ``Runs.pairs``):
+Every sentence is made from the paired statistics of the runs (``Runs.summary``, ``Runs.compare``):
 "cannot be told apart" and "lost less" mean the simultaneous test at 5% over all pairs of policies
 of one simulator and track. Nothing is said that these do not hold.
 
@@ -157,7 +157,7 @@ def _swaps(pairs: dict[str, pd.DataFrame]) -> list[str]:
 
 def _across_tracks(runs: Runs) -> list[str]:
     """Lists against pairs, where a simulator has both: by the pair at the best position."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     last = rows[rows["t"] == runs.horizon]
     found = []
     for simulator, part in last.groupby("simulator"):
@@ -222,7 +222,7 @@ def merged(sentences: Sequence[str], names: Collection[str]) -> list[str]:
 
 def free_samples(runs: Runs) -> list[str]:
     """Policies that begin with an observation of every item that nobody paid for."""
-    free = begin_free(dict.fromkeys(runs.table()["policy"]))
+    free = begin_free(dict.fromkeys(runs.to_pandas()["policy"]))
     if not free or runs.problems()["ranker"].isna().all():
         return []
     begin, they = ("begins", "it") if len(free) == 1 else ("begin", "they")
@@ -282,7 +282,7 @@ def _percents(slopes: Sequence[float]) -> list[str]:
 
 def nothing_eliminated(runs: Runs) -> list[str]:
     """Policies that work by elimination and mostly have eliminated nothing, and why."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     rows = rows[(rows["t"] == runs.horizon) & rows["rows_left"].notna()]
     sizes = runs.hardness()
     found: dict[tuple[str, str], list[tuple[str, int, int]]] = {}  # by policy and reason

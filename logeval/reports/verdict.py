@@ -169,7 +169,7 @@ class Verdict:
 
 def verdict(runs: Runs) -> Verdict:
     """The verdict on the runs of one folder, at their last step."""
-    summary, pairs = runs.summary(), runs.pairs()
+    summary, pairs = runs.summary(), runs.compare()
     parts = {
         panel: (of_panel(summary, panel), of_panel(pairs, panel))
         for panel in runs.panels()

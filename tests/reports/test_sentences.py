@@ -106,7 +106,7 @@ def test_only_the_oracle():
 def test_the_comparisons_in_one_line():
     runs = runs_of(rows({"A": BASE, "B": shifted(5.0), "RankedKL-UCB": shifted(20.0, seed=2)}))
     (text,) = verdict(runs).details
-    b, c = (row for row in runs.pairs().itertuples() if row.better == "A")
+    b, c = (row for row in runs.compare().itertuples() if row.better == "A")
     assert text.partition("brought. ")[2] == (
         f"B lost 5.00 more than A (95% interval {interval(b.low, b.high)}, {p_value(b.p)}), "
         f"{b.ratio:.2f} times as much on a typical query; RankedKL-UCB lost 20.0 more (95% "
@@ -155,7 +155,7 @@ def test_a_ratio_is_called_clear_only_where_the_mean_is_not():
     a = [2.0**i for i in range(12)]
     wobble = [1.02 if i % 2 else 0.98 for i in range(12)]
     runs = runs_of(rows({"A": a, "B": [1.5 * x * w for x, w in zip(a, wobble, strict=True)]}))
-    pair = runs.pairs().iloc[0]
+    pair = runs.compare().iloc[0]
     assert pair["p"] > 0.05
     ends = interval(pair["ratio_low"], pair["ratio_high"])
     assert (
@@ -163,10 +163,10 @@ def test_a_ratio_is_called_clear_only_where_the_mean_is_not():
         in (verdict(runs).details[0])
     )
     both = runs_of(rows({"A": BASE, "B": shifted(5.0)}))
-    assert both.pairs().iloc[0]["p"] < 0.05
+    assert both.compare().iloc[0]["p"] < 0.05
     assert "which is clear" not in verdict(both).details[0]
     neither = runs_of(rows({"A": BASE, "B": near()}))
-    assert neither.pairs().iloc[0]["ratio_p"] > 0.05
+    assert neither.compare().iloc[0]["ratio_p"] > 0.05
     assert "which is clear" not in verdict(neither).details[0]
 
 
@@ -185,7 +185,7 @@ CLEAR = {"A": BASE, "B": shifted(5.0)}
 def test_policies_change_places_where_both_tests_are_clear_at_five_percent(p, said):
     other = {"A": BASE, "B": below_level(p)}
     runs = runs_of(rows(other), rows({"A": below_level(p), "B": BASE}, simulator="PBM"))
-    assert runs.pairs()["p"].to_list() == pytest.approx([p, p], rel=0.01)
+    assert runs.compare()["p"].to_list() == pytest.approx([p, p], rel=0.01)
     found = [text for text in verdict(runs).details if "change places" in text]
     assert len(found) == said
     half = on(DCM=other, PBM={"A": shifted(5.0), "B": BASE})

@@ -114,7 +114,7 @@ def test_simulators_of_hardly_any_serp_are_not_tested():
     runs = runs_with({"DCM": FINE}, serps=1)
     assert runs.summary()["p"].isna().all()
     assert runs.summary()["in_best_set"].all()
-    assert runs.pairs()[["p", "low", "high", "ratio_p"]].isna().all().all()
+    assert runs.compare()[["p", "low", "high", "ratio_p"]].isna().all().all()
     found = verdict(runs)
     assert found.answer.startswith("A loses least on DCM. Whether that is chance cannot be tested")
     assert any("fitted to 1 SERPs of a query at most" in text for text in found.limits)

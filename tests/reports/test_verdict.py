@@ -22,7 +22,7 @@ def shifted(by, spread=0.5, seed=1):
 def test_a_clear_winner_is_named_with_difference_interval_and_p():
     runs = runs_of(rows({"A": BASE, "B": shifted(5.0), "RankedExp3": shifted(20.0, seed=2)}))
     found = verdict(runs)
-    pair = runs.pairs().iloc[0]
+    pair = runs.compare().iloc[0]
     (text,) = found.details
     assert text.startswith(
         "On DCM A lost less than every other policy: 10.0 satisfied searches in 100"

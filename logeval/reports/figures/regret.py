@@ -2,7 +2,7 @@
 
 Figures across tracks, and of single ones: relative regret, elimination, cosine distance.
 
-What the choice of the click model changes: ranks by simulator, and shares of the variance.
+What the choice of the click model changes: ranks by simulator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from matplotlib import rcParams
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.statistics.summary import is_oracle, relative_curves
 from logeval.reports.figures.canvas import (
-    COLOURS,
     SEARCHES,
     legend_below,
     log_scale,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from logeval.evaluation.results import Runs
-    from logeval.evaluation.statistics.robustness import Sensitivity
+    from logeval.evaluation.statistics.sensitivity import Sensitivity
     from logeval.tracks.keys import Panel
 
 
@@ -128,7 +127,7 @@ def _columns(panels: int) -> int:
 
 def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
     """The queries of a simulator and track, in numeric order, with their titles."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     mine = (rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)
     names = runs.names.titles(rows["query"].unique())
     present = set(rows["query"][mine])
@@ -202,20 +201,14 @@ CURVES = 12  # that can be told apart
 
 
 def plot_relative(
-    runs: Runs, simulator: str | None = None, *, ax: Axes | None = None, log_x: bool = False
+    runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False
 ) -> Axes:
     """Regret as a share of the optimal reward over time, all tracks on one axis.
 
     The line and the label say what is counted: one of the rewards of the track. Of many curves,
     those that earn the same are drawn: the pair at the most examined position.
     """
-    known = sorted({panel.simulator for panel in runs.panels()})
-    if simulator is None and len(known) > 1:
-        raise LogevalError(f"name the simulator: {', '.join(known)}")
-    if simulator is not None and simulator not in known:
-        raise unknown_names("simulator", [simulator], known)
-    simulator = simulator or known[0]
-    rows = runs.table()
+    rows = runs.to_pandas()
     found = relative_curves(rows[rows["simulator"] == simulator])
     if len(found) > CURVES:
         found = {key: curve for key, curve in found.items() if key[1] != "list"}
@@ -247,7 +240,7 @@ def plot_remaining(
 def plot_cosine(runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False) -> Axes:
     """Cosine distance of the estimated theta to the true one over time, means."""
     ax = ax if ax is not None else new_axes(5, 3.6)
-    rows = runs.table()
+    rows = runs.to_pandas()
     rows = rows[(rows["simulator"] == simulator) & rows["cosine_distance"].notna()]
     means = rows.groupby(["policy", "t"])["cosine_distance"].mean().reset_index("t")
     curves = {str(policy): curve for policy, curve in means.groupby("policy", sort=True)}
@@ -269,6 +262,23 @@ FIGURES = {
 }
 
 
+def plot_runs(runs: Runs, what: str = "regret", **how: Any) -> Axes | np.ndarray:
+    """Regret, or one of ``FIGURES``, of one simulator."""
+    if what == "regret":
+        return plot_regret(runs, **how)
+    if what not in FIGURES:
+        raise unknown_names("figure", [what], ["regret", *FIGURES])
+    plot, column, nothing = FIGURES[what]
+    if not (known := simulators_with(runs, column)):
+        raise LogevalError(nothing)
+    simulator = how.pop("simulator", None)
+    if simulator is None and len(known) > 1:
+        raise LogevalError(f"name the simulator: {', '.join(known)}")
+    if simulator not in (None, *known):
+        raise unknown_names("simulator", [simulator], known)
+    return plot(runs, simulator or known[0], **how)
+
+
 def figure_of(runs: Runs, name: str, *, log_x: bool = False) -> Figure:
     """One of ``FIGURES``; a panel for each simulator."""
     plot, column, nothing = FIGURES[name]
@@ -283,16 +293,8 @@ def figure_of(runs: Runs, name: str, *, log_x: bool = False) -> Figure:
 
 def simulators_with(runs: Runs, column: str) -> list[str]:
     """The simulators where this was measured."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     return sorted(set(rows["simulator"][rows[column].notna()]))
-
-
-SOURCES = {
-    "runs": COLOURS[8],
-    "queries": COLOURS[0],
-    "parameters": COLOURS[2],
-    "choice of model": COLOURS[1],
-}
 
 
 def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
@@ -325,24 +327,4 @@ def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
         f"[{least['low']:.2f}, {least['high']:.2f}]",
         fontsize="medium",
     )
-    return ax
-
-
-def plot_variance(runs: Runs, t: int | None = None, ax: Axes | None = None) -> Axes:
-    """One bar per policy: the share of each source in the variance of its mean regret."""
-    table = runs.variance(t)
-    tracks = table["track"].nunique() > 1
-    name = table["policy"] + (" (" + table["track"] + ")" if tracks else "")
-    shares = table.assign(name=name).pivot(index="name", columns="source", values="share")
-    if ax is None:
-        ax = new_axes(6.0, 0.9 + 0.3 * len(shares))
-    start = 0.0 * shares.iloc[:, 0]
-    for source, colour in SOURCES.items():
-        if source in shares and shares[source].max() > 0.0:
-            ax.barh(shares.index, shares[source], left=start, label=source, color=colour)
-            start = start + shares[source]
-    ax.set_xlim(0.0, 1.0)
-    ax.set_xlabel("share of the variance of mean regret")
-    ax.invert_yaxis()
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(SOURCES), frameon=False)
     return ax

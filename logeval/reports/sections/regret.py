@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.robustness import sensitivity
+from logeval.evaluation.statistics.sensitivity import sensitivity
 from logeval.reports.figures.canvas import new_panels
 from logeval.reports.figures.regret import (
     BANDS,
@@ -109,7 +109,7 @@ def across(page: Page, content: Content) -> None:
 
 
 def _tracks(page: Page, runs: Runs, suffix: str, where: str) -> None:
-    tracks = runs.table().groupby("simulator")["track"].nunique()
+    tracks = runs.to_pandas().groupby("simulator")["track"].nunique()
     several = [str(simulator) for simulator in tracks.index[tracks > 1]]
     if not several:
         return
@@ -145,7 +145,7 @@ def _simulators(page: Page, runs: Runs, suffix: str, where: str) -> None:
 
 def comparable(runs: Runs, track: str) -> bool:
     """Whether two policies, the ends of the scale aside, were run on several simulators."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     rows = rows[(rows["track"] == track) & ~rows["policy"].isin(("Random", "Oracle"))]
     queries = rows.groupby("simulator")["query"].unique()
     policies = rows.groupby("simulator")["policy"].unique()
@@ -157,7 +157,7 @@ def comparable(runs: Runs, track: str) -> bool:
 
 def _queries(page: Page, runs: Runs, names: dict[str, str], suffix: str, where: str) -> None:
     """Where the order of the policies changes from query to query, the mean hides something."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     many = rows["query"].nunique()
     if many < 2:
         return

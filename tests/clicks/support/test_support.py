@@ -99,13 +99,13 @@ def test_tables_of_older_versions_are_read(models, tmp_path):
 def test_evaluate_leaves_them_out_on_request_and_the_verdict_counts_them(models):
     asked = {"policies": ["Random"], "horizon": 10, "runs": 1, "quiet": True}
     runs = evaluate(models, **asked)
-    assert set(runs.table()["query"]) == {"1", "2"}
+    assert set(runs.to_pandas()["query"]) == {"1", "2"}
     (said,) = [text for text in trust(runs) if "(the prior)" in text]
     assert "for PBM in 1 of 2 queries:" in said
     assert "--identified leaves them out" in said
     runs = evaluate(models, **asked, identified=True)
-    assert set(runs.table()["query"]) == {"1"}
-    assert "1 of 2 queries were left out: they rest on the prior" in runs.notes
+    assert set(runs.to_pandas()["query"]) == {"1"}
+    assert "queries-left-out" in [fact.code for fact in runs.facts]
     assert not [text for text in trust(runs) if "(the prior)" in text]
     with pytest.raises(LogevalError, match="no query can carry"):
         evaluate(models, **asked, identified=True, queries=[2])
