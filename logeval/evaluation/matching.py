@@ -19,8 +19,6 @@ import numpy as np
 
 from logeval.clicks.collection import read_models
 from logeval.clicks.drift import changes, which
-from logeval.clicks.fitting import NO_CLICK
-from logeval.clicks.models.dcm import UNSEEN
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.known import only_known
 from logeval.facts import Fact, distinct
@@ -147,6 +145,7 @@ class Simulators:
                 "identified": self.fitted.unsure.get(name),
                 "draws": draws,
                 "periods": periods,
+                "expected_empty": reports.get(name, {}).get("expected_empty"),
             }
             for name, periods in names.items()
         }
@@ -163,9 +162,7 @@ def _checks(report: dict[str, Any], changing: bool) -> dict[str, Any] | None:
     found: dict[str, Any] | None = report.get("checks")
     if found is None or not changing or "drift" not in found["faulted"]:
         return found
-    pairs = zip(found["faulted"], found["faults"], strict=True)
-    kept = [pair for pair in pairs if pair[0] != "drift"]
-    return found | {"faulted": [a for a, _ in kept], "faults": [b for _, b in kept]}
+    return found | {"faulted": [check for check in found["faulted"] if check != "drift"]}
 
 
 def walk(problems: Sequence[Problem]) -> Iterator[Fact]:
@@ -241,7 +238,6 @@ def simulators_of(asked: Evaluate) -> Simulators:
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
-    notes = [note for note in notes if UNSEEN in note or NO_CLICK in note]
     remarks = [Fact("of-the-models", more={"note": note}) for note in notes]
     if not asked.drift:
         known = getattr(models, "fitted", {})

@@ -30,7 +30,7 @@ from logeval.tracks.keys import Panel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logeval.reports.verdict import Verdict
+    from logeval.facts import Answer
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
@@ -383,11 +383,11 @@ class Runs(Shown):
 
         return report_of(self, out, **settings)
 
-    def verdict(self) -> Verdict:
-        """The verdict on the runs of one folder, at their last step."""
-        from logeval.reports.verdict import verdict
+    def verdict(self) -> Answer:
+        """Which policy loses least at the last step, and what limits that."""
+        from logeval.reports.answers.runs import answer_of
 
-        return verdict(self)
+        return answer_of(self)
 
 
 def _of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:

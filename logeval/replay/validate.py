@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from logeval.facts import Answer
     from logeval.replay.stages import ReplayValidate
-    from logeval.reports.answers.checks import Answer
 
 
 RESAMPLES = 2000  # of the parts, for intervals
@@ -78,10 +78,10 @@ class Validation(Stored):
         return plot_validation(self, ax)
 
     def verdict(self) -> Answer:
-        """The answer in words."""
-        from logeval.reports.answers.replays import validation_verdict
+        """Which estimator predicts the parts that were left out."""
+        from logeval.reports.answers.replay import of_validation
 
-        return validation_verdict(self)
+        return of_validation(self)
 
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:

@@ -14,7 +14,6 @@ FIGURES = {
     "estimates.png": ("replay", "estimate", "log", "--target", "logged", "--rounds", 2),
     "replays.png": ("replay", "policy", "log", "--policy", "Random"),
     "validation.png": VALIDATE,
-    "clips.png": VALIDATE,
     "perplexity.png": COMPARE,
 }
 

@@ -1,8 +1,6 @@
 """Figures of cumulative regret: over time, and query by query.
 
-Figures across tracks, and of single ones: relative regret, elimination, cosine distance.
-
-What the choice of the click model changes: ranks by simulator.
+Figures across tracks, and of single ones: relative regret, cosine distance.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from logeval.evaluation.results import Runs
-    from logeval.evaluation.statistics.sensitivity import Sensitivity
     from logeval.tracks.keys import Panel
 
 
@@ -221,22 +218,6 @@ def plot_relative(
     return ax
 
 
-def plot_remaining(
-    runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False
-) -> Axes:
-    """Rows (solid) and columns (dotted) that are not eliminated over time, means."""
-    ax = ax if ax is not None else new_axes(5.4, 3.2)
-    for column, line in (("rows", "-"), ("columns", ":")):
-        left = {f"{p}: {column}": curve for p, curve in runs.remaining(simulator).items()}
-        draw_curves(ax, left, f"{column}_left", log_x=log_x, lines=dict.fromkeys(left, line))
-    log_scale(ax.yaxis)
-    ax.yaxis.set_minor_formatter("{x:g}")
-    ax.set(ylabel="not eliminated", title=simulator)
-    ax.autoscale(axis="y")
-    legend_below(ax)
-    return ax
-
-
 def plot_cosine(runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False) -> Axes:
     """Cosine distance of the estimated theta to the true one over time, means."""
     ax = ax if ax is not None else new_axes(5, 3.6)
@@ -253,7 +234,6 @@ def plot_cosine(runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bo
 # by name: what draws a simulator, what must have been measured on it, and else
 FIGURES = {
     "relative": (plot_relative, "regret", "there are no runs"),
-    "remaining": (plot_remaining, "rows_left", "no policy eliminates in these runs"),
     "cosine": (
         plot_cosine,
         "cosine_distance",
@@ -295,36 +275,3 @@ def simulators_with(runs: Runs, column: str) -> list[str]:
     """The simulators where this was measured."""
     rows = runs.to_pandas()
     return sorted(set(rows["simulator"][rows[column].notna()]))
-
-
-def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
-    """A line per policy through its rank in every simulator; crossings are what does not survive.
-
-    The title has the smallest of Kendall's taus between two simulators.
-    """
-    regret = found.regret
-    if ax is None:
-        ax = new_axes(2.2 + 1.3 * regret.shape[1], 1.0 + 0.28 * len(regret))
-    ranks = regret.rank(axis=0, method="first")
-    x = np.arange(regret.shape[1])
-    for policy in regret.index:
-        ax.plot(x, ranks.loc[policy], markersize=5, **look(policy))
-    last = ranks[regret.columns[-1]]
-    for policy in regret.index:
-        ax.annotate(
-            policy, (x[-1], last[policy]), xytext=(8, 0), textcoords="offset points",
-            va="center", fontsize="small", annotation_clip=False,
-        )  # fmt: skip
-    ax.set_xticks(x, list(regret.columns))
-    ax.set_yticks(np.arange(1, len(regret) + 1))
-    ax.set(ylabel="rank by regret", xlim=(-0.2, x[-1] + 0.2))
-    ax.invert_yaxis()
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    least = found.tau.sort_values("tau", kind="stable").iloc[0]
-    ax.set_title(
-        f"least agreement: {least['a']} and {least['b']}, tau {least['tau']:.2f} "
-        f"[{least['low']:.2f}, {least['high']:.2f}]",
-        fontsize="medium",
-    )
-    return ax

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from logeval.reports.trust import trust
 from scipy.special import expit, logit
 
 from logeval.clicks.collection import read_models
@@ -28,7 +29,6 @@ from logeval.evaluation.evaluate import evaluate
 from logeval.log.ingest import ingest
 from logeval.log.log import load
 from logeval.log.queries import Query
-from logeval.reports.trust import trust
 from logeval.synthetic.generate import generate
 from logeval.synthetic.world import make_world
 from tests.serps import Serp, write_serps
@@ -301,7 +301,6 @@ def test_users_who_change_are_a_fault_of_every_model(logs):
         fitted = fit_models(logs / name, ["pbm"], draws=8, periods="3", out=folder, quiet=True)
         checks = fitted["PBM"].report["checks"]
         assert ("drift" in checks["faulted"]) == (name == "changing")
-        assert len(checks["faults"]) == len(checks["faulted"])
         found = check_models(folder, logs / name, simulations=80, quiet=True)
         assert ("drift" in found.verdicts["PBM"].faulted) == (name == "changing")
         for drift in (False, True):  # those who change as the log's do are not at fault

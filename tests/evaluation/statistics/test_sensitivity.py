@@ -9,7 +9,6 @@ from scipy import stats
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.sensitivity import sensitivity, tau
-from logeval.reports.figures.regret import plot_sensitivity
 from logeval.storage.schemas import RUNS
 
 
@@ -58,11 +57,3 @@ def test_the_interval_grows_with_the_noise():
 def test_one_simulator_is_refused():
     with pytest.raises(LogevalError, match="fit several click models"):
         sensitivity(runs_of({("DCM", "a"): 1, ("DCM", "b"): 2}))
-
-
-def test_the_figure_has_a_line_per_policy():
-    regret = {(s, p): m for s in ("DCM", "PBM", "UBM") for p, m in [("a", 1), ("b", 2)]}
-    ax = plot_sensitivity(sensitivity(runs_of(regret)))
-    assert len(ax.lines) == 2
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["DCM", "PBM", "UBM"]
-    assert "tau 1.00" in ax.get_title()
