@@ -19,7 +19,7 @@ from logeval import evaluate
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
-from logeval.replay.replays import curve, replayed, streams_of
+from logeval.replay.policy import curve, replayed, streams_of
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of
 

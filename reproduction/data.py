@@ -55,7 +55,6 @@ class Part:
     features: Mapping[str, Any] | None = None
     policies: tuple[str, ...] = ()  # none: only the models are of interest
     runs: int | None = None  # where it is not the experiment's
-    title: str = ""
 
     @property
     def names(self) -> dict[str, str]:
@@ -121,7 +120,6 @@ class Experiment:
     seconds: float  # of one core, at full size
     parts: tuple[Part, ...]
     claims: tuple[Claim, ...]
-    figure: Mapping[str, Any]  # a function of figures.py (draw) and its arguments
 
     @property
     def needs_log(self) -> bool:

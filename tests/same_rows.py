@@ -14,7 +14,6 @@ not a test: rows may change for a reason, which then belongs into the commit mes
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -58,9 +57,8 @@ def write(folder: Path) -> None:
     _features(folder)
     _replay(folder)
     for name in EXPERIMENTS:
-        small = ["--horizon", 300, "--runs", 3, "--json", "--quiet"]
-        rows = _run(*REPRODUCE, name, "--log", folder / "demo" / "log", *small)
-        (folder / f"{name}.json").write_text(rows)
+        small = ["--horizon", 300, "--runs", 3, "--quiet", "--out", folder / "experiments" / name]
+        _run(*REPRODUCE, name, "--log", folder / "demo" / "log", *small)
 
 
 def _features(folder: Path) -> None:
@@ -116,7 +114,7 @@ def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataF
     for old in sorted(before.glob("**/models*.parquet")):
         name = old.relative_to(before)
         found.append((str(name), _parameters(old), _parameters(_same(after, name))))
-    for kind in ("demo/runs", "runs-*"):
+    for kind in ("demo/runs", "runs-*", "experiments"):
         folders = [
             sorted(
                 {f.parent for f in d.glob(f"{kind}/**/runs*.parquet")}
@@ -131,8 +129,6 @@ def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataF
         for old in sorted(before.glob(f"**/{table}*.parquet")):
             name = old.relative_to(before)
             found.append((str(name), _rows(old), _rows(_same(after, name))))
-    for old in sorted(before.glob("*.json")):
-        found.append((old.name, *(_experiment(d / old.name) for d in (before, after))))
     return found
 
 
@@ -141,10 +137,6 @@ def _same(after: Path, name: Path) -> Path:
     table = re.sub(r"-[0-9a-f]{8}$", "", name.stem)
     found = (after / name.parent).glob(f"{table}*.parquet")
     return next(f for f in found if re.fullmatch(rf"{table}(-[0-9a-f]{{8}})?", f.stem))
-
-
-def _experiment(file: Path) -> pd.DataFrame:
-    return pd.DataFrame(json.loads(file.read_text())["rows"]).round(9)
 
 
 def _rows(path: Path) -> pd.DataFrame:

@@ -117,23 +117,14 @@ class Store:
         return rows.filter(pc.invert(pc.is_in(rows["policy"], pa.array(self._own, pa.string()))))
 
     def _found(self) -> tables.Manifest | None:
-        """The manifest that is there; a damaged one is set aside with the tables it vouched for."""
-        if not tables.there_is(self.folder):
-            if any(p.name not in OURS for p in self.folder.iterdir()):
-                raise LogevalError(
-                    f"{self.folder}: holds other files; name a new folder for the output"
-                )
-            return None
-        try:
+        """The manifest that is there, if it is one."""
+        if tables.there_is(self.folder):
             return tables.read_manifest(self.folder)
-        except tables.OtherVersion:
-            raise
-        except LogevalError:
-            if not (ours := tables.recognised(self.folder)):
-                raise
-            for name in (*ours, tables.MANIFEST):
-                self._set_aside(self.folder / name)
-            return None
+        if any(p.name not in OURS for p in self.folder.iterdir()):
+            raise LogevalError(
+                f"{self.folder}: holds other files; name a new folder for the output"
+            )
+        return None
 
     def _read_tables(self, found: tables.Manifest) -> dict[str, tables.Manifest]:
         """Read the tables; the records of those that are whole. Others are computed again."""

@@ -24,7 +24,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
 from logeval.log.names import Names, shortened
-from logeval.replay.estimates import Estimates
+from logeval.replay.estimate import Estimates
 from logeval.reports.figures.canvas import drawn, inline, laid_out
 from logeval.running.words import cell
 from logeval.storage import tables

@@ -144,15 +144,14 @@ def test_a_unit_that_overlaps_what_is_there_adds_no_row_twice(tmp_path):
     assert not (tmp_path / "two" / "units").exists()
 
 
-@pytest.mark.parametrize("name", ["runs", "manifest.json"])
-def test_damaged_runs_are_refused_when_read_and_computed_again(tmp_path, name):
+def test_damaged_runs_are_refused_when_read_and_computed_again(tmp_path):
     expected = regret("Random", out=tmp_path)
     whole = runs_of(tmp_path)
-    file = tmp_path / name if name == "manifest.json" else tables.path_of(tmp_path, name)
+    file = tables.path_of(tmp_path, "runs")
     damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 255
     file.write_bytes(damaged)
-    with pytest.raises(logeval.LogevalError, match=rf"{file.name}: (is damaged|not a manifest)"):
+    with pytest.raises(logeval.LogevalError, match=rf"{file.name}: is damaged"):
         logeval.Runs.load(tmp_path)
     assert regret("Random", out=tmp_path) == expected
     assert runs_of(tmp_path) == whole

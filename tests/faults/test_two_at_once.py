@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -64,23 +63,6 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
     with pytest.raises(OSError, match="symbolic link"), files.holding(tmp_path, "evaluate"):
         pass
     assert precious.read_text() == "precious"
-
-
-def test_who_waits_gets_the_lock_when_it_is_free(tmp_path):
-    def hold(seconds):
-        with files.holding(tmp_path, "evaluate", 20):
-            time.sleep(seconds)
-
-    from threading import Thread
-
-    threads = [Thread(target=hold, args=(0.02,)) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    with files.holding(tmp_path, "evaluate"):
-        pass
-    assert not list(tmp_path.iterdir())
 
 
 def test_runs_that_go_missing_are_an_error(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from logeval.clicks.quality.predictive import Sample, against_log
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.names import Names, apart
-from logeval.replay.estimates import Estimates
+from logeval.replay.estimate import Estimates
 from tests.log import written
 
 PAGES = written.pages(400)

@@ -11,7 +11,7 @@ from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
 from logeval.replay.logged import read_logged
-from logeval.replay.replays import (
+from logeval.replay.policy import (
     ReplayEnvironment,
     curve,
     streams_of,

@@ -70,7 +70,7 @@ def test_parts_of_one_name_are_the_same_users():
     users = {}
     for experiment in experiments().values():
         for part in experiment.parts:
-            mine = replace(part, policies=(), title="")
+            mine = replace(part, policies=())
             assert users.setdefault(part.name, mine) == mine
 
 

@@ -21,7 +21,6 @@ from reproduction.verdicts import (
     UNDECIDED,
     judge,
     judge_cases,
-    verdict_of,
 )
 
 
@@ -69,7 +68,6 @@ def test_at_another_horizon_nothing_is_judged():
     found = judge(number(100.0, 3.0), Measured(100.0, 1.0), same_horizon=False)
     assert found.verdict == SHORTER
     assert math.isnan(found.distance)
-    assert verdict_of([found]) == SHORTER
 
 
 def test_the_distance_is_in_standard_errors_of_both():
@@ -77,18 +75,6 @@ def test_the_distance_is_in_standard_errors_of_both():
     assert judge(words(2.5, 3.5, 3.0), Measured(3.2, 0.1)).distance == pytest.approx(-3.0)
     assert judge(words(high=1.0), Measured(1.3, 0.1)).distance == pytest.approx(3.0)
     assert math.isnan(judge(words(high=1.0), Measured(0.3)).distance)
-
-
-def test_an_experiment_is_reproduced_when_all_its_claims_are():
-    good = judge(words(high=1.0), Measured(0.9, 0.02))
-    far = judge(words(high=1.0), Measured(1.05, 0.01))
-    agrees = judge(number(10.0, 1.0, source="a program"), Measured(10.5, 1.0))
-    assert verdict_of([good, good]) == "2 of 2 reproduced"
-    assert verdict_of([good, far]) == "1 of 2 reproduced, 1 not reproduced"
-    near = [judge(number(100.0, 0.1), Measured(x, 0.1)) for x in (96.0, 99.0)]
-    assert verdict_of([good, *near]) == "1 of 3 reproduced, 2 differing by at most 4%"
-    assert verdict_of([agrees]) == "1 of 1 agree with an independent program"
-    assert verdict_of([good, agrees]) == f"1 of 1 reproduced; {verdict_of([agrees])}"
 
 
 def outcome_of(*claims):
@@ -119,7 +105,6 @@ def test_the_hardest_case_decides(cases, decides, verdict):
     claim = replace(words(high=1.0), cases=measured(*cases))
     found = judge_cases(claim, outcome_of(claim))
     assert (found.case, found.verdict) == (decides, verdict)
-    assert found.others == tuple(value for name, value, _ in cases if name != decides)
 
 
 def test_what_is_not_published_stands_apart():

@@ -11,7 +11,7 @@ The 95% interval of the break-even holds every t at which the 95% interval of th
 the lower ends last. An end that is not reached is infinite: never within the steps that were run.
 Where the gain is really deepest is not known, so the cost may be as high as the deepest of all
 lower ends, and is at least that of the upper end where the gain seems deepest.
-``docs/error-rates.md`` says how often all of these hold.
+``docs/evidence.md`` says how often all of these hold.
 """
 
 from __future__ import annotations
