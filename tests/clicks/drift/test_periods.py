@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from logeval.reports.trust import trust
 from scipy.special import expit, logit
 
 from logeval.clicks.collection import read_models
@@ -157,8 +156,8 @@ def test_evaluate_walks_through_the_periods(fitted, logs):
     assert (change.about, change.value, change.threshold) == ("PBM", sum(moved), 4)
     assert "ranker-of-all-periods" in said
     assert runs.simulators["PBM"]["periods"] == 3
-    (exact,) = [line for line in trust(runs) if "taken as exact" in line]
-    assert "models by period have no draws" in exact
+    exact = runs.verdict().fact("taken-as-exact")
+    assert exact.more["names"] == ["PBM"]
     constant = evaluate(folder, policies="Random", horizon=5, runs=1, quiet=True)
     assert any(fact.code == "log-changes" for fact in constant.facts)
 
@@ -183,8 +182,8 @@ def test_constant_users_are_not_remarked_upon(logs, fitted):
     given = {"policies": "Random", "horizon": 5, "runs": 1, "quiet": True}
     runs = evaluate(logs / "constant-models", **given)
     assert not any("change" in fact.code for fact in runs.facts)
-    (exact,) = [line for line in trust(runs) if "taken as exact" in line]
-    assert exact.endswith("; --draws 8 includes what the log leaves open")
+    exact = runs.verdict().fact("taken-as-exact")
+    assert exact.more["names"] == ["PBM"]
 
 
 def test_without_a_change_drift_says_that_nothing_is_different(logs, fitted):
