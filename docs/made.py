@@ -18,9 +18,8 @@ from pathlib import Path
 import typer
 
 from logeval.cli import app
-from logeval.policies.registry import POLICIES
+from logeval.policies.registry import POLICIES, catalogue
 from logeval.replay import estimators as replay
-from tests.references import REFERENCES
 
 DOCS = Path(__file__).parent
 
@@ -84,18 +83,14 @@ def estimators():
 
 
 def policies():
-    """The table of policies: those of a file that share a paper have one row."""
-    yield "| policy | paper | kernel | pseudocode | parameters |\n|---|---|---|---|---|"
-    found = {}
-    for name, cls in POLICIES.items():
-        file = cls.__module__.removeprefix("logeval.").replace(".", "/") + ".py"
-        pseudocode = Path(inspect.getfile(REFERENCES[name])).name if name in REFERENCES else ""
-        given = ", ".join(f"`{key}`" for key in getattr(cls, "PARAMETERS", {}))
-        paper = getattr(cls, "PAPER", "")
-        found.setdefault((paper, file, pseudocode, given), []).append(name)
-    for (paper, file, pseudocode, given), names in found.items():
-        link = f"[{pseudocode}](../tests/references/{pseudocode})" if pseudocode else ""
-        yield f"| {', '.join(names)} | {paper} | `{file}` | {link} | {given} |"
+    """The table of policies, of what stands at the head of each class."""
+    yield "| policy | what it does | paper | parameters |\n|---|---|---|---|"
+    for row in catalogue():
+        name, about = row["policy"], row["about"].replace("``", "`")
+        kernel = POLICIES[name].__module__.rpartition(".")[2]
+        given = ", ".join(f"`{option}`" for option in row["options"].split(", ") if option)
+        cells = (f"[{name}](../logeval/policies/{kernel}.py)", about, row["paper"], given)
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 TABLES = {"replay.md": estimators, "policies.md": policies}

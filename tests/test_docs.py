@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md", "docs/synthetic.md", "docs/formats.md", "docs/contextual.md", "docs/earn.md",
     "docs/checking.md", "docs/support.md", "docs/policies.md", "docs/export.md", "docs/drift.md",
-    "docs/users.md", "docs/extend.md",
+    "docs/users.md", "docs/extend.md", "docs/switch.md", "docs/researchers.md",
 ]  # fmt: skip
 TUTORIAL = "docs/tutorial.md"  # its outputs are compared, see below
 GENERATED = {"commands.md", "tables.md", "reproduction.md"}
@@ -155,7 +155,7 @@ def test_the_readme_of_pypi_has_no_link_that_leads_nowhere(monkeypatch):
     there = hook.for_pypi(readme(), "https://host/me/logeval")
     assert not re.search(relative, there)
     assert "](https://host/me/logeval/raw/main/docs/images/demo-earnings.svg)" in there
-    assert "](https://host/me/logeval/blob/main/docs/simulators.md#real-serps)" in there
+    assert "](https://host/me/logeval/blob/main/docs/evidence.md#real-serps)" in there
 
 
 def readme():

@@ -14,7 +14,7 @@ import logeval
 from logeval.cli import app
 from logeval.errors import LogevalError
 from logeval.pipeline import read_recipe, records, run
-from logeval.replay.estimates import Estimates
+from logeval.replay.estimate import Estimates
 from logeval.running.console import has_display
 from tests.undrawn import draw_nothing
 
@@ -138,7 +138,7 @@ def test_a_recipe_runs_to_the_report_and_then_has_nothing_to_do(recipe, tmp_path
     }
     run(more, quiet=True)
     runs = logeval.Runs.load(steps[3].out)
-    assert runs.table()["run"].nunique() == 3
+    assert runs.to_pandas()["run"].nunique() == 3
     other = run(read_recipe(recipe, ["evaluate.horizon=50"]), quiet=True)
     assert other[3].out != steps[3].out, "the runs before are kept"
     assert logeval.Runs.load(steps[3].out).horizon == 100
@@ -269,9 +269,8 @@ def test_the_command_ends_with_the_verdict_and_where_more_is(recipe):
     steps = {s.stage: s.out for s in run(found, quiet=True)}
     runs = logeval.Runs.load(steps["evaluate"])
     assert runs.verdict().text() in done.stdout
-    told = " ".join(done.stdout.split())
-    said = Estimates.read(steps["replay"]).verdict().answer
-    assert f"Without a simulator, from the log itself: {said}" in told
+    said = Estimates.read(steps["replay"]).verdict().text()
+    assert f"Without a simulator, from the log itself:\n{said}" in done.stdout
     assert done.stdout.rstrip().endswith(f"more: {steps['report'] / 'index.html'}")
 
 

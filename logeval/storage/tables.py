@@ -334,13 +334,14 @@ def write_parquet(table: pa.Table, path: Path | pa.NativeFile, **tuned: Any) -> 
 def write_serps(table: pa.Table, path: Path) -> None:
     """Write SERPs: as ``write_parquet``, tuned to be half again as fast, and smaller.
 
-    Numbers are stored as differences; statistics are kept of the columns people filter by. Where a
-    log does not say which lists were in random order, there is no column for it. Arrow's default
+    Numbers are stored as differences; statistics are kept of the columns people filter by. What few
+    logs say has no column where nothing of it is known. Arrow's default
     memory pool gives memory back to the system between any two columns, and takes a third of the
     time with it.
     """
-    if table["random"].null_count == len(table):
-        table = table.drop_columns("random")
+    for name in ("random", "rewards", "first"):
+        if table[name].null_count == len(table):
+            table = table.drop_columns(name)
     lists = [
         f.name for f in SERPS if pa.types.is_list(f.type) and pa.types.is_integer(f.type.value_type)
     ]

@@ -121,7 +121,7 @@ def test_a_unit_is_read_again_if_the_journal_was_cut(tmp_path):
     store = Store(out)
     assert [t.equals(rows["Random"]) for _, t in store._read_units()] == [True]
     regret("Random", out=out)
-    assert logeval.Runs.load(out).table()["policy"].nunique() == 2
+    assert logeval.Runs.load(out).to_pandas()["policy"].nunique() == 2
 
 
 def test_a_unit_of_other_settings_is_not_used(tmp_path):
@@ -176,7 +176,7 @@ def test_killed_before_the_manifest_the_old_table_counts(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("runs-*.parquet"))) == 1
     assert logeval.Runs.load(tmp_path).summary()["regret"][0] == before
     regret("Random", runs=3, out=tmp_path)
-    assert logeval.Runs.load(tmp_path).table()["run"].nunique() == 3
+    assert logeval.Runs.load(tmp_path).to_pandas()["run"].nunique() == 3
 
 
 def test_two_models_of_the_same_query_are_refused():

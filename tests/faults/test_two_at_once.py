@@ -34,7 +34,7 @@ def test_two_evaluates_at_once_lose_nothing(tmp_path):
                 refused += 1
                 assert "is at work here; wait until it ends" in end.said
                 assert evaluate(out, policy).wait().code == 0
-        manifest, table = tables.read_manifest(out), logeval.Runs.load(out).table()
+        manifest, table = tables.read_manifest(out), logeval.Runs.load(out).to_pandas()
         last = table[table["t"] == STEPS].groupby("policy").size()
         assert last.to_dict() == {"Random": 40, "Oracle": 40}
         left = [p.name for p in out.iterdir() if p.name not in manifest["files"]]

@@ -89,7 +89,7 @@ def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
     other = reproduce(named("dcm-3b"), **how)
     assert (tmp_path / "runs" / "dcm-3").is_dir()
     free = {"dcmKL-UCB(init=sample)", "RankedKL-UCB(init=sample)"}  # as the paper begins
-    assert set(other.runs["dcm-3"].table()["policy"]) == free
+    assert set(other.runs["dcm-3"].to_pandas()["policy"]) == free
     assert other.regret("dcmKL-UCB").tolist() == first.regret("dcmKL-UCB").tolist()
 
 
