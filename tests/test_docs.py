@@ -65,12 +65,12 @@ def blocks(page, language):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_run_in_their_order(run_in, page):
     run_in("printf 'qid,urls,clicks\\n7,11 12,0 1\\n' > mine.csv")
-    run_in("logeval generate train.gz --sessions 3000 -q")
+    run_in("logeval generate train.gz --sessions 1500 -q")
     run_in(f"cp -r '{ROOT / 'pipelines'}' .")
     run_in("sed -i 's/^horizon = .*/horizon = 300/; s/^runs = .*/runs = 2/' pipelines/*.toml")
     lines = [line for block in blocks(page, "console") for line in block.splitlines()]
     commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
-    commands = [re.sub(r"--sessions \d+", "--sessions 2000", command) for command in commands]
+    commands = [re.sub(r"--sessions \d+", "--sessions 800", command) for command in commands]
     programs = blocks(page, "python")
     assert commands or programs
     for command in commands:

@@ -166,14 +166,14 @@ class GLRT(KernelPolicy):
 
 
 class GLRTCascadeUCB(GLRT):
-    """Algorithm 2 with UCB1."""
+    """UCB1 bounds that start again when a test finds a change (Algorithm 2)."""
 
     NAME = "GLRT-CascadeUCB"
     KIND = bounds.UCB1
 
 
 class GLRTCascadeKLUCB(GLRT):
-    """Algorithm 2 with KL-UCB."""
+    """KL-UCB bounds that start again when a test finds a change."""
 
     NAME = "GLRT-CascadeKL-UCB"
     KIND = bounds.KL

@@ -7,7 +7,7 @@ from benchmarks.replay_coverage import USERS as BENCHMARK
 from benchmarks.replay_coverage import draw
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimates import point_and_interval
+from logeval.replay.estimate import point_and_interval
 from logeval.replay.estimators import parse_estimators
 from logeval.replay.values import Prediction, Values
 from logeval.running import seeds

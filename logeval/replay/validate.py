@@ -30,10 +30,9 @@ from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators import Estimator
-from logeval.replay.fitting import fit_models, with_best_model
 from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
-from logeval.replay.reading import mean_clicks
-from logeval.replay.targets import ListTarget
+from logeval.replay.models import fit_models, with_best_model
+from logeval.replay.targets import ListTarget, mean_clicks
 from logeval.replay.values import Predictions, Values
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from logeval.facts import Answer
     from logeval.replay.stages import ReplayValidate
-    from logeval.reports.answers.checks import Answer
 
 
 RESAMPLES = 2000  # of the parts, for intervals
@@ -79,10 +78,10 @@ class Validation(Stored):
         return plot_validation(self, ax)
 
     def verdict(self) -> Answer:
-        """The answer in words."""
-        from logeval.reports.answers.replays import validation_verdict
+        """Which estimator predicts the parts that were left out."""
+        from logeval.reports.answers.replay import of_validation
 
-        return validation_verdict(self)
+        return of_validation(self)
 
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
