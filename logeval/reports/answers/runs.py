@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.evaluation.results import FEWEST_SERPS, Runs
-from logeval.evaluation.statistics.summary import FEW, is_oracle
+from logeval.evaluation.statistics.summary import FEW, MEASURED_SPREAD, is_oracle
 from logeval.facts import Answer, Fact
 from logeval.running.names import parse_call
 from logeval.running.words import interval, number, with_interval
@@ -141,6 +141,15 @@ def replicas(runs: Runs, parts: dict[Panel, pd.DataFrame]) -> Iterator[Fact]:
         yield Fact("one-query", level="caution", value=float(runs_))
     elif queries < FEW:
         yield Fact("few-queries", level="caution", value=float(queries))
+    spread = {
+        name
+        for table in parts.values()
+        for name in table["policy"][table["log_sd"] > MEASURED_SPREAD]
+    }
+    if spread:
+        yield Fact(
+            "spread", level="caution", threshold=MEASURED_SPREAD, more={"policies": sorted(spread)}
+        )
     missing = max(int(table["missing"].max()) for table in parts.values())
     if missing:
         yield Fact("runs-missing", level="caution", value=float(missing))
