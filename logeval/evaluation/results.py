@@ -221,38 +221,16 @@ class Runs(Shown):
         named = dict(zip((Panel(*key) for key in keys), known["reward"], strict=True))
         return {panel: named.get(panel, "satisfaction") for panel in self.panels()}
 
-    def in_clicks(self, panel: Panel) -> pd.DataFrame:
-        """Expected clicks per search of each policy of a panel, over all steps, least regret first.
-
-        ``ranker`` and ``best`` are those of today's ranker and of the list with the most clicks.
-        """
-        rows = self._table[(self._table["t"] == self.horizon)]
-        rows = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
-        order = rows.groupby("policy")["regret"].mean().sort_values(kind="stable").index
-        clicks = (
-            rows.groupby(["policy", "query"])["expected_clicks"].mean().groupby("policy").mean()
-        )
-        known = self.problems()
-        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
-        today, best = (
-            known.groupby("query")[name].mean().mean() for name in ("ranker_clicks", "best_clicks")
-        )
-        found = pd.DataFrame({"policy": order, "clicks": clicks[order].to_numpy() / self.horizon})
-        return found.assign(ranker=today, best=best).dropna(subset="clicks")
+    def in_clicks(self, panel: Panel) -> pd.Series:
+        """Expected clicks per search of each policy of a panel, over all steps, by policy."""
+        rows = _of_panel(self._table[self._table["t"] == self.horizon], panel)
+        of_query = rows.groupby(["policy", "query"])["expected_clicks"].mean()
+        return of_query.groupby("policy").mean().dropna() / self.horizon
 
     def hardness(self) -> pd.DataFrame:
         """mu, p_max, gamma and Theorem 1's bound of each query of the rank-1 track."""
         found = self.problems()
         return found[found["mu"].notna()].reset_index(drop=True)
-
-    def remaining(self, simulator: str) -> dict[str, pd.DataFrame]:
-        """Per policy that eliminates: t, rows_left, columns_left, means over queries and runs."""
-        rows = self._table
-        rows = rows[(rows["simulator"] == simulator) & rows["rows_left"].notna()]
-        if rows.empty:
-            raise LogevalError(f"no policy eliminates in the runs of {simulator}")
-        left = rows.groupby(["policy", "t"])[["rows_left", "columns_left"]].mean()
-        return {str(p): part.droplevel(0).reset_index() for p, part in left.groupby("policy")}
 
     def panels(self) -> list[Panel]:
         """The simulators, each in each of its tracks: a figure has a panel for each."""
@@ -324,7 +302,7 @@ class Runs(Shown):
         return f"<p>{html.escape(repr(self))}</p>{shown}"
 
     def plot(self, what: str = "regret", **how: Any) -> Axes | np.ndarray:
-        """Cumulative ``regret`` over time, or what is ``relative``, ``remaining``, ``cosine``.
+        """Cumulative ``regret`` over time, or what is ``relative``, or ``cosine``.
 
         ``simulator``, ``log_x`` and ``ax``; of regret, with 95% bands, also ``track``,
         ``per_query`` (small charts) and ``bounds`` (dotted lines, by name: slopes in log t).

@@ -208,10 +208,12 @@ def free_looks(runs: Runs) -> Iterator[Fact]:
 def in_clicks(runs: Runs) -> Iterator[Fact]:
     """Where another policy earns most in clicks, which a log has, than in satisfaction."""
     for panel, unit in runs.units().items():
-        table = runs.in_clicks(panel) if unit == "satisfaction" else pd.DataFrame()
-        if panel.simulator in runs.simulators and len(table) > 1:
-            clicks = table.set_index("policy")["clicks"]
-            if clicks.idxmax() != clicks.index[0]:
+        if unit != "satisfaction" or panel.simulator not in runs.simulators:
+            continue
+        clicks = runs.in_clicks(panel)
+        if len(clicks) > 1:
+            table = of_panel(runs.summary(), panel)
+            if clicks.idxmax() != table["policy"][table["policy"].isin(clicks.index)].iloc[0]:
                 yield Fact("other-in-clicks", str(clicks.idxmax()), "caution",
                            more={"simulator": panel.simulator})  # fmt: skip
 
