@@ -38,7 +38,7 @@ logeval evaluate models --policy dcmKL-UCB --policy RankedExp3 --horizon 500 --r
 logeval evaluate models --policy dcmKL-UCB --policy UCB1 --horizon 500 --runs 3 --out runs/b
 logeval export models --propensities --model pbm
 logeval export models --propensities --model pbm --from swaps
-logeval export models --judgments qrels --quantiles 2 --out dcm.qrels
+logeval export models --judgments qrels --out dcm.qrels
 """
 
 

@@ -41,7 +41,6 @@ class Judged(NamedTuple):
     ours: Measured
     distance: float  # to the number or the nearer bound, in standard errors; nan without them
     verdict: str
-    case: str = ""  # the one that decides, where there are several
 
     @property
     def holds(self) -> bool:
@@ -87,8 +86,8 @@ def _quantile(runs: int) -> float:
 def judge_cases(claim: Claim, outcome: Outcome) -> Judged:
     """The verdict on the case that is hardest for the claim, where there are several."""
     found = [
-        judge(claim, measured(outcome, m), same_horizon=outcome.at_full_horizon)._replace(case=name)
-        for name, m in claim.cases.items()
+        judge(claim, measured(outcome, case), same_horizon=outcome.at_full_horizon)
+        for case in claim.cases
     ]
     return max(found, key=_hardness)
 

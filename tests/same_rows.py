@@ -45,7 +45,8 @@ def write(folder: Path) -> None:
     for model in ("dbn", "ubm", "ccm", "sdbn", "cm"):
         log = folder / "demo" / "log"
         out = folder / f"models-{model}"
-        _logeval("fit-models", log, "--model", model, "--top-queries", 3, "--out", out)
+        few = ["--top-queries", 3, "--no-verdict"]
+        _logeval("fit-models", log, "--model", model, *few, "--out", out)
         _evaluate(folder / f"runs-{model}", [out], LISTS[3:4] + ENDS, 300)
     _evaluate(folder / "runs-models", [models], LISTS + PAIRS + ENDS, 1000)
     problem = ["--problem", "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)"]
@@ -65,7 +66,7 @@ def _features(folder: Path) -> None:
     log, out = folder / "demo" / "log", folder / "features"
     _logeval("features", log, "--top-queries", 2, "--items", 20, "--dim", 5, "--out", out)
     models = folder / "models-half"
-    half = ["--model", "dcm", "--top-queries", 2, "--holdout", 0.5]
+    half = ["--model", "dcm", "--top-queries", 2, "--holdout", 0.5, "--no-verdict"]
     _logeval("fit-models", log, *half, "--out", models)
     problem = [models, "--features", out, "--block", 50]
     _evaluate(folder / "runs-features", problem, CONTEXTUAL + ENDS, 300)
@@ -74,17 +75,17 @@ def _features(folder: Path) -> None:
 def _replay(folder: Path) -> None:
     log, few = folder / "demo" / "log", ["--top-queries", 3]
     targets = ["--target", "by-ctr", "--target", "random", "--target", "best:dcm", "--force"]
-    _logeval("replay", "estimate", log, *targets, *few, "--rounds", 50, "--refits", 2,
+    _logeval("replay", "estimate", log, *targets, *few, "--json", "--rounds", 50, "--refits", 2,
              "--positions", 3, "--out", folder / "estimates")  # fmt: skip
-    _logeval("replay", "validate", log, *few, "--positions", "1,3", "--parts", 4,
+    _logeval("replay", "validate", log, *few, "--json", "--positions", "1,3", "--parts", 4,
              "--out", folder / "validation")  # fmt: skip
     policies = ["--policy", "dcmKL-UCB", "--policy", "Random", "--items", 4]
-    _logeval("replay", "policy", log, *few, *policies, "--out", folder / "replays")
+    _logeval("replay", "policy", log, *few, *policies, "--json", "--out", folder / "replays")
 
 
 def _evaluate(out: Path, problem: list[object], policies: list[str], horizon: int) -> None:
     named = [part for policy in policies for part in ("--policy", policy)]
-    size = ["--horizon", horizon, "--runs", 2, "--seed", 3]
+    size = ["--horizon", horizon, "--runs", 2, "--seed", 3, "--json"]  # draws no figures
     _logeval("evaluate", *problem, *named, *size, "--out", out)
 
 

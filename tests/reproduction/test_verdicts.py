@@ -26,11 +26,11 @@ from reproduction.verdicts import (
 
 def number(value, stderr, **more):
     more |= {"place": "Table 1", "published": value, "stderr": stderr}
-    return Claim(text="a number", cases={}, **more)
+    return Claim(text="a number", cases=(), **more)
 
 
 def words(low=None, high=None, published=None):
-    return Claim(text="words", cases={}, place="s. 5", low=low, high=high, published=published)
+    return Claim(text="words", cases=(), place="s. 5", low=low, high=high, published=published)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def outcome_of(*claims):
 
 
 def measured(*values):
-    """Cases by name, from value and standard error."""
-    return {name: ["given", *m] for name, *m in values}
+    """Cases from value and standard error."""
+    return tuple(["given", *m] for m in values)
 
 
 @pytest.fixture(autouse=True)
@@ -95,21 +95,21 @@ def _given(monkeypatch):
 @pytest.mark.parametrize(
     ("cases", "decides", "verdict"),
     [
-        ([("a", 0.5, 0.01), ("b", 0.9, 0.01)], "b", REPRODUCED),  # the nearest to the end
-        ([("a", 0.9, 0.01), ("b", 0.8, 0.2)], "b", UNDECIDED),  # by standard errors, not by value
-        ([("a", 1.2, 0.01), ("b", 0.8, 0.2)], "a", NOT),
-        ([("a", 1.2, 0.01), ("b", 1.1, 0.001)], "b", NOT),
+        ([(0.5, 0.01), (0.9, 0.01)], 0.9, REPRODUCED),  # the nearest to the end
+        ([(0.9, 0.01), (0.8, 0.2)], 0.8, UNDECIDED),  # by standard errors, not by value
+        ([(1.2, 0.01), (0.8, 0.2)], 1.2, NOT),
+        ([(1.2, 0.01), (1.1, 0.001)], 1.1, NOT),
     ],
 )
 def test_the_hardest_case_decides(cases, decides, verdict):
     claim = replace(words(high=1.0), cases=measured(*cases))
     found = judge_cases(claim, outcome_of(claim))
-    assert (found.case, found.verdict) == (decides, verdict)
+    assert (found.ours.value, found.verdict) == (decides, verdict)
 
 
 def test_what_is_not_published_stands_apart():
     claims = [number(10.0, 1.0), number(10.0, 1.0, source="a program")]
-    claims = [replace(c, cases={"": ["given", 10.0, 1.0]}) for c in claims]
+    claims = [replace(c, cases=(["given", 10.0, 1.0],)) for c in claims]
     rows = rows_of(outcome_of(*claims))
     assert [(r["by"], r["verdict"]) for r in rows] == [("", REPRODUCED), ("a program", AGREES)]
 
