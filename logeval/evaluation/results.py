@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
-from logeval.evaluation.statistics import intervals, ranker, robustness
+from logeval.evaluation.statistics import intervals, ranker
 from logeval.evaluation.statistics import summary as relative
 from logeval.evaluation.statistics.intervals import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
@@ -173,31 +173,6 @@ class Runs(Shown):
         return float(most) if most == most and most < FEWEST_SERPS else 0.0
 
     @_once
-    def variance(self, t: int | None = None) -> pd.DataFrame:
-        """Where the variance of mean regret comes from, per track and policy at step t.
-
-        Rows for runs, queries, parameters (with draws) and the choice of model (with several):
-        ``component``, ``of_mean`` and ``share``; see ``statistics.robustness.variance``.
-        """
-        return self._by_track(robustness.variance, t)
-
-    @_once
-    def best(self, t: int | None = None) -> pd.DataFrame:
-        """On how many simulators, and how probably over queries and draws, each policy is best.
-
-        See ``statistics.robustness.best``.
-        """
-        return self._by_track(robustness.best, t)
-
-    def _by_track(
-        self, function: Callable[[pd.DataFrame], pd.DataFrame], t: int | None
-    ) -> pd.DataFrame:
-        rows = pd.concat([rows for _, rows in self._at(t)])
-        parts = {str(track): function(part) for track, part in rows.groupby("track")}
-        found = pd.concat(parts, names=["track", None])
-        return found.reset_index(level="track").reset_index(drop=True)
-
-    @_once
     def cautions(self, t: int | None = None) -> list[str]:
         """What limits the conclusions: few or single queries, missing replicas."""
         found = []
@@ -237,10 +212,6 @@ class Runs(Shown):
                 first = [*keys, *(["query"] if by_query else []), "unit"]
                 found.append(table[[*first, *(c for c in table if c not in first)]])
         return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-    def reward_over_time(self, panel: Panel) -> ranker.RewardOverTime:
-        """What a search earns over time, beside today's ranker; see ``statistics.ranker``."""
-        return ranker.reward_over_time(self._earned(panel))
 
     def _earned(self, panel: Panel) -> dict[str, ranker.Earned]:
         rows, known = (_of_panel(table, panel) for table in (self._table, self.problems()))

@@ -9,7 +9,6 @@ from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics import intervals
 from logeval.evaluation.statistics.intervals import compare, compare_ratios, critical_value, p_of
-from logeval.evaluation.statistics.robustness import components_of
 from logeval.storage.schemas import RUNS
 
 
@@ -304,43 +303,6 @@ def test_one_unit_compares_nothing_and_identical_policies_are_equal():
     assert one.best_set().all()
     twins = compare(np.array([[[1.0, 1.0, 5.0], [2.0, 2.0, 7.0], [4.0, 4.0, 9.0]]]))
     assert (twins.low[0, 1], twins.high[0, 1], twins.p[0, 1]) == (0.0, 0.0, 1.0)
-
-
-# -- where the variance comes from ----------------------------------------------------------------
-
-
-LEVELS = ("query", "draw", "run")
-
-
-def test_variance_components_worked_out_by_hand():
-    # two queries of two runs, means 2 and 8, variances 2 and 8: MS_run 5, MS_query 2 * 18 = 36
-    found = components_of(np.array([[1.0, 3.0], [6.0, 10.0]]), ("query", "run"))
-    assert found == pytest.approx({"query": 15.5, "run": 5.0})
-
-
-def test_variance_components_are_unbiased():
-    rng, R = np.random.default_rng(0), 2000
-    found = []
-    for _ in range(R):
-        x = 2 * rng.normal(size=(6, 1, 1)) + rng.normal(size=(6, 4, 1)) + rng.normal(size=(6, 4, 3))
-        found.append(list(components_of(x, LEVELS).values()))
-    error = np.std(found, axis=0) / math.sqrt(R)
-    assert np.mean(found, axis=0) == pytest.approx([4.0, 1.0, 1.0], abs=4 * error.max())
-
-
-def test_a_level_with_one_unit_is_part_of_the_one_above():
-    x = np.random.default_rng(0).normal(size=(5, 1, 4))
-    three, two = components_of(x, LEVELS), components_of(x[:, 0], ("query", "run"))
-    assert math.isnan(three["draw"])
-    assert three["query"] == pytest.approx(two["query"])
-    assert components_of(np.ones((2, 3, 4)), LEVELS) == {"query": 0, "draw": 0, "run": 0}
-
-
-def test_variance_components_need_complete_samples():
-    with pytest.raises(LogevalError, match="same number of runs"):
-        components_of(np.array([[1.0, np.nan], [1.0, 2.0]]), ("query", "run"))
-    with pytest.raises(LogevalError, match="3 axes"):
-        components_of(np.ones((2, 2, 2)), ("query", "run"))
 
 
 # -- the summary ----------------------------------------------------------------------------------
