@@ -53,6 +53,15 @@ def worst_first(facts: Iterable[Fact]) -> list[Fact]:
     return sorted(facts, key=lambda fact: ORDER.index(fact.level))
 
 
+def distinct(facts: Iterable[Fact]) -> list[Fact]:
+    """Each fact once, in the order given."""
+    found: list[Fact] = []
+    for fact in facts:
+        if fact not in found:
+            found.append(fact)
+    return found
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a result says: its conclusion, and what this rests on or is limited by.

@@ -43,7 +43,7 @@ def policies(
 
     Example: logeval policies --track ranking
     """
-    from logeval.policies.catalogue import catalogue
+    from logeval.policies.registry import catalogue
     from logeval.tracks.registry import TRACKS
 
     if track is not None and track not in TRACKS:
@@ -84,7 +84,7 @@ def show(
     simulator = "" if several else f"{runs.title(runs.panels()[0])}: "
     title = f"{simulator}regret after {runs.horizon:,} searches; a letter in common: not told apart"
     print_answer(answer, title, heads, rows, details, 1 + several)
-    tracks = runs.table()["track"].nunique()
+    tracks = runs.to_pandas()["track"].nunique()
     if details and tracks > 1:
         print_relative(runs)
     print_notes(runs.notes if details else ())

@@ -169,7 +169,7 @@ def _answer(stages: dict[str, Stage[Any]], out: dict[str, Path]) -> str:
     if "decide" in out:
         return Decision.read(out["decide"]).text()
     from logeval.evaluation.results import Runs
-    from logeval.replay.estimates import Estimates
+    from logeval.replay.estimate import Estimates
 
     page = stages["report"]
     assert isinstance(page, Report)

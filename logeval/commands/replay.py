@@ -14,9 +14,9 @@ from logeval.stage import Stage
 if TYPE_CHECKING:
     import pandas as pd
 
-    from logeval.replay.estimates import Estimates
-    from logeval.replay.replays import PolicyReplay
-    from logeval.replay.validation import Validation
+    from logeval.replay.estimate import Estimates
+    from logeval.replay.policy import PolicyReplay
+    from logeval.replay.validate import Validation
 
 
 @command(ReplayEstimate, figures=["estimates.png"])

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from logeval.replay.estimates import FEW, Estimates
+from logeval.replay.estimate import FEW, Estimates
 from logeval.replay.estimators import OF_CELLS, Estimator, parse_estimators
 
 RCTR = 4  # the strength of what does not look at the target

@@ -41,6 +41,41 @@ WORDS = {
     "{value:.1%}",
     "left-out": "{about} is left out: {why}",
     "learns-nothing": "{about} is left out: it learns nothing within this traffic",
+    # what evaluate knows of its simulators
+    "order-loses": "{about}: items stand in an order of the positions that is not the best one: "
+    "even the right items lose {losses}",
+    "order-better": "order={about} would lose {losses}",
+    "lists-shortened": "all lists have {positions} positions, as the shortest do: {value:.0f} of "
+    "{threshold:.0f} models have more, up to {longest}",
+    "periods-alike": "the log shows no change of users: its {value:.0f} periods have the same "
+    "models, and this is what evaluate says without --drift",
+    "periods": "users change: the searches walk through {value:.0f} periods of equal length, and "
+    "regret is against the best list of each moment",
+    "ranker-of-all-periods": "today's ranker mixes the lists of the whole log in each period",
+    "users-change": "{about}: users change on {value:.0f} of {threshold:.0f} queries, by about "
+    "half as much as true ones in simulations: these may favour policies that forget more",
+    "log-changes": "{about}: the users of the log change over its {value:.0f} periods ({which}), "
+    "and those simulated here do not",
+    "best-unproven": "{about}: the best list was searched for, and is not proven to be best for "
+    "{value:.0f} of {problems} problems; regret is against the best one that is known",
+    "best-unproven-by": "{about}: the best list was searched for, and is not proven to be best "
+    "for {value:.0f} of {problems} problems; regret is against the best one that is known, and "
+    "too small by at most {high:.2g} per search",
+    "queries-left-out": "{value:.0f} of {threshold:.0f} queries were left out: they rest on the "
+    "prior",
+    "of-the-models": "{note}",
+    "features-leak": "the features and the simulator share sessions: regret is too low by what "
+    "leaks",
+    "forged-share-worst": "in {value:.3g} of the steps clicks are forged: the worst items are "
+    "clicked wherever they are shown, and nothing else; regret is of true clicks",
+    "forged-first-worst": "in the first {value:,.0f} steps clicks are forged: the worst items are "
+    "clicked wherever they are shown, and nothing else; regret is of true clicks",
+    "forged-share-best": "in {value:.3g} of the steps clicks are forged: the best items are not "
+    "clicked; regret is of true clicks",
+    "forged-first-best": "in the first {value:,.0f} steps clicks are forged: the best items are "
+    "not clicked; regret is of true clicks",
+    "clicks-late": "clicks arrive {value:,.0f} steps late",
+    "clicks-lost": "the clicks of {value:.3g} of the steps never arrive",
     # evaluate
     "no-clicks": "the log that the simulators were fitted to has no click, so they say nothing",
     "only-the-oracle": "only the Oracle was run: there is nothing to compare",
@@ -65,6 +100,8 @@ WORDS = {
     "one-run": "one run of one query cannot be tested",
     "one-query": "one query says nothing about others",
     "few-queries": "{value:.0f} queries are few: only large differences show",
+    "spread": "queries differ by more than was measured (log-sd above {threshold:.3g}): intervals "
+    "of {policies} may hold in less than 90%",
     "runs-missing": "{value:.0f} runs of some policy are missing",
     "not-flat": "curves still rise at {value:,.0f} searches: {policies}",
     "nothing-eliminated": "{about} eliminated nothing in {value:.0%} of its runs",
@@ -154,6 +191,7 @@ REMEDIES = {
     "simulator-value": "show other lists in 1% of the searches",
     "no-simulator": "fit other click models, and look at check-models",
     "today": "see what the log records that the model leaves out: check-models",
+    "log-changes": "compare policies that forget with evaluate --drift before choosing one",
     "unchecked": "logeval check-models",
     "checks-lenient": "fit with --holdout 0.1",
     "taken-as-exact": "evaluate --draws 8",
@@ -189,9 +227,13 @@ def sentence(fact: Fact) -> str:
 
 
 def _more(x: Any) -> Any:
-    """Names as a sentence has them; numbers by name as ``DCM 19 and PBM 7``."""
-    pairs = [f"{name} {n}" for name, n in x.items()] if isinstance(x, dict) else x
+    """Names as a sentence has them; by name numbers, ``DCM 19``, and shares, ``2.1% on DCM``."""
+    pairs = [_pair(*pair) for pair in x.items()] if isinstance(x, dict) else x
     return named(pairs) if isinstance(pairs, list) else x
+
+
+def _pair(name: str, x: Any) -> str:
+    return f"{x:.1%} on {name}" if isinstance(x, float) else f"{name} {x}"
 
 
 MOST = 6  # names in a sentence

@@ -235,7 +235,7 @@ def test_a_folder_of_somebody_elses_is_refused_before_the_work(folder, tmp_path,
     assert "was not written by logeval, so it is not replaced" in text
     text = run("report", folder / "runs", "--out", folder / "models", code=2)
     assert "holds the output of fit-models; choose another folder" in text
-    monkeypatch.setattr("logeval.replay.estimates.estimate", None)
+    monkeypatch.setattr("logeval.replay.estimate.estimate", None)
     text = run("replay", "estimate", folder / "log", "--target", "logged", "--out", folder / "runs",
                code=2)  # fmt: skip
     assert "holds the output of evaluate" in text

@@ -15,7 +15,7 @@ from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.quality.value import sums
 from logeval.replay.estimators import parse_estimators
 from logeval.replay.stages import replay_validate
-from logeval.replay.validation import PER_QUERY, Errors, is_larger, most_shown, sums_by_query
+from logeval.replay.validate import PER_QUERY, Errors, is_larger, most_shown, sums_by_query
 from logeval.storage.tables import path_of
 from tests.clicks.examples import table_of as folded
 from tests.replay import loops

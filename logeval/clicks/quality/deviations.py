@@ -20,7 +20,7 @@ families, the checks over all queries and those by query; each p-value is double
 
 A check is faulted at a corrected p-value of ``FALSE_ALARMS``. The rule is exact as far as the
 parameters' uncertainty is; that is an approximation, so ``FALSE_ALARMS`` is half of the 5% of false
-alarms per model that are promised. docs/error-rates.md has the measured rates.
+alarms per model that are promised. docs/evidence.md has the measured rates.
 """
 
 from __future__ import annotations

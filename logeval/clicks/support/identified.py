@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 Place = Callable[[Patterns], Ints]  # of each shown (pattern, position)
-MIXED = 0.1  # lists that mix less are apart: chosen on other logs than those of docs/measured.md
+MIXED = 0.1  # lists that mix less are apart: chosen on other logs than those of docs/evidence.md
 
 
 @dataclass(frozen=True)

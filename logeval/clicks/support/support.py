@@ -44,7 +44,7 @@ from logeval.log.queries import Query
 from logeval.running.arrays import Floats, sum_by
 from logeval.storage.results import Shown
 
-BELIEF = 25.0  # examinations; chosen on other logs than those of docs/measured.md
+BELIEF = 25.0  # examinations; chosen on other logs than those of docs/evidence.md
 NORMAL = 1.959964
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from logeval.facts import Answer, Fact
 from logeval.replay.believed import Judged, judged, refutations
-from logeval.replay.estimates import Estimates
-from logeval.replay.reading import is_learned
-from logeval.replay.replays import PolicyReplay, curve
-from logeval.replay.validation import Validation
+from logeval.replay.estimate import Estimates
+from logeval.replay.policy import PolicyReplay, curve
+from logeval.replay.targets import is_learned
+from logeval.replay.validate import Validation
 from logeval.running.words import number
 
 NEARLY = 0.95  # of the searches of the log: an answer about as many is about the log

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 
 from logeval.evaluation.results import FEWEST_SERPS, Runs
-from logeval.evaluation.statistics.summary import FEW, is_oracle
+from logeval.evaluation.statistics.summary import FEW, MEASURED_SPREAD, is_oracle
 from logeval.facts import Answer, Fact
 from logeval.running.names import parse_call
 from logeval.running.words import interval, number, with_interval
 from logeval.tracks.keys import Panel
 
 SIGNIFICANCE = 0.05
-THIN = 300  # SERPs of a query; with fewer, its best list was 15% too good (docs/error-rates.md)
+THIN = 300  # SERPs of a query; with fewer, its best list was 15% too good (docs/evidence.md)
 FLAT = 0.5  # a curve is flat when the last half of the steps costs less than this of the average
 MOSTLY = 0.5  # of the runs
 BASELINES = ("Oracle", "Random", "Logged")  # they do not learn
@@ -42,8 +42,8 @@ def answer_of(runs: Runs) -> Answer:
         for track in tracks
         for fact in who({p: table for p, table in parts.items() if p.track == track}, runs.horizon)
     ]
-    facts = [*simulators(runs), *replicas(runs, parts), *curves(runs)]
-    return Answer(first, [*facts, *eliminated(runs), *free_looks(runs), *in_clicks(runs)])
+    facts = [*simulators(runs), *replicas(runs, parts), *curves(runs), *eliminated(runs)]
+    return Answer(first, [*facts, *free_looks(runs), *in_clicks(runs), *runs.facts])
 
 
 def no_clicks(runs: Runs) -> bool:
@@ -141,6 +141,15 @@ def replicas(runs: Runs, parts: dict[Panel, pd.DataFrame]) -> Iterator[Fact]:
         yield Fact("one-query", level="caution", value=float(runs_))
     elif queries < FEW:
         yield Fact("few-queries", level="caution", value=float(queries))
+    spread = {
+        name
+        for table in parts.values()
+        for name in table["policy"][table["log_sd"] > MEASURED_SPREAD]
+    }
+    if spread:
+        yield Fact(
+            "spread", level="caution", threshold=MEASURED_SPREAD, more={"policies": sorted(spread)}
+        )
     missing = max(int(table["missing"].max()) for table in parts.values())
     if missing:
         yield Fact("runs-missing", level="caution", value=float(missing))
@@ -179,7 +188,7 @@ def curves(runs: Runs) -> Iterator[Fact]:
 
 def eliminated(runs: Runs) -> Iterator[Fact]:
     """Policies that work by elimination and mostly have eliminated nothing."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     rows = rows[(rows["t"] == runs.horizon) & rows["rows_left"].notna()]
     sizes = runs.hardness()[["simulator", "query", "draw", "items", "positions"]]
     rows = rows.merge(sizes, on=["simulator", "query", "draw"])
@@ -191,7 +200,7 @@ def eliminated(runs: Runs) -> Iterator[Fact]:
 
 def free_looks(runs: Runs) -> Iterator[Fact]:
     """Policies that begin with an observation of every item that nobody paid for."""
-    policies = dict.fromkeys(runs.table()["policy"])
+    policies = dict.fromkeys(runs.to_pandas()["policy"])
     if free := [name for name in policies if parse_call(name)[1].get("init") == "sample"]:
         yield Fact("free-looks", level="caution", more={"policies": free})
 
@@ -199,10 +208,12 @@ def free_looks(runs: Runs) -> Iterator[Fact]:
 def in_clicks(runs: Runs) -> Iterator[Fact]:
     """Where another policy earns most in clicks, which a log has, than in satisfaction."""
     for panel, unit in runs.units().items():
-        table = runs.in_clicks(panel) if unit == "satisfaction" else pd.DataFrame()
-        if panel.simulator in runs.simulators and len(table) > 1:
-            clicks = table.set_index("policy")["clicks"]
-            if clicks.idxmax() != clicks.index[0]:
+        if unit != "satisfaction" or panel.simulator not in runs.simulators:
+            continue
+        clicks = runs.in_clicks(panel)
+        if len(clicks) > 1:
+            table = of_panel(runs.summary(), panel)
+            if clicks.idxmax() != table["policy"][table["policy"].isin(clicks.index)].iloc[0]:
                 yield Fact("other-in-clicks", str(clicks.idxmax()), "caution",
                            more={"simulator": panel.simulator})  # fmt: skip
 
@@ -226,7 +237,7 @@ HEADS = ["policy", "regret [95%]", "to the best", "groups"]
 
 def rows_of(runs: Runs) -> list[Row]:
     """The table of all simulators, each with its best policy first."""
-    summary, pairs, found = runs.summary(), runs.pairs(), []
+    summary, pairs, found = runs.summary(), runs.compare(), []
     for panel in runs.panels():
         table, mine = of_panel(summary, panel), of_panel(pairs, panel)
         letters_ = groups(competing(table), mine)

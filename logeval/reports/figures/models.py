@@ -24,7 +24,7 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.log.describe import Description
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, Query
-from logeval.replay.replays import curve
+from logeval.replay.policy import curve
 from logeval.reports.figures.canvas import (
     COLOURS,
     MARKERS,
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from logeval.clicks.quality.predictive import Checks
     from logeval.clicks.quality.scores import Comparison
-    from logeval.replay.estimates import Estimates
-    from logeval.replay.replays import PolicyReplay
-    from logeval.replay.validation import Validation
+    from logeval.replay.estimate import Estimates
+    from logeval.replay.policy import PolicyReplay
+    from logeval.replay.validate import Validation
 
 
 # by name: the field of what items share and its title, and how many queries are drawn

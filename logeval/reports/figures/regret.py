@@ -124,7 +124,7 @@ def _columns(panels: int) -> int:
 
 def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
     """The queries of a simulator and track, in numeric order, with their titles."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     mine = (rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)
     names = runs.names.titles(rows["query"].unique())
     present = set(rows["query"][mine])
@@ -198,20 +198,14 @@ CURVES = 12  # that can be told apart
 
 
 def plot_relative(
-    runs: Runs, simulator: str | None = None, *, ax: Axes | None = None, log_x: bool = False
+    runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False
 ) -> Axes:
     """Regret as a share of the optimal reward over time, all tracks on one axis.
 
     The line and the label say what is counted: one of the rewards of the track. Of many curves,
     those that earn the same are drawn: the pair at the most examined position.
     """
-    known = sorted({panel.simulator for panel in runs.panels()})
-    if simulator is None and len(known) > 1:
-        raise LogevalError(f"name the simulator: {', '.join(known)}")
-    if simulator is not None and simulator not in known:
-        raise unknown_names("simulator", [simulator], known)
-    simulator = simulator or known[0]
-    rows = runs.table()
+    rows = runs.to_pandas()
     found = relative_curves(rows[rows["simulator"] == simulator])
     if len(found) > CURVES:
         found = {key: curve for key, curve in found.items() if key[1] != "list"}
@@ -227,7 +221,7 @@ def plot_relative(
 def plot_cosine(runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False) -> Axes:
     """Cosine distance of the estimated theta to the true one over time, means."""
     ax = ax if ax is not None else new_axes(5, 3.6)
-    rows = runs.table()
+    rows = runs.to_pandas()
     rows = rows[(rows["simulator"] == simulator) & rows["cosine_distance"].notna()]
     means = rows.groupby(["policy", "t"])["cosine_distance"].mean().reset_index("t")
     curves = {str(policy): curve for policy, curve in means.groupby("policy", sort=True)}
@@ -248,6 +242,23 @@ FIGURES = {
 }
 
 
+def plot_runs(runs: Runs, what: str = "regret", **how: Any) -> Axes | np.ndarray:
+    """Regret, or one of ``FIGURES``, of one simulator."""
+    if what == "regret":
+        return plot_regret(runs, **how)
+    if what not in FIGURES:
+        raise unknown_names("figure", [what], ["regret", *FIGURES])
+    plot, column, nothing = FIGURES[what]
+    if not (known := simulators_with(runs, column)):
+        raise LogevalError(nothing)
+    simulator = how.pop("simulator", None)
+    if simulator is None and len(known) > 1:
+        raise LogevalError(f"name the simulator: {', '.join(known)}")
+    if simulator not in (None, *known):
+        raise unknown_names("simulator", [simulator], known)
+    return plot(runs, simulator or known[0], **how)
+
+
 def figure_of(runs: Runs, name: str, *, log_x: bool = False) -> Figure:
     """One of ``FIGURES``; a panel for each simulator."""
     plot, column, nothing = FIGURES[name]
@@ -262,5 +273,5 @@ def figure_of(runs: Runs, name: str, *, log_x: bool = False) -> Figure:
 
 def simulators_with(runs: Runs, column: str) -> list[str]:
     """The simulators where this was measured."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     return sorted(set(rows["simulator"][rows[column].notna()]))

@@ -92,7 +92,7 @@ def what_was_run(page: Page, content: Content) -> None:
     with page.section("What was run", folded=True):
         page.lines(content.notes)
         for runs in content.runs:
-            rows = runs.table()
+            rows = runs.to_pandas()
             page.facts(
                 {
                     **({"folder": str(runs.folder)} if runs.folder else {}),

@@ -97,12 +97,12 @@ def test_tables_of_older_versions_are_read(models, tmp_path):
 def test_evaluate_leaves_them_out_on_request_and_the_verdict_counts_them(models):
     asked = {"policies": ["Random"], "horizon": 10, "runs": 1, "quiet": True}
     runs = evaluate(models, **asked)
-    assert set(runs.table()["query"]) == {"1", "2"}
+    assert set(runs.to_pandas()["query"]) == {"1", "2"}
     prior = runs.verdict().fact("rests-on-prior")
     assert (prior.about, prior.value, prior.threshold) == ("PBM", 1.0, 2.0)
     runs = evaluate(models, **asked, identified=True)
-    assert set(runs.table()["query"]) == {"1"}
-    assert "1 of 2 queries were left out: they rest on the prior" in runs.notes
+    assert set(runs.to_pandas()["query"]) == {"1"}
+    assert "queries-left-out" in [fact.code for fact in runs.facts]
     assert runs.verdict().fact("rests-on-prior") is None
     with pytest.raises(LogevalError, match="no query can carry"):
         evaluate(models, **asked, identified=True, queries=[2])

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logeval.replay.estimates import Estimates
-from logeval.replay.replays import PolicyReplay
-from logeval.replay.validation import Validation
+from logeval.replay.estimate import Estimates
+from logeval.replay.policy import PolicyReplay
+from logeval.replay.validate import Validation
 from logeval.reports.answers.replay import targets
 
 ROW = {

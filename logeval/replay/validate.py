@@ -30,10 +30,9 @@ from logeval.clicks.support.selection import selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators import Estimator
-from logeval.replay.fitting import fit_models, with_best_model
 from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
-from logeval.replay.reading import mean_clicks
-from logeval.replay.targets import ListTarget
+from logeval.replay.models import fit_models, with_best_model
+from logeval.replay.targets import ListTarget, mean_clicks
 from logeval.replay.values import Predictions, Values
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, Ints, sum_by

@@ -1,10 +1,4 @@
-"""Resampled logs: every session gets a Poisson(1) weight, drawn in the space of counts.
-
-m sessions of the same type have together a Poisson(m) weight, so one number per type is drawn
-instead of one per session. Sessions with one SERP are as many types as there are patterns;
-those with several keep their SERPs together (``Logged.clusters``).
-
-Click models fitted to the log, or to a resampled one.
+"""Click models fitted to the log, or to a resampled one, for the estimators that need one.
 
 They are fitted to whole lists, also when only the first K positions count: what was clicked
 further down says something about items that the target moves up.
@@ -13,7 +7,7 @@ further down says something about items that the target moves up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,39 +21,8 @@ from logeval.clicks.fitting import fit_mixture, fit_one
 from logeval.clicks.models.registry import AUTO, MODELS, members_of, model_names, model_of
 from logeval.clicks.quality.scores import score_model
 from logeval.replay.estimators import Estimator
-from logeval.replay.logged import Logged
-from logeval.running import seeds
-from logeval.running.arrays import Floats, Ints
-
-BLOCK_BYTES = 48e6  # of the drawn numbers held at once
-
-
-def resampled(logged: Logged, rounds: int, seed: int) -> Iterator[Floats]:
-    """Numbers of SERPs of every pattern (P, b) in ``rounds`` resampled logs, block by block."""
-    rng = seeds.generator(seed, "replay", "bootstrap")
-    size = len(logged.alone) + len(logged.sessions)
-    block = int(np.clip(BLOCK_BYTES / (12 * size), 1, 64))
-    for first in range(0, rounds, block):
-        b = min(block, rounds - first)
-        W = _poisson(logged.alone, b, rng)
-        if len(logged.sessions):
-            W += logged.clusters @ _poisson(logged.sessions, b, rng)
-        yield W
-
-
-def _poisson(mean: Ints, rounds: int, rng: np.random.Generator) -> Floats:
-    """Numbers (n, rounds) of means (n,), as float32, exact up to 2^24."""
-    return rng.poisson(mean[:, None], (len(mean), rounds)).astype(np.float32)  # type: ignore[return-value]
-
-
-def thinned(logged: Logged, share: float, seed: int) -> Floats:
-    """Numbers of SERPs of every pattern (P,) in a share of the sessions, drawn at random."""
-    rng = seeds.generator(seed, "replay", "held out")
-    alone = rng.binomial(logged.alone, share)
-    several = logged.clusters @ rng.binomial(logged.sessions, share)
-    found: Floats = (alone + np.asarray(several)).astype(np.float64)
-    return found
-
+from logeval.replay.logged import Logged, thinned
+from logeval.running.arrays import Floats
 
 CANDIDATES = ("pbm", "dcm", "ubm", "dbn")  # of ``auto``
 HELD_OUT = 0.2  # of the sessions
