@@ -224,7 +224,8 @@ def test_a_report_of_another_log_is_refused(folder, tmp_path):
     )
     assert not (tmp_path / "page").exists()
     own = content_of(Report(folder / "runs", tmp_path / "page", log=folder / "log"))
-    assert list(own.logs) == [str(folder / "log")]
+    assert own.log is not None
+    assert own.log.path == folder / "log"
 
 
 def test_a_folder_of_somebody_elses_is_refused_before_the_work(folder, tmp_path, monkeypatch):

@@ -296,7 +296,7 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     page.write("Replay", "")
     html = (tmp_path / "index.html").read_text()
     assert "What the log itself says" in html
-    assert "of the weights of IP are clipped" in html
+    assert "are clipped, which lowers its value" in html
     assert (tmp_path / "figures" / "replay.pdf").exists()
     overall = pd.read_csv(tmp_path / "tables" / "replay.csv")
     assert overall["value"].to_numpy() == pytest.approx(found.overall()["value"].to_numpy())
