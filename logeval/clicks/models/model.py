@@ -24,9 +24,9 @@ from logeval.running.arrays import Bools, Floats, Ints, place_of
 from logeval.running.seeds import generator
 
 if TYPE_CHECKING:
-    from logeval.clicks.estimation.classes.beside import Beside
     from logeval.clicks.estimation.estimates import ModelEstimate, Options
-    from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+    from logeval.clicks.estimation.latent import Latent
+    from logeval.clicks.estimation.patterns import FoldedClicks
 
 Kind = Literal["item", "position", "transition", "scalar"]
 Examined = Literal["position", "transition", "decay", "last-click", "first-click", "shown"]
@@ -65,13 +65,15 @@ class ClickModel(ABC):
         """The users this model describes."""
 
     @classmethod
-    @abstractmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Estimate the parameters of all queries in ``data`` in one pass."""
+        from logeval.clicks.estimation.classes import fit_classes
+
+        return fit_classes(cls, data, options, 1).parts[0]
 
     @classmethod
-    def beside(cls, data: Patterns, options: Options) -> Beside:
-        """The model beside clicks that have weights, for classes of users."""
+    def beside(cls, data: FoldedClicks, options: Options) -> Latent:
+        """The model beside clicks: what EM and the posterior need of it."""
         raise LogevalError(
             f"{cls.name} cannot be fitted in classes of users; give it a method `beside`, as the "
             "built-in models have, or leave classes out"
