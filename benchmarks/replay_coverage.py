@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimates import point_and_interval
+from logeval.replay.estimate import point_and_interval
 from logeval.replay.estimators import parse_estimators
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of

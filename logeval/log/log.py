@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from logeval.log.describe import Description
 
 MEMORY_LIMIT = "1200MB"
-MAY_LACK = {"propensities": "NULL::DOUBLE[]", "random": "NULL::BOOLEAN"}
+MAY_LACK = {
+    "propensities": "NULL::DOUBLE[]",
+    "random": "NULL::BOOLEAN",
+    "rewards": "NULL::DOUBLE[]",
+    "first": "NULL::INTEGER",
+}
 
 
 @dataclass(frozen=True)

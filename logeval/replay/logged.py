@@ -4,10 +4,14 @@ A pattern is a (query, first K items, clicked positions), as in click statistics
 must resample sessions, not SERPs, so sessions with several SERPs are kept as *clusters*: a
 cluster is a multiset of patterns, with the number of sessions that have exactly these. DuckDB
 does both foldings; after them the cost depends on distinct things, not on SERPs.
+
+Resampled logs give every session a Poisson(1) weight, in the space of counts: m sessions of the
+same type have together a Poisson(m) weight, so one number per type is drawn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +25,25 @@ from logeval.clicks.estimation.patterns import Patterns, patterns_of
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
-from logeval.replay.targets import prefix_numbers
+from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 
 FOLD_MEMORY = "350MB"  # of DuckDB; it goes to disk beyond
 MAX_POSITIONS = 10  # of a list, unless more are asked for
+
+
+def prefix_numbers(items: Ints) -> Ints:
+    """The number of every prefix (n, K): equal prefixes have equal numbers; -1 beyond the end."""
+    node = np.full(items.shape, -1, dtype=np.int64)
+    size = int(items.max(initial=0)) + 1
+    parent, n = np.zeros(len(items), dtype=np.int64), 0
+    for k in range(items.shape[1]):
+        there = np.flatnonzero(items[:, k] >= 0)
+        _, number = np.unique(parent[there] * size + items[there, k], return_inverse=True)
+        parent[there] = number
+        node[there, k] = n + number
+        n += int(number.max(initial=-1)) + 1
+    return node
 
 
 @dataclass(frozen=True)
@@ -178,3 +196,33 @@ def _propensities(table: pa.Table, patterns: Patterns, where: str) -> Floats:
             "`propensities`, or use propensities=estimated"
         )
     return values
+
+
+BLOCK_BYTES = 48e6  # of the drawn numbers held at once
+
+
+def resampled(logged: Logged, rounds: int, seed: int) -> Iterator[Floats]:
+    """Numbers of SERPs of every pattern (P, b) in ``rounds`` resampled logs, block by block."""
+    rng = seeds.generator(seed, "replay", "bootstrap")
+    size = len(logged.alone) + len(logged.sessions)
+    block = int(np.clip(BLOCK_BYTES / (12 * size), 1, 64))
+    for first in range(0, rounds, block):
+        b = min(block, rounds - first)
+        W = _poisson(logged.alone, b, rng)
+        if len(logged.sessions):
+            W += logged.clusters @ _poisson(logged.sessions, b, rng)
+        yield W
+
+
+def _poisson(mean: Ints, rounds: int, rng: np.random.Generator) -> Floats:
+    """Numbers (n, rounds) of means (n,), as float32, exact up to 2^24."""
+    return rng.poisson(mean[:, None], (len(mean), rounds)).astype(np.float32)  # type: ignore[return-value]
+
+
+def thinned(logged: Logged, share: float, seed: int) -> Floats:
+    """Numbers of SERPs of every pattern (P,) in a share of the sessions, drawn at random."""
+    rng = seeds.generator(seed, "replay", "held out")
+    alone = rng.binomial(logged.alone, share)
+    several = logged.clusters @ rng.binomial(logged.sessions, share)
+    found: Floats = (alone + np.asarray(several)).astype(np.float64)
+    return found

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from logeval.policies.registry import PolicySpec
-    from logeval.replay.estimates import Estimates
+    from logeval.replay.estimate import Estimates
     from logeval.replay.estimators import Estimator
-    from logeval.replay.replays import PolicyReplay
-    from logeval.replay.validation import Validation
+    from logeval.replay.policy import PolicyReplay
+    from logeval.replay.validate import Validation
 
 
 R = TypeVar("R")
@@ -79,7 +79,7 @@ MOST_ROUNDS = 1_000_000
     "replay estimate",
     example="logeval replay estimate data/yandex --target best:dcm --positions 3 --out replay",
     again="logeval replay estimate LOG --target TARGET --out {folder}",
-    read="logeval.replay.estimates:Estimates.read",
+    read="logeval.replay.estimate:Estimates.read",
 )
 class ReplayEstimate(Replaying["Estimates"]):
     """Estimate what a ranker would have earned on the logged traffic.
@@ -126,8 +126,8 @@ class ReplayEstimate(Replaying["Estimates"]):
 
     def check(self) -> None:
         """Names of estimators and targets, and what goes together."""
-        from logeval.replay.reading import check_target
-        from logeval.replay.targets import target_rows
+        from logeval.replay.target_tables import target_rows
+        from logeval.replay.targets import check_target
 
         if not self.targets:
             raise LogevalError("there is no target; name one, as by-ctr")
@@ -200,7 +200,7 @@ class ReplayEstimate(Replaying["Estimates"]):
 
     def make(self, manifest: Manifest) -> "Estimates":
         """The estimates of all targets."""
-        from logeval.replay.estimates import estimate
+        from logeval.replay.estimate import estimate
 
         return estimate(self, manifest)
 
@@ -220,7 +220,7 @@ replay_estimate = function(
     "replay validate",
     example="logeval replay validate data/yandex --positions 1,2,3 --clip 10,100 --parts 5",
     again="logeval replay validate LOG --out {folder}",
-    read="logeval.replay.validation:Validation.read",
+    read="logeval.replay.validate:Validation.read",
 )
 class ReplayValidate(Replaying["Validation"]):
     """Leave one day (or part) out and predict its clicks: which estimator to use on this log.
@@ -291,7 +291,7 @@ class ReplayValidate(Replaying["Validation"]):
 
     def make(self, manifest: Manifest) -> "Validation":
         """The errors of all estimators."""
-        from logeval.replay.validation import validate
+        from logeval.replay.validate import validate
 
         return validate(self, manifest)
 
@@ -331,7 +331,7 @@ TOP_QUERIES = 20
     "replay policy",
     example="logeval replay policy data/yandex --policy dcmKL-UCB --positions 2 --items 4",
     again="logeval replay policy LOG --policy POLICY --out {folder}",
-    read="logeval.replay.replays:PolicyReplay.read",
+    read="logeval.replay.policy:PolicyReplay.read",
 )
 class ReplayPolicy(Replaying["PolicyReplay"]):
     """Replay learning policies on the log: a SERP answers when it shows the wanted list.
@@ -387,7 +387,7 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
 
     def make(self, manifest: Manifest) -> "PolicyReplay":
         """The replays."""
-        from logeval.replay.replays import replay
+        from logeval.replay.policy import replay
 
         return replay(self, manifest)
 

@@ -55,6 +55,9 @@ SERPS = _table("serps", """
                               it might do for the query; null where the log has none
     random        bool?       whether the list was shown in random order; null where the log does
                               not say
+    rewards       [float64]?  a second reward of each result, as purchases; null elements where none
+                              is known, null where the log has no such column
+    first         int32?      rank of the first result, where the page begins later; null: 1
     """)  # fmt: skip
 
 NAMES = _table("names", """
@@ -73,6 +76,22 @@ COUNTS = _table("counts", """
     position     int32   position, from 1
     impressions  int64   how often the item was shown there
     clicks       int64   how often it was clicked there
+    """)  # fmt: skip
+
+PLACEMENTS = _table("placements", """
+    One row per item that was shown at a position, of a log that has no lists, and no `serps`.
+
+    session_id  int64?    search session; null where the log has none
+    user_id     int64?    user; likewise
+    day         int64?    day of the log, from 1; likewise
+    time        int64?    seconds since the midnight before the first row; likewise
+    query_id    int64     query; 0 for all where the log has none
+    region_id   int64?    region of the query
+    item_id     int64     item
+    position    int32     position, from 1
+    clicks      int32     number of clicks
+    propensity  float64?  probability that the logger shows this item at this position of this query
+    reward      float64?  a second reward, as purchases
     """)  # fmt: skip
 
 CLICK_STATISTICS = _table("click_statistics", """

@@ -30,7 +30,7 @@ from logeval.log.lines.line_format import LineFormat, Scanner
 from logeval.log.lines.scan import LINES
 from logeval.log.reading.source import Source
 from logeval.pipeline import check_together, read_recipe, records
-from logeval.replay.targets import read_target_table
+from logeval.replay.target_tables import read_target_table
 from tests.faults.stages import LONG
 from tests.log.helpers import batches
 from tests.log.slow_parser import parse

@@ -91,6 +91,8 @@ def session_serps(records, fmt, counts):
                     "click_times": [None] * n,
                     "propensities": None,
                     "random": None,
+                    "rewards": None,
+                    "first": None,
                 }
             )
     for seen, f in clicks:

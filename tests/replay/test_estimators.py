@@ -11,8 +11,8 @@ from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.errors import LogevalError
 from logeval.replay.estimators import IP, View, estimators, parse_estimators
-from logeval.replay.fitting import fit_models
 from logeval.replay.logged import cut
+from logeval.replay.models import fit_models
 from logeval.replay.targets import ListTarget
 from logeval.replay.values import Prediction, Values
 from logeval.running import seeds

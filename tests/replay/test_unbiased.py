@@ -7,7 +7,7 @@ from benchmarks.replay_coverage import USERS as BENCHMARK
 from benchmarks.replay_coverage import draw
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimates import point_and_interval
+from logeval.replay.estimate import point_and_interval
 from logeval.replay.estimators import parse_estimators
 from logeval.replay.values import Prediction, Values
 from logeval.running import seeds
@@ -71,7 +71,7 @@ def test_bias_is_what_the_assumption_says(kind):
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says():
-    """A small benchmarks/replay_coverage.py, whose figures docs/error-rates.md states."""
+    """A small benchmarks/replay_coverage.py, whose figures docs/evidence.md states."""
     chosen = parse_estimators(["IP", "Prefix"])
     inside = np.zeros(2)
     for r in range(60):

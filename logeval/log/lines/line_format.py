@@ -167,6 +167,8 @@ class Scanner:
             lists(_array(self._click_times[:m], nullable=True)),
             pa.nulls(n, pa.list_(pa.float64())),  # propensities: no raw format has them
             pa.nulls(n, pa.bool_()),  # nor does one say which lists were in random order
+            pa.nulls(n, pa.list_(pa.float64())),  # nor what was bought
+            pa.nulls(n, pa.int32()),  # lists begin at the first rank
         ]
         return pa.Table.from_arrays(columns, schema=SERPS)
 

@@ -219,6 +219,8 @@ def _table(
         if "propensity" in rows
         else pa.nulls(n, pa.list_(pa.float64())),
         "random": pa.array(pages["random"] > 0) if "random" in pages else pa.nulls(n, pa.bool_()),
+        "rewards": pa.nulls(n, pa.list_(pa.float64())),
+        "first": pa.nulls(n, pa.int32()),
     }
     return pa.Table.from_arrays([arrays[name] for name in SERPS.names], schema=SERPS)
 

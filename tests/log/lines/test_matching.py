@@ -26,6 +26,8 @@ def test_a_personalized_log_becomes_serps():
         "click_times": [None, 9, None],
         "propensities": None,
         "random": None,
+        "rewards": None,
+        "first": None,
     }
     assert adds_up(counts)
 

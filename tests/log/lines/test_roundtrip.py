@@ -64,7 +64,8 @@ def logs(draw):
                 serp_id = f"{serp['serp_id']}\t" if fmt == FORMATS[0] else ""
                 clicks += [f"{session}\t{t}\tC\t{serp_id}{item}" for t in at]
             first = [min(t, default=None) for t in times]
-            expected.append(serp | {"click_times": first, "propensities": None, "random": None})
+            lacks = dict.fromkeys(("propensities", "random", "rewards", "first"))
+            expected.append(serp | {"click_times": first, **lacks})
         text += draw(st.permutations(clicks))
     ending = draw(st.sampled_from(["\n", "\r\n"]))
     last = draw(st.sampled_from([ending, ""]))
