@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.estimation.classes import number_of
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import check

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.quality.randomised import how_to_say
 from logeval.clicks.quality.value import regression
-from logeval.clicks.support.selection import selected_by_clicks
+from logeval.clicks.support.selection import how_to_say, selected_by_clicks
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.replay.estimators import Estimator

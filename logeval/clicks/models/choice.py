@@ -33,7 +33,7 @@ from logeval.clicks.users.optimum import Optimum
 from logeval.running.arrays import Floats, Ints, sum_by
 
 if TYPE_CHECKING:
-    from logeval.clicks.estimation.classes.fit import ClassesEstimate
+    from logeval.clicks.estimation.classes import ClassesEstimate
     from logeval.clicks.fitted import FittedModel
 
 Z = 1.96
@@ -71,13 +71,17 @@ class Choice(ClickModel):
     @classmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """The mode of the posterior, by L-BFGS."""
-        found = cls.fit_classes(data.in_memory(), options, 1)
+        found = cls.fit_classes(data, options, 1)
         return replace(found.parts[0], notes=found.notes)
 
     @classmethod
-    def fit_classes(cls, data: Patterns, options: Options, classes: int | str) -> ClassesEstimate:
+    def fit_classes(
+        cls, data: FoldedClicks, options: Options, classes: int | str
+    ) -> ClassesEstimate:
         """All classes at once; what they have in common, they share."""
-        from logeval.clicks.estimation.classes import fit as general
+        from logeval.clicks.estimation import classes as general
+
+        data = data.in_memory()
 
         def scores(train: Patterns, C: int) -> Floats:
             return _fitted(train, C, options).log_likelihood(data)
