@@ -33,10 +33,14 @@ def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = F
         print(json.dumps({"verdict": answer, "rows": rows.to_dict(orient="records")}))
     else:
         for name, rows in found.table.groupby("target", sort=False):
-            K = rows["positions"].iloc[0]
+            K, placed = rows["positions"].iloc[0], found.manifest.get("holds") == "placements"
             overall, by_query = (rows[rows["query"].isna() == each] for each in (True, False))
-            print_frame(f"{name}, clicks per SERP at K = {K}", _estimates(overall, False))
-            print_frame(f"{name}, by query", _estimates(names.shown(by_query, WIDTH), True), 2)
+            unit = "placement" if placed else f"SERP at K = {K}"
+            print_frame(f"{name}, clicks per {unit}", _estimates(overall, False))
+            if by_query["query"].nunique() > 1:
+                print_frame(f"{name}, by query", _estimates(names.shown(by_query, WIDTH), True), 2)
+            if overall["reward"].notna().any():
+                print_frame(f"{name}, second reward per {unit}", _rewards(overall))
         print(answer)
     _save(found.plot, asked, "estimates.png")
 
@@ -84,6 +88,7 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
     }
     if rows["truth"].notna().any():
         shown["truth"] = rows["truth"]
+        shown["interval of it"] = _intervals(rows, "truth_low", "truth_high")
     shown |= {
         "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["difference"]],
         "its 95% interval": _intervals(rows, "difference_low", "difference_high"),
@@ -97,6 +102,19 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
         "largest": rows["largest_weight"],
     }
     return type(rows)(shown)
+
+
+def _rewards(rows: pd.DataFrame) -> pd.DataFrame:
+    return type(rows)(
+        {
+            "estimator": rows["estimator"],
+            "value": rows["reward"],
+            "95% interval": _intervals(rows, "reward_low", "reward_high"),
+            "in the log": rows["reward_logged"],
+            "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["reward_difference"]],
+            "its 95% interval": _intervals(rows, "reward_difference_low", "reward_difference_high"),
+        }
+    )
 
 
 def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:

@@ -35,6 +35,17 @@ WORDS = {
     "{value:.1%}",
     "left-out": "{about} is left out: {why}",
     "learns-nothing": "{about} is left out: it learns nothing within this traffic",
+    # what estimates from the log leave out
+    "short-queries": "{about}: {value:,.0f} of {threshold:,.0f} queries have fewer than {K} items "
+    "in the log and are left out",
+    "unknown-queries": "{about}: {value:,.0f} of its {threshold:,.0f} queries are not in the log "
+    "and are left out, as {queries}",
+    "unknown-searches": "{about}: {value:,.0f} of its {threshold:,.0f} queries ({share:.1%} of its "
+    "searches) are not in the rest of the log and are left out",
+    "not-uniform": "at {value:.0f} of {threshold:.0f} positions the logger did not choose items at "
+    "random: what depends on when, and to whom, it showed them is in the replay, too",
+    "one-part": "{value:,.0f} of {threshold:,.0f} queries ({serps:,} searches) are in one part "
+    "only and are left out",
     "known-only": "with results that the log hardly shows: {value:+.1%}",
 }
 REMEDIES = {

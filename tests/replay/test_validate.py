@@ -218,7 +218,8 @@ def test_a_query_of_one_day_is_left_out_of_click_models_too_and_counted(tmp_path
     )  # fmt: skip
     assert np.isfinite(found.table["rmse"]).all()
     assert (found.table["serps"] == len(DAYS)).all()
-    assert found.manifest["left_out"] == {"queries": 1, "of": 2, "serps": 50}
+    (fact,) = found.facts
+    assert (fact.code, fact.value, fact.threshold, fact.more) == ("one-part", 1, 2, {"serps": 50})
     assert any(line.startswith("1 of 2 queries (50 searches)") for line in found.verdict().limits)
 
 

@@ -28,6 +28,7 @@ from logeval.replay.estimate import FEW, Estimates
 from logeval.replay.estimators import OF_CELLS, Estimator, parse_estimators
 from logeval.replay.targets import is_learned
 from logeval.reports.answers.checks import Answer, searches
+from logeval.reports.words import sentence
 from logeval.running.words import interval, joined, number
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ class Judged:
     # of all targets: what an estimator that assumes less differs from, with where and which
     refuted: Mapping[str, dict[str, Any]]
     predicting: Mapping[str, float]  # log-likelihoods by click model, the best first
+    unit: str = "search"  # that values are of, or placement
+
+    @property
+    def clicks(self) -> str:
+        """The unit of values, in words."""
+        return "clicks per placement" if self.unit == "placement" else searches(self.K)
 
     @cached_property
     def estimators(self) -> dict[str, Estimator]:
@@ -134,6 +141,7 @@ class Judged:
 def judged(estimates: Estimates) -> list[Judged]:
     """The targets, each with what is known of it."""
     found, refuted = [], refutations(estimates)
+    unit = "placement" if estimates.manifest.get("holds") == "placements" else "search"
     for name, rows in estimates.table.groupby("target", sort=False):
         records = [{str(k): v for k, v in r.items()} for r in rows.to_dict(orient="records")]
         whole = {r["estimator"]: r for r in records if not isinstance(r["query"], str)}
@@ -142,7 +150,8 @@ def judged(estimates: Estimates) -> list[Judged]:
             for e in whole
         }
         pairs = [c for c in estimates.contradictions or [] if c["target"] == name]
-        found.append(Judged(str(name), whole, parts, pairs, refuted, estimates.predicting or {}))
+        best = estimates.predicting or {}
+        found.append(Judged(str(name), whole, parts, pairs, refuted, best, unit))
     return found
 
 
@@ -179,7 +188,7 @@ def verdict(estimates: Estimates) -> Answer:
         return Answer(
             "The log does not say what these rankers would have earned: too little of what they "
             "show was ever shown, or what covers it is refuted.",
-            limits=[*_unanswered(every), *estimates.notes],
+            limits=[*_unanswered(every), *map(sentence, estimates.facts)],
             next=_fewer(every[0]),
         )
     best, *others = known
@@ -191,7 +200,7 @@ def verdict(estimates: Estimates) -> Answer:
         f"{most}{_part(best, estimates.manifest)}{_sentence(best)}",
         others=[_short(other) for other in others],
         because=_merged(why, several=bool(others)),
-        limits=[*_unanswered(every), *limits, *estimates.notes],
+        limits=[*_unanswered(every), *limits, *map(sentence, estimates.facts)],
         next=_next(best, folder),
     )
 
@@ -216,7 +225,7 @@ def _who(one: Judged) -> str:
 
 
 def _sentence(one: Judged) -> str:
-    row, what = one.row, searches(one.K)
+    row, what = one.row, one.clicks
     if one.rivals:
         says = joined([f"{e} says {number(one.overall[e]['value'])}" for e in _asked(one)])
         signs = {math.copysign(1.0, one.overall[e]["difference"]) for e in _asked(one)}
@@ -404,12 +413,14 @@ def _limits(one: Judged) -> list[str]:
         )
     truth = row["truth"]
     if truth == truth:
-        holds = row["low"] <= truth <= row["high"]
-        where = "within" if holds else "outside of"
-        if row["low"] == row["low"]:
+        half = math.hypot(row["high"] - row["value"], row["truth_high"] - truth)
+        holds = abs(row["value"] - truth) <= half
+        how = "agrees within chance with" if holds else "differs by more than chance from"
+        if half == half:
             lines.append(
-                f"{one.name}: its own clicks were {number(truth)} per search, {where} the interval "
-                f"of {believed} ({interval(row['low'], row['high'])})"
+                f"{one.name}: its own clicks were {number(truth)} per {one.unit} "
+                f"({interval(row['truth_low'], row['truth_high'])}), which {how} {believed} "
+                f"({interval(row['low'], row['high'])})"
             )
     return lines
 

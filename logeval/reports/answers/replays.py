@@ -12,6 +12,7 @@ from logeval.replay.estimators import parse_estimators
 from logeval.replay.policy import PolicyReplay, curve
 from logeval.replay.validate import Validation
 from logeval.reports.answers.checks import Answer, searches
+from logeval.reports.words import sentence
 from logeval.running.words import interval, joined, number
 
 NAMED = 5  # queries, in a sentence
@@ -28,7 +29,7 @@ def verdict(found: PolicyReplay) -> Answer:
         str(policy): curve(mine, steps) for policy, mine in rows.groupby("policy", sort=False)
     }
     order = sorted(earned, key=lambda policy: -earned[policy][0])
-    K = int(found.manifest.get("arguments", {}).get("positions", 1))
+    K = int(found.manifest.get("arguments", {}).get("positions") or 1)
     logged = _logged(found, queries)
     best, *others = order
     if steps < LEAST:
@@ -104,7 +105,7 @@ def _beside(best: str, earned: tuple[float, float], logged: float) -> str:
 def _limits(
     found: PolicyReplay, queries: list[str], rows: Any, steps: int, earned: Any
 ) -> list[str]:
-    lines = []
+    lines = [sentence(fact) for fact in found.facts]
     every = list(dict.fromkeys(found.table["query"]))
     if (lost := [q for q in every if q not in queries]) and queries:
         more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
@@ -133,7 +134,7 @@ def _limits(
 
 def _next(found: PolicyReplay, steps: int) -> list[str]:
     asked = found.manifest.get("arguments", {})
-    K, items = asked.get("positions", 1), asked.get("items")
+    K, items = asked.get("positions") or 1, asked.get("items")
     if steps >= SHORT:
         return []
     fewer = [f"positions={K - 1}"] if K > 1 else []
@@ -199,15 +200,8 @@ def _line(c: dict[str, Any]) -> str:
 
 
 def _validation_limits(found: Validation) -> list[str]:
-    rows, lines = found.table[found.table["clip"].isna()], list[str]()
-    if "selected" in found.manifest:
-        lines.append(found.manifest["selected"])
-    lost = found.manifest.get("left_out", {})
-    if lost.get("queries"):
-        lines.append(
-            f"{lost['queries']:,} of {lost['of']:,} queries ({lost['serps']:,} searches) are in "
-            "one part only and are left out"
-        )
+    rows = found.table[found.table["clip"].isna()]
+    lines = [sentence(fact) for fact in found.facts]
     n = int(rows["parts"].iloc[0])
     if n < FEW_PARTS:
         lines.append(f"{n} parts are few: little can be told apart with them")

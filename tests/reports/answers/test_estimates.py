@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from logeval.facts import Fact
 from logeval.replay.estimate import Estimates
 
 ROW = {
@@ -25,10 +26,10 @@ def of(estimator, target="mine", queries=(), **changes):
     return rows
 
 
-def verdict(*rows, contradictions=(), notes=(), predicting=None, **manifest):
+def verdict(*rows, contradictions=(), facts=(), predicting=None, **manifest):
     table = pd.DataFrame([row for rows_ in rows for row in rows_])
     manifest = {"log_folder": "my log", **manifest}
-    return Estimates(table, list(notes), list(contradictions), manifest, predicting).verdict()
+    return Estimates(table, list(facts), list(contradictions), manifest, predicting).verdict()
 
 
 def apart(first, second, difference, target="mine"):
@@ -235,13 +236,15 @@ def test_the_logger_itself_is_called_so():
 
 
 def test_what_was_never_shown_clipped_weights_and_the_truth_are_said():
-    found = verdict(of("IP", support=0.9, clipped=0.02, truth=0.7, positions=1))
+    found = verdict(of("IP", support=0.9, clipped=0.02, truth=0.7, truth_low=0.66,
+                       truth_high=0.74, positions=1))  # fmt: skip
     assert "in the first position, 0.30 more" in found.answer
     assert [line.partition(": ")[2] for line in found.limits] == [
         "10.0% of what it shows in these queries was never shown and counts as no clicks, so its "
         "value is rather too low",
         "2.0% of the weights of IP are clipped, which lowers its value",
-        "its own clicks were 0.70 per search, outside of the interval of IP (0.75 to 0.85)",
+        "its own clicks were 0.70 per search (0.66 to 0.74), which differs by more than chance "
+        "from IP (0.75 to 0.85)",
     ]
 
 
@@ -251,8 +254,9 @@ def test_without_rounds_there_is_no_interval_and_it_is_said():
 
 
 def test_notes_are_among_the_limits_and_lines_fit_the_width():
-    found = verdict(of("IP"), notes=["mine: 3 of its 9 queries are not in the log"])
-    assert found.limits == ["mine: 3 of its 9 queries are not in the log"]
+    fact = Fact("unknown-queries", "mine", value=3, threshold=9, more={"queries": ["7"]})
+    found = verdict(of("IP"), facts=[fact])
+    assert found.limits == ["mine: 3 of its 9 queries are not in the log and are left out, as 7"]
     assert max(map(len, found.text().splitlines())) <= 80
     assert found.text(40).splitlines()[0] == "mine would have earned 0.80 clicks per"
     assert "What limits this:\n- mine: 3 of its" in found.text()
