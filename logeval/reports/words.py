@@ -45,7 +45,7 @@ WORDS = {
     "not-uniform": "at {value:.0f} of {threshold:.0f} positions the logger did not choose items at "
     "random: what depends on when, and to whom, it showed them is in the replay, too",
     "one-part": "{value:,.0f} of {threshold:,.0f} queries ({serps:,} searches) are in one part "
-    "only and are left out",
+    "only and are left out; with parts=10 they are not",
     "known-only": "with results that the log hardly shows: {value:+.1%}",
 }
 REMEDIES = {
