@@ -8,7 +8,6 @@ query in its true model.
 
     python -m benchmarks.break_even 50 DCM       coverage of break-even, cost and reward, and bias
     python -m benchmarks.break_even 14 "DCM(classes=3)"    with users that differ
-    python -m benchmarks.break_even 100 lists    false alarms and power of ``trust.todays_lists``
     python benchmarks/run.py break_even          the first, on a few logs
 
 ``thin.py`` measures how much too good the best list is where queries have few SERPs.
@@ -34,7 +33,6 @@ from logeval.clicks.fitting import fit_one
 from logeval.clicks.lists import Lists
 from logeval.evaluation.results import Runs
 from logeval.evaluation.statistics.ranker import crossing
-from logeval.reports.trust import todays_lists
 from logeval.running import seeds
 from logeval.running.names import parse_call
 from logeval.storage.schemas import CLICK_STATISTICS, PROBLEMS
@@ -124,7 +122,7 @@ def in_units(runs: Runs) -> list[Runs]:
 def gains(runs: Runs) -> pd.DataFrame:
     """The gain of each query (rows) at each step (columns), the mean over runs."""
     ranker = runs.problems().set_index("query")["ranker"]
-    earned = runs.table().pivot_table(index="query", columns="t", values="reward")
+    earned = runs.to_pandas().pivot_table(index="query", columns="t", values="reward")
     return earned - np.outer(ranker[earned.index], earned.columns)
 
 
@@ -189,33 +187,6 @@ def summary(part: pd.DataFrame) -> dict[str, float]:
     return {"intervals": len(part), **{str(key): x for key, x in (medians | found).items()}}
 
 
-def lists(logs: int, seed: int) -> list[dict[str, Any]]:
-    """How often a fit of a model to a log of the same, or of another, is said to be wrong."""
-    rows = []
-    for users in POLICIES:
-        for i, (_, data) in enumerate(worlds(users, logs, seed)):
-            for fitted in POLICIES:
-                models = FittedModels(
-                    {fitted: fit_one(fitted, data, Options("em"))}, lists=Lists.of(data)
-                )
-                for draws in (DRAWS, 0):
-                    runs = logeval.evaluate(
-                        models, policies=["Random"], horizon=1, runs=1, draws=draws, quiet=True
-                    )
-                    table = todays_lists(runs)
-                    row = {"users": users, "fitted": fitted, "draws": draws}
-                    row["faulted"] = table["faulted"].any()
-                    row["queries faulted"] = table["faulted"].mean()
-                    row["spread of z"] = table["z"].std()
-                    row["simulated over logged"] = table["simulated"].sum() / table["log"].sum()
-                    rows.append(row)
-            print(f"{users} {i + 1} of {logs}", end="\r", file=sys.stderr, flush=True)
-    means = pd.DataFrame(rows).groupby(["users", "fitted", "draws"]).mean().reset_index()
-    return [
-        {"logs": logs} | {str(key): x for key, x in row.items()} for row in means.to_dict("records")
-    ]
-
-
 def rows(logs: int = 20, seed: int = 0, users: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Coverage with users of each model, or of some."""
     return [row for model in users or USERS for row in coverage(model, logs, seed)]
@@ -224,5 +195,5 @@ def rows(logs: int = 20, seed: int = 0, users: Sequence[str] = ()) -> list[dict[
 if __name__ == "__main__":
     many = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     asked = [name for name in USERS if name in sys.argv]
-    found = lists(many, seed=0) if "lists" in sys.argv else rows(many, users=asked)
+    found = rows(many, users=asked)
     print(pd.DataFrame(found).round(4).to_csv(index=False))

@@ -41,7 +41,7 @@ def rows(repetitions: int = 300, simulated: int = 4000) -> list[dict[str, Any]]:
     truth = evaluate(
         [("DCM", Query(0), MODEL)], policies=list(POLICIES), horizon=STEPS[-1], runs=simulated,
         reward="clicks", checkpoints=STEPS, quiet=True, seed=99,
-    ).table()  # fmt: skip
+    ).to_pandas()  # fmt: skip
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for r in range(repetitions):
         streams = streams_of(draw(r), None)

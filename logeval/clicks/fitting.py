@@ -40,6 +40,8 @@ def fit_one(
     else:
         fitted = _fitted_classes(name, data, options, keep, found)
         fitted.report["notes"] += about
+    if (empty := expected_empty(data)) is not None:
+        fitted.report["expected_empty"] = empty
     fitted.of(data.queries[0])  # a model of the user's own is checked
     if found is not None:
         pages, other = not isinstance(data, Counted), OTHERS.get(kind.examined_by or "")

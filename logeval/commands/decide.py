@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logeval.commands.command import command
-from logeval.commands.show import Json
+from logeval.commands.show import Json, print_facts
 from logeval.decision.decide import Decide
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def show(
     ] = False,
 ) -> None:
     """The answer in twelve lines, and its page."""
-    from logeval.reports.answer import facts_table, text
+    from logeval.reports.answer import text
     from logeval.reports.report import report
 
     page = None
@@ -46,6 +46,7 @@ def show(
         return
     print(text(found, as_markdown))
     if why:
-        print(f"\n{facts_table(found.facts)}")
+        print()
+        print_facts(found.facts)
     if page is not None:
         print(f"More   {page}{'' if why else '   --why'}")

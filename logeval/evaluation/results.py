@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
-from logeval.evaluation.statistics import intervals, ranker, robustness
+from logeval.evaluation.statistics import intervals, ranker
 from logeval.evaluation.statistics import summary as relative
 from logeval.evaluation.statistics.intervals import by_step
 from logeval.evaluation.statistics.summary import cautions, pairs, summary
 from logeval.evaluation.store import horizon_of, sorted_rows
+from logeval.facts import Fact
 from logeval.log.names import Names
 from logeval.policies.registry import parse_policies
 from logeval.storage import tables
@@ -29,7 +30,7 @@ from logeval.tracks.keys import Panel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logeval.reports.verdict import Verdict
+    from logeval.facts import Answer
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
@@ -54,7 +55,11 @@ def _once(method: Method) -> Method:
 
 
 class Runs(Shown):
-    """A runs table in memory.
+    """What ``evaluate`` gives: the runs of all policies, on disk or in memory.
+
+    ``summary()`` has a row per policy and ``compare()`` one per pair of policies, both with their
+    intervals; ``plot()`` draws regret over time, ``to_pandas()`` has all rows, ``verdict()`` the
+    answer and ``report()`` its page.
 
     >>> runs = logeval.evaluate(problem="B_LB(L=16,K=4,p=0.2,gap=0.15)",
     ...                         policies=["dcmKL-UCB", "Random"], horizon=1000, runs=5)
@@ -68,13 +73,13 @@ class Runs(Shown):
         seed: int = 0,
         folder: Path | None = None,
         problems: pa.Table | None = None,
-        notes: Sequence[str] = (),
+        facts: Sequence[Fact] = (),
         simulators: Mapping[str, Any] | None = None,
         names: Names | None = None,
     ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
         self.names = names or Names()  # of the queries
-        self.notes = list(notes)  # what the user should know about them
+        self.facts = list(facts)  # what the user should know about them
         # what is known of those that were fitted to a log: checks and number of draws, by name
         ran = set(pc.unique(self.rows["simulator"]).to_pylist())  # a track may leave some out
         self.simulators = {name: about for name, about in (simulators or {}).items() if name in ran}
@@ -89,10 +94,11 @@ class Runs(Shown):
 
     @classmethod
     def _of(cls, folder: Path, manifest: tables.Manifest) -> Runs:
-        seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
+        seed = manifest["arguments"].get("seed", 0)
+        facts = [Fact.of(record) for record in manifest.get("facts", [])]
         rows, problems = (tables.table_of(folder, manifest, name) for name in ("runs", "problems"))
         about, names = manifest.get("simulators"), Names.of(manifest)
-        return cls(rows, seed, folder, problems, notes, about, names)
+        return cls(rows, seed, folder, problems, facts, about, names)
 
     def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
         """The runs of some policies, and the first ``runs`` of each."""
@@ -104,10 +110,10 @@ class Runs(Shown):
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))
-        about = (self._problems, self.notes, self.simulators, self.names)
+        about = (self._problems, self.facts, self.simulators, self.names)
         return Runs(rows, self.seed, self.folder, *about)
 
-    def table(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """All rows (see ``logeval.storage.schemas.RUNS``)."""
         return self._table.copy()
 
@@ -120,6 +126,13 @@ class Runs(Shown):
         if key not in self._made:
             self._made[key] = make()
         return self._made[key].copy()
+
+    @property
+    def notes(self) -> list[str]:
+        """The facts in words."""
+        from logeval.reports.words import sentence
+
+        return [sentence(fact) for fact in self.facts]
 
     @property
     def horizon(self) -> int:
@@ -145,7 +158,7 @@ class Runs(Shown):
         return found
 
     @_once
-    def pairs(self, t: int | None = None) -> pd.DataFrame:
+    def compare(self, t: int | None = None) -> pd.DataFrame:
         """All pairs of policies, the Oracle aside, per simulator and track at step t.
 
         ``difference`` is regret of the ``worse`` minus regret of the ``better``, with its
@@ -171,31 +184,6 @@ class Runs(Shown):
         known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
         most = known["serps"].max()
         return float(most) if most == most and most < FEWEST_SERPS else 0.0
-
-    @_once
-    def variance(self, t: int | None = None) -> pd.DataFrame:
-        """Where the variance of mean regret comes from, per track and policy at step t.
-
-        Rows for runs, queries, parameters (with draws) and the choice of model (with several):
-        ``component``, ``of_mean`` and ``share``; see ``statistics.robustness.variance``.
-        """
-        return self._by_track(robustness.variance, t)
-
-    @_once
-    def best(self, t: int | None = None) -> pd.DataFrame:
-        """On how many simulators, and how probably over queries and draws, each policy is best.
-
-        See ``statistics.robustness.best``.
-        """
-        return self._by_track(robustness.best, t)
-
-    def _by_track(
-        self, function: Callable[[pd.DataFrame], pd.DataFrame], t: int | None
-    ) -> pd.DataFrame:
-        rows = pd.concat([rows for _, rows in self._at(t)])
-        parts = {str(track): function(part) for track, part in rows.groupby("track")}
-        found = pd.concat(parts, names=["track", None])
-        return found.reset_index(level="track").reset_index(drop=True)
 
     @_once
     def cautions(self, t: int | None = None) -> list[str]:
@@ -237,10 +225,6 @@ class Runs(Shown):
                 first = [*keys, *(["query"] if by_query else []), "unit"]
                 found.append(table[[*first, *(c for c in table if c not in first)]])
         return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-    def reward_over_time(self, panel: Panel) -> ranker.RewardOverTime:
-        """What a search earns over time, beside today's ranker; see ``statistics.ranker``."""
-        return ranker.reward_over_time(self._earned(panel))
 
     def _earned(self, panel: Panel) -> dict[str, ranker.Earned]:
         rows, known = (_of_panel(table, panel) for table in (self._table, self.problems()))
@@ -365,12 +349,6 @@ class Runs(Shown):
                 found.setdefault(str(query), {})[str(policy)] = curve
         return found
 
-    def saved_in(self) -> Path:
-        """The folder of these runs."""
-        if self.folder is None:
-            raise LogevalError("these runs are in memory only; evaluate them with out=FOLDER first")
-        return self.folder
-
     def __repr__(self) -> str:
         table = self._table
         simulators = ", ".join(sorted(set(table["simulator"])))
@@ -381,25 +359,23 @@ class Runs(Shown):
             + (f" ({self.folder})" if self.folder else "")
         )
 
+    def __str__(self) -> str:
+        shown = self.summary()[HEADLINE].to_string(index=False, float_format="{:,.4g}".format)
+        return f"{self!r}\n{shown}"
+
     def _repr_html_(self) -> str:
         shown = self.summary()[HEADLINE].to_html(index=False, float_format="{:,.4g}".format)
         return f"<p>{html.escape(repr(self))}</p>{shown}"
 
-    def plot_regret(self, **how: Any) -> Axes | np.ndarray:
-        """Cumulative regret of each policy over time, with 95% bands.
+    def plot(self, what: str = "regret", **how: Any) -> Axes | np.ndarray:
+        """Cumulative ``regret`` over time, or what is ``relative``, ``remaining``, ``cosine``.
 
-        ``simulator``, ``track``, ``log_x``, ``ax``; ``per_query`` draws one panel per query, and
-        ``bounds`` dotted lines, by name: slopes in log t.
+        ``simulator``, ``log_x`` and ``ax``; of regret, with 95% bands, also ``track``,
+        ``per_query`` (small charts) and ``bounds`` (dotted lines, by name: slopes in log t).
         """
-        from logeval.reports.figures.regret import plot_regret
+        from logeval.reports.figures.regret import plot_runs
 
-        return plot_regret(self, **how)
-
-    def plot_relative(self, simulator: str | None = None, **how: Any) -> Axes:
-        """Regret as a share of the optimal reward over time, all tracks on one axis."""
-        from logeval.reports.figures.regret import plot_relative
-
-        return plot_relative(self, simulator, **how)
+        return plot_runs(self, what, **how)
 
     def report(self, out: Path | str = "report", **settings: Any) -> Path:
         """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
@@ -407,11 +383,11 @@ class Runs(Shown):
 
         return report_of(self, out, **settings)
 
-    def verdict(self) -> Verdict:
-        """The verdict on the runs of one folder, at their last step."""
-        from logeval.reports.verdict import verdict
+    def verdict(self) -> Answer:
+        """Which policy loses least at the last step, and what limits that."""
+        from logeval.reports.answers.runs import answer_of
 
-        return verdict(self)
+        return answer_of(self)
 
 
 def _of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:

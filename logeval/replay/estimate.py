@@ -42,8 +42,8 @@ from logeval.storage.results import Stored
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from logeval.facts import Answer
     from logeval.replay.stages import ReplayEstimate
-    from logeval.reports.answers.checks import Answer
 
 
 FEW = 100  # effective SERPs, below which an interval is not to be relied on
@@ -389,10 +389,10 @@ class Estimates(Stored):
         return plot_estimates(self, ax)
 
     def verdict(self) -> Answer:
-        """The answer in words."""
-        from logeval.reports.answers.estimates import verdict
+        """What each ranker would have earned, by the estimator to believe."""
+        from logeval.reports.answers.replay import of_estimates
 
-        return verdict(self)
+        return of_estimates(self)
 
 
 def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:

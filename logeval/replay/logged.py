@@ -122,15 +122,8 @@ def cut(whole: Logged, K: int) -> Logged:
 
 # of a list that begins further down, and of a single placement, the places before it are holes
 LISTS = """
-    SELECT session_id, query_id, region_id, day, random,
-        list_concat(list_resize([]::BIGINT[], before), items) AS items,
-        list_concat(list_resize([]::INTEGER[], before, 0), clicks) AS clicks,
-        CASE WHEN propensities IS NOT NULL
-            THEN list_concat(list_resize([]::DOUBLE[], before), propensities) END AS propensities,
-        list_concat(
-            list_resize([]::DOUBLE[], before, 0.0),
-            [coalesce(x, 0.0) FOR x IN coalesce(rewards, list_resize([]::DOUBLE[], len(items)))]
-        ) AS rewards, rewards IS NOT NULL AS rewarded
+    SELECT session_id, query_id, region_id, day, random, rewards IS NOT NULL AS rewarded,
+        {items} AS items, {clicks} AS clicks, {propensities} AS propensities, {rewards} AS rewards
     FROM ({rows})
 """
 SERPS = "SELECT *, greatest(coalesce(first, 1) - 1, 0) AS before FROM {rows}"
@@ -141,6 +134,16 @@ PLACEMENTS = """
         CASE WHEN reward IS NOT NULL THEN [reward] END AS rewards
     FROM {rows}
 """
+KNOWN_REWARDS = """[
+    coalesce(x, 0.0) FOR x IN coalesce(rewards, list_resize([]::DOUBLE[], len(items)))
+]"""
+
+
+def _with_holes(of_list: str, kind: str, hole: str) -> str:
+    """SQL: a list with as many holes before it as there are places."""
+    holes = f"list_resize([]::{kind}[], before, {hole}::{kind})"
+    there = f"before > 0 AND {of_list} IS NOT NULL"
+    return f"CASE WHEN {there} THEN list_concat({holes}, {of_list}) ELSE {of_list} END"
 
 
 def rows_of(log: Log) -> str:
@@ -177,7 +180,13 @@ def read_logged(
     with source.connect(holds="placements" if placed else "serps") as db:
         db.execute(f"SET memory_limit = '{FOLD_MEMORY}'")
         db.execute("SET preserve_insertion_order = true")  # of rows without a session
-        lists = LISTS.format(rows=(PLACEMENTS if placed else SERPS).format(rows=rows_of(source)))
+        lists = LISTS.format(
+            items=_with_holes("items", "BIGINT", "NULL"),
+            clicks=_with_holes("clicks", "INTEGER", "0"),
+            propensities=_with_holes("propensities", "DOUBLE", "NULL"),
+            rewards=_with_holes(KNOWN_REWARDS, "DOUBLE", "0.0"),
+            rows=(PLACEMENTS if placed else SERPS).format(rows=rows_of(source)),
+        )
         db.execute(f"CREATE VIEW fitted AS FROM ({lists}) WHERE {where}")
         chosen = choose(db, queries, top_queries)
         cut = "" if K is None else f"[1:{int(K)}]"

@@ -49,8 +49,8 @@ from logeval.tracks.meters import Columns, Meter
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from logeval.facts import Answer
     from logeval.replay.stages import ReplayPolicy
-    from logeval.reports.answers.checks import Answer
 
 
 @dataclass(frozen=True)
@@ -278,10 +278,10 @@ class PolicyReplay(Stored):
         return plot_replays(self, ax)
 
     def verdict(self) -> Answer:
-        """The answer in words."""
-        from logeval.reports.answers.replays import verdict
+        """Who earned most, and how far the log can follow."""
+        from logeval.reports.answers.replay import of_replays
 
-        return verdict(self)
+        return of_replays(self)
 
 
 def curve(rows: pd.DataFrame, t: int) -> tuple[float, float]:

@@ -67,8 +67,12 @@ class Replaying(Stage[R]):
 
     @property
     def placed(self) -> bool:
-        """Whether the log holds single placements."""
-        return self.opened.holds == "placements"
+        """Whether the log holds single placements; not yet known of one that a recipe will make."""
+        from logeval.log.log import Log, load
+        from logeval.storage import tables
+
+        there = isinstance(self.log, Log) or tables.there_is(self.log)
+        return there and load(self.log).holds == "placements"
 
     def estimating(
         self, estimators: Sequence[str], of_placements: Sequence[str]
@@ -173,7 +177,7 @@ class ReplayEstimate(Replaying["Estimates"]):
             if frame is None:
                 check_target(name)
             else:
-                target_rows(frame, name, self.names)
+                target_rows(frame, name, self.names, self.placed)
 
     @property
     def given(self) -> "dict[str, DataFrame | None]":

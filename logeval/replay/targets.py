@@ -213,11 +213,12 @@ def is_learned(name: str) -> bool:
 
 def read_source(text: str, log: Log, frame: pd.DataFrame | None = None) -> TargetSource:
     """The target of that name, or of that frame."""
+    placed = log.holds == "placements"
     if frame is not None:
-        return TargetSource(text, target_rows(frame, text, log.names))
+        return TargetSource(text, target_rows(frame, text, log.names, placed))
     kind, rest = check_target(text)
     if kind == "table":
-        return TargetSource(text, read_target_table(Path(rest), log.names))
+        return TargetSource(text, read_target_table(Path(rest), log.names, placed))
     if kind not in ("log", "day"):
         return TargetSource(f"best:{rest.lower()}" if kind == "best" else text)
     if kind == "day":

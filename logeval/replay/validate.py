@@ -45,8 +45,8 @@ from logeval.storage.results import Stored
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from logeval.facts import Answer
     from logeval.replay.stages import ReplayValidate
-    from logeval.reports.answers.checks import Answer
 
 
 RESAMPLES = 2000  # of the parts, for intervals
@@ -80,10 +80,10 @@ class Validation(Stored):
         return plot_validation(self, ax)
 
     def verdict(self) -> Answer:
-        """The answer in words."""
-        from logeval.reports.answers.replays import validation_verdict
+        """Which estimator predicts the parts that were left out."""
+        from logeval.reports.answers.replay import of_validation
 
-        return validation_verdict(self)
+        return of_validation(self)
 
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
@@ -131,9 +131,8 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     shown, facts = whole.patterns.serps[~judged], clicked_only(log)
     if len(shown):
         serps = {"serps": int(shown.sum())}
-        facts.append(
-            Fact("one-part", level="caution", value=len(shown), threshold=len(judged), more=serps)
-        )
+        n, every = float(len(shown)), float(len(judged))
+        facts.append(Fact("queries-lost", "", "caution", n, threshold=every, more=serps))
     return Validation(table, [of_K.choice(table) for of_K in errors], manifest, facts)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from logeval.facts import Fact, worst_first
-from logeval.reports.words import REMEDIES, sentence
+from logeval.reports.words import LEVELS, REMEDIES, capital, sentence
 from logeval.running.names import parse_call
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def headline(found: Decision) -> tuple[str, str]:
         )
     why = next((fact for fact in found.facts if fact.code == found.reason), None)
     subject = "KEEP today's ranker" if found.decision == "KEEP" else "WAIT"
-    return subject, "" if why is None else f"{_capital(_said(found, why))}."
+    return subject, "" if why is None else f"{capital(_said(found, why))}."
 
 
 def _over(found: Decision) -> str:
@@ -113,15 +113,18 @@ def _short(names: Iterable[str]) -> dict[str, str]:
     return {name: of if alone.count(of) == 1 else name for name, of in short.items()}
 
 
-def facts_table(facts: Sequence[Fact]) -> str:
-    """The facts, the worst first: what, its value, what it is held against, what to do."""
-    return table_text(["fact", "value", "threshold", "", "what to do"], facts_rows(facts))
+FACTS = ["fact", "value", "threshold", "", "what to do"]
 
 
 def facts_rows(facts: Sequence[Fact]) -> list[list[str]]:
     """A row per fact."""
     return [
-        [sentence(f), *map(_plain, (f.value, f.threshold)), f.level, REMEDIES.get(f.code, "")]
+        [
+            sentence(f),
+            *map(_plain, (f.value, f.threshold)),
+            LEVELS[f.level],
+            REMEDIES.get(f.code, ""),
+        ]
         for f in worst_first(facts)
     ]
 
@@ -203,10 +206,6 @@ def _test(test: TestSize) -> str:
         return f"{searches} ({test.design})"
     days = max(math.ceil(test.days), 1)
     return f"{searches}, {days:,} day{'s' if days > 1 else ''} ({test.design})"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

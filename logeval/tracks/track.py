@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from logeval.errors import LogevalError
+from logeval.facts import Fact
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.seeds import Uniforms
@@ -37,7 +38,7 @@ class Problem(ABC):
     draw: int = field(default=0, kw_only=True)  # of the parameters; 0: the fitted values
     reward: str = field(default="satisfaction", kw_only=True)  # what is counted
     gap: float = field(default=0.0, kw_only=True)  # to a bound on any action; nan: not known
-    remarks: tuple[str, ...] = field(default=(), kw_only=True, repr=False)  # for the user
+    remarks: tuple[Fact, ...] = field(default=(), kw_only=True, repr=False)  # for the user
 
     @property
     def key(self) -> ProblemKey:

@@ -127,7 +127,7 @@ def test_built_in_targets(log, target):
     estimates = replay_estimate(
         log, target, estimators=["List", "Prefix", "IP"], rounds=0, quiet=True
     )
-    warned = "chosen on these clicks and so is valued too high" in estimates.verdict().answer
+    warned = estimates.verdict().fact("chosen-on-these-clicks") is not None
     assert warned == (target in ("by-ctr", "best:pbm"))
     found = estimates.overall()
     assert (found["support"] == 1).all()
@@ -283,7 +283,7 @@ def test_the_command_prints_rows_as_json_and_writes_a_folder(log, tmp_path):
     before = (path_of(out, "estimates")).stat().st_mtime_ns
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 0
-    assert "95% interval" in again.stdout
+    assert "to the log [95%]" in again.stdout
     assert (path_of(out, "estimates")).stat().st_mtime_ns == before
 
 
@@ -296,8 +296,8 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     page.write("Replay", "")
     html = (tmp_path / "index.html").read_text()
     assert "What the log itself says" in html
-    assert "of the weights of IP are clipped" in html
-    assert found.verdict().answer.replace("'", "&#39;") in html
+    assert found.verdict().fact("clipped").about == "by-ctr"
+    assert "clipped" in html
     assert (tmp_path / "figures" / "replay.pdf").exists()
     overall = pd.read_csv(tmp_path / "tables" / "replay.csv")
     assert overall["value"].to_numpy() == pytest.approx(found.overall()["value"].to_numpy())
@@ -372,12 +372,11 @@ def test_queries_that_the_log_lacks_are_left_out_and_said(log):
 def test_a_target_of_one_query_says_so(log):
     found = replay_estimate(log, frame(GOOD[:2]), estimators=["IP"], rounds=20, quiet=True)
     assert found.manifest["log_queries"] == 2
-    answer = found.verdict().answer
-    assert answer.startswith("On 1 of the 2 queries of the log (50% of its searches) only: table ")
+    assert found.verdict().fact("part-of-the-log").value == 0.5
     chosen = replay_estimate(
         log, frame(GOOD[:2]), estimators=["IP"], rounds=20, queries=[1], quiet=True
     )
-    assert chosen.verdict().answer.startswith("table would have earned")
+    assert chosen.verdict().fact("part-of-the-log") is None
 
 
 def test_a_list_of_a_query_stands_for_all_its_regions(tmp_path):
@@ -409,8 +408,8 @@ def test_one_target_without_support_does_not_stop_the_others(log):
     assert overall.loc["table"].isna().all()
     assert overall.loc["logged"].notna().all()
     said = found.verdict()
-    assert said.answer.startswith("logged would have earned")
-    assert said.limits[0].startswith("table: nothing can be said.")
+    assert said.conclusion[0].about == "logged"
+    assert said.fact("ranker-unknown").about == "table"
 
 
 # -- estimators that contradict each other ----------------------------------------------------
@@ -450,8 +449,8 @@ def test_estimators_that_differ_by_more_than_chance_are_kept_and_said(tmp_path):
         out=tmp_path / "out",
     )  # fmt: skip
     assert again.contradictions == found.contradictions
-    assert found.verdict().answer.endswith("by List.")
-    assert any("does not hold that" in line for line in found.verdict().because)
+    assert found.verdict().fact("assumes").more["estimator"] == "List"
+    assert found.verdict().fact("contradicted") is not None
 
 
 def test_users_of_item_and_position_contradict_nothing(log):
@@ -500,7 +499,7 @@ def test_a_second_reward_is_estimated_beside_the_clicks(tmp_path):
     done = CliRunner().invoke(
         app, ["replay", "estimate", str(log), "--target", "by-ctr", "-e", "IP", "--force", "-q"]
     )
-    assert "second reward per SERP" in done.stdout
+    assert "Second reward at K = 2" in done.stdout
 
 
 def test_lists_that_begin_further_down_have_their_positions(tmp_path):

@@ -104,7 +104,7 @@ def test_by_default_it_is_the_estimators_that_need_no_lists(logs):
     found = replay_estimate(logs[0], f"log:{logs[2]}", rounds=20, refits=2, quiet=True)
     assert found.overall()["estimator"].tolist() == ["DR", "IP", "IP(normalised)", "DM"]
     assert found.overall()["logged"].to_numpy() == pytest.approx(logs[1]["clicks"].mean())
-    assert "clicks per placement" in found.verdict().answer
+    assert "clicks per placement" in found.verdict().text()
 
 
 def test_doubly_robust_is_the_model_and_weighted_residuals(logs):
@@ -139,6 +139,16 @@ def test_a_table_chooses_the_item_and_the_positions_are_those_of_the_log(logs):
     assert anything == pytest.approx(
         sum(share[k + 1] * rate[a + 10, k + 1] / L for a in range(L) for k in range(K))
     )
+
+
+def test_an_item_may_be_placed_everywhere(logs):
+    log, rows = logs[:2]
+    always = np.zeros((L, K))
+    always[0] = 1.0
+    found = estimated(log, table(always), "IP", propensities="estimated")
+    rate = rows[rows["item_id"] == 10].groupby("position")["clicks"].mean()
+    share = rows["position"].value_counts(normalize=True)
+    assert found.loc["IP", "value"] == pytest.approx(sum(share[k] * rate[k] for k in (1, 2, 3)))
 
 
 def test_fewer_positions_are_a_log_of_these(logs):

@@ -70,7 +70,7 @@ def test_bias_is_what_the_assumption_says(kind):
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says():
-    """A small benchmarks/replay_coverage.py, whose figures docs/error-rates.md states."""
+    """A small benchmarks/replay_coverage.py, whose figures docs/evidence.md states."""
     chosen = parse_estimators(["IP", "Prefix"])
     inside = np.zeros(2)
     for r in range(60):

@@ -58,7 +58,7 @@ from logeval.storage.tables import Manifest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from logeval.reports.answers.checks import Answer
+    from logeval.facts import Answer
 
 
 SERPS = 20_000  # more held-out SERPs than this are sampled from
@@ -406,7 +406,7 @@ class Checks(Stored):
 
         return {
             "checks": records(Names.of(self.manifest).shown(self.table)) + self.value_rows(),
-            "verdicts": {name: verdict.line for name, verdict in self.verdicts.items()},
+            "facts": self.verdict().records(),
             "truth": None if self.truth is None else records(self.truth),
             "examination": None if self.examination is None else records(self.examination),
             "randomised": None if self.randomised is None else records(self.randomised),
@@ -420,10 +420,10 @@ class Checks(Stored):
         return plot_check(self, check, models)
 
     def verdict(self) -> Answer:
-        """The answer in words."""
-        from logeval.reports.answers.checks import verdict
+        """Which models click like the users of the log."""
+        from logeval.reports.answers.models import of_checks
 
-        return verdict(self)
+        return of_checks(self)
 
 
 def quick_records(
@@ -483,9 +483,9 @@ def check_patterns(
             for query, found in by_query.items():
                 mine += _rows(fitted.model, query, found, apart)
                 curves += _curves(fitted.model, query, found, apart)
-            words = verdict_of(fitted.model, mine, overall.deviations, together.critical)
+            verdict = verdict_of(fitted.model, mine, overall.deviations)
             found_slopes[fitted.model] = sample.slopes(fitted, seed)
-            verdicts[fitted.model] = words.with_value(of_list(found_slopes[fitted.model]))
+            verdicts[fitted.model] = verdict.with_value(of_list(found_slopes[fitted.model]))
             rows += mine
             progress.advance(1)
     table, pictured = pd.DataFrame(rows), pd.DataFrame(curves)

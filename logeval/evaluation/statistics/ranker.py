@@ -11,7 +11,7 @@ The 95% interval of the break-even holds every t at which the 95% interval of th
 the lower ends last. An end that is not reached is infinite: never within the steps that were run.
 Where the gain is really deepest is not known, so the cost may be as high as the deepest of all
 lower ends, and is at least that of the upper end where the gain seems deepest.
-``docs/error-rates.md`` says how often all of these hold.
+``docs/evidence.md`` says how often all of these hold.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from logeval.evaluation.statistics.intervals import by_query
 from logeval.running.arrays import Floats
 
 LAST = 0.1  # of the steps: what "at the end" means
-SPACING = 1 / 50  # of the steps: reward over time is a mean of at least as many
 DRAWN = 4  # axes of what was earned on draws: query, draw, run and step
 UNIT = ["query", "draw"]  # what the ranker's reward depends on, within a simulator and track
 
@@ -88,9 +87,6 @@ def earned(rows: pd.DataFrame, problems: pd.DataFrame) -> dict[str, Earned]:
         queries = sorted(wide.index.unique("query"))
         found[str(policy)] = Earned(queries, wide.columns.to_numpy(float), by_query(wide), *levels)
     return found
-
-
-# -- at the end, and until break-even -------------------------------------------------------------
 
 
 def against_ranker(
@@ -231,68 +227,3 @@ def _skewness(values: Floats) -> Floats:
     apart = values - values.mean(axis=0)
     second, third = (apart**2).mean(axis=0), (apart**3).mean(axis=0)
     return np.divide(third, second**1.5, out=np.zeros_like(second), where=second > 0.0)
-
-
-# -- over time ------------------------------------------------------------------------------------
-
-
-class RewardOverTime(NamedTuple):
-    """Reward per search of each policy over time, beside that of the ranker and of the best list.
-
-    A curve has rows ``start``, ``t``, ``reward``, ``low``, ``high``: the mean reward of a search
-    from ``start`` to ``t``. All is of the same ``queries``: those whose ranker is known, or all.
-    """
-
-    curves: dict[str, pd.DataFrame]
-    ranker: float
-    best: float
-    queries: int
-
-
-def reward_over_time(found: dict[str, Earned]) -> RewardOverTime:
-    """What a search earns between checkpoints, of what was ``earned`` on one simulator and track.
-
-    The intervals are those of the difference to the ranker (to the best list where no ranker is
-    known), query by query, drawn around the reward: one that leaves the ranker's line out is
-    different from it. Those of the reward itself would mostly say how different queries are.
-    """
-    if any(len(its.where_known().x) for its in found.values()):
-        found = {policy: its.where_known() for policy, its in found.items()}
-        found = {policy: its for policy, its in found.items() if len(its.x)}
-    its = next(iter(found.values()))
-    levels = _mean(its.ranker), _mean(its.best)
-    curves = {policy: _per_search(one) for policy, one in found.items()}
-    return RewardOverTime(curves, *levels, len(its.x))
-
-
-def _per_search(its: Earned) -> pd.DataFrame:
-    """One curve."""
-    ends = spaced(its.t, SPACING * its.t[-1])
-    t = np.concatenate([[0.0], its.t[ends]])
-    so_far = np.concatenate([np.zeros_like(its.x[..., :1]), its.x[..., ends]], axis=-1)
-    rate = np.diff(so_far, axis=-1) / np.diff(t)
-    level = next((x for x in (its.ranker, its.best) if not np.isnan(x).all()), np.zeros(1))
-    mean, low, high = student(rate - level)
-    reward = intervals.mean(rate)
-    return pd.DataFrame(
-        {
-            "start": t[:-1],
-            "t": t[1:],
-            "reward": reward,
-            "low": reward + (low - mean),
-            "high": reward + (high - mean),
-        }
-    )
-
-
-def spaced(t: Floats, least: float) -> list[int]:
-    """Where to cut steps 0 ... t[-1], so that no piece is shorter than ``least``; the last is in.
-
-    >>> spaced(np.array([1.0, 2.0, 10.0, 11.0, 20.0, 22.0]), 5.0)
-    [2, 5]
-    """
-    ends: list[int] = []
-    for i, step in enumerate(t):
-        if step - (t[ends[-1]] if ends else 0.0) >= least:
-            ends.append(i)
-    return [*ends[:-1], len(t) - 1]

@@ -84,7 +84,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row per pair of policies, the best with its next first; see ``Runs.pairs``."""
+    """One row per pair of policies, the best with its next first; see ``Runs.compare``."""
     policies, x = _regrets(rows)
     competes = _compete(policies)
     names = np.array(policies)[competes]
@@ -254,7 +254,7 @@ def top_pair_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_top_pairs(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """Summary and pairs (as ``Runs.summary`` and ``Runs.pairs``) of these shares, if any."""
+    """Summary and pairs (as ``Runs.summary`` and ``Runs.compare``) of these shares, if any."""
     found = top_pair_rows(rows)
     if found.empty or found["policy"].nunique() < 2:
         return None

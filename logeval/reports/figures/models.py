@@ -5,14 +5,12 @@ Figures of predictive checks: the log's clicks beside the bands of a model's use
 
 The picture of a log: CTR by rank, and how often the queries are asked.
 
-Power against searches: an A/B test and two interleavings.
-
 Figures of replay: estimates, validation, and replayed policies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +26,6 @@ from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, Query
 from logeval.replay.policy import curve
 from logeval.reports.figures.canvas import (
-    CELLS,
     COLOURS,
     MARKERS,
     legend_below,
@@ -311,51 +308,10 @@ def _after(ax: Axes, rows: pd.DataFrame) -> None:
         ax.plot(x[wrong], log[wrong], "o", mfc="none", mec="black", ms=6, mew=0.8)
 
 
-def verdicts_of(checks: Checks) -> dict[str, dict[str, tuple[float, bool]]]:
-    """The error of every check over all queries that was judged, and whether it is faulted."""
-    rows = checks.table[checks.table["query"].isna()]
-    found: dict[str, dict[str, tuple[float, bool]]] = {name: {} for name in rows["model"].unique()}
-    for _, row in rows[rows["components"] > 0].iterrows():
-        found[row["model"]][row["check"]] = (float(row["error"]), bool(row["faulted"]))
-    return found
-
-
-def plot_verdicts(
-    errors: Mapping[str, Mapping[str, tuple[float, bool]]], ax: Axes | None = None
-) -> Axes:
-    """Models by checks over all queries: how far off, and whether that is faulted.
-
-    A cell has the error (total variation distance, mean error of CTR, or calibration error) and is
-    coloured where the check faults the model; one that was not judged has none.
-    """
-    from matplotlib.colors import ListedColormap
-
-    ax = ax or new_axes(1.4 + 0.62 * len(CHECKS), 0.6 + 0.22 * len(errors))
-    faulted = np.full((len(errors), len(CHECKS)), 0.5)
-    for i, mine in enumerate(errors.values()):
-        for j, check in enumerate(CHECKS):
-            error, wrong = mine.get(check, (None, None))
-            text = "-" if error is None else f"{error:.3f}"
-            ax.text(j, i, text, ha="center", va="center")
-            faulted[i, j] = 0.5 if wrong is None else float(wrong)
-    edges = (np.arange(n + 1) - 0.5 for n in faulted.shape[::-1])
-    ax.pcolormesh(*edges, faulted, cmap=ListedColormap(list(CELLS.values())), vmin=0, vmax=1)
-    ax.invert_yaxis()
-    ax.set_xticks(range(len(CHECKS)), [n.replace("-", "\n", 1) for n in CHECKS])
-    ax.set_yticks(range(len(errors)), list(errors))
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    return ax
-
-
 def save_check_figures(checks: Checks, folder: Path) -> list[Path]:
-    """One figure per check, and one of all verdicts."""
-    figures: dict[str, Figure] = {}
-    if checks.verdicts:
-        figures["verdicts"] = plot_verdicts(verdicts_of(checks)).figure  # type: ignore[assignment]
-    for check in CHECKS:
-        if (checks.curves["check"] == check).any():
-            figures[check] = plot_check(checks, check)
+    """One figure per check."""
+    there = [check for check in CHECKS if (checks.curves["check"] == check).any()]
+    figures = {check: plot_check(checks, check) for check in there}
     paths = []
     for name, figure in figures.items():
         paths.append(folder / f"{name}.png")
@@ -427,20 +383,6 @@ def plot_validation(found: Validation, ax: Axes | None = None) -> Axes:
     ax.fill_between(floor["positions"], 0, floor["floor"], color="#DDDDDD", label="noise of truth")
     ax.set(xlabel="positions K", ylabel="RMSE (clicks per SERP)")
     ax.set_ylim(0, None)
-    ax.legend(frameon=False, fontsize="x-small", ncols=2)
-    return ax
-
-
-def plot_clips(found: Validation, ax: Axes | None = None) -> Axes:
-    """RMSE against the clip at the largest K."""
-    table, positions = found.table, int(found.table["positions"].max())
-    ax = ax or new_axes(5.0, 3.6)
-    rows = table[(table["positions"] == positions) & table["clip"].notna()]
-    for i, (name, mine) in enumerate(rows.groupby("estimator", sort=False)):
-        ax.plot(mine["clip"], mine["rmse"], label=name, **look(f"estimator-{i}"))
-    ax.axhline(rows["floor"].iloc[0], color="#7F7F7F", linestyle=":", label="noise of truth")
-    log_scale(ax.xaxis)
-    ax.set(xlabel="clip M", ylabel=f"RMSE at K = {positions}")
     ax.legend(frameon=False, fontsize="x-small", ncols=2)
     return ax
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from logeval.decision.decision import Decision, Simulator
 from logeval.reports.answer import (
+    FACTS,
     all_results,
     believe,
     facts_rows,
@@ -16,7 +17,7 @@ from logeval.reports.answer import (
 )
 from logeval.reports.figures.decision import earnings_figure
 from logeval.reports.page import Cell, Content, Page
-from logeval.reports.words import LEVELS, WHY
+from logeval.reports.words import WHY
 from logeval.running.words import interval, number
 
 FIRST_QUERIES = 12
@@ -55,10 +56,7 @@ def behind_it(page: Page, content: Content) -> None:
     _queries(page, found)
     with page.section("Every fact behind this", folded=True):
         rows = facts_rows(found.facts)
-        heads = ("fact", "value", "threshold", "", "what to do")
-        columns = {head: [Cell(row[i]) for row in rows] for i, head in enumerate(heads)}
-        columns[""] = [Cell(LEVELS[cell.text]) for cell in columns[""]]
-        page.grid("facts", columns)
+        page.grid("facts", {head: [Cell(row[i]) for row in rows] for i, head in enumerate(FACTS)})
 
 
 def _simulators(page: Page, found: Decision) -> None:

@@ -29,8 +29,8 @@ def test_the_reward_of_a_pair_is_its_click_probability():
     runs = evaluate(given, policies=["Oracle"], track="rank1", **SHORT)
     users = given[0][2].users
     best = users.w.max() * users.e[:, 0].max()
-    assert runs.table()["optimal_reward"].max() == pytest.approx(300 * best)
-    clicks = runs.table().query("t == 300")["clicks"].to_numpy()
+    assert runs.to_pandas()["optimal_reward"].max() == pytest.approx(300 * best)
+    clicks = runs.to_pandas().query("t == 300")["clicks"].to_numpy()
     assert np.abs(clicks - 300 * best).max() < 5 * np.sqrt(300 * 0.25)
 
 
@@ -41,7 +41,7 @@ def test_needles_are_named_in_two_ways(tmp_path):
         workers=2, **SHORT,
     )  # fmt: skip
     assert one.rows.equals(two.rows)
-    assert set(one.table()["simulator"]) == {"rank1(K=6,L=4,p=0.25,gap=0.5)"}
+    assert set(one.to_pandas()["simulator"]) == {"rank1(K=6,L=4,p=0.25,gap=0.5)"}
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,11 @@ def test_wrong_tracks_are_named(arguments, message):
         evaluate(**arguments, **SHORT)
 
 
-def test_a_note_about_shortened_lists_stays_with_the_runs(tmp_path):
+def test_a_fact_about_shortened_lists_stays_with_the_runs(tmp_path):
     mixed = [*models("DCM", (5,), K=3), *models("CM", (5,), K=2)]
     done = evaluate(mixed, policies=["Random"], out=tmp_path / "out", **SHORT)
-    assert len(done.notes) == 1
+    (fact,) = done.facts
+    assert (fact.code, fact.more["positions"]) == ("lists-shortened", 2)
     assert "all lists have 2 positions" in done.notes[0]
     assert Runs.load(tmp_path / "out").notes == done.notes
 
