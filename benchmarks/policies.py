@@ -22,7 +22,7 @@ from tests.references import as_policy
 HORIZON, SECONDS = 10_000, 0.7
 LISTS = [
     "CascadeUCB1", "CascadeKL-UCB", "dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "TopRank",
-    "UniRank", "CTS", "PBM-UCB", "PB-MHB", "GRAB",
+    "UniRank", "CTS", "PBM-UCB(kappa=estimated)", "PB-MHB", "GRAB",
 ]  # fmt: skip
 LARGE = ["dcmKL-UCB", "RankedKL-UCB", "TopRank"]
 PAIRS = ["Rank1ElimKL", "UCB1", "TS"]

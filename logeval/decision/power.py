@@ -30,6 +30,7 @@ from scipy.special import ndtr, ndtri
 
 from logeval.clicks.users.browsing import Browsing
 from logeval.clicks.users.chain import Chain
+from logeval.clicks.users.choice import Choice
 from logeval.clicks.users.mixture import Users, classes_of
 from logeval.decision.decision import TestSize
 from logeval.running.arrays import Floats, Ints
@@ -160,7 +161,11 @@ def credit_moments(users: Users, A: Ints, credit: Floats) -> tuple[Floats, Float
     """E X and E X^2 of each list of rows (n, K) with its credits (n, K)."""
     share, classes = classes_of(users)
     each = [
-        _of_chain(one, A, credit) if isinstance(one, Chain) else _of_browsing(one, A, credit)
+        one.credit_moments(A, credit)
+        if isinstance(one, Choice)
+        else _of_chain(one, A, credit)
+        if isinstance(one, Chain)
+        else _of_browsing(one, A, credit)
         for one in classes
     ]
     first, second = (share @ np.stack(column) for column in zip(*each, strict=True))

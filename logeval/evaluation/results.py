@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
-from logeval.evaluation.statistics import intervals, ranker
+from logeval.evaluation.statistics import intervals
 from logeval.evaluation.statistics import summary as relative
 from logeval.evaluation.statistics.intervals import by_step
-from logeval.evaluation.statistics.summary import cautions, pairs, summary
+from logeval.evaluation.statistics.summary import by_simulator, pairs, summary
 from logeval.evaluation.store import horizon_of, sorted_rows
 from logeval.facts import Fact
 from logeval.log.names import Names
@@ -150,12 +150,11 @@ class Runs(Shown):
         simultaneous interval, ``p``, corrected for all pairs of policies, and ``in_best_set``,
         whether it cannot be told apart from the best. ``best_on`` is the number of ``queries``
         on which its mean is the smallest (ties count for all), ``replicas`` what the numbers are
-        taken from, and ``missing`` how many this policy lacks.
+        taken from, and ``missing`` how many this policy lacks. ``log_sd`` is how much queries (or
+        the runs of one) differ in the logarithm of regret: intervals were measured up to 1.
         """
         parts = [self._testable(panel, summary(rows)) for panel, rows in self._at(t)]
-        found = pd.concat(parts, ignore_index=True)
-        found.attrs["cautions"] = self.cautions(t)
-        return found
+        return pd.concat(parts, ignore_index=True)
 
     @_once
     def compare(self, t: int | None = None) -> pd.DataFrame:
@@ -172,71 +171,28 @@ class Runs(Shown):
 
     def _testable(self, panel: Panel, table: pd.DataFrame) -> pd.DataFrame:
         """A table without intervals and p-values where the simulator rests on hardly any SERP."""
-        if not self._hardly_any(panel):
+        most = _of_panel(self.problems(), panel)["serps"].max()
+        if not most < FEWEST_SERPS:
             return table
         tested = [c for c in TESTED if c in table]
         table = table.assign(**dict.fromkeys(tested, np.nan))
         return table.assign(in_best_set=True) if "in_best_set" in table else table
 
-    def _hardly_any(self, panel: Panel) -> float:
-        """The most SERPs that a query of the panel was fitted to, if these are too few; else 0."""
-        known = self.problems()
-        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
-        most = known["serps"].max()
-        return float(most) if most == most and most < FEWEST_SERPS else 0.0
-
-    @_once
-    def cautions(self, t: int | None = None) -> list[str]:
-        """What limits the conclusions: few or single queries, missing replicas."""
-        found = []
-        several = len(self.panels()) > 1
-        for panel, rows in self._at(t):
-            where = f"{self.title(panel)}: " if several else ""
-            found += [where + caution for caution in cautions(rows)]
-            if most := self._hardly_any(panel):
-                found.append(
-                    f"{where}the simulator was fitted to {most:.0f} SERPs of a query at most, so "
-                    "it is nearly all prior: no interval or test means anything"
-                )
-        return found
-
-    def against_ranker(
-        self, by_query: bool = False, traffic: Mapping[str, float] | None = None
-    ) -> pd.DataFrame:
-        """Every policy beside today's ranker, per simulator and track, or per query of them.
-
-        ``reward`` per search at the end with its 95% interval, that of the ``ranker`` and of the
-        ``best`` list; ``break_even``, the searches of a query after which the policy has earned
-        more than the ranker in all (infinite: never within the steps run), and ``cost``, by how
-        much it was behind at worst; see ``statistics.ranker``. The unit is that of ``problems``.
-        Queries count alike, or by their ``traffic``.
-        """
-        key = ("ranker", by_query, None if traffic is None else tuple(sorted(traffic.items())))
-        return self._keep(key, lambda: self._against_ranker(by_query, traffic))
-
-    def _against_ranker(self, by_query: bool, traffic: Mapping[str, float] | None) -> pd.DataFrame:
-        problems, found = self.problems(), []
-        for panel in self.panels():
-            known = _of_panel(problems, panel)
-            if len(known):
-                table = ranker.against_ranker(self._earned(panel), by_query, traffic)
-                keys = panel._asdict()
-                table = table.assign(**keys, unit=known["reward"].iloc[0])
-                first = [*keys, *(["query"] if by_query else []), "unit"]
-                found.append(table[[*first, *(c for c in table if c not in first)]])
-        return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-    def _earned(self, panel: Panel) -> dict[str, ranker.Earned]:
-        rows, known = (_of_panel(table, panel) for table in (self._table, self.problems()))
-        found: dict[str, ranker.Earned] = self._keep(
-            ("earned", panel), lambda: ranker.earned(rows, known)
-        )
-        return found
-
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
         """All tracks on one axis: see ``statistics.relative`` (default: at the horizon)."""
         return relative.relative(pd.concat([rows for _, rows in self._at(t)]))
+
+    @_once
+    def by_simulator(self, t: int | None = None) -> dict[str, pd.DataFrame]:
+        """Per track: does the order of the policies depend on the click model?
+
+        Mean regret of each policy (rows) on each simulator, on what all of them have; without a
+        track where there is nothing to compare.
+        """
+        rows = pd.concat([rows for _, rows in self._at(t)])
+        found = {str(track): by_simulator(part) for track, part in rows.groupby("track")}
+        return {track: table for track, table in found.items() if len(table)}
 
     def _step(self, t: int | None) -> int:
         """Step t, which must have been recorded."""
@@ -265,38 +221,16 @@ class Runs(Shown):
         named = dict(zip((Panel(*key) for key in keys), known["reward"], strict=True))
         return {panel: named.get(panel, "satisfaction") for panel in self.panels()}
 
-    def in_clicks(self, panel: Panel) -> pd.DataFrame:
-        """Expected clicks per search of each policy of a panel, over all steps, least regret first.
-
-        ``ranker`` and ``best`` are those of today's ranker and of the list with the most clicks.
-        """
-        rows = self._table[(self._table["t"] == self.horizon)]
-        rows = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
-        order = rows.groupby("policy")["regret"].mean().sort_values(kind="stable").index
-        clicks = (
-            rows.groupby(["policy", "query"])["expected_clicks"].mean().groupby("policy").mean()
-        )
-        known = self.problems()
-        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
-        today, best = (
-            known.groupby("query")[name].mean().mean() for name in ("ranker_clicks", "best_clicks")
-        )
-        found = pd.DataFrame({"policy": order, "clicks": clicks[order].to_numpy() / self.horizon})
-        return found.assign(ranker=today, best=best).dropna(subset="clicks")
+    def in_clicks(self, panel: Panel) -> pd.Series:
+        """Expected clicks per search of each policy of a panel, over all steps, by policy."""
+        rows = _of_panel(self._table[self._table["t"] == self.horizon], panel)
+        of_query = rows.groupby(["policy", "query"])["expected_clicks"].mean()
+        return of_query.groupby("policy").mean().dropna() / self.horizon
 
     def hardness(self) -> pd.DataFrame:
         """mu, p_max, gamma and Theorem 1's bound of each query of the rank-1 track."""
         found = self.problems()
         return found[found["mu"].notna()].reset_index(drop=True)
-
-    def remaining(self, simulator: str) -> dict[str, pd.DataFrame]:
-        """Per policy that eliminates: t, rows_left, columns_left, means over queries and runs."""
-        rows = self._table
-        rows = rows[(rows["simulator"] == simulator) & rows["rows_left"].notna()]
-        if rows.empty:
-            raise LogevalError(f"no policy eliminates in the runs of {simulator}")
-        left = rows.groupby(["policy", "t"])[["rows_left", "columns_left"]].mean()
-        return {str(p): part.droplevel(0).reset_index() for p, part in left.groupby("policy")}
 
     def panels(self) -> list[Panel]:
         """The simulators, each in each of its tracks: a figure has a panel for each."""
@@ -368,7 +302,7 @@ class Runs(Shown):
         return f"<p>{html.escape(repr(self))}</p>{shown}"
 
     def plot(self, what: str = "regret", **how: Any) -> Axes | np.ndarray:
-        """Cumulative ``regret`` over time, or what is ``relative``, ``remaining``, ``cosine``.
+        """Cumulative ``regret`` over time, or what is ``relative``, or ``cosine``.
 
         ``simulator``, ``log_x`` and ``ax``; of regret, with 95% bands, also ``track``,
         ``per_query`` (small charts) and ``bounds`` (dotted lines, by name: slopes in log t).

@@ -98,6 +98,8 @@ WORDS = {
     "one-run": "one run of one query cannot be tested",
     "one-query": "one query says nothing about others",
     "few-queries": "{value:.0f} queries are few: only large differences show",
+    "spread": "queries differ by more than was measured (log-sd above {threshold:.3g}): intervals "
+    "of {policies} may hold in less than 90%",
     "runs-missing": "{value:.0f} runs of some policy are missing",
     "not-flat": "curves still rise at {value:,.0f} searches: {policies}",
     "nothing-eliminated": "{about} eliminated nothing in {value:.0%} of its runs",

@@ -209,7 +209,7 @@ def poorly_searched(monkeypatch):
         A = np.argsort(users.w, kind="stable")[:K]
         return A, float(users.expected_reward(A[None], reward)[0])
 
-    monkeypatch.setattr(mixture, "_searched", worst)
+    monkeypatch.setattr(mixture, "searched", worst)
     rng, items = np.random.default_rng(0), np.arange(8)
     classes = tuple(
         UBM(items, 3, rng.uniform(0.1, 0.9, 8), rng.uniform(0.2, 1.0, (3, 4))) for _ in range(3)

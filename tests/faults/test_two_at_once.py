@@ -90,7 +90,6 @@ def test_the_summary_says_which_replicas_are_missing(tmp_path):
         "Oracle": 2,
     }
     assert set(summary["replicas"]) == {3}
-    assert any("replicas are missing (2 of Oracle)" in text for text in summary.attrs["cautions"])
 
 
 def test_a_table_that_is_replaced_while_it_is_read_is_not_called_damaged(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from logeval.clicks.users.chain import Chain, Formulas
+from logeval.clicks.users.choice import Choice
 from logeval.clicks.users.mixture import Mixture, Users
 from logeval.clicks.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
@@ -25,6 +26,7 @@ from logeval.running.seeds import generator
 
 if TYPE_CHECKING:
     from logeval.clicks.estimation.classes.beside import Beside
+    from logeval.clicks.estimation.classes.fit import ClassesEstimate
     from logeval.clicks.estimation.estimates import ModelEstimate, Options
     from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 
@@ -76,6 +78,13 @@ class ClickModel(ABC):
             f"{cls.name} cannot be fitted in classes of users; give it a method `beside`, as the "
             "built-in models have, or leave classes out"
         )
+
+    @classmethod
+    def fit_classes(cls, data: Patterns, options: Options, classes: int | str) -> ClassesEstimate:
+        """Users in so many classes, or ``auto``: by EM around ``beside``."""
+        from logeval.clicks.estimation.classes.fit import fit_classes
+
+        return fit_classes(cls, data, options, classes)
 
     @classmethod
     def has_method(cls, asked: str) -> bool:
@@ -199,7 +208,7 @@ class ClickModel(ABC):
     def best(self, K: int, reward: str) -> Optimum:
         """``optimum``, of checked arguments."""
         users = self.users
-        assert not isinstance(users, Mixture)  # ``Classes`` knows these
+        assert not isinstance(users, Mixture | Choice)  # which know theirs
         find = best_chain if isinstance(users, Chain) else best_browsing
         A, proven = find(users, K, reward)  # type: ignore[arg-type]
         value = float(users.expected_reward(A[None], reward)[0])

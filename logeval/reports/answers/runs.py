@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from logeval.evaluation.results import FEWEST_SERPS, Runs
-from logeval.evaluation.statistics.summary import FEW, is_oracle
+from logeval.evaluation.statistics.summary import FEW, MEASURED_SPREAD, is_oracle
 from logeval.facts import Answer, Fact
 from logeval.running.names import parse_call
 from logeval.running.words import interval, number, with_interval
@@ -141,6 +141,15 @@ def replicas(runs: Runs, parts: dict[Panel, pd.DataFrame]) -> Iterator[Fact]:
         yield Fact("one-query", level="caution", value=float(runs_))
     elif queries < FEW:
         yield Fact("few-queries", level="caution", value=float(queries))
+    spread = {
+        name
+        for table in parts.values()
+        for name in table["policy"][table["log_sd"] > MEASURED_SPREAD]
+    }
+    if spread:
+        yield Fact(
+            "spread", level="caution", threshold=MEASURED_SPREAD, more={"policies": sorted(spread)}
+        )
     missing = max(int(table["missing"].max()) for table in parts.values())
     if missing:
         yield Fact("runs-missing", level="caution", value=float(missing))
@@ -199,10 +208,12 @@ def free_looks(runs: Runs) -> Iterator[Fact]:
 def in_clicks(runs: Runs) -> Iterator[Fact]:
     """Where another policy earns most in clicks, which a log has, than in satisfaction."""
     for panel, unit in runs.units().items():
-        table = runs.in_clicks(panel) if unit == "satisfaction" else pd.DataFrame()
-        if panel.simulator in runs.simulators and len(table) > 1:
-            clicks = table.set_index("policy")["clicks"]
-            if clicks.idxmax() != clicks.index[0]:
+        if unit != "satisfaction" or panel.simulator not in runs.simulators:
+            continue
+        clicks = runs.in_clicks(panel)
+        if len(clicks) > 1:
+            table = of_panel(runs.summary(), panel)
+            if clicks.idxmax() != table["policy"][table["policy"].isin(clicks.index)].iloc[0]:
                 yield Fact("other-in-clicks", str(clicks.idxmax()), "caution",
                            more={"simulator": panel.simulator})  # fmt: skip
 

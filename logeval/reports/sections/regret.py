@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.sensitivity import sensitivity
 from logeval.reports.answers.runs import HEADS, of_panel, rows_of
 from logeval.reports.figures.canvas import new_panels
 from logeval.reports.figures.regret import (
@@ -109,28 +108,13 @@ def _tracks(page: Page, runs: Runs, suffix: str, where: str) -> None:
 
 def _simulators(page: Page, runs: Runs, suffix: str, where: str) -> None:
     """Which order of the policies survives the choice of the click model."""
-    for track in dict.fromkeys(panel.track for panel in runs.panels()):
-        if not comparable(runs, track):
-            continue
-        found = sensitivity(runs, track)
+    for track, table in runs.by_simulator().items():
         with page.section(f"Sensitivity to the click model{where}", folded=True):
             page.table(
                 f"regret-by-simulator-{track}{suffix}",
-                found.regret.rename_axis("policy").reset_index(),
+                table.reset_index(),
                 "Mean regret on the same queries, the best on average first.",
             )
-
-
-def comparable(runs: Runs, track: str) -> bool:
-    """Whether two policies, the ends of the scale aside, were run on several simulators."""
-    rows = runs.to_pandas()
-    rows = rows[(rows["track"] == track) & ~rows["policy"].isin(("Random", "Oracle"))]
-    queries = rows.groupby("simulator")["query"].unique()
-    policies = rows.groupby("simulator")["policy"].unique()
-    if len(queries) < 2:
-        return False
-    shared = set.intersection(*map(set, policies))
-    return len(shared) > 1 and bool(set.intersection(*map(set, queries)))
 
 
 def _queries(page: Page, runs: Runs, names: dict[str, str], suffix: str, where: str) -> None:

@@ -146,9 +146,9 @@ class First:
 
 def test_a_policy_of_a_user_may_say_what_it_has_left():
     runs = evaluate(PBM, policies=[First], horizon=20, runs=2, quiet=True)
-    (curve,) = runs.remaining("PBM").values()
-    assert set(curve["rows_left"]) == {4}
-    assert set(curve["columns_left"]) == {2}
+    rows = runs.to_pandas()
+    assert set(rows["rows_left"]) == {4}
+    assert set(rows["columns_left"]) == {2}
 
 
 def test_random_pairs_are_uniform():

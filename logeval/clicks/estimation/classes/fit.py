@@ -9,7 +9,7 @@ users, or a copy of another) is taken out, and the query has one fewer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,19 +76,29 @@ def fit_classes(kind: Any, data: Patterns, options: Options, classes: int | str)
             f"{kind.name}: {fewer} of {data.Q} queries have fewer than {C} classes: others would "
             "be empty, or alike"
         )
-    return ClassesEstimate(C, share, parts, [_named(row) for row in _behaviour(data, r)], notes)
+    return ClassesEstimate(C, share, parts, behaviour_of(data, r), notes)
 
 
 def chosen_number(kind: Any, data: Patterns, options: Options) -> int:
     """The number of classes of all queries."""
+
+    def score(train: Patterns, C: int) -> Floats:
+        problem = ClassesEM(kind.beside(train, options), train, options, _every(data, C))
+        users, _ = maximised(problem, C)
+        return problem.responsibilities(users)[1]
+
+    return smallest_number(score, data, options)
+
+
+def smallest_number(
+    score: Callable[[Patterns, int], Floats], data: Patterns, options: Options
+) -> int:
+    """That which ``score``, ln P(clicks) of each pattern after a fit to some, does not tell from
+    the best one."""
     rng = seeds.generator(options.seed, "classes", "held out")
     held = rng.binomial(data.count.astype(np.int64), HELD_OUT).astype(float)
     train = data.weighted(data.count - held)
-    scores = []  # ln P(clicks) of each pattern
-    for C in range(1, MOST + 1):
-        problem = ClassesEM(kind.beside(train, options), train, options, _every(data, C))
-        users, _ = maximised(problem, C)
-        scores.append(problem.responsibilities(users)[1])
+    scores = [score(train, C) for C in range(1, MOST + 1)]
     n, totals = max(float(held.sum()), 1.0), [float(held @ score) for score in scores]
     lost = scores[int(np.argmax(totals))] - np.stack(scores)  # (MOST, P)
     mean = lost @ held / n
@@ -146,12 +156,11 @@ def _identified(problem: ClassesEM, users: Users) -> Bools:
 # -- who the classes are ------------------------------------------------------------------------
 
 
-def _behaviour(data: Patterns, r: Floats) -> Floats:
-    """Of each class: users, those without a click, those with one, and clicks, (C, 4)."""
+def behaviour_of(data: Patterns, r: Floats) -> list[dict[str, float]]:
+    """Of each class: users, shares without a click and with one, and clicks per user."""
     clicks = data.clicks.sum(axis=1)
     counted = np.stack([np.ones(data.P), clicks == 0, clicks == 1, clicks], axis=1)
-    found: Floats = (data.count[:, None] * r).T @ counted
-    return found
+    return [_named(row) for row in (data.count[:, None] * r).T @ counted]
 
 
 def _named(row: Floats) -> dict[str, float]:
