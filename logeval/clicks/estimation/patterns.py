@@ -256,7 +256,11 @@ def patterns_of(statistics: pa.Table, queries: list[Query] | None = None) -> Pat
 
     row = np.repeat(np.arange(len(length)), length)
     column = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
-    pair, pair_query, pair_ids = _pairs(query[row], len(order), lists.flatten(), count[row])
+    ids = lists.flatten()
+    if ids.null_count:  # holes
+        there = ids.is_valid().to_numpy(zero_copy_only=False)
+        row, column, ids = row[there], column[there], ids.drop_null()
+    pair, pair_query, pair_ids = _pairs(query[row], len(order), ids, count[row])
     K = int(length.max(initial=0))
     items = np.full((len(length), K), -1, dtype=np.int64)
     items[row, column] = pair
